@@ -1,0 +1,1 @@
+"""Lynq turns database rows into running Kubernetes infrastructure."""
