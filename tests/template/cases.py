@@ -1,0 +1,70 @@
+"""Read golden cases and the results that Go gave for them; README.md describes both files."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One template with its data, named within its file."""
+
+    family: str
+    name: str
+    template: str
+    data: dict[str, Any]
+
+    def question(self) -> str:
+        """Word the case as a line of the oracle's input."""
+        return json.dumps({"template": self.template, "data": self.data})
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What Go made of a case: output, or the stage that failed and the text of its error."""
+
+    output: bytes | None = None
+    stage: str = ""
+    error: str = ""
+
+    @classmethod
+    def from_answer(cls, answer: dict[str, str]) -> "Result":
+        """Read one answer of the oracle."""
+        if "stage" in answer:
+            return cls(stage=answer["stage"], error=answer["error"])
+        if "hex" in answer:
+            return cls(output=bytes.fromhex(answer["hex"]))
+        return cls(output=answer["output"].encode())
+
+
+def families() -> list[Path]:
+    """List the case files in a stable order."""
+    return sorted(GOLDEN.glob("*.yaml"))
+
+
+def results_file(family: Path) -> Path:
+    """Name the results file that belongs to a case file."""
+    return family.with_suffix(".json")
+
+
+def read_cases(family: Path) -> Iterator[Case]:
+    """Yield a file's cases; a case without data of its own gets the file's."""
+    content = yaml.safe_load(family.read_text())
+    shared = content.get("data", {})
+    for entry in content["cases"]:
+        data = entry.get("data", shared)
+        yield Case(family.stem, entry["name"], entry["template"], data)
+
+
+def read_golden() -> Iterator[tuple[Case, Result]]:
+    """Yield every case with Go's result."""
+    for family in families():
+        answers = json.loads(results_file(family).read_text())
+        for case in read_cases(family):
+            yield case, Result.from_answer(answers[case.name])
