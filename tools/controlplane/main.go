@@ -1,5 +1,5 @@
 // Command controlplane is a whole Kubernetes control plane in one binary: etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler and KWOK, chosen by the first argument.
+// kube-controller-manager, kube-scheduler, KWOK and kubectl, chosen by the first argument.
 //
 // Each component is the upstream one, unchanged, with its own flags. `lynq cluster up` starts one
 // process per component; nothing here knows how they fit together.
@@ -20,6 +20,8 @@ import (
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -43,6 +45,7 @@ var components = map[string]func() int{
 	"kube-apiserver":          run(func() *cobra.Command { return apiserver.NewAPIServerCommand() }),
 	"kube-controller-manager": run(func() *cobra.Command { return controllermanager.NewControllerManagerCommand() }),
 	"kube-scheduler":          run(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
+	"kubectl":                 runKubectl,
 	"kwok":                    runKwok,
 }
 
@@ -81,6 +84,13 @@ func run(command func() *cobra.Command) func() int {
 
 func runEtcd() int {
 	etcdmain.Main(os.Args)
+	return 0
+}
+
+func runKubectl() int {
+	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
+		kubectlutil.CheckErr(err)
+	}
 	return 0
 }
 

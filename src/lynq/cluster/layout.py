@@ -1,0 +1,133 @@
+"""The folder of one cluster: which file is where, and who holds it.
+
+A cluster is alive exactly while its supervisor holds the lock in its folder. Process ids in the
+record are meaningful only then; the kernel drops the lock however the supervisor ends.
+"""
+
+import fcntl
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from lynq.cluster.errors import ClusterError
+
+
+class Phase(StrEnum):
+    """How far a cluster has come."""
+
+    STARTING = "starting"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class Ports(msgspec.Struct, frozen=True):
+    """The loopback ports of one cluster."""
+
+    etcd: int
+    etcd_peer: int
+    apiserver: int
+
+
+class Record(msgspec.Struct, frozen=True):
+    """What a supervisor tells about its cluster."""
+
+    supervisor: int
+    ports: Ports
+    phase: Phase = Phase.STARTING
+    error: str = ""
+    components: dict[str, int] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Paths inside a cluster's folder."""
+
+    directory: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin's kubeconfig."""
+        return self.directory / "kubeconfig"
+
+    @property
+    def pki(self) -> Path:
+        """Keys and certificates."""
+        return self.directory / "pki"
+
+    @property
+    def etcd(self) -> Path:
+        """The data of etcd."""
+        return self.directory / "etcd"
+
+    @property
+    def logs(self) -> Path:
+        """One log per component."""
+        return self.directory / "logs"
+
+    def log(self, component: str) -> Path:
+        """Return the log file of a component."""
+        return self.logs / f"{component}.log"
+
+    def read(self) -> Record | None:
+        """Return the record, or None before the supervisor wrote one."""
+        try:
+            return msgspec.json.decode(self._record.read_bytes(), type=Record)
+        except FileNotFoundError:
+            return None
+
+    def write(self, record: Record) -> None:
+        """Replace the record in one step: a reader never sees half of it."""
+        unfinished = self._record.with_suffix(".new")
+        unfinished.write_bytes(msgspec.json.encode(record))
+        unfinished.replace(self._record)
+
+    @property
+    def alive(self) -> bool:
+        """Whether a supervisor holds this cluster."""
+        try:
+            with self.hold():
+                return False
+        except ClusterError:
+            return True
+        except FileNotFoundError:
+            return False
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Be the one that holds the cluster, or fail at once."""
+        with (self.directory / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ClusterError(f"the cluster in {self.directory} is already running") from None
+            yield
+
+    @property
+    def _record(self) -> Path:
+        return self.directory / "record.json"
+
+
+def choose_ports() -> Ports:
+    """Return ports that were free a moment ago."""
+    with socket.socket() as first, socket.socket() as second, socket.socket() as third:
+        sockets = (first, second, third)
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return Ports(*(each.getsockname()[1] for each in sockets))
+
+
+def are_free(ports: Ports) -> bool:
+    """Tell whether all these ports can be bound now."""
+    try:
+        for port in msgspec.structs.astuple(ports):
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(("127.0.0.1", port))
+    except OSError:
+        return False
+    return True

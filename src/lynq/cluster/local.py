@@ -1,0 +1,174 @@
+"""Local clusters by name: start one, look at it, stop it.
+
+The folder of clusters has one entry per name: a folder that goes with the cluster, or a link to a
+data directory that somebody chose and that stays.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lynq.cluster.build import controlplane_binary
+from lynq.cluster.errors import ClusterError
+from lynq.cluster.layout import Layout, Phase, Record
+from lynq.cluster.places import clusters_directory
+
+DEFAULT_NAME = "default"
+START_SECONDS = 120.0
+STOP_SECONDS = 60.0
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A local cluster, running or not."""
+
+    name: str
+    root: Path = field(default_factory=clusters_directory)
+
+    @property
+    def layout(self) -> Layout:
+        """Where its files are."""
+        return Layout(self._entry.resolve())
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin's kubeconfig."""
+        return self.layout.kubeconfig
+
+    @property
+    def exists(self) -> bool:
+        """Whether something of this cluster is on this machine."""
+        return self._entry.is_symlink() or self._entry.is_dir()
+
+    @property
+    def alive(self) -> bool:
+        """Whether its supervisor runs."""
+        return self.exists and self.layout.alive
+
+    @property
+    def record(self) -> Record:
+        """What the supervisor last told."""
+        record = self.layout.read()
+        if record is None:
+            raise ClusterError(f"there is no cluster named {self.name}: lynq cluster up")
+        return record
+
+    @property
+    def etcd_port(self) -> int:
+        """The port where etcd serves clients on loopback."""
+        return self.record.ports.etcd
+
+    def pid(self, component: str) -> int:
+        """Return the process id of a component."""
+        return self.record.components[component]
+
+    def kubectl(self, *command: str) -> "subprocess.CompletedProcess[str]":
+        """Run the cluster's own kubectl as its admin."""
+        return subprocess.run(  # noqa: S603
+            [controlplane_binary(), "kubectl", f"--kubeconfig={self.kubeconfig}", *command],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def up(self, *, directory: Path | None = None, owned: bool = False) -> None:
+        """Start the cluster and wait until pods can be scheduled.
+
+        The data goes to `directory` and stays there, or to a folder that goes with the cluster.
+        An `owned` cluster ends with this process, whatever ends it.
+        """
+        if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", self.name):
+            raise ClusterError(
+                f"{self.name!r} is no name for a cluster: use lower case letters, digits and -"
+            )
+        if self.alive:
+            raise ClusterError(
+                f"cluster {self.name} is already running: "
+                f"lynq cluster status, or lynq cluster down --name {self.name}"
+            )
+        binary = controlplane_binary()
+        self._make_entry(directory)
+        supervisor = self._start(binary, owned=owned)
+        try:
+            self._wait_until_ready(supervisor)
+        except BaseException:
+            self.down()
+            raise
+
+    def down(self) -> None:
+        """Stop the cluster and remove its folder; a chosen data directory stays."""
+        if not self.exists:
+            raise ClusterError(f"there is no cluster named {self.name}: lynq cluster status")
+        if self.alive:
+            os.kill(self.record.supervisor, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
+        while self.alive:
+            if time.monotonic() > deadline:
+                raise ClusterError(f"cluster {self.name} did not stop in {STOP_SECONDS:.0f} s")
+            time.sleep(POLL_SECONDS)
+        self._remove_entry()
+
+    @property
+    def _entry(self) -> Path:
+        return self.root / self.name
+
+    def _make_entry(self, directory: Path | None) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        if self.exists:  # left by a supervisor that was killed
+            self._remove_entry()
+        if directory is None:
+            self._entry.mkdir(mode=0o700)
+        else:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if Layout(directory).alive:
+                raise ClusterError(f"another cluster is running in {directory}")
+            self._entry.symlink_to(directory.resolve())
+
+    def _remove_entry(self) -> None:
+        if self._entry.is_symlink():
+            self._entry.unlink()
+        else:
+            shutil.rmtree(self._entry, ignore_errors=True)
+
+    def _start(self, binary: Path, *, owned: bool) -> "subprocess.Popen[bytes]":
+        directory = self.layout.directory
+        command = [sys.executable, "-m", "lynq.cluster.supervisor", str(directory)]
+        command += ["--binary", str(binary)]
+        command += ["--lifeline"] if owned else []
+        command += [] if self._entry.is_symlink() else ["--temporary"]
+        with (directory / "supervisor.log").open("wb") as log:
+            # Popen keeps the write end of an owned supervisor's standard input: its lifeline.
+            return subprocess.Popen(  # noqa: S603
+                command,
+                stdin=subprocess.PIPE if owned else subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _wait_until_ready(self, supervisor: "subprocess.Popen[bytes]") -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            record = self.layout.read()
+            if record and record.supervisor == supervisor.pid and record.phase is not Phase.STARTING:
+                break
+            if supervisor.poll() is not None or time.monotonic() > deadline:
+                log = (self.layout.directory / "supervisor.log").read_text()
+                raise ClusterError(f"cluster {self.name} did not start: {log[-2000:].strip()}")
+            time.sleep(POLL_SECONDS)
+        if record.phase is Phase.FAILED:
+            raise ClusterError(f"cluster {self.name} did not start: {record.error}")
+
+
+def all_clusters() -> list[Cluster]:
+    """Return the clusters that this machine knows, by name."""
+    root = clusters_directory()
+    names = sorted(entry.name for entry in root.iterdir()) if root.is_dir() else []
+    return [Cluster(name) for name in names]
