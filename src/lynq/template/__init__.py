@@ -1,0 +1,1 @@
+"""Go's text/template with sprig, exact, safe and fast."""

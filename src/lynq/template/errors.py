@@ -1,0 +1,74 @@
+"""What can go wrong in a template: the one public error, and the private ones it is made from."""
+
+from enum import StrEnum
+
+
+class ErrorKind(StrEnum):
+    """At which step a template failed."""
+
+    PARSE = "parse"
+    EXECUTE = "execute"
+    LIMIT = "limit"
+    DATA = "data"
+
+
+class TemplateError(Exception):
+    """A template does not parse, or cannot be rendered with this data.
+
+    The only exception that leaves the package. `action` is the part of the template that failed, as
+    Go prints it, and `function` the function that refused, where there is one.
+    """
+
+    def __init__(
+        self,
+        kind: ErrorKind | str,
+        line: int,
+        column: int,
+        message: str,
+        *,
+        template: str = "template",
+        action: str | None = None,
+        function: str | None = None,
+    ) -> None:
+        super().__init__(kind, line, column, message)
+        self.kind = ErrorKind(kind)
+        self.line = line
+        self.column = column
+        self.message = message
+        self.template = template
+        self.action = action
+        self.function = function
+
+    def __str__(self) -> str:
+        """Go's form: `template: name:line:column: executing "name" at <action>: message`."""
+        if self.kind is ErrorKind.PARSE:
+            return f"template: {self.template}:{self.line}: {self.message}"
+        place = f"template: {self.template}:{self.line}:{self.column}: executing {self.template!r}"
+        where = f" at <{self.action}>" if self.action is not None else ""
+        return f"{place.replace(chr(39), chr(34))}{where}: {self.message}"
+
+
+class Failure(Exception):  # noqa: N818 - not an error to the user until it has a place
+    """A render failed; whoever catches it knows the place and makes a `TemplateError` of it."""
+
+    kind = ErrorKind.EXECUTE
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class FunctionError(Failure):
+    """A template function's own error: what its Go twin returns as `error`, or panics with."""
+
+
+class LimitError(Failure):
+    """A template asks for more text, items, depth or time than it may have."""
+
+    kind = ErrorKind.LIMIT
+
+
+class DataError(Failure):
+    """The data holds a Python value that no Go type stands for."""
+
+    kind = ErrorKind.DATA

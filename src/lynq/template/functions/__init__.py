@@ -1,0 +1,1 @@
+"""The functions that templates can call, one module a family."""

@@ -1,0 +1,56 @@
+"""How much a template may ask for. Every check is made before the value is built."""
+
+from dataclasses import dataclass
+
+from lynq.template.errors import LimitError
+
+_KIB = 1024
+_MIB = 1024 * _KIB
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of one render. Go has none of them, so each is a setting."""
+
+    source: int = 256 * _KIB
+    """Bytes of a template's source."""
+    output: int = _MIB
+    """Bytes of one rendered string: a Kubernetes object holds about 1.5 MiB."""
+    text: int = _MIB
+    """Bytes of any one string that a function makes."""
+    items: int = 100_000
+    """Items of any one list or map that a function makes."""
+    memory: int = 24 * _MIB
+    """Bytes of all values made in one render, whether kept or dropped."""
+    turns: int = 100_000
+    """Turns of all loops in one render."""
+    calls: int = 10_000
+    """Calls of `template` in one render."""
+    template_depth: int = 200
+    """Templates that are inside one another at a time."""
+    value_depth: int = 100
+    """Lists and maps within one another, where a function walks them."""
+    nesting: int = 100
+    """Blocks, or parentheses, within one another in a source."""
+    slow_calls: int = 20
+    """Calls of functions that are slow by nature, such as `bcrypt` and `genCA`."""
+    seconds: float = 0.25
+    """Time for a render, not counting the slow functions."""
+
+    def check_text(self, size: int) -> None:
+        """Refuse to make a string of more than `text` bytes."""
+        if size > self.text:
+            raise LimitError(f"a string of {size} bytes is over the limit of {self.text}")
+
+    def check_items(self, count: int) -> None:
+        """Refuse to make a list or map of more than `items` items."""
+        if count > self.items:
+            raise LimitError(f"a list of {count} items is over the limit of {self.items}")
+
+    def check_depth(self, depth: int) -> None:
+        """Refuse to walk deeper than `value_depth`; a value may contain itself."""
+        if depth > self.value_depth:
+            raise LimitError(f"a value nested deeper than the limit of {self.value_depth}")
+
+
+DEFAULT_LIMITS = Limits()

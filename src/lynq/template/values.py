@@ -1,0 +1,296 @@
+"""Go's types on Python values: which Go type a value stands for, and strings as bytes.
+
+| Go                         | here                                                          |
+|----------------------------|---------------------------------------------------------------|
+| string                     | `str`; a byte that is no UTF-8 is a surrogate U+DC80..U+DCFF  |
+| bool, int, float64         | `bool`, `int`, `float`                                        |
+| int64, uint8, ...          | `Int64`, `Uint8`, ...: subclasses of `int`                    |
+| []interface{}              | `list`; as nil slice `NilList`                                |
+| []string, []int, [][]any   | `Strings`, `Ints`, `Lists`; nil: `NilStrings`                 |
+| map[string]interface{}     | `dict`; as nil map `NilMap`; the root of the data `Variables` |
+| map[string]string          | `StringMap`                                                   |
+| nil                        | `None`                                                        |
+| struct, or pointer to one  | a subclass of `Object`                                        |
+
+Truth is Python's: empty and zero are false, everything else is true, for each of these types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
+
+from lynq.template.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lynq.template.functions.signature import Function
+
+
+class Kind(StrEnum):
+    """reflect.Kind, by the names that `kindOf` gives."""
+
+    INVALID = "invalid"
+    BOOL = "bool"
+    INT = "int"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT = "uint"
+    UINT8 = "uint8"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
+    FLOAT64 = "float64"
+    STRING = "string"
+    SLICE = "slice"
+    MAP = "map"
+    STRUCT = "struct"
+    POINTER = "ptr"
+    INTERFACE = "interface"
+
+
+SIGNED_KINDS = frozenset({Kind.INT, Kind.INT32, Kind.INT64})
+UNSIGNED_KINDS = frozenset({Kind.UINT, Kind.UINT8, Kind.UINT32, Kind.UINT64})
+INTEGER_KINDS = SIGNED_KINDS | UNSIGNED_KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class GoType:
+    """A Go type: its name as `%T` prints it, its kind, and the type of its elements."""
+
+    name: str
+    kind: Kind
+    elem: GoType | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether it is a defined type, to which only itself is assignable."""
+        return "." in self.name
+
+
+ANY = GoType("interface {}", Kind.INTERFACE)
+BOOL = GoType("bool", Kind.BOOL)
+INT = GoType("int", Kind.INT)
+FLOAT64 = GoType("float64", Kind.FLOAT64)
+STRING = GoType("string", Kind.STRING)
+ANY_SLICE = GoType("[]interface {}", Kind.SLICE, ANY)
+ANY_MAP = GoType("map[string]interface {}", Kind.MAP, ANY)
+
+
+class Typed:
+    """A Python value that carries its Go type on its class."""
+
+    __slots__ = ()
+    go_type: ClassVar[GoType]
+
+
+class Int32(Typed, int):
+    """An int32, such as a rune."""
+
+    __slots__ = ()
+    go_type = GoType("int32", Kind.INT32)
+
+
+class Int64(Typed, int):
+    """An int64: what sprig's arithmetic gives."""
+
+    __slots__ = ()
+    go_type = GoType("int64", Kind.INT64)
+
+
+class Uint(Typed, int):
+    """A uint."""
+
+    __slots__ = ()
+    go_type = GoType("uint", Kind.UINT)
+
+
+class Uint8(Typed, int):
+    """A uint8: what indexing a string gives."""
+
+    __slots__ = ()
+    go_type = GoType("uint8", Kind.UINT8)
+
+
+class Uint32(Typed, int):
+    """A uint32."""
+
+    __slots__ = ()
+    go_type = GoType("uint32", Kind.UINT32)
+
+
+class Uint64(Typed, int):
+    """A uint64, such as a version's major number."""
+
+    __slots__ = ()
+    go_type = GoType("uint64", Kind.UINT64)
+
+
+class NilList(Typed, list[object]):
+    """The nil slice of type []interface{}."""
+
+    __slots__ = ()
+    go_type = ANY_SLICE
+
+
+class Strings(Typed, list[str]):
+    """A []string."""
+
+    __slots__ = ()
+    go_type = GoType("[]string", Kind.SLICE, STRING)
+
+
+class NilStrings(Strings):
+    """The nil slice of type []string."""
+
+    __slots__ = ()
+
+
+class Ints(Typed, list[int]):
+    """A []int."""
+
+    __slots__ = ()
+    go_type = GoType("[]int", Kind.SLICE, INT)
+
+
+class Lists(Typed, list[list[object]]):
+    """A [][]interface{}."""
+
+    __slots__ = ()
+    go_type = GoType("[][]interface {}", Kind.SLICE, ANY_SLICE)
+
+
+class StringMap(Typed, dict[str, str]):
+    """A map[string]string."""
+
+    __slots__ = ()
+    go_type = GoType("map[string]string", Kind.MAP, STRING)
+
+
+class NilMap(Typed, dict[str, object]):
+    """The nil map of type map[string]interface{}."""
+
+    __slots__ = ()
+    go_type = ANY_MAP
+
+
+class Variables(Typed, dict[str, object]):
+    """The data at the root. In Go it has a name of its own, which `dig` and `%T` can tell."""
+
+    __slots__ = ()
+    go_type = GoType("template.Variables", Kind.MAP, ANY)
+
+
+class TypedInt(Typed, int):
+    """A result of `int`: an int that makes a number of a field when it is the whole output."""
+
+    __slots__ = ()
+    go_type = INT
+
+
+class TypedFloat(Typed, float):
+    """A result of `float`: a float64 that makes a number of a field when it is the whole output."""
+
+    __slots__ = ()
+    go_type = FLOAT64
+
+
+class TypedBool(Typed, int):
+    """A result of `bool`. Functions never see it: they get the `bool` it stands for."""
+
+    __slots__ = ()
+    go_type = BOOL
+
+
+class Object(Typed):
+    """A Go struct, or a pointer to one: a closed list of fields and of methods, nothing else."""
+
+    __slots__ = ()
+    methods: ClassVar[Mapping[str, Function]] = {}
+
+    def fields(self) -> Mapping[str, object]:
+        """Give the exported fields in order."""
+        return {}
+
+    def text(self) -> str | None:
+        """Give what its `String` method prints, or None if it has no such method."""
+        return None
+
+
+_NIL_CLASSES = frozenset({type(None), NilList, NilStrings, NilMap})
+_PLAIN: Mapping[type, GoType] = {
+    str: STRING,
+    bool: BOOL,
+    int: INT,
+    float: FLOAT64,
+    list: ANY_SLICE,
+    dict: ANY_MAP,
+}
+
+
+def type_of(value: object) -> GoType | None:
+    """Give the Go type a value stands for; None for nil, which has none."""
+    found = _PLAIN.get(type(value))
+    if found is not None:
+        return found
+    if isinstance(value, Typed):
+        return value.go_type
+    if value is None:
+        return None
+    raise DataError(f"a Python {type(value).__name__} is no template value")
+
+
+def type_name(value: object) -> str:
+    """Give what `%T` prints."""
+    found = type_of(value)
+    return found.name if found is not None else "<nil>"
+
+
+def kind_of(value: object) -> Kind:
+    """Give the value's reflect.Kind."""
+    found = type_of(value)
+    return found.kind if found is not None else Kind.INVALID
+
+
+def is_nil(value: object) -> bool:
+    """Tell nil and the nil slices and maps from everything else."""
+    return type(value) in _NIL_CLASSES
+
+
+def wrap_int64(number: int) -> int:
+    """Let an integer overflow as an int64 does."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def to_bytes(text: str) -> bytes:
+    """Give the bytes of a Go string."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # Half a surrogate pair, from data that was never UTF-8: Go cannot hold it either.
+        return "".join("\ufffd" if _is_half(char) else char for char in text).encode(
+            "utf-8", "surrogateescape"
+        )
+
+
+def from_bytes(data: bytes) -> str:
+    """Give the Go string of these bytes."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def byte_len(text: str) -> int:
+    """Give the length of a Go string, which counts bytes."""
+    return len(text) if text.isascii() else len(to_bytes(text))
+
+
+def to_output(text: str) -> str:
+    """Give the text as it leaves the engine: a byte that is no UTF-8 becomes U+FFFD, as in JSON."""
+    if text.isascii():
+        return text
+    whole = from_bytes(to_bytes(text))
+    return "".join("\ufffd" if "\udc80" <= char <= "\udcff" else char for char in whole)
+
+
+def _is_half(char: str) -> bool:
+    return "\ud800" <= char <= "\udfff" and not "\udc80" <= char <= "\udcff"
