@@ -1,0 +1,151 @@
+"""The controller runner: workers that take keys from a queue and reconcile them.
+
+A worker is a loop in one task; `workers` of them share a queue that never gives one key to two.
+They live in a task group, so `run` returns when the last of them has ended and not before.
+
+One reconcile that fails must not take the others with it: its exception ends here, is counted and
+logged, and the key is tried again after its back-off. What the cluster or the network answers is
+expected and is logged in one line; anything else is a bug (what Go would call a panic), counted
+as such and logged with the place it came from. Only an exception's own `str` is logged, never the
+text of what caused it: errors of `lynq.kube` keep values out of theirs.
+
+Stopping has two steps: the queue is closed, so that idle workers end at once and busy ones end
+with their reconcile; who is still busy after the grace period is cancelled.
+"""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import structlog
+
+from lynq.kube.errors import KubeError
+from lynq.kube.metrics import ControllerMetrics, Metrics
+from lynq.kube.queue import Priority, Queue, QueueClosed
+
+K = TypeVar("K", bound=Hashable)
+
+_log = structlog.get_logger(__name__)
+_FRAMES_LOGGED: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a reconcile ended well: done, or to be done again in `requeue_after` seconds.
+
+    Zero asks for another go soon: it is backed off like a failure, since whoever asks for it
+    again and again would otherwise spin.
+    """
+
+    requeue_after: float | None = None
+
+
+class Controller(Generic[K]):
+    """A named reconcile function with its queue and workers.
+
+    `expected` are the exceptions that are no bugs, besides those of `lynq.kube` and the network.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        queue: Queue[K],
+        reconcile: Callable[[K], Awaitable[Result]],
+        *,
+        workers: int = 1,
+        grace: float = 5.0,
+        expected: tuple[type[Exception], ...] = (),
+        metrics: ControllerMetrics | None = None,
+    ) -> None:
+        self.name = name
+        self._queue = queue
+        self._reconcile = reconcile
+        self._workers = workers
+        self._grace = grace
+        self._expected: tuple[type[Exception], ...] = (KubeError, OSError, *expected)
+        self._metrics = metrics or Metrics.unread().controller(name)
+        self._deadline = asyncio.timeout(None)
+        self._running = False
+
+    async def run(self) -> None:
+        """Work until `stop` is called (or this is cancelled); returns when no worker is left."""
+        self._metrics.workers.set(self._workers)
+        self._running = True
+        try:
+            async with self._deadline, asyncio.TaskGroup() as group:
+                for number in range(self._workers):
+                    group.create_task(self._work(), name=f"{self.name}-worker-{number}")
+        except TimeoutError:
+            _log.warning("reconciles cancelled on stop", controller=self.name, grace=self._grace)
+        finally:
+            self._running = False
+
+    def stop(self) -> None:
+        """Begin no more reconciles; those that run have the grace period to end."""
+        self._queue.close()
+        if self._running:
+            self._deadline.reschedule(asyncio.get_running_loop().time() + self._grace)
+
+    async def _work(self) -> None:
+        with suppress(QueueClosed):
+            while True:
+                key = await self._queue.get()
+                try:
+                    await self._process(key)
+                finally:
+                    self._queue.done(key)
+
+    async def _process(self, key: K) -> None:
+        with self._metrics.active.track_inprogress(), self._metrics.time.time():
+            try:
+                result = await self._reconcile(key)
+            except asyncio.CancelledError as error:
+                if _is_being_cancelled():
+                    raise
+                # Something that the reconcile awaited was cancelled, not this worker.
+                self._failed(key, error)
+            except Exception as error:  # noqa: BLE001 - containing it is this module's job
+                self._failed(key, error)
+            else:
+                self._succeeded(key, result)
+
+    def _succeeded(self, key: K, result: Result) -> None:
+        if result.requeue_after is None:
+            self._queue.forget(key)
+            self._metrics.results["success"].inc()
+        elif result.requeue_after > 0:
+            self._queue.forget(key)
+            self._queue.add_after(key, result.requeue_after, priority=Priority.PERIODIC)
+            self._metrics.results["requeue_after"].inc()
+        else:
+            self._queue.retry(key)
+            self._metrics.results["requeue"].inc()
+
+    def _failed(self, key: K, error: BaseException) -> None:
+        self._metrics.results["error"].inc()
+        self._metrics.errors.inc()
+        log = _log.bind(
+            controller=self.name,
+            key=str(key),
+            failures=self._queue.failures(key) + 1,
+            error=f"{type(error).__name__}: {error}",
+        )
+        if isinstance(error, self._expected):
+            log.warning("reconcile failed")
+        else:
+            self._metrics.panics.inc()
+            log.error("reconcile failed unexpectedly", traceback=_frames(error))
+        self._queue.retry(key)
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _frames(error: BaseException) -> str:
+    """Return where `error` was raised: file, line, source, and no value."""
+    return "".join(traceback.format_tb(error.__traceback__, limit=-_FRAMES_LOGGED))

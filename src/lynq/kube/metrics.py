@@ -1,0 +1,215 @@
+"""The runtime's own series, under the names that controller-runtime and client-go gave them.
+
+Dashboards and alerts written for a Go operator go on working; what those do not know (informers,
+events) carries the prefix `lynq_`. Nothing is registered on import: `Metrics` creates its
+collectors on the registry it is given, and each part of the runtime asks it for a small handle
+with the labels already bound. A part that is given no handle makes one on a registry that nobody
+reads, so that no call site has to ask whether it is being measured.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+# client-go: powers of ten from 10 ns to 1,000 s.
+_QUEUE_BUCKETS: Final = tuple(10.0**exponent for exponent in range(-8, 4))
+# controller-runtime's reconcile_time buckets.
+_RECONCILE_BUCKETS: Final = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
+    *(0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5),
+    *(5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
+)
+_RESULTS: Final = ("success", "error", "requeue", "requeue_after")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMetrics:
+    """The series of one work queue."""
+
+    adds: Counter
+    retries: Counter
+    queue_duration: Histogram
+    work_duration: Histogram
+    _depth: Gauge
+    _unfinished: Gauge
+    _longest: Gauge
+
+    def observe(self, depth: Callable[[], int], running: Callable[[], list[float]]) -> None:
+        """Read `depth` and the ages of the `running` work at scrape time, at no cost between."""
+        self._depth.set_function(depth)
+        self._unfinished.set_function(lambda: sum(running()))
+        self._longest.set_function(lambda: max(running(), default=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerMetrics:
+    """The series of one controller."""
+
+    results: dict[str, Counter]
+    errors: Counter
+    panics: Counter
+    time: Histogram
+    active: Gauge
+    workers: Gauge
+
+
+@dataclass(frozen=True, slots=True)
+class InformerMetrics:
+    """The series of one informer."""
+
+    lists: dict[str, Counter]
+    failures: Counter
+    handler_errors: Counter
+    synced: Gauge
+    _objects: Gauge
+
+    def observe(self, objects: Callable[[], int]) -> None:
+        """Read the number of cached `objects` at scrape time."""
+        self._objects.set_function(objects)
+
+
+@dataclass(frozen=True, slots=True)
+class EventMetrics:
+    """The series of the event recorder."""
+
+    written: Counter
+    rate_limited: Counter
+    dropped: Counter
+    failed: Counter
+
+
+class Metrics:
+    """All collectors of the runtime, on one registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._queue_series()
+        self._controller_series()
+        self._informer_series()
+        self._leading = self._gauge(
+            "leader_election_master_status", "1 while this process leads", "name"
+        )
+        self._events = self._counter(
+            "lynq_event_records_total", "Recorded events by what became of them", "outcome"
+        )
+
+    @classmethod
+    def unread(cls) -> "Metrics":
+        """Return collectors on a registry of their own, for those that nobody measures."""
+        return cls(CollectorRegistry())
+
+    def queue(self, name: str) -> QueueMetrics:
+        """Return the series of the work queue `name`."""
+        return QueueMetrics(
+            adds=self._adds.labels(name),
+            retries=self._retries.labels(name),
+            queue_duration=self._queue_duration.labels(name),
+            work_duration=self._work_duration.labels(name),
+            _depth=self._depth.labels(name),
+            _unfinished=self._unfinished.labels(name),
+            _longest=self._longest.labels(name),
+        )
+
+    def controller(self, name: str) -> ControllerMetrics:
+        """Return the series of the controller `name`."""
+        return ControllerMetrics(
+            results={result: self._reconciles.labels(name, result) for result in _RESULTS},
+            errors=self._errors.labels(name),
+            panics=self._panics.labels(name),
+            time=self._reconcile_time.labels(name),
+            active=self._active.labels(name),
+            workers=self._workers.labels(name),
+        )
+
+    def informer(self, resource: str) -> InformerMetrics:
+        """Return the series of the informer of `resource`, such as `deployments.apps`."""
+        return InformerMetrics(
+            lists={mode: self._lists.labels(resource, mode) for mode in ("streamed", "paged")},
+            failures=self._watch_failures.labels(resource),
+            handler_errors=self._handler_errors.labels(resource),
+            synced=self._synced.labels(resource),
+            _objects=self._objects.labels(resource),
+        )
+
+    def leading(self, name: str) -> Gauge:
+        """Return the gauge that says whether this process holds the lease `name`."""
+        return self._leading.labels(name)
+
+    def events(self) -> EventMetrics:
+        """Return the series of the event recorder."""
+        return EventMetrics(
+            written=self._events.labels("written"),
+            rate_limited=self._events.labels("rate_limited"),
+            dropped=self._events.labels("dropped"),
+            failed=self._events.labels("failed"),
+        )
+
+    def _queue_series(self) -> None:
+        self._depth = self._gauge("workqueue_depth", "Keys waiting to be worked on", "name")
+        self._adds = self._counter("workqueue_adds_total", "Keys added to the queue", "name")
+        self._retries = self._counter("workqueue_retries_total", "Keys retried", "name")
+        self._queue_duration = self._histogram(
+            "workqueue_queue_duration_seconds", "Time a key waits", _QUEUE_BUCKETS, "name"
+        )
+        self._work_duration = self._histogram(
+            "workqueue_work_duration_seconds", "Time a key is worked on", _QUEUE_BUCKETS, "name"
+        )
+        self._unfinished = self._gauge(
+            "workqueue_unfinished_work_seconds", "Sum of the ages of running work", "name"
+        )
+        self._longest = self._gauge(
+            "workqueue_longest_running_processor_seconds", "Age of the oldest running work", "name"
+        )
+
+    def _controller_series(self) -> None:
+        self._reconciles = self._counter(
+            "controller_runtime_reconcile_total", "Reconciles by result", "controller", "result"
+        )
+        self._errors = self._counter(
+            "controller_runtime_reconcile_errors_total", "Reconciles that failed", "controller"
+        )
+        self._panics = self._counter(
+            "controller_runtime_reconcile_panics_total",
+            "Reconciles that failed by an unexpected exception",
+            "controller",
+        )
+        self._reconcile_time = self._histogram(
+            "controller_runtime_reconcile_time_seconds",
+            "Length of a reconcile",
+            _RECONCILE_BUCKETS,
+            "controller",
+        )
+        self._workers = self._gauge(
+            "controller_runtime_max_concurrent_reconciles", "Workers", "controller"
+        )
+        self._active = self._gauge(
+            "controller_runtime_active_workers", "Workers that reconcile right now", "controller"
+        )
+
+    def _informer_series(self) -> None:
+        self._objects = self._gauge("lynq_informer_objects", "Objects cached", "resource")
+        self._synced = self._gauge(
+            "lynq_informer_synced", "1 once the first complete list is cached", "resource"
+        )
+        self._lists = self._counter(
+            "lynq_informer_lists_total", "Complete lists by way of listing", "resource", "mode"
+        )
+        self._watch_failures = self._counter(
+            "lynq_informer_failures_total", "Lists and watches that failed", "resource"
+        )
+        self._handler_errors = self._counter(
+            "lynq_informer_handler_errors_total", "Exceptions of change handlers", "resource"
+        )
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self._registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(name, text, labels, registry=self._registry)
+
+    def _histogram(
+        self, name: str, text: str, buckets: tuple[float, ...], *labels: str
+    ) -> Histogram:
+        return Histogram(name, text, labels, buckets=buckets, registry=self._registry)

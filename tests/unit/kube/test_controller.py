@@ -1,0 +1,164 @@
+"""The controller runner: what becomes of a key when its reconcile ends, fails or hangs."""
+
+import asyncio
+
+import pytest
+import structlog
+from prometheus_client import CollectorRegistry
+
+from lynq.kube.controller import Controller, Result
+from lynq.kube.errors import KubeError
+from lynq.kube.metrics import Metrics
+from lynq.kube.queue import Queue
+from virtual_time import virtual_time
+
+
+class Script:
+    """A reconcile that does what it is told, and remembers when it was asked for which key."""
+
+    def __init__(self, *answers: Result | BaseException) -> None:
+        self._answers = list(answers)
+        self.calls: list[tuple[str, float]] = []
+
+    async def __call__(self, key: str) -> Result:
+        self.calls.append((key, asyncio.get_running_loop().time() - 1000))
+        answer = self._answers.pop(0) if self._answers else Result()
+        if isinstance(answer, Result):
+            return answer
+        raise answer
+
+    @property
+    def times(self) -> list[float]:
+        return [moment for _, moment in self.calls]
+
+
+async def play(controller: Controller[str], queue: Queue[str], *, seconds: float = 60) -> None:
+    """Run the controller on the key "a" for a while, then stop it."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(controller.run())
+        queue.add("a")
+        await asyncio.sleep(seconds)
+        controller.stop()
+
+
+@virtual_time
+async def test_a_reconcile_that_is_done_is_not_called_again() -> None:
+    queue: Queue[str] = Queue()
+    script = Script()
+    await play(Controller("test", queue, script), queue)
+    assert script.calls == [("a", 0)]
+
+
+@virtual_time
+async def test_requeue_after_brings_the_key_back_then() -> None:
+    queue: Queue[str] = Queue()
+    script = Script(Result(requeue_after=10), Result(requeue_after=20))
+    await play(Controller("test", queue, script), queue)
+    assert script.times == pytest.approx([0, 10, 30])
+
+
+@virtual_time
+async def test_a_failure_is_retried_with_back_off_that_success_resets() -> None:
+    queue: Queue[str] = Queue()
+    fault = KubeError("not now")
+    script = Script(fault, fault, Result(requeue_after=1), fault)
+    await play(Controller("test", queue, script), queue)
+    assert script.times == pytest.approx([0, 0.005, 0.015, 1.015, 1.020])
+
+
+@virtual_time
+async def test_requeue_after_zero_is_backed_off() -> None:
+    queue: Queue[str] = Queue()
+    script = Script(*[Result(requeue_after=0)] * 3)
+    await play(Controller("test", queue, script), queue)
+    assert script.times == pytest.approx([0, 0.005, 0.015, 0.035])
+
+
+@virtual_time
+async def test_a_bug_in_one_reconcile_stops_no_worker_and_is_counted_apart() -> None:
+    registry = CollectorRegistry()
+    queue: Queue[str] = Queue()
+    script = Script(ValueError("a bug"), KubeError("an answer"), asyncio.CancelledError())
+    metrics = Metrics(registry).controller("test")
+    await play(Controller("test", queue, script, metrics=metrics), queue)
+
+    def sample(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(name, {"controller": "test", **labels})
+
+    assert len(script.calls) == 4
+    assert sample("controller_runtime_reconcile_total", result="error") == 3
+    assert sample("controller_runtime_reconcile_total", result="success") == 1
+    assert sample("controller_runtime_reconcile_errors_total") == 3
+    assert sample("controller_runtime_reconcile_panics_total") == 2
+    assert sample("controller_runtime_reconcile_time_seconds_count") == 4
+    assert sample("controller_runtime_max_concurrent_reconciles") == 1
+    assert sample("controller_runtime_active_workers") == 0
+
+
+@virtual_time
+async def test_the_log_shows_where_a_bug_is_and_no_text_of_its_cause() -> None:
+    queue: Queue[str] = Queue()
+
+    async def reconcile(_: str) -> Result:
+        raise ValueError("the row cannot be read") from RuntimeError("password=hunter2")
+
+    with structlog.testing.capture_logs() as logs:
+        await play(Controller("test", queue, reconcile), queue, seconds=0.001)
+    [line] = logs
+    assert line["error"] == "ValueError: the row cannot be read"
+    assert "in reconcile" in line["traceback"]
+    assert "hunter2" not in str(logs)
+
+
+@virtual_time
+async def test_keys_are_worked_on_in_parallel_but_never_one_key_twice_at_once() -> None:
+    queue: Queue[str] = Queue()
+    working: set[str] = set()
+    widest = 0
+
+    async def reconcile(key: str) -> Result:
+        nonlocal widest
+        assert key not in working
+        working.add(key)
+        widest = max(widest, len(working))
+        queue.add(key)
+        await asyncio.sleep(1)
+        working.remove(key)
+        return Result()
+
+    queue.add("b")
+    queue.add("c")
+    await play(Controller("test", queue, reconcile, workers=2), queue, seconds=30)
+    assert widest == 2
+
+
+@virtual_time
+async def test_stop_lets_a_running_reconcile_finish_and_begins_no_other() -> None:
+    queue: Queue[str] = Queue()
+    finished = []
+
+    async def reconcile(key: str) -> Result:
+        await asyncio.sleep(3)
+        finished.append(key)
+        return Result(requeue_after=1)
+
+    queue.add("b")
+    await play(Controller("test", queue, reconcile, grace=5), queue, seconds=1)
+    assert finished == ["b"]
+
+
+@virtual_time
+async def test_stop_cancels_what_outlasts_the_grace_period() -> None:
+    queue: Queue[str] = Queue()
+    cancelled_at: list[float] = []
+
+    async def reconcile(_: str) -> Result:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            cancelled_at.append(asyncio.get_running_loop().time() - 1000)
+            raise
+        return Result()
+
+    await play(Controller("test", queue, reconcile, grace=5), queue, seconds=1)
+    assert cancelled_at == pytest.approx([6])

@@ -1,0 +1,256 @@
+"""The work queue's rules, one by one; test_queue_model.py plays them against each other."""
+
+import asyncio
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lynq.kube.backoff import Backoff
+from lynq.kube.metrics import Metrics
+from lynq.kube.queue import Priority, Queue, QueueClosed
+from virtual_time import virtual_time
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def taken(queue: Queue[str], count: int) -> list[str]:
+    """Take and give back `count` keys."""
+    keys = []
+    for _ in range(count):
+        keys.append(await queue.get())
+        queue.done(keys[-1])
+    return keys
+
+
+@virtual_time
+async def test_a_key_added_twice_comes_once() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a")
+    queue.add("a")
+    assert await taken(queue, 1) == ["a"]
+    assert len(queue) == 0
+
+
+@virtual_time
+async def test_a_key_added_while_worked_on_comes_again_only_when_done() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a")
+    assert await queue.get() == "a"
+    queue.add("a")
+    queue.add("a")
+    assert len(queue) == 0
+    queue.done("a")
+    assert await taken(queue, 1) == ["a"]
+    assert len(queue) == 0
+
+
+@virtual_time
+async def test_a_waiting_worker_is_woken_by_an_add() -> None:
+    queue: Queue[str] = Queue()
+    async with asyncio.TaskGroup() as group:
+        worker = group.create_task(queue.get())
+        await asyncio.sleep(1)
+        queue.add("a")
+    assert worker.result() == "a"
+
+
+@virtual_time
+async def test_a_key_is_not_lost_with_a_worker_that_is_cancelled_as_it_is_woken() -> None:
+    queue: Queue[str] = Queue()
+    first = asyncio.create_task(queue.get())
+    second = asyncio.create_task(queue.get())
+    await asyncio.sleep(0)
+    queue.add("a")
+    first.cancel()
+    assert await second == "a"
+
+
+@virtual_time
+async def test_a_delayed_key_comes_at_its_deadline() -> None:
+    queue: Queue[str] = Queue()
+    start = now()
+    queue.add_after("a", 10)
+    assert await queue.get() == "a"
+    assert now() - start == pytest.approx(10)
+
+
+@virtual_time
+@pytest.mark.parametrize("delays", [(10, 3), (3, 10)])
+async def test_of_two_deadlines_the_earlier_holds(delays: tuple[float, float]) -> None:
+    queue: Queue[str] = Queue()
+    start = now()
+    for delay in delays:
+        queue.add_after("a", delay)
+    assert await taken(queue, 1) == ["a"]
+    assert now() - start == pytest.approx(3)
+    await asyncio.sleep(100)
+    assert len(queue) == 0
+
+
+@virtual_time
+async def test_an_immediate_add_supersedes_a_delayed_one() -> None:
+    queue: Queue[str] = Queue()
+    queue.add_after("a", 10)
+    queue.add("a")
+    assert await taken(queue, 1) == ["a"]
+    await asyncio.sleep(100)
+    assert len(queue) == 0
+
+
+@virtual_time
+async def test_a_deadline_that_falls_into_the_work_on_its_key_brings_it_again_afterwards() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a")
+    await queue.get()
+    queue.add_after("a", 1)
+    await asyncio.sleep(2)
+    assert len(queue) == 0
+    queue.done("a")
+    assert await taken(queue, 1) == ["a"]
+
+
+@virtual_time
+async def test_back_off_doubles_to_its_cap_and_starts_over_when_forgotten() -> None:
+    queue: Queue[str] = Queue()
+    waits = []
+    for _ in range(16):
+        queue.retry("a")
+        start = now()
+        await taken(queue, 1)
+        waits.append(now() - start)
+    assert waits[:3] == pytest.approx([0.005, 0.01, 0.02])
+    assert waits[12:] == pytest.approx([20.48, 30, 30, 30])
+    queue.forget("a")
+    queue.retry("a")
+    start = now()
+    await taken(queue, 1)
+    assert now() - start == pytest.approx(0.005)
+
+
+@virtual_time
+async def test_jitter_stretches_the_back_off() -> None:
+    queue: Queue[str] = Queue(backoff=Backoff(base=1, cap=8, jitter=0.5, chance=lambda: 1.0))
+    start = now()
+    queue.retry("a")
+    await taken(queue, 1)
+    assert now() - start == pytest.approx(1.5)
+
+
+@virtual_time
+async def test_events_go_before_periodic_keys() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("sweep", priority=Priority.PERIODIC)
+    queue.add("event")
+    assert await taken(queue, 2) == ["event", "sweep"]
+
+
+@virtual_time
+async def test_a_periodic_key_to_which_something_happens_becomes_an_event() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a", priority=Priority.PERIODIC)
+    queue.add("b", priority=Priority.PERIODIC)
+    queue.add("b")
+    queue.add("b", priority=Priority.PERIODIC)
+    assert await taken(queue, 2) == ["b", "a"]
+
+
+@virtual_time
+async def test_every_eighth_pick_is_periodic_while_both_wait() -> None:
+    queue: Queue[str] = Queue()
+    for number in range(3):
+        queue.add(f"sweep-{number}", priority=Priority.PERIODIC)
+    for number in range(100):
+        queue.add(f"event-{number}")
+    order = await taken(queue, 103)
+    assert [place for place, key in enumerate(order, 1) if "sweep" in key] == [8, 16, 24]
+
+
+@virtual_time
+async def test_one_noisy_group_delays_another_by_one_pick() -> None:
+    queue: Queue[str] = Queue()
+    for number in range(10_000):
+        queue.add(f"noisy-{number}", group="noisy")
+    queue.add("quiet-0", group="quiet")
+    queue.add("quiet-1", group="quiet")
+    assert await taken(queue, 4) == ["noisy-0", "quiet-0", "noisy-1", "quiet-1"]
+
+
+@virtual_time
+async def test_a_retried_key_stays_in_its_group_and_priority() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a", group="hub", priority=Priority.PERIODIC)
+    key = await queue.get()
+    queue.retry(key)
+    queue.done(key)
+    queue.add("b", group="hub")
+    queue.add("c", group="hub")
+    await asyncio.sleep(1)
+    assert await taken(queue, 3) == ["b", "c", "a"]
+
+
+@virtual_time
+async def test_close_wakes_every_waiter_and_drops_what_waits() -> None:
+    queue: Queue[str] = Queue()
+    waiters = [asyncio.create_task(queue.get()) for _ in range(3)]
+    await asyncio.sleep(0)
+    queue.close()
+    for ended in await asyncio.gather(*waiters, return_exceptions=True):
+        assert isinstance(ended, QueueClosed)
+    queue.add("a")
+    with pytest.raises(QueueClosed):
+        await queue.get()
+
+
+@virtual_time
+async def test_a_draining_queue_hands_out_what_is_ready_or_comes_again() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("running")
+    key = await queue.get()
+    queue.add("running")
+    queue.add("ready")
+    queue.add_after("delayed", 1)
+    queue.close(drain=True)
+    assert await taken(queue, 1) == ["ready"]
+    queue.done(key)
+    assert await taken(queue, 1) == ["running"]
+    with pytest.raises(QueueClosed):
+        await queue.get()
+
+
+@virtual_time
+async def test_the_queue_measures_depth_latency_and_work() -> None:
+    registry = CollectorRegistry()
+    queue: Queue[str] = Queue(metrics=Metrics(registry).queue("lynqnode"))
+
+    def sample(name: str) -> float | None:
+        return registry.get_sample_value(name, {"name": "lynqnode"})
+
+    queue.add("a")
+    queue.add("a")
+    queue.add("b")
+    assert sample("workqueue_depth") == 2
+    assert sample("workqueue_adds_total") == 2
+    await asyncio.sleep(3)
+    await queue.get()
+    await asyncio.sleep(2)
+    assert sample("workqueue_depth") == 1
+    assert sample("workqueue_queue_duration_seconds_sum") == pytest.approx(3)
+    assert sample("workqueue_unfinished_work_seconds") == pytest.approx(2)
+    assert sample("workqueue_longest_running_processor_seconds") == pytest.approx(2)
+    queue.retry("a")
+    queue.done("a")
+    assert sample("workqueue_work_duration_seconds_sum") == pytest.approx(2)
+    assert sample("workqueue_retries_total") == 1
+    assert sample("workqueue_unfinished_work_seconds") == 0
+
+
+@virtual_time
+async def test_superseded_deadlines_do_not_pile_up() -> None:
+    queue: Queue[str] = Queue()
+    for _ in range(10_000):
+        queue.add_after("a", 30)
+        queue.add("a")
+        await taken(queue, 1)
+    assert len(queue._delays._heap) < 200
