@@ -1,0 +1,331 @@
+"""The verbs of the API server on typed objects.
+
+Every verb takes `into`: the type that the answer is decoded to, a dict when not given. With
+`into=Partial` the API server is asked to send metadata only. Namespace and name of an object
+that is sent are read from the object. `ClientOptions.timeout` bounds one attempt; to bound a call
+with its retries, use `asyncio.timeout`.
+"""
+
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from lynq.kube import queries
+from lynq.kube.codec import DICT, Object, T, decode, decode_list, encode
+from lynq.kube.config import ClusterConfig
+from lynq.kube.errors import Gone
+from lynq.kube.objects import Listing
+from lynq.kube.options import ClientOptions
+from lynq.kube.queries import APPLY, JSON, JsonPatch, Patch, Propagation, accept
+from lynq.kube.request import Fence, Interceptor, Request
+from lynq.kube.resource import Resource
+from lynq.kube.transport import Transport
+from lynq.kube.watching import Bookmark, WatchEvent, watch_events
+
+_WATCH_SECONDS = 300.0
+_WATCH_GRACE = 30.0
+"""How much longer than the API server means to keep a watch its silence is borne."""
+
+
+class Client:
+    """A connection to one API server.
+
+    `Client.connect` makes one; `fenced`, `unfenced` and `intercepted` return others that share
+    its connections and limits, and end with it.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @classmethod
+    def connect(
+        cls,
+        config: ClusterConfig,
+        *,
+        options: ClientOptions | None = None,
+        interceptors: tuple[Interceptor, ...] = (),
+        fence: Fence | None = None,
+    ) -> "Client":
+        """Return a client to be entered with `async with`."""
+        return cls(Transport.to(config, options or ClientOptions(), interceptors, fence))
+
+    async def __aenter__(self) -> Self:
+        """Open the connection pool."""
+        self._transport.session.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close all connections."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections, also those of the clients derived from this one."""
+        await self._transport.session.close()
+
+    def fenced(self, fence: Fence) -> "Client":
+        """Return a client whose writes ask this fence before every attempt."""
+        return Client(self._transport.fenced(fence))
+
+    def unfenced(self) -> "Client":
+        """Return a client that asks no fence: for the lease itself."""
+        return Client(self._transport.fenced(None))
+
+    def intercepted(self, *interceptors: Interceptor) -> "Client":
+        """Return a client with more interceptors, inside those of this one."""
+        return Client(self._transport.intercepted(*interceptors))
+
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        into: type[T] = DICT,
+    ) -> T:
+        """Return one object."""
+        request = Request(
+            "get",
+            "GET",
+            resource.path(namespace, name),
+            headers=accept(into),
+            repeatable=True,
+        )
+        return await self._object(request, into)
+
+    async def list(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        into: type[T] = DICT,
+        labels: str | None = None,
+        fields: str | None = None,
+        page_size: int = 500,
+    ) -> Listing[T]:
+        """Return all objects, read page by page, as of one moment.
+
+        When the API server forgets that moment between two pages, all is read again at once:
+        the only way to a consistent answer that cannot be overtaken a second time.
+        """
+        items: list[T] = []
+        version = ""
+        pages = self.pages(
+            resource, namespace, into=into, labels=labels, fields=fields, page_size=page_size
+        )
+        try:
+            async for page in pages:
+                items += page.items
+                version = page.resource_version
+        except Gone:
+            query = queries.selection(labels, fields)
+            return await self._page(resource, namespace, query, into)
+        return Listing(items, version)
+
+    async def pages(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        into: type[T] = DICT,
+        labels: str | None = None,
+        fields: str | None = None,
+        page_size: int = 500,
+    ) -> AsyncIterator[Listing[T]]:
+        """Yield all objects in pages; raises Gone when the reader takes too long over them."""
+        query = {**queries.selection(labels, fields), "limit": str(page_size)}
+        while True:
+            page = await self._page(resource, namespace, query, into)
+            yield page
+            if not page.continuation:
+                return
+            query["continue"] = page.continuation
+
+    async def create(
+        self,
+        resource: Resource,
+        obj: Object,
+        namespace: str | None = None,
+        *,
+        manager: str | None = None,
+        dry_run: bool = False,
+        into: type[T] = DICT,
+    ) -> T:
+        """Create an object; its namespace may be given apart."""
+        request = Request(
+            "create",
+            "POST",
+            queries.collection_path(resource, obj, namespace),
+            queries.writing(manager, dry_run=dry_run),
+            accept(into) | JSON,
+            encode(obj),
+            repeatable=dry_run,
+        )
+        return await self._object(request, into)
+
+    async def apply(
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        manager: str,
+        force: bool = False,
+        dry_run: bool = False,
+        subresource: str | None = None,
+        into: type[T] = DICT,
+    ) -> T:
+        """Create or change an object to hold these fields, owned by this manager.
+
+        Raises Conflict naming fields and managers when others own them, unless forced.
+        """
+        request = Request(
+            "apply",
+            "PATCH",
+            queries.object_path(resource, obj, subresource),
+            queries.writing(manager, dry_run=dry_run, force=force),
+            accept(into) | APPLY,
+            encode(obj),
+            repeatable=True,
+        )
+        return await self._object(request, into)
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: dict[str, Any] | JsonPatch,
+        namespace: str | None = None,
+        *,
+        kind: Patch = Patch.MERGE,
+        subresource: str | None = None,
+        manager: str | None = None,
+        dry_run: bool = False,
+        into: type[T] = DICT,
+    ) -> T:
+        """Change the fields that the patch names; a JSON patch is a list of operations."""
+        request = Request(
+            "patch",
+            "PATCH",
+            resource.path(namespace, name, subresource),
+            queries.writing(manager, dry_run=dry_run),
+            accept(into) | {"Content-Type": kind.value},
+            encode(patch),
+            repeatable=dry_run,
+        )
+        return await self._object(request, into)
+
+    async def replace(
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        subresource: str | None = None,
+        manager: str | None = None,
+        dry_run: bool = False,
+        into: type[T] = DICT,
+    ) -> T:
+        """Put this object in place of the one there is.
+
+        With a resourceVersion in it, raises Conflict when someone was faster.
+        """
+        request = Request(
+            "replace",
+            "PUT",
+            queries.object_path(resource, obj, subresource),
+            queries.writing(manager, dry_run=dry_run),
+            accept(into) | JSON,
+            encode(obj),
+            repeatable=dry_run,
+        )
+        return await self._object(request, into)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        propagation: Propagation | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Ask for an object to go; finalizers can keep it for a while.
+
+        With a uid, or a resource_version, raises Conflict when the object is another one by
+        then, or has changed. Without a uid the request is never repeated: it could hit an
+        object that took the name meanwhile.
+        """
+        request = Request(
+            "delete",
+            "DELETE",
+            resource.path(namespace, name),
+            queries.writing(None, dry_run=dry_run),
+            JSON,
+            queries.delete_options(uid, resource_version, propagation),
+            repeatable=dry_run or (uid is not None and resource_version is None),
+        )
+        await self._transport.send(request)
+
+    def watch(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        since: str | None = None,
+        initial_events: bool = False,
+        labels: str | None = None,
+        fields: str | None = None,
+        into: type[T] = DICT,
+        seconds: float | None = None,
+    ) -> AsyncGenerator[WatchEvent[T] | Bookmark, None]:
+        """Yield what happens after the resourceVersion `since`, until the API server ends it.
+
+        With `initial_events` the objects there are come first, as ADDED events closed by a
+        Bookmark with `initial_events_end`. Wrap it in `contextlib.aclosing`, so that leaving
+        the loop early gives the connection back at once.
+        """
+        # Spread, so that the watches of one start do not all end in one moment later.
+        seconds = seconds or _WATCH_SECONDS * random.uniform(1, 2)  # noqa: S311
+        request = Request(
+            "watch",
+            "GET",
+            resource.path(namespace),
+            queries.selection(labels, fields)
+            | queries.watching(since, seconds=seconds, initial_events=initial_events),
+            accept(into),
+            timeout=seconds + _WATCH_GRACE,
+            repeatable=True,
+            stream=True,
+        )
+        return watch_events(self._transport, request, into)
+
+    async def raw(self, path: str, *, headers: Mapping[str, str] | None = None) -> bytes:
+        """Return what the API server answers to a GET of any path: discovery, /version, /readyz."""
+        request = Request("get", "GET", path, headers=headers or {}, repeatable=True)
+        return (await self._transport.send(request)).body
+
+    async def _object(self, request: Request, into: type[T]) -> T:
+        response = await self._transport.send(request)
+        return decode(response.body, into, what=f"{request.verb} {request.path}")
+
+    async def _page(
+        self, resource: Resource, namespace: str | None, query: Mapping[str, str], into: type[T]
+    ) -> Listing[T]:
+        path = resource.path(namespace)
+        request = Request(
+            "list", "GET", path, dict(query), accept(into, listed=True), repeatable=True
+        )
+        response = await self._transport.send(request)
+        page = decode_list(response.body, into, what=f"list {path}")
+        for item in page.items:
+            # The items of built-in kinds come without what the list already says.
+            if isinstance(item, dict):
+                item.setdefault("apiVersion", resource.api_version)
+                item.setdefault("kind", resource.kind)
+        return page

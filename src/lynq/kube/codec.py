@@ -1,0 +1,93 @@
+"""JSON to typed objects and back; decoders are made once per type."""
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
+
+import msgspec
+
+from lynq.kube.errors import UnexpectedResponse
+from lynq.kube.objects import Listing, Metadata, Wire
+
+if TYPE_CHECKING:
+    # Only type checkers know defaults of type variables yet: they read a call without `into`
+    # as answered with a dict.
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=dict[str, Any])
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+Object: TypeAlias = dict[str, Any] | msgspec.Struct
+"""What can be sent: a manifest as a dict, or a struct with a `metadata`."""
+
+DICT: Any = dict
+"""The default of every `into`."""
+
+
+class _ListMeta(Wire, frozen=True):
+    resource_version: str = ""
+    continuation: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int | None = None
+
+
+class _List(Wire, Generic[T], frozen=True):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    # Go writes an empty list as null where nobody took care.
+    items: list[T] | None = None
+
+
+class _Identified(Wire, frozen=True):
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+
+@lru_cache(maxsize=256)
+def _decoder(into: Hashable) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(cast("Any", into))
+
+
+def decode(body: bytes | msgspec.Raw, into: type[T], *, what: str) -> T:
+    """Decode an object; `what` was asked for, for the message when this is not it."""
+    try:
+        return cast("T", _decoder(cast("Hashable", into)).decode(body))
+    except msgspec.DecodeError as error:
+        # msgspec's sentence can echo a value; only the place behind " - at " is surely safe.
+        _, _, place = str(error).partition(" - at ")
+        raise UnexpectedResponse(
+            f"{what}: the answer is no {into.__name__}" + (f", see {place}" if place else "")
+        ) from None
+
+
+def decode_list(body: bytes, into: type[T], *, what: str) -> Listing[T]:
+    """Decode a list or one page of it."""
+    answer: _List[T] = decode(
+        body, cast("type[_List[T]]", _list_of(cast("Hashable", into))), what=what
+    )
+    return Listing(
+        answer.items or [],
+        answer.metadata.resource_version,
+        answer.metadata.continuation,
+        answer.metadata.remaining_item_count,
+    )
+
+
+@lru_cache(maxsize=256)
+def _list_of(into: Any) -> Any:  # noqa: ANN401 - a type made at run time
+    return _List[into]
+
+
+def encode(obj: Object | list[dict[str, Any]]) -> bytes:
+    """Encode an object or a patch."""
+    return msgspec.json.encode(obj)
+
+
+def metadata_of(obj: Object) -> Metadata:
+    """Return the metadata of an object that is to be sent."""
+    if isinstance(obj, dict):
+        return msgspec.convert(obj, _Identified).metadata
+    metadata = getattr(obj, "metadata", None)
+    if not isinstance(metadata, Metadata):
+        raise TypeError(f"{type(obj).__name__} has no metadata of type Metadata")
+    return metadata

@@ -1,0 +1,99 @@
+"""Paths, queries, headers and bodies of the verbs: pure, so that a test can read them."""
+
+from enum import Enum
+from typing import Any, Final, Literal, TypeAlias
+
+from lynq.kube.codec import Object, encode, metadata_of
+from lynq.kube.objects import Partial, Wire
+from lynq.kube.resource import Resource
+
+Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
+"""What becomes of the dependents of a deleted object."""
+
+JsonPatch: TypeAlias = list[dict[str, Any]]
+"""The operations of a JSON patch (RFC 6902)."""
+
+JSON: Final = {"Content-Type": "application/json"}
+APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
+
+
+class Patch(Enum):
+    """A sort of patch, by its media type."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+
+
+class _Preconditions(Wire, frozen=True):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _DeleteOptions(Wire, frozen=True):
+    propagation_policy: Propagation | None = None
+    preconditions: _Preconditions = _Preconditions()
+
+
+def accept(into: Any, *, listed: bool = False) -> dict[str, str]:  # noqa: ANN401
+    """Return the Accept header: metadata only is asked for when only that is read.
+
+    Plain JSON comes second, for aggregated API servers that cannot strip; Partial drops the rest.
+    """
+    if not (isinstance(into, type) and issubclass(into, Partial)):
+        return {"Accept": "application/json"}
+    kind = "PartialObjectMetadataList" if listed else "PartialObjectMetadata"
+    return {"Accept": f"application/json;as={kind};g=meta.k8s.io;v=v1,application/json"}
+
+
+def object_path(resource: Resource, obj: Object, subresource: str | None = None) -> str:
+    """Return where an object that is to be sent belongs."""
+    metadata = metadata_of(obj)
+    if not metadata.name:
+        raise ValueError(f"the {resource.kind} has no metadata.name")
+    return resource.path(metadata.namespace, metadata.name, subresource)
+
+
+def collection_path(resource: Resource, obj: Object, namespace: str | None) -> str:
+    """Return where an object that is to be created belongs."""
+    namespace = namespace or metadata_of(obj).namespace
+    if resource.namespaced and not namespace:
+        raise ValueError(f"creating a {resource.kind} needs a namespace: its kind is namespaced")
+    return resource.path(namespace)
+
+
+def selection(labels: str | None, fields: str | None) -> dict[str, str]:
+    """Return the query for some objects out of all."""
+    query = {"labelSelector": labels, "fieldSelector": fields}
+    return {key: value for key, value in query.items() if value}
+
+
+def writing(manager: str | None, *, dry_run: bool, force: bool = False) -> dict[str, str]:
+    """Return the query of a write."""
+    query = {
+        "fieldManager": manager,
+        "dryRun": "All" if dry_run else None,
+        "force": "true" if force else None,
+    }
+    return {key: value for key, value in query.items() if value}
+
+
+def watching(since: str | None, *, seconds: float, initial_events: bool) -> dict[str, str]:
+    """Return the query of a watch."""
+    query = {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": str(round(seconds)),
+    }
+    if since:
+        query["resourceVersion"] = since
+    if initial_events:
+        query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    return query
+
+
+def delete_options(
+    uid: str | None, resource_version: str | None, propagation: Propagation | None
+) -> bytes:
+    """Return the body of a delete."""
+    preconditions = _Preconditions(uid=uid, resource_version=resource_version)
+    return encode(_DeleteOptions(propagation_policy=propagation, preconditions=preconditions))

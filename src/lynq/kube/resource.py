@@ -1,0 +1,75 @@
+"""`Resource`: one REST resource type of the API server and the paths of its objects."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind as the API server serves it: group, version, plural and scope."""
+
+    group: str
+    """The API group; "" is the core group."""
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    @property
+    def api_version(self) -> str:
+        """What goes into an object's `apiVersion`: "v1", "apps/v1"."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def name(self) -> str:
+        """The full name as in RBAC and CRDs: "pods", "deployments.apps"."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(
+        self,
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
+    ) -> str:
+        """Return the path of an object, or without a name of the collection.
+
+        A collection without a namespace spans all namespaces. An object of a namespaced kind
+        has no path without its namespace: that raises ValueError, because the request could
+        only hit something else than was meant.
+        """
+        if name and self.namespaced and not namespace:
+            raise ValueError(f"{self.kind} {name!r} needs a namespace: its kind is namespaced")
+        parts = [self._root()]
+        if namespace and self.namespaced:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        if name:
+            parts.append(quote(name, safe=":"))
+        if subresource:
+            parts.append(subresource)
+        return "/".join(parts)
+
+    def _root(self) -> str:
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    def __str__(self) -> str:
+        """Name it for a message."""
+        return f"{self.api_version} {self.kind}"
+
+
+NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
+CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
+SECRETS = Resource("", "v1", "Secret", "secrets", namespaced=True)
+SERVICES = Resource("", "v1", "Service", "services", namespaced=True)
+SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
+PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
+EVENTS = Resource("", "v1", "Event", "events", namespaced=True)
+DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
+LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
+CUSTOM_RESOURCE_DEFINITIONS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    namespaced=False,
+)

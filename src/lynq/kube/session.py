@@ -1,0 +1,186 @@
+"""One attempt of one request over HTTP: connection pool, TLS, timeouts, size limit."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from urllib.parse import urlencode
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from lynq.kube.config import ClusterConfig, Impersonation
+from lynq.kube.credentials import ClientCertificate, Credential
+from lynq.kube.errors import ConnectionFailed, ResponseTooLarge, TimedOut
+from lynq.kube.options import ClientOptions
+from lynq.kube.request import Request, Response
+from lynq.kube.tls import tls_context
+
+_OK = 200
+
+
+class Session:
+    """The connections to one API server. Open it inside the event loop that uses it."""
+
+    def __init__(self, config: ClusterConfig, options: ClientOptions) -> None:
+        self._config = config
+        self._options = options
+        self._server = config.server.rstrip("/")
+        self._tls: tuple[ClientCertificate | None, ssl.SSLContext] | None = None
+        self._http: aiohttp.ClientSession | None = None
+
+    def open(self) -> None:
+        """Make the connection pool; nothing is connected yet."""
+        connector = aiohttp.TCPConnector(limit=0, socket_factory=_socket)
+        self._http = aiohttp.ClientSession(
+            connector=connector,
+            headers=self._standing_headers(),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        # aiohttp sends PUT and DELETE again by itself when a kept connection turns out dead. That
+        # would go past the fence, and past our rule that a replace is never sent twice.
+        self._http._retry_connection = False  # noqa: SLF001
+
+    async def close(self) -> None:
+        """Close all connections; streams end with ConnectionFailed."""
+        if self._http is not None:
+            await self._http.close()
+            self._http = None
+
+    async def send(self, request: Request, credential: Credential) -> Response:
+        """Send it once and read the answer, whatever its status."""
+        limit = request.timeout or self._options.timeout
+        with _failures_as_ours(request):
+            # A stream is given this long for its head; after that only silence is too long.
+            async with asyncio.timeout(self._options.timeout if request.stream else limit):
+                answer = await self._start(request, credential)
+                if request.stream and answer.status == _OK:
+                    return self._streamed(request, answer)
+                return await self._whole(request, answer)
+
+    async def _start(self, request: Request, credential: Credential) -> aiohttp.ClientResponse:
+        if self._http is None:
+            raise ConnectionFailed(f"{request.verb} {request.path}: not connected", sent=False)
+        headers = CIMultiDict(request.headers)
+        if credential.token:
+            headers["Authorization"] = f"Bearer {credential.token}"
+        return await self._http.request(
+            request.method,
+            self._url(request),
+            headers=headers,
+            data=request.body,
+            allow_redirects=False,
+            ssl=self._tls_for(credential.certificate),
+            server_hostname=self._config.tls_server_name,
+            proxy=self._config.proxy,
+            timeout=aiohttp.ClientTimeout(
+                total=None,
+                sock_connect=self._options.connect_timeout,
+                sock_read=request.timeout if request.stream else None,
+            ),
+        )
+
+    def _url(self, request: Request) -> URL:
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        return URL(f"{self._server}{request.path}{query}", encoded=True)
+
+    def _tls_for(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
+        """Return the context, made anew when an exec plugin hands out another certificate."""
+        if self._tls is None or self._tls[0] != certificate:
+            self._tls = (certificate, tls_context(self._config, certificate))
+        return self._tls[1]
+
+    async def _whole(self, request: Request, answer: aiohttp.ClientResponse) -> Response:
+        body = bytearray()
+        try:
+            async for chunk in answer.content.iter_any():
+                body += chunk
+                self._check_size(len(body), request)
+        except BaseException:
+            answer.close()
+            raise
+        return Response(answer.status, answer.headers, bytes(body))
+
+    def _check_size(self, size: int, request: Request) -> None:
+        limit = self._options.max_response
+        if size > limit:
+            raise ResponseTooLarge(
+                f"{request.verb} {request.path}: the answer is larger than {limit} bytes;"
+                " ask for smaller pages or for metadata only"
+            )
+
+    def _streamed(self, request: Request, answer: aiohttp.ClientResponse) -> Response:
+        return Response(
+            answer.status, answer.headers, chunks=_chunks(request, answer), close=answer.close
+        )
+
+    def _standing_headers(self) -> CIMultiDict[str]:
+        headers = CIMultiDict(
+            {
+                "User-Agent": self._options.user_agent,
+                # Packing costs both sides more CPU than the network of a cluster saves.
+                "Accept-Encoding": "identity",
+            }
+        )
+        if self._config.impersonate:
+            headers.extend(_impersonation(self._config.impersonate))
+        return headers
+
+
+async def _chunks(request: Request, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    with _failures_as_ours(request):
+        async for chunk in answer.content.iter_any():
+            yield chunk
+
+
+@contextmanager
+def _failures_as_ours(request: Request) -> Iterator[None]:
+    what = f"{request.verb} {request.path}"
+    try:
+        yield
+    except aiohttp.ClientConnectorCertificateError as error:
+        raise ConnectionFailed(
+            f"{what}: the API server's certificate is not trusted"
+            f" ({error.certificate_error}); check certificate-authority and tls-server-name",
+            sent=False,
+        ) from error
+    except aiohttp.ClientConnectorError as error:
+        raise ConnectionFailed(
+            f"{what}: cannot connect to {error.host}:{error.port}: {error.os_error}", sent=False
+        ) from error
+    except aiohttp.ConnectionTimeoutError as error:
+        raise ConnectionFailed(f"{what}: cannot connect in time", sent=False) from error
+    except TimeoutError as error:
+        raise TimedOut(f"{what}: no answer in time") from error
+    except aiohttp.ClientHttpProxyError as error:
+        raise ConnectionFailed(
+            f"{what}: the proxy answered {error.status} {error.message}", sent=False
+        ) from None
+    except (aiohttp.ClientError, OSError) as error:
+        raise ConnectionFailed(f"{what}: the connection broke: {error}") from error
+
+
+def _impersonation(whom: Impersonation) -> Iterator[tuple[str, str]]:
+    yield "Impersonate-User", whom.user
+    if whom.uid:
+        yield "Impersonate-Uid", whom.uid
+    for group in whom.groups:
+        yield "Impersonate-Group", group
+    for key, value in whom.extra:
+        yield f"Impersonate-Extra-{key}", value
+
+
+def _socket(address: tuple[object, ...]) -> socket.socket:
+    """Make a socket that notices within a minute that the other side is gone.
+
+    A watch is silent for long; without probes a dead peer looks like a quiet cluster.
+    """
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol)  # type: ignore[arg-type]
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, seconds in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):  # not everywhere under these names
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
+    return made

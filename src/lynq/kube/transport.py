@@ -1,0 +1,138 @@
+"""One request, answered or failed for good: retries around interceptors around the fence.
+
+From the outside in, for every request:
+
+1. retries: `retrying` decides; a refused credential is renewed once;
+2. a place among the requests in flight (watches need none), given back while waiting to retry;
+3. the interceptors, first one outermost, around every attempt;
+4. the fence: nothing that can wait lies between its yes and the wire but the connection itself.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from lynq.kube import errors
+from lynq.kube.config import ClusterConfig
+from lynq.kube.credentials import Credential, Credentials
+from lynq.kube.options import ClientOptions
+from lynq.kube.request import Fence, Interceptor, Request, Response, Send
+from lynq.kube.retrying import retry_delay
+from lynq.kube.session import Session
+
+__all__ = ["Fence", "Interceptor", "Request", "Response", "Send", "Transport"]
+
+_BAD_REQUEST: Final = 400
+_STATUS: Final = msgspec.json.Decoder(errors.Status)
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """The way to the API server; copies with other hooks share connections and limits."""
+
+    session: Session
+    credentials: Credentials
+    options: ClientOptions
+    slots: asyncio.Semaphore
+    interceptors: tuple[Interceptor, ...] = ()
+    fence: Fence | None = None
+
+    @classmethod
+    def to(
+        cls,
+        config: ClusterConfig,
+        options: ClientOptions,
+        interceptors: tuple[Interceptor, ...] = (),
+        fence: Fence | None = None,
+    ) -> "Transport":
+        """Make the transport to a cluster; `session` is still to be opened."""
+        return cls(
+            Session(config, options),
+            config.credentials,
+            options,
+            asyncio.Semaphore(options.max_in_flight),
+            interceptors,
+            fence,
+        )
+
+    def fenced(self, fence: Fence | None) -> "Transport":
+        """Return a transport whose writes ask this fence."""
+        return replace(self, fence=fence)
+
+    def intercepted(self, *interceptors: Interceptor) -> "Transport":
+        """Return a transport with more interceptors, inside those it has."""
+        return replace(self, interceptors=(*self.interceptors, *interceptors))
+
+    async def send(self, request: Request) -> Response:
+        """Send it, again where that is safe; a status of 400 and above is raised as an error."""
+        credential = await self.credentials.current()
+        renewed = False
+        failures = 0
+        while True:
+            try:
+                return await self._attempt(request, credential)
+            except errors.Unauthorized:
+                if renewed:
+                    raise
+                refused, renewed = credential, True
+                credential = await self.credentials.renew(refused)
+                if credential == refused:
+                    raise
+            except errors.KubeError as error:
+                failures += 1
+                delay = retry_delay(error, request, failures, self.options)
+                if delay is None:
+                    raise
+                await asyncio.sleep(delay)
+                credential = await self.credentials.current()
+
+    async def _attempt(self, request: Request, credential: Credential) -> Response:
+        send: Send = partial(self._pass_fence, credential=credential)
+        for interceptor in reversed(self.interceptors):
+            send = _around(send, interceptor)
+        async with self._slot(request):
+            response = await send(request)
+        if response.status >= _BAD_REQUEST:
+            raise _error(request, response)
+        return response
+
+    async def _pass_fence(self, request: Request, *, credential: Credential) -> Response:
+        if request.writes and self.fence is not None:
+            self.fence()
+        return await self.session.send(request, credential)
+
+    @asynccontextmanager
+    async def _slot(self, request: Request) -> AsyncIterator[None]:
+        if request.stream:
+            yield
+        else:
+            async with self.slots:
+                yield
+
+
+def _around(send: Send, interceptor: Interceptor) -> Send:
+    return lambda request: interceptor(request, send)
+
+
+def _error(request: Request, response: Response) -> errors.ApiError:
+    try:
+        status = _STATUS.decode(response.body)
+    except msgspec.DecodeError:
+        status = errors.Status()
+    if status.code != response.status:
+        text = response.body[:1000].decode(errors="replace")
+        status = errors.plain_status(response.status, text)
+    return errors.from_status(
+        status, verb=request.verb, path=request.path, retry_after=_retry_after(response)
+    )
+
+
+def _retry_after(response: Response) -> float | None:
+    # The API server sends seconds; a proxy's date is left to our own back-off.
+    value = response.headers.get("Retry-After", "")
+    return float(value) if value.isdecimal() else None

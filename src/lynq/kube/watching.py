@@ -1,0 +1,131 @@
+"""One watch stream as typed events.
+
+A stream is bytes that break anywhere, also inside a character; a line of it is one event. The
+iterator ends when the API server ends the watch, which it does every few minutes: resume from
+the last resourceVersion. Everything else is raised, 410 as `Gone`.
+"""
+
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Generic
+
+import msgspec
+
+from lynq.kube import errors
+from lynq.kube.codec import T, decode
+from lynq.kube.objects import Partial, Wire
+from lynq.kube.request import Request
+from lynq.kube.transport import Transport
+
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+"""The annotation of the bookmark that closes a streamed list."""
+
+
+class EventType(Enum):
+    """What happened to the object."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent(Generic[T]):
+    """An object changed; `object` is its state after that, of a deleted one its last."""
+
+    type: EventType
+    object: T
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Nothing more happened up to this resourceVersion.
+
+    A type of its own, because the object in it is empty but for this: it could not be decoded
+    to a struct with required fields.
+    """
+
+    resource_version: str
+    initial_events_end: bool = False
+    """The streamed list is complete; what follows are changes."""
+
+
+class _Envelope(Wire, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+class LineSplitter:
+    """Cuts a stream of chunks into lines of bounded size, in linear time."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._pending: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the lines that this chunk completes, without line ends and empty lines."""
+        head, newline, rest = chunk.partition(b"\n")
+        while newline:
+            self._keep(head)
+            if line := b"".join(self._pending):
+                yield line
+            self._pending, self._size = [], 0
+            head, newline, rest = rest.partition(b"\n")
+        self._keep(head)
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > self._limit:
+            raise errors.ResponseTooLarge(f"an event is larger than {self._limit} bytes")
+        if part:
+            self._pending.append(part)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the stream stopped inside a line."""
+        return self._size > 0
+
+
+async def watch_events(
+    transport: Transport, request: Request, into: type[T]
+) -> AsyncGenerator[WatchEvent[T] | Bookmark, None]:
+    """Send a watch request and yield its events until the API server ends it."""
+    response = await transport.send(request)
+    lines = LineSplitter(transport.options.max_event)
+    try:
+        if response.chunks is None:
+            raise errors.UnexpectedResponse(f"watch {request.path}: the answer is no stream")
+        async for chunk in response.chunks:
+            for line in lines.feed(chunk):
+                yield _event(line, into, request)
+    finally:
+        response.close()
+    if lines.unfinished:
+        raise errors.ConnectionFailed(f"watch {request.path}: ended inside an event")
+
+
+def _event(line: bytes, into: type[T], request: Request) -> WatchEvent[T] | Bookmark:
+    what = f"watch {request.path}"
+    envelope = decode(line, _Envelope, what=what)
+    match envelope.type:
+        case "ERROR":
+            status = decode(envelope.object, errors.Status, what=what)
+            raise errors.from_status(status, verb=request.verb, path=request.path)
+        case "BOOKMARK":
+            return _bookmark(decode(envelope.object, Partial, what=what))
+        case _:
+            return WatchEvent(_type(envelope.type, what), decode(envelope.object, into, what=what))
+
+
+def _bookmark(found: Partial) -> Bookmark:
+    ended = found.metadata.annotations.get(INITIAL_EVENTS_END) == "true"
+    return Bookmark(found.metadata.resource_version, ended)
+
+
+def _type(name: str, what: str) -> EventType:
+    try:
+        return EventType(name)
+    except ValueError:
+        raise errors.UnexpectedResponse(f"{what}: an event of an unknown type") from None
