@@ -217,6 +217,10 @@ class Object(Typed):
         """Give what its `String` method prints, or None if it has no such method."""
         return None
 
+    def go_text(self) -> str | None:
+        """Give what its `GoString` method prints for `%#v`, or None if it has no such method."""
+        return None
+
 
 _NIL_CLASSES = frozenset({type(None), NilList, NilStrings, NilMap})
 _PLAIN: Mapping[type, GoType] = {
@@ -256,6 +260,15 @@ def kind_of(value: object) -> Kind:
 def is_nil(value: object) -> bool:
     """Tell nil and the nil slices and maps from everything else."""
     return type(value) in _NIL_CLASSES
+
+
+def sorted_keys(mapping: Mapping[str, object]) -> list[str]:
+    """Give the keys in Go's order, which is that of their bytes."""
+    for key in mapping:
+        if type(key) is not str:
+            raise DataError(f"a Python {type(key).__name__} is no key of a template's map")
+    keys = sorted(mapping)
+    return keys if all(map(str.isascii, keys)) else sorted(keys, key=to_bytes)
 
 
 def wrap_int64(number: int) -> int:

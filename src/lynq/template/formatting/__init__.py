@@ -1,0 +1,45 @@
+"""Package fmt: how Go prints values, with every verb, flag and odd corner."""
+
+from lynq.template.formatting.floats import format_float
+from lynq.template.formatting.printer import Printer
+from lynq.template.formatting.printf import sprintf
+from lynq.template.formatting.quoting import quote
+from lynq.template.limits import DEFAULT_LIMITS, Limits
+from lynq.template.values import Kind, kind_of
+
+__all__ = ["format_float", "quote", "show", "sprint", "sprintf", "sprintln"]
+
+
+def show(value: object, limits: Limits = DEFAULT_LIMITS) -> str:
+    """Give what `%v` prints: inside, nil is `<nil>`."""
+    if type(value) is str:
+        return value
+    if type(value) is int:
+        return str(value)
+    printer = Printer(limits)
+    printer.print_arg(value, "v")
+    return printer.result()
+
+
+def sprint(*values: object, limits: Limits = DEFAULT_LIMITS) -> str:
+    """Print as fmt.Sprint: a space between two values when neither is a string."""
+    printer = Printer(limits)
+    after_string = True
+    for value in values:
+        string = kind_of(value) is Kind.STRING
+        if not string and not after_string:
+            printer.write(" ")
+        printer.print_arg(value, "v")
+        after_string = string
+    return printer.result()
+
+
+def sprintln(*values: object, limits: Limits = DEFAULT_LIMITS) -> str:
+    """Print as fmt.Sprintln: a space between any two values, and a newline."""
+    printer = Printer(limits)
+    for number, value in enumerate(values):
+        if number:
+            printer.write(" ")
+        printer.print_arg(value, "v")
+    printer.write("\n")
+    return printer.result()
