@@ -1,13 +1,19 @@
 """What all tests share: a real cluster per run, a namespace per test."""
 
+import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from lynq.api.crds import definitions
 from lynq.cluster import Cluster
-from lynq.kube import NAMESPACES, Client, load_config
+from lynq.cluster.local import kubectl as run_kubectl
+from lynq.kube import Client
+from lynq.kube.config import load_config
+from lynq.kube.definitions import install_definition
+from lynq.kube.resource import NAMESPACES
 
 
 @pytest.fixture(scope="session")
@@ -37,9 +43,18 @@ def own_cluster(clusters: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-async def client(cluster: Cluster) -> AsyncIterator[Client]:
+def kubeconfig(request: pytest.FixtureRequest) -> Path:
+    """The admin's kubeconfig of the shared cluster, or of the one in LYNQ_TEST_KUBECONFIG."""
+    if existing := os.environ.get("LYNQ_TEST_KUBECONFIG"):
+        return Path(existing)
+    cluster: Cluster = request.getfixturevalue("cluster")
+    return cluster.kubeconfig
+
+
+@pytest.fixture(scope="session")
+async def client(kubeconfig: Path) -> AsyncIterator[Client]:
     """The admin of the shared cluster."""
-    async with Client.connect(load_config(kubeconfig=cluster.kubeconfig)) as client:
+    async with Client.connect(load_config(kubeconfig=kubeconfig)) as client:
         yield client
 
 
@@ -53,11 +68,18 @@ async def namespace(client: Client) -> AsyncIterator[str]:
 
 
 @pytest.fixture(scope="session")
-def kubectl(cluster: Cluster) -> Callable[..., str]:
+async def crds(client: Client) -> None:
+    """Our three kinds, installed and served."""
+    for definition in definitions():
+        await install_definition(client, definition)
+
+
+@pytest.fixture(scope="session")
+def kubectl(kubeconfig: Path) -> Callable[..., str]:
     """Kubectl as the shared cluster's admin; what it prints, errors too."""
 
     def run(*command: str) -> str:
-        answer = cluster.kubectl(*command)
+        answer = run_kubectl(kubeconfig, *command)
         return answer.stdout + answer.stderr
 
     return run

@@ -69,15 +69,6 @@ class Cluster:
         """Return the process id of a component."""
         return self.record.components[component]
 
-    def kubectl(self, *command: str) -> "subprocess.CompletedProcess[str]":
-        """Run the cluster's own kubectl as its admin."""
-        return subprocess.run(  # noqa: S603
-            [controlplane_binary(), "kubectl", f"--kubeconfig={self.kubeconfig}", *command],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
     def up(self, *, directory: Path | None = None, owned: bool = False) -> None:
         """Start the cluster and wait until pods can be scheduled.
 
@@ -172,3 +163,13 @@ def all_clusters() -> list[Cluster]:
     root = clusters_directory()
     names = sorted(entry.name for entry in root.iterdir()) if root.is_dir() else []
     return [Cluster(name) for name in names]
+
+
+def kubectl(kubeconfig: Path, *command: str) -> "subprocess.CompletedProcess[str]":
+    """Run the kubectl that comes with the control plane."""
+    return subprocess.run(  # noqa: S603
+        [controlplane_binary(), "kubectl", f"--kubeconfig={kubeconfig}", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )

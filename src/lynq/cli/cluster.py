@@ -1,0 +1,96 @@
+"""`lynq cluster`: a real Kubernetes control plane on this machine, without containers."""
+
+import os
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from lynq.cluster import DEFAULT_NAME, Cluster, all_clusters
+from lynq.cluster.build import KUBERNETES, controlplane_binary
+from lynq.cluster.progress import Step
+
+by_name = click.option(
+    "--name", default=DEFAULT_NAME, show_default=True, help="Which cluster; any number may run."
+)
+
+
+@click.group()
+def cluster() -> None:
+    """Run local Kubernetes clusters on loopback.
+
+    etcd, kube-apiserver, kube-controller-manager and kube-scheduler are the real ones; KWOK plays
+    the nodes. The first start on a machine builds them, which takes some minutes.
+    """
+
+
+@cluster.command()
+@by_name
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the cluster's data here, also after `down`. Without it the data goes with the cluster.",
+)
+def up(name: str, data_dir: Path | None) -> None:
+    """Start a cluster and wait until pods can be scheduled."""
+    target = Cluster(name)
+    controlplane_binary()
+    with Step(f"Starting Kubernetes {KUBERNETES}, cluster {name}", usually="5 s"):
+        target.up(directory=data_dir)
+    click.echo(f"Cluster {name} is ready. To use it:\n\n  export KUBECONFIG={target.kubeconfig}\n")
+
+
+@cluster.command()
+@by_name
+def down(name: str) -> None:
+    """Stop a cluster and remove what it left, except a chosen data directory."""
+    Cluster(name).down()
+    click.echo(f"Cluster {name} is gone.")
+
+
+@cluster.command()
+def status() -> None:
+    """List the clusters of this machine."""
+    known = all_clusters()
+    if not known:
+        click.echo("No cluster here. Start one: lynq cluster up")
+        return
+    table = Table("NAME", "STATE", "API SERVER", "SUPERVISOR", "KUBECONFIG", box=None)
+    for each in known:
+        table.add_row(*_columns(each))
+    Console(soft_wrap=True).print(table)
+
+
+@cluster.command()
+@by_name
+def kubeconfig(name: str) -> None:
+    """Print the path of a cluster's kubeconfig: export KUBECONFIG=$(lynq cluster kubeconfig)."""
+    click.echo(_running(name).kubeconfig)
+
+
+@cluster.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@by_name
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def kubectl(name: str, arguments: tuple[str, ...]) -> None:
+    """Run the kubectl that comes with the control plane, as the cluster's admin."""
+    binary = str(controlplane_binary())
+    config = f"--kubeconfig={_running(name).kubeconfig}"
+    os.execv(binary, [binary, "kubectl", config, *arguments])  # noqa: S606
+
+
+def _running(name: str) -> Cluster:
+    target = Cluster(name)
+    if not target.alive:
+        raise click.ClickException(
+            f"no cluster named {name} is running: lynq cluster up --name {name}"
+        )
+    return target
+
+
+def _columns(each: Cluster) -> tuple[str, ...]:
+    if not each.alive:
+        return each.name, "dead: lynq cluster down --name " + each.name, "", "", ""
+    record = each.record
+    server = f"https://127.0.0.1:{record.ports.apiserver}"
+    return each.name, str(record.phase), server, str(record.supervisor), str(each.kubeconfig)

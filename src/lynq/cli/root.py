@@ -1,0 +1,33 @@
+"""The root of the command line: gathers the subcommands and tells errors in one line."""
+
+from importlib.metadata import version
+from typing import Any
+
+import click
+
+from lynq.cli.cluster import cluster
+from lynq.cli.demo import demo
+from lynq.cli.install import install
+from lynq.cluster import ClusterError
+from lynq.kube.errors import KubeError
+
+
+class _Commands(click.Group):
+    """A group whose expected failures are messages, not tracebacks."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  what click declares
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except (ClusterError, KubeError) as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("lynq"), prog_name="lynq")
+def lynq() -> None:
+    """Turn database rows into running Kubernetes infrastructure."""
+
+
+for command in (cluster, demo, install):
+    lynq.add_command(command)
