@@ -1,0 +1,78 @@
+"""The three kinds of Lynq as types: what a hub, a form and a node may say, and what it means.
+
+Everything else in the package imports from here, and nothing here imports from anywhere else.
+Names of labels, annotations and finalizers are in `lynq.api.names`, the words of conditions and
+events in `lynq.api.reasons`, the CRDs made from these types in `lynq.api.crds`.
+"""
+
+from lynq.api.conditions import Condition, ConditionStatus
+from lynq.api.form import FormSpec, FormStatus, LynqForm, Rollout, RolloutPhase, RolloutStatus
+from lynq.api.hub import (
+    DeletionGuard,
+    HubSpec,
+    HubStatus,
+    LynqHub,
+    RejectedRow,
+    RejectedRows,
+    ValueMappings,
+)
+from lynq.api.lists import ResourceLists
+from lynq.api.metadata import Metadata, OwnerReference
+from lynq.api.node import LynqNode, NodeSpec, NodeStatus, ResourceState, ResourceStatus
+from lynq.api.policies import ConflictPolicy, CreationPolicy, DeletionPolicy, PatchStrategy
+from lynq.api.resource import TResource
+from lynq.api.source import (
+    Changes,
+    KeyHolder,
+    MySQL,
+    ObjectKeyRef,
+    PostgreSQL,
+    SecretKeyRef,
+    Source,
+    SourceType,
+    SQLite,
+    Tls,
+    TlsMode,
+)
+
+__all__ = [
+    "Changes",
+    "Condition",
+    "ConditionStatus",
+    "ConflictPolicy",
+    "CreationPolicy",
+    "DeletionGuard",
+    "DeletionPolicy",
+    "FormSpec",
+    "FormStatus",
+    "HubSpec",
+    "HubStatus",
+    "KeyHolder",
+    "LynqForm",
+    "LynqHub",
+    "LynqNode",
+    "Metadata",
+    "MySQL",
+    "NodeSpec",
+    "NodeStatus",
+    "ObjectKeyRef",
+    "OwnerReference",
+    "PatchStrategy",
+    "PostgreSQL",
+    "RejectedRow",
+    "RejectedRows",
+    "ResourceLists",
+    "ResourceState",
+    "ResourceStatus",
+    "Rollout",
+    "RolloutPhase",
+    "RolloutStatus",
+    "SQLite",
+    "SecretKeyRef",
+    "Source",
+    "SourceType",
+    "TResource",
+    "Tls",
+    "TlsMode",
+    "ValueMappings",
+]

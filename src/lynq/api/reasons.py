@@ -1,0 +1,216 @@
+"""The words for scripts: types and reasons of conditions, reasons of events and of rejections.
+
+Alerts, dashboards and test suites compare them, so they are part of the contract, those of the
+Go operator included. Each is spelt here once.
+"""
+
+from enum import StrEnum
+
+
+class ConditionType(StrEnum):
+    """Which aspect of a hub, form or node a condition is about."""
+
+    READY = "Ready"
+    """Hub: the last read succeeded. Node: all resources are ready."""
+    DELETION_HELD = "DeletionHeld"
+    """Hub: the deletion guard keeps nodes whose rows have vanished."""
+    PUSH_CONNECTED = "PushConnected"
+    """Hub: the channel of `changes: Push` is up."""
+    PAUSED = "Paused"
+    """Any kind: nothing is changed until a person lets it go on."""
+    VALID = "Valid"
+    """Form: it can be used."""
+    APPLIED = "Applied"
+    """Form: all of its nodes are ready."""
+    PROGRESSING = "Progressing"
+    """Node: resources are being written."""
+    CONFLICTED = "Conflicted"
+    """Node: someone else owns a field of a resource."""
+    DEGRADED = "Degraded"
+    """Node: something needs attention."""
+
+
+class ConditionReason(StrEnum):
+    """Why a condition has its status."""
+
+    # Hub, Ready
+    DATABASE_CONNECTED = "DatabaseConnected"
+    """All rows were read."""
+    DATABASE_CONNECTION_FAILED = "DatabaseConnectionFailed"
+    """The rows could not be read completely; nothing was changed."""
+    # Hub, DeletionHeld
+    DELETION_GUARD_EXCEEDED = "DeletionGuardExceeded"
+    """More nodes would go than the guard allows; they wait for approval."""
+    WITHIN_LIMITS = "WithinLimits"
+    """The guard holds nothing."""
+    # Hub, PushConnected
+    CHANNEL_CONNECTED = "ChannelConnected"
+    """The database tells of changes as they happen."""
+    CHANNEL_LOST = "ChannelLost"
+    """The channel is down and being set up again; polling goes on."""
+    # All kinds, Paused
+    PAUSED = "Paused"
+    """A person asked for it."""
+    NOT_PAUSED = "NotPaused"
+    """Work goes on as usual."""
+    # Form, Valid
+    VALIDATION_PASSED = "ValidationPassed"
+    """The form can be used."""
+    VALIDATION_FAILED = "ValidationFailed"
+    """The form cannot be used; the message lists why."""
+    # Form, Applied
+    NO_NODES = "NoNodes"
+    """The form has no node yet."""
+    ALL_NODES_READY = "AllNodesReady"
+    """Every node is ready."""
+    NOT_ALL_NODES_READY = "NotAllNodesReady"
+    """Some nodes are not ready."""
+    # Node, Ready
+    RECONCILED = "Reconciled"
+    """All resources are ready."""
+    RESOURCES_FAILED_AND_CONFLICTED = "ResourcesFailedAndConflicted"
+    """Resources failed and resources are in conflict; a conflict counts as both."""
+    RESOURCES_CONFLICTED = "ResourcesConflicted"
+    """Resources are in conflict with another owner."""
+    RESOURCES_FAILED = "ResourcesFailed"
+    """Resources failed."""
+    NOT_ALL_RESOURCES_READY = "NotAllResourcesReady"
+    """Nothing failed, and not everything is ready yet."""
+    # Node, Ready and Degraded: nothing could be tried
+    VARIABLES_BUILD_ERROR = "VariablesBuildError"
+    """The row's values in the node's annotations cannot be read."""
+    DEPENDENCY_ERROR = "DependencyError"
+    """Ready: ids or dependIds make no graph."""
+    SORT_ERROR = "SortError"
+    """Ready: the graph has no order."""
+    DEPENDENCY_CYCLE = "DependencyCycle"
+    """Degraded: ids or dependIds make no graph."""
+    # Node, Progressing
+    RECONCILING = "Reconciling"
+    """Resources are being written."""
+    RECONCILE_COMPLETE = "ReconcileComplete"
+    """There is nothing left to write."""
+    # Node, Conflicted
+    RESOURCE_CONFLICT = "ResourceConflict"
+    """Another manager owns a field that a resource sets."""
+    NO_CONFLICT = "NoConflict"
+    """Nobody else claims our fields."""
+    # Node, Degraded
+    RESOURCE_FAILURES_AND_CONFLICTS = "ResourceFailuresAndConflicts"
+    """Resources failed and resources are in conflict."""
+    RESOURCE_FAILURES = "ResourceFailures"
+    """Resources failed."""
+    RESOURCE_CONFLICTS = "ResourceConflicts"
+    """Resources are in conflict."""
+    RESOURCES_NOT_READY = "ResourcesNotReady"
+    """Resources are not ready, or not yet."""
+    HEALTHY = "Healthy"
+    """Nothing needs attention."""
+
+
+class EventReason(StrEnum):
+    """What an event tells of."""
+
+    # On hubs
+    DATABASE_QUERY_FAILED = "DatabaseQueryFailed"
+    """The rows could not be read."""
+    TEMPLATE_RENDER_FAILED = "TemplateRenderFailed"
+    """A name, label or annotation template failed, so a node was not written."""
+    ROLLOUT_THROTTLED = "RolloutThrottled"
+    """Nodes wait for a free place under maxSkew."""
+    ROW_REJECTED = "RowRejected"
+    """A row could not be used."""
+    DELETION_HELD = "DeletionHeld"
+    """The deletion guard holds removals until they are approved."""
+    LYNQ_NODE_DELETING = "LynqNodeDeleting"
+    """A node is about to be deleted, because its row or form is gone."""
+    LYNQ_NODE_DELETED = "LynqNodeDeleted"
+    """A node was deleted; on the node itself: its clean-up is done."""
+    LYNQ_NODE_DELETION_FAILED = "LynqNodeDeletionFailed"
+    """A node could not be deleted."""
+    CLEANUP_FAILED = "CleanupFailed"
+    """The clean-up of a deleted hub failed and will be tried again."""
+    RETAIN_RESOURCE_PROCESS_FAILED = "RetainResourceProcessFailed"
+    """An object could not be retained while its hub was being deleted."""
+    # On nodes, from the hub
+    TEMPLATE_APPLIED = "TemplateApplied"
+    """The node was written for a new generation of its form."""
+    DATA_UPDATED = "DataUpdated"
+    """The node was written for new values of its row."""
+    RETAIN_RESOURCE_PRESERVED = "RetainResourcePreserved"
+    """An object was retained while the hub was being deleted."""
+    # On forms
+    HUB_NOT_FOUND = "HubNotFound"
+    """The form's hub does not exist."""
+    DUPLICATE_RESOURCE_IDS = "DuplicateResourceIDs"
+    """Two resources of the form have one id."""
+    DEPENDENCY_VALIDATION_FAILED = "DependencyValidationFailed"
+    """Ids or dependIds make no graph."""
+    VALIDATION_FAILED = "ValidationFailed"
+    """A form that was valid no longer is."""
+    VALIDATION_PASSED = "ValidationPassed"
+    """A form has become valid."""
+    # On nodes
+    TEMPLATE_RESOURCES_APPLYING = "TemplateResourcesApplying"
+    """The first write of a pass."""
+    TEMPLATE_APPLIED_SUCCESS = "TemplateAppliedSuccess"
+    """All writes of a pass succeeded."""
+    TEMPLATE_APPLIED_PARTIAL = "TemplateAppliedPartial"
+    """Some writes of a pass failed."""
+    TEMPLATE_RENDER_ERROR = "TemplateRenderError"
+    """A resource's manifest could not be rendered."""
+    APPLY_FAILED = "ApplyFailed"
+    """A resource could not be written."""
+    FORCE_APPLY = "ForceApply"
+    """A field was taken over from another manager."""
+    RESOURCE_CONFLICT = "ResourceConflict"
+    """Another manager owns a field that a resource sets."""
+    DEPENDENCY_ERROR = "DependencyError"
+    """The node's resources make no graph; a circle is named."""
+    DEPENDENCY_SKIPPED = "DependencySkipped"
+    """A resource was skipped, because something it depends on has failed."""
+    DEPENDENCY_FAILED_BUT_PROCEEDING = "DependencyFailedButProceeding"
+    """A resource was written although something it depends on has failed."""
+    READINESS_TIMEOUT = "ReadinessTimeout"
+    """A resource was not ready within timeoutSeconds."""
+    LYNQ_NODE_READY = "LynqNodeReady"
+    """The node has become ready."""
+    ORPHANED_RESOURCE_DELETED = "OrphanedResourceDeleted"
+    """An object that left the form was deleted."""
+    ORPHANED_RESOURCE_RETAINED = "OrphanedResourceRetained"
+    """An object that left the form was retained."""
+    RESOURCE_RETAINED = "ResourceRetained"
+    """An object was retained when its node was deleted."""
+    CLEANUP_PARTIAL_FAILURE = "CleanupPartialFailure"
+    """Some objects of a deleted node are still there."""
+    # On managed objects
+    ORPHAN_MARKERS_ADDED = "OrphanMarkersAdded"
+    """The object was retained and marked as an orphan."""
+    ORPHAN_MARKERS_REMOVED = "OrphanMarkersRemoved"
+    """The object was adopted again."""
+
+
+class OrphanReason(StrEnum):
+    """Why a retained object is an orphan: the value of `lynq.sh/orphaned-reason`."""
+
+    REMOVED_FROM_TEMPLATE = "RemovedFromTemplate"
+    """Its entry left the form."""
+    LYNQ_NODE_DELETED = "LynqNodeDeleted"
+    """Its node was deleted."""
+
+
+class RejectionReason(StrEnum):
+    """Why a row was set apart: the reason in `status.rejectedRows` and in the metric."""
+
+    EMPTY_UID = "EmptyUid"
+    """The uid is NULL or empty."""
+    INVALID_UID = "InvalidUid"
+    """The uid cannot be a label's value, or is over 63 characters."""
+    INVALID_NODE_NAME = "InvalidNodeName"
+    """`{uid}-{form}` is no DNS subdomain, or over 253 characters."""
+    DUPLICATE_UID = "DuplicateUid"
+    """Another row with other values has the same uid."""
+    NODE_NAME_TAKEN = "NodeNameTaken"
+    """Another pair of row and form gives the same node name."""
+    VALUES_TOO_LARGE = "ValuesTooLarge"
+    """The row's values are over 200 KiB."""

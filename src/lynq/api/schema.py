@@ -1,0 +1,130 @@
+"""From a struct to the structural OpenAPI schema that a CRD wants.
+
+Structural means: every level says its type, nothing is a reference, nothing is nullable. The
+walk goes over msgspec's own view of the types, so the API server and `msgspec.json.decode` apply
+the same limits.
+"""
+
+from enum import Enum
+from functools import singledispatch
+from typing import Any, cast
+
+import msgspec
+from msgspec import NODEFAULT, Struct, inspect
+
+from lynq.api.descriptions import attribute_docs, class_doc
+from lynq.api.wire import Wire
+
+Schema = dict[str, Any]
+
+
+def structural_schema(struct: type[Wire]) -> Schema:
+    """Make the schema of a struct, described by its docstring."""
+    return {"description": class_doc(struct)} | _schema(inspect.type_info(struct))
+
+
+@singledispatch
+def _schema(of: inspect.Type) -> Schema:
+    raise TypeError(f"no structural schema for {of}")
+
+
+@_schema.register
+def _with_markers(of: inspect.Metadata) -> Schema:
+    return _schema(of.type) | (of.extra_json_schema or {})
+
+
+@_schema.register
+def _optional(of: inspect.UnionType) -> Schema:
+    # `| None` says "may be absent". It does not say `nullable`: absent is absent on the wire.
+    (only,) = (member for member in of.types if not isinstance(member, inspect.NoneType))
+    return _schema(only)
+
+
+@_schema.register
+def _boolean(_: inspect.BoolType) -> Schema:
+    return {"type": "boolean"}
+
+
+@_schema.register
+def _integer(of: inspect.IntType) -> Schema:
+    return {"type": "integer"} | _given(minimum=of.ge, maximum=of.le)
+
+
+@_schema.register
+def _string(of: inspect.StrType) -> Schema:
+    limits = _given(minLength=of.min_length, maxLength=of.max_length, pattern=of.pattern)
+    return {"type": "string"} | limits
+
+
+@_schema.register
+def _choice(of: inspect.EnumType) -> Schema:
+    return {"type": "string", "enum": [member.value for member in of.cls]}
+
+
+@_schema.register
+def _time(_: inspect.DateTimeType) -> Schema:
+    return {"type": "string", "format": "date-time"}
+
+
+@_schema.register
+def _map(of: inspect.DictType) -> Schema:
+    if isinstance(of.value_type, inspect.AnyType):
+        return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {"type": "object", "additionalProperties": _schema(of.value_type)}
+
+
+@_schema.register
+def _array(of: inspect.VarTupleType) -> Schema:
+    items = _schema(of.item_type)
+    if isinstance(of.item_type, inspect.StructType):
+        items = {"description": class_doc(of.item_type.cls)} | items
+    return {"type": "array", **_given(maxItems=of.max_length), "items": items}
+
+
+@_schema.register
+def _object(of: inspect.StructType) -> Schema:
+    owner = cast("type[Wire]", of.cls)
+    return {
+        "type": "object",
+        **_given(required=[field.encode_name for field in of.fields if field.required]),
+        "properties": {field.encode_name: _property(owner, field) for field in of.fields},
+        **_given(**{"x-kubernetes-validations": [rule.as_schema() for rule in owner.cel_rules]}),
+    }
+
+
+def _property(owner: type[Wire], field: inspect.Field) -> Schema:
+    schema = _schema(field.type)
+    described = {"description": _description(owner, field)}
+    return described | _default(field) | _list_key(owner, schema) | schema
+
+
+def _description(owner: type[Wire], field: inspect.Field) -> str:
+    description = attribute_docs(owner)[field.name]
+    if isinstance(field.type, inspect.EnumType):
+        description += "\n\n" + _choices(field.type.cls)
+    return description
+
+
+def _choices(of: type[Enum]) -> str:
+    return "\n".join(f"- {member.value}: {attribute_docs(of)[member.name]}" for member in of)
+
+
+def _default(field: inspect.Field) -> Schema:
+    """Tell the API server about a default, unless it only says "nothing"."""
+    if field.default is NODEFAULT or isinstance(field.default, Struct) or not field.default:
+        return {}
+    return {"default": msgspec.to_builtins(field.default)}
+
+
+def _list_key(owner: type[Wire], schema: Schema) -> Schema:
+    of_objects = schema["type"] == "array" and schema["items"]["type"] == "object"
+    if not (of_objects and owner.lists_keyed_by):
+        return {}
+    return {
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": [owner.lists_keyed_by],
+    }
+
+
+def _given(**parts: object) -> Schema:
+    return {name: part for name, part in parts.items() if part not in (None, [])}
