@@ -1,7 +1,8 @@
 """The Kubernetes runtime: client, watches, caches, queues, leases; see docs/design/kube.md."""
 
 from lynq.kube.client import Client
-from lynq.kube.config import ClusterConfig, Impersonation
+from lynq.kube.config import ClusterConfig, Impersonation, in_cluster, load_config
+from lynq.kube.discovery import Discovery
 from lynq.kube.objects import (
     Listing,
     ManagedFields,
@@ -21,6 +22,7 @@ __all__ = [
     "Client",
     "ClientOptions",
     "ClusterConfig",
+    "Discovery",
     "EventType",
     "Fence",
     "Impersonation",
@@ -38,4 +40,6 @@ __all__ = [
     "Response",
     "Send",
     "WatchEvent",
+    "in_cluster",
+    "load_config",
 ]

@@ -163,7 +163,7 @@ class Client:
             queries.collection_path(resource, obj, namespace),
             queries.writing(manager, dry_run=dry_run),
             accept(into) | JSON,
-            encode(obj),
+            queries.body(resource, obj),
             repeatable=dry_run,
         )
         return await self._object(request, into)
@@ -189,7 +189,7 @@ class Client:
             queries.object_path(resource, obj, subresource),
             queries.writing(manager, dry_run=dry_run, force=force),
             accept(into) | APPLY,
-            encode(obj),
+            queries.body(resource, obj),
             repeatable=True,
         )
         return await self._object(request, into)
@@ -239,7 +239,7 @@ class Client:
             queries.object_path(resource, obj, subresource),
             queries.writing(manager, dry_run=dry_run),
             accept(into) | JSON,
-            encode(obj),
+            queries.body(resource, obj),
             repeatable=dry_run,
         )
         return await self._object(request, into)

@@ -61,6 +61,13 @@ def collection_path(resource: Resource, obj: Object, namespace: str | None) -> s
     return resource.path(namespace)
 
 
+def body(resource: Resource, obj: Object) -> bytes:
+    """Return an object as it is sent; a dict need not repeat what the resource says."""
+    if isinstance(obj, dict):
+        obj = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+    return encode(obj)
+
+
 def selection(labels: str | None, fields: str | None) -> dict[str, str]:
     """Return the query for some objects out of all."""
     query = {"labelSelector": labels, "fieldSelector": fields}

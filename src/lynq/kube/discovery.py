@@ -1,0 +1,96 @@
+"""Kind to resource, cached: which path an object of a kind lives under, and whether in a namespace.
+
+The cache is read again when someone asks for a kind that is not in it, because a CRD may have
+been installed, but not more often than every few seconds: a form that names a kind that does not
+exist asks on every pass.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from lynq.kube.client import Client
+from lynq.kube.errors import UnknownKind
+from lynq.kube.resource import Resource
+from lynq.kube.served import Served, read_served
+
+_SHOWN = 20
+
+
+class Discovery:
+    """What the API server serves.
+
+    `pause` is the least time between two readings that an unknown kind can cause. A CRD that was
+    just installed takes the API server a moment to serve: until then its kind is unknown.
+    """
+
+    def __init__(
+        self, client: Client, *, pause: float = 2.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._client = client
+        self._pause = pause
+        self._clock = clock
+        self._served: Served = {}
+        self._kinds: dict[tuple[str, str], Resource] = {}
+        self._read_at: float | None = None
+        self._reading = asyncio.Lock()
+
+    async def resource(self, api_version: str, kind: str) -> Resource:
+        """Return the resource of a kind; raises UnknownKind when there is none."""
+        if self._read_at is None or (api_version, kind) not in self._kinds:
+            await self._read()
+        try:
+            return self._kinds[api_version, kind]
+        except KeyError:
+            raise UnknownKind(self._explain(api_version, kind)) from None
+
+    async def resources(self) -> list[Resource]:
+        """Return everything that is served."""
+        if self._read_at is None:
+            await self._read()
+        return list(self._kinds.values())
+
+    def invalidate(self) -> None:
+        """Read again at the next question: a CRD came, changed or went."""
+        self._read_at = None
+
+    async def _read(self) -> None:
+        async with self._reading:
+            # Whoever waited for the lock finds the work done.
+            if self._read_at is not None and self._clock() - self._read_at < self._pause:
+                return
+            # Set first: an `invalidate` while the answer is under way is not lost.
+            self._read_at = self._clock()
+            try:
+                found = await read_served(self._client)
+            except BaseException:
+                self._read_at = None
+                raise
+            self._remember(found)
+
+    def _remember(self, found: Served) -> None:
+        """Take over what was read; of a group that does not answer, keep what was known."""
+        self._served = {
+            version: self._served.get(version) if resources is None else resources
+            for version, resources in found.items()
+        }
+        # Reversed: where two resources have one kind, the first one counts.
+        self._kinds = {
+            (resource.api_version, resource.kind): resource
+            for resources in self._served.values()
+            for resource in reversed(resources or ())
+        }
+
+    def _explain(self, api_version: str, kind: str) -> str:
+        what = f"the API server serves no {api_version} {kind}"
+        if api_version in self._served and self._served[api_version] is None:
+            return f"{what}: nobody answers for {api_version} at the moment"
+        group = api_version.rpartition("/")[0]
+        others = [each for each in self._kinds.values() if each.group == group]
+        if elsewhere := [each.api_version for each in others if each.kind == kind]:
+            return f"{what}, but it does as {', '.join(elsewhere)}"
+        if not others:
+            return f"{what}, nor anything of its group; is the CRD installed?"
+        names = sorted({each.kind for each in others})
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return f"{what}; that group has {', '.join(names[:_SHOWN])}{more}"
