@@ -1,0 +1,239 @@
+"""The store: merging by resourceVersion, and indexes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lynq.kube.errors import UnexpectedResponse
+from lynq.kube.objects import Metadata, ObjectKey, OwnerReference, Partial
+from lynq.kube.store import (
+    Change,
+    IndexFunction,
+    Sighting,
+    Store,
+    by_label,
+    by_owner_uid,
+    version_of,
+)
+
+KEY = ObjectKey("space", "thing")
+
+
+def seen(version: int, uid: str = "u1", key: ObjectKey = KEY) -> Sighting:
+    return Sighting(key, uid, version)
+
+
+def value(text: str) -> Callable[[], str]:
+    return lambda: text
+
+
+def never() -> str:
+    raise AssertionError("stale, so not to be projected")
+
+
+def store_with(version: int, *, told: int = 0) -> Store[str]:
+    store: Store[str] = Store()
+    store.merge(seen(version), value("held"))
+    store.advance(told)
+    return store
+
+
+def test_what_is_newer_is_taken_and_reported_with_the_old() -> None:
+    store = store_with(5)
+    assert store.merge(seen(6), value("new")) == Change(KEY, "held", "new")
+    assert store.get(KEY) == "new"
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_what_is_not_newer_changes_nothing_and_is_not_even_projected(version: int) -> None:
+    store = store_with(5)
+    assert store.merge(seen(version), never) is None
+    assert store.get(KEY) == "held"
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    store: Store[str] = Store()
+    store.merge(Sighting.of(Metadata(name="thing", resource_version="9")), value("nine"))
+    store.merge(Sighting.of(Metadata(name="thing", resource_version="10")), value("ten"))
+    assert store.get(ObjectKey("", "thing")) == "ten"
+
+
+def test_a_version_that_is_no_number_is_refused() -> None:
+    with pytest.raises(UnexpectedResponse):
+        version_of("v1-2")
+
+
+def test_the_answer_to_our_write_is_read_before_the_watch_tells_it() -> None:
+    store = store_with(5, told=5)
+    assert store.absorb(seen(7), value("ours")) == Change(KEY, "held", "ours")
+    assert store.merge(seen(6), never) is None
+    assert store.merge(seen(7), never) is None
+    assert store.get(KEY) == "ours"
+
+
+def test_a_late_answer_does_not_resurrect_what_the_watch_told_deleted() -> None:
+    store = store_with(5, told=5)
+    store.remove(seen(8))
+    store.advance(8)
+    assert store.absorb(seen(7), never) is None
+    assert KEY not in store
+
+
+def test_a_late_watch_event_does_not_resurrect_what_we_deleted() -> None:
+    store = store_with(5, told=5)
+    assert store.absorb_deleted(KEY, "u1") == Change(KEY, "held", None)
+    assert store.merge(seen(6), never) is None
+    assert store.remove(seen(7)) is None
+    assert KEY not in store
+    assert not store._tombstones
+
+
+def test_an_older_object_of_the_same_name_is_not_resurrected_either() -> None:
+    store = store_with(5)
+    store.absorb_deleted(KEY, "u1")
+    store.absorb(seen(8, "u2"), value("second"))
+    store.absorb_deleted(KEY, "u2")
+    assert store.merge(seen(6, "u1"), never) is None
+    assert store.merge(seen(8, "u2"), never) is None
+
+
+def test_an_object_made_anew_after_our_delete_is_taken() -> None:
+    store = store_with(5)
+    store.absorb_deleted(KEY, "u1")
+    assert store.merge(seen(9, "u2"), value("second")) == Change(KEY, None, "second")
+    assert store.remove(seen(7, "u1")) is None
+    assert store.get(KEY) == "second"
+
+
+def test_our_delete_of_one_object_does_not_hit_its_successor() -> None:
+    store = store_with(5)
+    assert store.absorb_deleted(KEY, "an earlier uid") is None
+    assert KEY in store
+
+
+def test_the_end_of_a_list_removes_what_it_did_not_show() -> None:
+    store = store_with(5)
+    other = ObjectKey("space", "other")
+    store.merge(seen(6, "u2", other), value("stays"))
+    assert list(store.settle({other}, 9)) == [Change(KEY, "held", None)]
+    assert store.keys() == [other]
+    assert store.told == 9
+
+
+def test_the_end_of_a_list_spares_what_we_wrote_after_it_was_taken() -> None:
+    store = store_with(5, told=5)
+    store.absorb(seen(11), value("ours"))
+    assert list(store.settle(set(), 9)) == []
+    assert store.get(KEY) == "ours"
+
+
+def test_a_list_that_misses_the_object_clears_its_tombstone() -> None:
+    store = store_with(5)
+    store.absorb_deleted(KEY, "u1")
+    list(store.settle({KEY}, 6))
+    assert store._tombstones
+    list(store.settle(set(), 9))
+    assert not store._tombstones
+
+
+def test_a_restored_cluster_replaces_everything_by_a_list() -> None:
+    store = store_with(500, told=500)
+    store.distrust()
+    assert store.get(KEY) == "held"
+    assert store.merge(seen(20), value("restored")) == Change(KEY, "held", "restored")
+
+
+def object_with(name: str, owner: str, **labels: str) -> Partial:
+    return Partial(
+        metadata=Metadata(
+            name=name, uid=name, labels=labels, owner_references=[OwnerReference(uid=owner)]
+        )
+    )
+
+
+def test_indexes_follow_additions_changes_and_removals() -> None:
+    indexes: dict[str, IndexFunction[Partial]] = {"owner": by_owner_uid, "hub": by_label("hub")}
+    store: Store[Partial] = Store(indexes)
+    key = ObjectKey("", "a")
+    first, second = object_with("a", "o1", hub="red"), object_with("a", "o2")
+    store.merge(seen(1, "a", key), lambda: first)
+    assert store.by("owner", "o1") == store.by("hub", "red") == [first]
+    store.merge(seen(2, "a", key), lambda: second)
+    assert store.by("owner", "o1") == store.by("hub", "red") == []
+    assert store.keys_by("owner", "o2") == [key]
+    store.remove(seen(3, "a", key))
+    assert store.by("owner", "o2") == []
+    assert store._indexes == {"owner": {}, "hub": {}}
+
+
+def test_an_index_function_that_raises_leaves_the_store_as_it_was() -> None:
+    def fails_on_new(text: str) -> tuple[str]:
+        if text == "new":
+            raise LookupError
+        return (text,)
+
+    store: Store[str] = Store({"good": lambda text: (text,), "bad": fails_on_new})
+    store.merge(seen(1), value("old"))
+    with pytest.raises(LookupError):
+        store.merge(seen(2), value("new"))
+    assert store.by("good", "old") == store.by("bad", "old") == ["old"]
+    assert store.by("good", "new") == []
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[tuple[str, Sighting]]:
+    """Draw what truly happened to one name: objects created, changed, deleted, made anew."""
+    history: list[tuple[str, Sighting]] = []
+    uid, exists = 0, False
+    for version in range(1, draw(st.integers(1, 12)) + 1):
+        if not exists:
+            uid += 1
+            exists = True
+            history.append(("written", seen(version, f"u{uid}")))
+        elif draw(st.booleans()):
+            history.append(("written", seen(version, f"u{uid}")))
+        else:
+            exists = False
+            history.append(("deleted", seen(version, f"u{uid}")))
+    return history
+
+
+@given(histories(), st.data())
+def test_any_interleaving_of_our_answers_and_the_watch_ends_at_the_newest(
+    history: list[tuple[str, Sighting]], data: st.DataObject
+) -> None:
+    store: Store[int] = Store()
+    shown: list[int] = []
+    # Any of the writes may be ours; its answer arrives at any moment once it has happened.
+    answers = [step for step in history if data.draw(st.booleans())]
+    watched = list(history)
+    while watched or answers:
+        if watched and (not answers or data.draw(st.booleans())):
+            _watch_tells(store, *watched.pop(0))
+        else:
+            _answer_arrives(store, *answers.pop(data.draw(st.integers(0, len(answers) - 1))))
+        shown.append(store.get(KEY) or 0)
+
+    what, last = history[-1]
+    assert store.get(KEY) == (None if what == "deleted" else last.version)
+    held = [version for version in shown if version]
+    assert held == sorted(held), "a reader was shown an older state after a newer one"
+    assert not store._tombstones
+
+
+def _watch_tells(store: Store[Any], what: str, step: Sighting) -> None:
+    if what == "deleted":
+        store.remove(step)
+    else:
+        store.merge(step, lambda: step.version)
+    store.advance(step.version)
+
+
+def _answer_arrives(store: Store[Any], what: str, step: Sighting) -> None:
+    if what == "deleted":
+        store.absorb_deleted(step.key, step.uid)
+    else:
+        store.absorb(step, lambda: step.version)
