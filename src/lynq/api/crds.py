@@ -29,7 +29,7 @@ KINDS: tuple[Kind, ...] = (LynqHub, LynqForm, LynqNode)
 _HEADER = "# Generated from src/lynq/api by `make crds`. Change the types, not this file.\n"
 
 
-def definitions() -> list[Manifest]:
+def build() -> list[Manifest]:
     """Make the CRDs of the three kinds."""
     return [definition(kind) for kind in KINDS]
 
@@ -96,7 +96,7 @@ def _root(kind: Kind) -> Schema:
 
 def files() -> Iterator[tuple[str, str]]:
     """Name and content of each file of deploy/crds."""
-    for crd in definitions():
+    for crd in build():
         yield f"{GROUP}_{crd['spec']['names']['plural']}.yaml", _HEADER + to_yaml(crd)
 
 

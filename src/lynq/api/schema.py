@@ -35,9 +35,7 @@ def _with_markers(of: inspect.Metadata) -> Schema:
 
 @_schema.register
 def _optional(of: inspect.UnionType) -> Schema:
-    # `| None` says "may be absent". It does not say `nullable`: absent is absent on the wire.
-    (only,) = (member for member in of.types if not isinstance(member, inspect.NoneType))
-    return _schema(only)
+    return _schema(_besides_none(of))
 
 
 @_schema.register
@@ -100,13 +98,22 @@ def _property(owner: type[Wire], field: inspect.Field) -> Schema:
 
 def _description(owner: type[Wire], field: inspect.Field) -> str:
     description = attribute_docs(owner)[field.name]
-    if isinstance(field.type, inspect.EnumType):
-        description += "\n\n" + _choices(field.type.cls)
-    return description
+    of = _besides_none(field.type)
+    return (
+        f"{description}\n\n{_choices(of.cls)}" if isinstance(of, inspect.EnumType) else description
+    )
 
 
 def _choices(of: type[Enum]) -> str:
     return "\n".join(f"- {member.value}: {attribute_docs(of)[member.name]}" for member in of)
+
+
+def _besides_none(of: inspect.Type) -> inspect.Type:
+    # `| None` says "may be absent". It does not say `nullable`: absent is absent on the wire.
+    if not isinstance(of, inspect.UnionType):
+        return of
+    (only,) = (member for member in of.types if not isinstance(member, inspect.NoneType))
+    return only
 
 
 def _default(field: inspect.Field) -> Schema:

@@ -1,0 +1,140 @@
+"""The types read whatever the schema allows, and lose nothing of it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api.conditions import Condition, ConditionStatus
+from lynq.api.crds import KINDS, Kind, definition
+from lynq.api.hub import HubStatus
+from lynq.api.node import NodeStatus, ResourceState, ResourceStatus
+from lynq.api.policies import CreationPolicy, PatchStrategy
+from unit.api.documents import Document, defaulted, documents
+
+SCHEMAS = {
+    kind: definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"] for kind in KINDS
+}
+WORDS = st.text(st.characters(categories=["L"]), min_size=3, max_size=8)
+
+generous = settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=25)
+
+
+def body(kind: Kind) -> st.SearchStrategy[Document]:
+    parts = {name: SCHEMAS[kind]["properties"][name] for name in ("spec", "status")}
+    schema = {"type": "object", "properties": parts, "required": ["spec"]}
+    return documents(schema)
+
+
+BODIES = {kind: body(kind) for kind in KINDS}
+
+
+def read(kind: Kind, document: Document) -> LynqHub | LynqForm | LynqNode:
+    return msgspec.json.decode(msgspec.json.encode(document), type=kind)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.definition.kind)
+@generous
+@given(data=st.data())
+def test_whatever_the_schema_allows_comes_back_as_it_went_in(
+    kind: Kind, data: st.DataObject
+) -> None:
+    first = read(kind, data.draw(BODIES[kind]))
+    written = msgspec.json.encode(first)
+    assert msgspec.json.decode(written, type=kind) == first
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.definition.kind)
+@generous
+@given(data=st.data())
+def test_the_api_servers_defaults_are_ours(kind: Kind, data: st.DataObject) -> None:
+    document = data.draw(BODIES[kind])
+    assert read(kind, defaulted(document, SCHEMAS[kind])) == read(kind, document)
+
+
+@generous
+@given(unknown=st.dictionaries(WORDS, st.integers() | st.lists(st.none()), max_size=3))
+def test_unknown_fields_are_no_hindrance(unknown: dict[str, Any]) -> None:
+    minimal = {"uid": "acme", "templateRef": "web"}
+    document = {"spec": unknown | minimal, "status": unknown, "metadata": unknown}
+    assert read(LynqNode, unknown | document) == read(LynqNode, {"spec": minimal})
+
+
+def test_a_minimal_resource_has_the_documented_defaults() -> None:
+    form = msgspec.convert(
+        {"spec": {"hubId": "hub", "jobs": [{"id": "seed", "spec": {}}]}}, type=LynqForm
+    )
+    (job,) = form.spec.jobs
+    assert (job.creation_policy, job.patch_strategy) == (
+        CreationPolicy.WHEN_NEEDED,
+        PatchStrategy.APPLY,
+    )
+    assert (job.deletion_policy, job.conflict_policy) == ("Delete", "Stuck")
+    assert (job.wait_for_ready, job.skip_on_dependency_failure) == (True, True)
+    assert job.timeout_seconds == 300
+
+
+def test_a_hub_is_guarded_by_default() -> None:
+    hub = msgspec.convert(
+        {
+            "spec": {
+                "source": {"type": "sqlite", "sqlite": {"path": "a.db", "table": "tenants"}},
+                "valueMappings": {"uid": "id", "activate": "active"},
+            }
+        },
+        type=LynqHub,
+    )
+    assert (hub.spec.deletion_guard.max_count, hub.spec.deletion_guard.max_percent) == (10, 30)
+    assert not hub.spec.deletion_guard.disabled
+    assert (hub.spec.source.sync_interval, hub.spec.source.changes) == ("30s", "Poll")
+
+
+def test_apart_from_keys_a_written_object_holds_only_what_was_said() -> None:
+    node = msgspec.convert(
+        {"metadata": {"name": "acme-web"}, "spec": {"uid": "acme", "templateRef": "web"}},
+        type=LynqNode,
+    )
+    assert msgspec.to_builtins(node) == {
+        "apiVersion": "operator.lynq.sh/v1",
+        "kind": "LynqNode",
+        "metadata": {"name": "acme-web"},
+        "spec": {"uid": "acme", "templateRef": "web"},
+        "status": {},
+    }
+
+
+def test_zero_counters_are_left_out_as_the_go_operator_does() -> None:
+    assert msgspec.to_builtins(HubStatus(desired=3, ready=0)) == {"desired": 3}
+
+
+def test_times_are_written_as_kubernetes_reads_them() -> None:
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    status = NodeStatus(
+        last_full_reconcile_at=at,
+        resources=(
+            ResourceStatus(id="web", kind="Job", name="x", state=ResourceState.FAILED, since=at),
+        ),
+        conditions=(
+            Condition(
+                type="Ready",
+                status=ConditionStatus.FALSE,
+                reason="ResourcesFailed",
+                message="Job x failed",
+                last_transition_time=at,
+            ),
+        ),
+    )
+    written = msgspec.to_builtins(status)
+    assert written["lastFullReconcileAt"] == "2026-01-02T03:04:05Z"
+    assert written["resources"][0]["since"] == "2026-01-02T03:04:05Z"
+    assert written["conditions"][0]["lastTransitionTime"] == "2026-01-02T03:04:05Z"
+
+
+def test_a_value_out_of_range_is_refused_with_its_path() -> None:
+    document = {"spec": {"hubId": "hub", "rollout": {"progressDeadlineSeconds": 5}}}
+    with pytest.raises(msgspec.ValidationError, match=r"\$\.spec\.rollout\.progressDeadline"):
+        read(LynqForm, document)

@@ -1,0 +1,135 @@
+"""The generated CRDs obey the API server's rules for schemas, and ours for readers."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from lynq.api.crds import build
+
+CRDS = {crd["spec"]["names"]["kind"]: crd for crd in build()}
+
+
+def schema_of(kind: str) -> dict[str, Any]:
+    (version,) = CRDS[kind]["spec"]["versions"]
+    schema: dict[str, Any] = version["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def walk(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every level of a schema with its path, as kubectl explain would name it."""
+    yield path, schema
+    for name, part in schema.get("properties", {}).items():
+        yield from walk(part, f"{path}.{name}")
+    for inner in ("items", "additionalProperties"):
+        if inner in schema:
+            yield from walk(schema[inner], f"{path}[]")
+
+
+LEVELS = [level for kind in CRDS for level in walk(schema_of(kind), kind)]
+FIELDS = [(path, schema) for path, schema in LEVELS if not path.endswith(("[]", ".metadata"))]
+
+
+def test_every_level_is_structural() -> None:
+    for path, schema in LEVELS:
+        assert schema["type"] in {"object", "array", "string", "integer", "boolean"}, path
+        assert not schema.keys() & {"$ref", "nullable", "anyOf", "oneOf", "title"}, path
+        assert (schema["type"] == "array") == ("items" in schema), path
+
+
+def test_every_integer_says_how_wide_it_is() -> None:
+    for path, schema in LEVELS:
+        if schema["type"] == "integer":
+            assert schema["format"] in {"int32", "int64"}, path
+
+
+def test_every_field_is_described_in_whole_sentences() -> None:
+    for path, schema in FIELDS:
+        first, *choices = schema["description"].split("\n\n- ")
+        assert first[0].isupper(), path
+        assert first.endswith("."), path
+        assert bool(choices) == ("enum" in schema), path
+
+
+def test_descriptions_tell_the_default() -> None:
+    for path, schema in FIELDS:
+        told = schema["description"].partition("\n")[0]
+        default = schema.get("default")
+        if default and default is not True:
+            assert f"Defaults to {default}" in told, path
+
+
+def test_a_description_of_a_choice_explains_each_value() -> None:
+    for path, schema in FIELDS:
+        for value in schema.get("enum", ()):
+            assert f"\n- {value}: " in schema["description"], path
+
+
+def test_defaults_are_valid_themselves() -> None:
+    for path, schema in LEVELS:
+        match schema:
+            case {"default": value, "enum": values}:
+                assert value in values, path
+            case {"default": value, "type": "integer"}:
+                assert schema.get("minimum", value) <= value <= schema.get("maximum", value), path
+
+
+def test_keys_of_list_maps_are_always_there() -> None:
+    for path, schema in LEVELS:
+        for key in schema.get("x-kubernetes-list-map-keys", ()):
+            items = schema["items"]
+            assert key in items["required"] or "default" in items["properties"][key], path
+
+
+def test_status_has_no_defaults_besides_keys() -> None:
+    with_default = [path for path, schema in FIELDS if ".status." in path and "default" in schema]
+    assert with_default == ["LynqNode.status.resources[].namespace"]
+
+
+@pytest.mark.parametrize("kind", CRDS)
+def test_client_side_apply_has_room_for_its_annotation(kind: str) -> None:
+    # kubectl apply keeps a copy in an annotation, and all annotations may take 256 KiB.
+    assert len(msgspec.json.encode(CRDS[kind])) < 128 * 1024
+
+
+LISTS = [
+    "serviceAccounts",
+    "deployments",
+    "statefulSets",
+    "daemonSets",
+    "services",
+    "ingresses",
+    "configMaps",
+    "secrets",
+    "persistentVolumeClaims",
+    "jobs",
+    "cronJobs",
+    "podDisruptionBudgets",
+    "networkPolicies",
+    "horizontalPodAutoscalers",
+    "namespaces",
+    "manifests",
+]
+
+
+@pytest.mark.parametrize("kind", ["LynqForm", "LynqNode"])
+def test_the_sixteen_lists_are_alike_and_in_canonical_order(kind: str) -> None:
+    properties = schema_of(kind)["properties"]["spec"]["properties"]
+    lists = [
+        name
+        for name, part in properties.items()
+        if "id" in part.get("items", {}).get("properties", {})
+    ]
+    assert lists == LISTS
+    assert len({msgspec.json.encode(properties[name]["items"]) for name in lists}) == 1
+
+
+def test_forms_tell_their_resources_apart_by_id_and_nodes_do_not() -> None:
+    keys = {
+        kind: schema_of(kind)["properties"]["spec"]["properties"]["jobs"].get(
+            "x-kubernetes-list-map-keys"
+        )
+        for kind in ("LynqForm", "LynqNode")
+    }
+    assert keys == {"LynqForm": ["id"], "LynqNode": None}
