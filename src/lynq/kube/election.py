@@ -1,0 +1,224 @@
+"""Leader election: one process leads, and only while it surely holds the lease does it write.
+
+The holder renews every `retry` seconds. Moments on its side are taken from BEFORE a renewal is
+sent, and others start counting after it has arrived, so with the defaults:
+
+    0 s    the last renewal that succeeded was sent
+    9 s    the fence closes: no write is sent any more
+    10 s   the lease counts as lost: `run` raises LeaseLost, and the process is to end
+    15 s   the earliest moment another candidate may take the lease
+
+A write that was let through in the last instant has six seconds to arrive. The fence reads the
+clock itself at each write and depends on no task being scheduled in time: if this process was
+frozen for a minute, the first thing it finds is a closed fence. For the same reason its clock is
+one that goes on while the machine sleeps.
+
+Work and renewal run side by side. When the work ends, or is cancelled, renewal goes on until the
+work has really ended, because it may still be writing; then the lease is given back, and the next
+leader need not wait for it to run out.
+"""
+
+import asyncio
+import random
+import socket
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import structlog
+from prometheus_client import Gauge
+
+from lynq.kube.client import Client
+from lynq.kube.errors import AlreadyExists, Conflict, Fenced, KubeError, NotFound
+from lynq.kube.lease import Lease, Observation, Step, claim, release
+from lynq.kube.metrics import Metrics
+from lynq.kube.resource import LEASES
+
+DEFAULT_LEASE: Final = "f2130106.lynq.sh"
+FENCE_MARGIN: Final = 1.0
+_JITTER: Final = 1.2
+
+_log = structlog.get_logger(__name__)
+
+
+class LeaseLost(KubeError):  # noqa: N818 - says what happened, as in errors.py
+    """Somebody else may lead now; this process must end."""
+
+
+def boot_clock() -> float:
+    """Return seconds that never jump and go on while the machine is suspended."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class LeaderElection:
+    """One candidate for one lease; a shard has a `name` of its own."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str,
+        name: str = DEFAULT_LEASE,
+        identity: str | None = None,
+        duration: float = 15.0,
+        renew_deadline: float = 10.0,
+        retry: float = 2.0,
+        clock: Callable[[], float] = boot_clock,
+        leading: Gauge | None = None,
+    ) -> None:
+        if not duration > renew_deadline > max(retry * _JITTER, FENCE_MARGIN) > 0:
+            raise ValueError("a lease needs duration > renew_deadline > 1.2 × retry, and > 1 s")
+        self.identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+        # The fence asks whether the lease holds; the lease itself cannot ask that.
+        self._client = client.unfenced()
+        self._namespace = namespace
+        self._name = name
+        self._duration = duration
+        self._renew_deadline = renew_deadline
+        self._retry = retry
+        self._clock = clock
+        self._gauge = leading or Metrics.unread().leading(name)
+        self._seen = Observation(None, clock())
+        self._renewed_at: float | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether the lease surely is ours at this moment."""
+        return self._time_left(FENCE_MARGIN) > 0
+
+    def fence(self) -> None:
+        """Raise Fenced unless the lease surely is ours: the hook for `Client.fenced`."""
+        if not self.leads:
+            raise Fenced(f"write held back: the lease {self._name} is not surely ours")
+
+    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
+        """Wait for the lease, run `lead` while holding it, give it back.
+
+        Returns when `lead` does. Cancels it and raises LeaseLost when the lease is lost.
+        """
+        await self._acquire()
+        leading = asyncio.ensure_future(lead())
+        keeping = asyncio.create_task(self._keep(), name=f"lease-{self._name}")
+        try:
+            await asyncio.wait((leading, keeping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await _end(leading)
+            await _end(keeping)
+            await self._give_back()
+        if not keeping.cancelled():
+            keeping.result()
+        leading.result()
+
+    async def _acquire(self) -> None:
+        _log.info("waiting for the lease", lease=self._name, identity=self.identity)
+        while not await self._attempt():
+            # Spread, so that candidates do not all reach for a free lease in one moment.
+            await asyncio.sleep(self._retry * (1 + _JITTER * random.random()))  # noqa: S311
+        self._gauge.set(1)
+        _log.info("leading", lease=self._name, identity=self.identity)
+
+    async def _keep(self) -> None:
+        """Renew until the lease is lost, and raise LeaseLost then."""
+        try:
+            while True:
+                async with asyncio.timeout(self._time_left()):
+                    await self._renew()
+        except TimeoutError:
+            raise LeaseLost(
+                f"lease {self._name}: not renewed within {self._renew_deadline:g} s"
+            ) from None
+        finally:
+            self._gauge.set(0)
+
+    async def _renew(self) -> None:
+        await asyncio.sleep(self._retry)
+        while not await self._attempt():
+            self._check_holder()
+            await asyncio.sleep(self._retry)
+
+    def _check_holder(self) -> None:
+        holder = self._seen.lease.holder if self._seen.lease else self.identity
+        if holder != self.identity:
+            self._renewed_at = None
+            raise LeaseLost(f"lease {self._name}: taken by {holder or 'nobody'}")
+
+    async def _attempt(self) -> bool:
+        """Try once to get or renew the lease; a hanging API server is a failure, not a wait."""
+        try:
+            async with asyncio.timeout(self._renew_deadline / 2):
+                return await self._try()
+        except (KubeError, TimeoutError) as error:
+            text = str(error) or "no answer in time"
+            _log.warning("lease not renewed", lease=self._name, error=text)
+            return False
+
+    async def _try(self) -> bool:
+        if self._renewed_at is not None and await self._write(Step.RENEW):
+            return True
+        self._seen = self._seen.updated(await self._read(), self._clock())
+        step = self._seen.next_step(self.identity, self._clock())
+        return step is not Step.WAIT and await self._write(step)
+
+    async def _read(self) -> Lease | None:
+        try:
+            return await self._client.get(LEASES, self._name, self._namespace, into=Lease)
+        except NotFound:
+            return None
+
+    async def _write(self, step: Step) -> bool:
+        """Write our claim; False when somebody was faster, or the lease is not there."""
+        started = self._clock()
+        seconds = max(1, round(self._duration))
+        spec = claim(self._seen.lease, self.identity, seconds=seconds, at=datetime.now(UTC))
+        try:
+            lease = await (self._create(spec) if step is Step.CREATE else self._patch(spec))
+        except (AlreadyExists, Conflict, NotFound):
+            return False
+        self._seen = self._seen.updated(lease, started)
+        self._renewed_at = started
+        return True
+
+    async def _create(self, spec: dict[str, Any]) -> Lease:
+        body = {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": {"name": self._name, "namespace": self._namespace},
+            "spec": spec,
+        }
+        return await self._client.create(LEASES, body, into=Lease)
+
+    async def _patch(self, spec: dict[str, Any]) -> Lease:
+        # A patch leaves alone what others put on the lease; the version makes it fail if
+        # anybody wrote since we looked.
+        version = self._seen.lease.metadata.resource_version if self._seen.lease else ""
+        patch = {"metadata": {"resourceVersion": version}, "spec": spec}
+        return await self._client.patch(LEASES, self._name, patch, self._namespace, into=Lease)
+
+    async def _give_back(self) -> None:
+        if self._time_left() <= 0:
+            return
+        # Closed before the lease goes: from here on, nothing of ours may be written.
+        self._renewed_at = None
+        try:
+            async with asyncio.timeout(self._retry):
+                await self._patch(release(datetime.now(UTC)))
+        except (KubeError, TimeoutError) as error:
+            _log.warning("lease not given back, it will run out", error=str(error))
+        else:
+            _log.info("lease given back", lease=self._name)
+
+    def _time_left(self, margin: float = 0.0) -> float:
+        if self._renewed_at is None:
+            return 0.0
+        return self._renewed_at + self._renew_deadline - margin - self._clock()
+
+
+async def _end(task: asyncio.Future[None]) -> None:
+    """Cancel a task and wait until it has ended, whichever way."""
+    task.cancel()
+    await asyncio.wait((task,))
+    if not task.cancelled():
+        # Looked at, so that asyncio does not report it a second time.
+        task.exception()
