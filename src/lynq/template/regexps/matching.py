@@ -1,0 +1,188 @@
+"""Compiles patterns with RE2 and walks their matches in a text the way Go does."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import re2
+
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError, LimitError
+from lynq.template.regexps.syntax import (
+    group_names,
+    refusal,
+    rewrite_classes,
+    translate_error,
+)
+from lynq.template.values import from_bytes, to_bytes
+
+Span: TypeAlias = tuple[int, int]
+
+_TOO_LARGE: Final = "pattern too large"
+_SMALL: Final = 512 * 1024
+_LARGE: Final = 8 * 1024 * 1024
+# Steps of a search: RE2's slowest machine makes at most one per byte of text and instruction.
+_MOST_STEPS: Final = 500_000_000
+_CONTINUATION: Final = range(0x80, 0xC0)
+
+
+class Pattern:
+    """A compiled pattern."""
+
+    __slots__ = ("_compiled", "names", "source")
+
+    def __init__(self, source: str, compiled: Any) -> None:  # noqa: ANN401 - re2 has no types
+        self.source = source
+        self.names = group_names(source)
+        self._compiled = compiled
+
+    def search(self, text: "Text", at: int) -> list[Span] | None:
+        """Find the first match at or after a byte; (-1, -1) stands for a group without a match."""
+        found = self._compiled.search(text.view, at)
+        while found is not None and text.inside_char(found.start()):
+            # RE2 lets \\B match between the bytes of a character, Go does not.
+            found = self._compiled.search(text.view, text.after_char(found.start()))
+        return found and [found.span(group) for group in range(len(self.names))]
+
+    def check_cost(self, text: "Text") -> None:
+        """Refuse a search that could take seconds."""
+        if len(text.view) * self._compiled.programsize > _MOST_STEPS:
+            raise LimitError("a regular expression and a text too large for one another")
+
+
+class Text:
+    """A text as RE2 sees it: valid UTF-8, with U+FFFD for each byte that is none."""
+
+    __slots__ = ("_data", "_wrong", "view")
+
+    def __init__(self, text: str) -> None:
+        self._data = to_bytes(text)
+        self.view = self._data
+        self._wrong: list[int] = []
+        if not text.isascii():
+            self._replace_wrong_bytes()
+
+    def _replace_wrong_bytes(self) -> None:
+        at = 0
+        for char in from_bytes(self._data):
+            wrong = "\udc80" <= char <= "\udcff"
+            if wrong:
+                self._wrong.append(at)
+            at += 3 if wrong else len(char.encode())
+        if self._wrong:
+            whole = from_bytes(self._data)
+            self.view = "".join(
+                "\ufffd" if "\udc80" <= char <= "\udcff" else char for char in whole
+            ).encode()
+
+    def __len__(self) -> int:
+        """Count the bytes of the view."""
+        return len(self.view)
+
+    def cut(self, start: int, end: int) -> bytes:
+        """Give the text's own bytes between two places of the view."""
+        return self._data[self._original(start) : self._original(end)]
+
+    def _original(self, place: int) -> int:
+        return place - 2 * bisect_left(self._wrong, place)
+
+    def inside_char(self, at: int) -> bool:
+        """Tell whether a place is between the bytes of one character."""
+        return at < len(self.view) and self.view[at] in _CONTINUATION
+
+    def after_char(self, at: int) -> int:
+        """Step over one character; past the end, over nothing."""
+        if at < len(self.view):
+            at += 1
+            while self.inside_char(at):
+                at += 1
+        return at
+
+
+def compile_pattern(source: str) -> Pattern:
+    """Compile a pattern, or fail with Go's error."""
+    compiled = _compile(source)
+    if isinstance(compiled, str):
+        raise FunctionError(f"error parsing regexp: {compiled}")
+    return compiled
+
+
+@lru_cache(maxsize=64)
+def _compile(source: str) -> Pattern | str:
+    """Give the pattern or what is wrong with it; both are worth remembering."""
+    try:
+        compiled = _compile_large_or_small(source)
+    except re2.error as problem:
+        message = problem.args[0]
+        text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
+        return _second_try(source, text)
+    return refusal(source) or Pattern(source, compiled)
+
+
+def _second_try(source: str, message: str) -> Pattern | str:
+    if _TOO_LARGE in message:
+        raise LimitError("a regular expression is too large")
+    rewritten = rewrite_classes(source)
+    if rewritten != source:
+        try:
+            return Pattern(source, _compile_large_or_small(rewritten))
+        except re2.error:
+            pass
+    return translate_error(message, source)
+
+
+def _compile_large_or_small(source: str) -> Any:  # noqa: ANN401 - re2 has no types
+    """Compile with little memory if that is enough: what is cached stays below 64 MiB."""
+    try:
+        return _compile_within(source, _SMALL)
+    except re2.error as problem:
+        if _TOO_LARGE not in str(problem):
+            raise
+        return _compile_within(source, _LARGE)
+
+
+def _compile_within(source: str, memory: int) -> Any:  # noqa: ANN401 - re2 has no types
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = memory
+    compiled = re2.compile(to_bytes(source), options)
+    # The binding keeps 128 of them itself; ours is the cache with a known bound.
+    re2.purge()
+    return compiled
+
+
+def find_all(context: Context, pattern: Pattern, text: Text, most: int) -> Iterator[Span]:
+    """Give successive matches; an empty one right behind another does not count."""
+    pattern.check_cost(text)
+    at, count, previous_end = 0, 0, -1
+    while at <= len(text) and (most < 0 or count < most):
+        context.check_deadline()
+        found = pattern.search(text, at)
+        if found is None:
+            return
+        start, end = found[0]
+        accepted = end != at or start != previous_end
+        at = (text.after_char(at) if at < len(text) else at + 1) if end == at else end
+        previous_end = end
+        if accepted:
+            count += 1
+            yield start, end
+
+
+def replacements(
+    context: Context, pattern: Pattern, text: Text
+) -> Iterator[tuple[Span, list[Span] | None]]:
+    """Walk a text for replacing: the unmatched stretch, then the match or None for none there."""
+    pattern.check_cost(text)
+    at, last_end = 0, 0
+    while at <= len(text):
+        context.check_deadline()
+        found = pattern.search(text, at)
+        if found is None:
+            break
+        start, end = found[0]
+        yield (last_end, start), found if end > last_end or start == 0 else None
+        last_end = end
+        at = max(end, text.after_char(at) if at < len(text) else at + 1)
+    yield (last_end, len(text)), None
