@@ -1,0 +1,127 @@
+"""How occurrences are sorted into events."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lynq.kube.correlation import COMBINED, Correlator, Occurrence, Reference, Series
+from lynq.kube.events import _capped
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+NODE = Reference("operator.lynq.sh/v1", "LynqNode", "acme", "space", "uid-1")
+
+
+def tell(
+    correlator: Correlator,
+    message: str = "applied",
+    *,
+    about: Reference = NODE,
+    reason: str = "Applied",
+    seconds: float = 0,
+) -> Series | None:
+    occurrence = Occurrence(about, "Normal", reason, message)
+    return correlator.observe(occurrence, now=seconds, at=NOON + timedelta(seconds=seconds))
+
+
+def test_a_repeat_counts_in_the_same_event() -> None:
+    correlator = Correlator()
+    first = tell(correlator)
+    second = tell(correlator, seconds=5)
+    assert second is first is not None
+    assert (first.count, first.first, first.last) == (2, NOON, NOON + timedelta(seconds=5))
+
+
+def test_the_version_of_the_object_does_not_make_another_event() -> None:
+    correlator = Correlator()
+    versions = [
+        Reference("v1", "Node", "acme", "space", "uid-1", resource_version=v) for v in ("1", "2")
+    ]
+    assert tell(correlator, about=versions[0]) is tell(correlator, about=versions[1])
+
+
+def test_another_message_reason_or_object_is_another_event() -> None:
+    correlator = Correlator()
+    successor = Reference("operator.lynq.sh/v1", "LynqNode", "acme", "space", "uid-2")
+    series = [
+        tell(correlator),
+        tell(correlator, "applied more"),
+        tell(correlator, reason="Other"),
+        tell(correlator, about=successor),
+    ]
+    assert len({one.name for one in series if one}) == 4
+
+
+def test_from_the_tenth_different_message_on_they_are_combined() -> None:
+    correlator = Correlator()
+    series = [tell(correlator, f"message {number}") for number in range(14)]
+    names = [one.name for one in series if one]
+    assert len(set(names)) == 10
+    last = series[-1]
+    assert last is not None
+    assert names[9:] == [last.name] * 5
+    assert last.message == f"{COMBINED}message 13"
+    assert last.count == 5
+
+
+def test_messages_are_not_combined_when_they_are_ten_minutes_apart() -> None:
+    correlator = Correlator()
+    series = [tell(correlator, f"message {n}", seconds=n * 601) for n in range(20)]
+    assert not any(one.message.startswith(COMBINED) for one in series if one)
+
+
+def test_an_object_may_speak_25_times_and_then_once_in_five_minutes() -> None:
+    correlator = Correlator()
+    heard = [tell(correlator, f"{n % 5}") is not None for n in range(30)]
+    assert heard == [True] * 25 + [False] * 5
+    assert tell(correlator, seconds=299) is None
+    assert tell(correlator, seconds=600) is not None
+
+
+def test_one_loud_object_does_not_silence_another() -> None:
+    correlator = Correlator()
+    for _ in range(30):
+        tell(correlator)
+    assert tell(correlator, about=Reference("v1", "ConfigMap", "quiet", "space")) is not None
+
+
+def test_what_was_not_sent_is_still_counted() -> None:
+    correlator = Correlator()
+    for _ in range(30):
+        tell(correlator)
+    later = tell(correlator, seconds=600)
+    assert later is not None
+    assert later.count == 31
+
+
+def test_memory_is_bounded_and_the_longest_silent_is_forgotten() -> None:
+    correlator = Correlator(remembered=3)
+    for number in range(10):
+        tell(correlator, about=Reference("v1", "ConfigMap", f"c{number}"))
+    for memory in (correlator._allowances, correlator._similar, correlator._series):
+        assert len(memory._entries) == 3
+    again = tell(correlator, about=Reference("v1", "ConfigMap", "c9"))
+    assert again is not None
+    assert again.count == 2
+
+
+def test_event_names_are_unique_and_fit_however_long_the_object_s_is() -> None:
+    correlator = Correlator()
+    long = Reference("v1", "ConfigMap", "a" * 234 + ".-" + "b" * 17)
+    series = [tell(correlator, f"{n}", about=long) for n in range(5)]
+    names = {one.name for one in series if one}
+    assert len(names) == 5
+    for name in names:
+        assert len(name) <= 253
+        assert name.startswith("a" * 234 + ".")
+        assert ".-." not in name
+
+
+@given(st.text(max_size=2000))
+def test_a_message_is_capped_in_bytes_and_stays_text(message: str) -> None:
+    capped = _capped(message)
+    assert len(capped.encode()) <= 1024
+    if len(message.encode()) <= 1024:
+        assert capped == message
+    else:
+        assert message.startswith(capped.removesuffix("…"))
