@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lynq.api.crds import definitions
+from lynq.api.crds import build as definitions
 from lynq.cluster import Cluster
 from lynq.cluster.local import kubectl as run_kubectl
 from lynq.kube import Client

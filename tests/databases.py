@@ -48,15 +48,28 @@ def mariadb() -> Iterator[Server]:
     server = Server("127.0.0.1", _free_port(), "tester", "mariadb-secret", "tests")
     with _folder("mysql") as (folder, account):
         data = folder / "data"
-        install = [_program("mariadb-install-db"), "--no-defaults", "--auth-root-authentication-method=normal"]
+        install = [
+            _program("mariadb-install-db"),
+            "--no-defaults",
+            "--auth-root-authentication-method=normal",
+        ]
         _check([*account, *install, f"--datadir={data}", "--skip-test-db"])
         first = folder / "first.sql"
         first.write_text(
             f"CREATE DATABASE {server.database} CHARACTER SET utf8mb4;\n"
             f"GRANT ALL ON *.* TO '{server.user}'@'%' IDENTIFIED BY '{server.password}';\n"
         )
-        command = [_program("mariadbd"), "--no-defaults", f"--datadir={data}", f"--init-file={first}"]
-        command += [f"--socket={folder / 'socket'}", f"--port={server.port}", "--bind-address=127.0.0.1"]
+        command = [
+            _program("mariadbd"),
+            "--no-defaults",
+            f"--datadir={data}",
+            f"--init-file={first}",
+        ]
+        command += [
+            f"--socket={folder / 'socket'}",
+            f"--port={server.port}",
+            "--bind-address=127.0.0.1",
+        ]
         with _running([*account, *command], server, folder / "log", signal.SIGTERM):
             yield server
 
@@ -73,7 +86,12 @@ def postgresql() -> Iterator[Server]:
         password = folder / "password"
         password.write_text(server.password)
         initialize = [_program("initdb"), f"--pgdata={data}", f"--username={server.user}"]
-        initialize += ["--auth=scram-sha-256", f"--pwfile={password}", "--encoding=UTF8", "--no-sync"]
+        initialize += [
+            "--auth=scram-sha-256",
+            f"--pwfile={password}",
+            "--encoding=UTF8",
+            "--no-sync",
+        ]
         _check([*account, *initialize])
         command = [_program("postgres"), "-D", str(data), "-k", str(folder), "-F"]
         command += ["-c", "listen_addresses=127.0.0.1", "-p", str(server.port)]
@@ -94,7 +112,9 @@ def _program(name: str) -> str:
         candidates = sorted(Path("/").glob(f"{pattern[1:]}/{name}"))
         found = found or (str(candidates[-1]) if candidates else None)
     if not found:
-        raise FileNotFoundError(f"{name} is not installed: make test installs it, or scripts/databases")
+        raise FileNotFoundError(
+            f"{name} is not installed: make test installs it, or scripts/databases"
+        )
     return found
 
 
@@ -132,7 +152,10 @@ def _check(command: list[str]) -> None:
 
 @contextmanager
 def _running(command: list[str], server: Server, log: Path, stop: signal.Signals) -> Iterator[None]:
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, cwd="/") as process:
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, stdout=out, stderr=out, cwd="/") as process,
+    ):
         try:
             _wait_until_open(process, server, log)
             yield

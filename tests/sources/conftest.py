@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-import databases
 import pytest
+
+import databases
 from databases import Server
 
 

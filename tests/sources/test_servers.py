@@ -2,6 +2,7 @@
 
 import asyncmy
 import asyncpg
+
 from databases import Server
 
 

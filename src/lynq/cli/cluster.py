@@ -30,7 +30,7 @@ def cluster() -> None:
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the cluster's data here, also after `down`. Without it the data goes with the cluster.",
+    help="Keep the data here, also after `down`; else it goes with the cluster.",
 )
 def up(name: str, data_dir: Path | None) -> None:
     """Start a cluster and wait until pods can be scheduled."""

@@ -14,7 +14,7 @@ def connection_options(command: Command) -> Command:
     kubeconfig = click.option(
         "--kubeconfig",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="The kubeconfig; else $KUBECONFIG, else the pod's service account, else ~/.kube/config.",
+        help="Else $KUBECONFIG, else the pod's service account, else ~/.kube/config.",
     )
     context = click.option("--context", help="The context in it; else its current one.")
     return kubeconfig(context(command))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from lynq.api.crds import definitions
+from lynq.api import crds
 from lynq.cli.connection import connection_options
 from lynq.kube import Client
 from lynq.kube.config import load_config
@@ -26,6 +26,6 @@ async def install_all(
     """Install every definition and say what became of it."""
     suffix = " (dry run)" if dry_run else ""
     async with Client.connect(load_config(kubeconfig=kubeconfig, context=context)) as client:
-        for definition in definitions():
+        for definition in crds.build():
             outcome = await install_definition(client, definition, dry_run=dry_run)
             click.echo(f"{definition['metadata']['name']} {outcome}{suffix}")

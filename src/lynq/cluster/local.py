@@ -25,12 +25,14 @@ STOP_SECONDS = 60.0
 POLL_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cluster:
     """A local cluster, running or not."""
 
     name: str
     root: Path = field(default_factory=clusters_directory)
+    # Holds the write end of an owned supervisor's standard input, which is its lifeline.
+    _supervisor: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
 
     @property
     def layout(self) -> Layout:
@@ -86,9 +88,9 @@ class Cluster:
             )
         binary = controlplane_binary()
         self._make_entry(directory)
-        supervisor = self._start(binary, owned=owned)
+        self._supervisor = self._start(binary, owned=owned)
         try:
-            self._wait_until_ready(supervisor)
+            self._wait_until_ready(self._supervisor)
         except BaseException:
             self.down()
             raise
@@ -104,6 +106,8 @@ class Cluster:
             if time.monotonic() > deadline:
                 raise ClusterError(f"cluster {self.name} did not stop in {STOP_SECONDS:.0f} s")
             time.sleep(POLL_SECONDS)
+        if self._supervisor:
+            self._supervisor.communicate()
         self._remove_entry()
 
     @property
@@ -135,7 +139,6 @@ class Cluster:
         command += ["--lifeline"] if owned else []
         command += [] if self._entry.is_symlink() else ["--temporary"]
         with (directory / "supervisor.log").open("wb") as log:
-            # Popen keeps the write end of an owned supervisor's standard input: its lifeline.
             return subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.PIPE if owned else subprocess.DEVNULL,
@@ -148,7 +151,11 @@ class Cluster:
         deadline = time.monotonic() + START_SECONDS
         while True:
             record = self.layout.read()
-            if record and record.supervisor == supervisor.pid and record.phase is not Phase.STARTING:
+            if (
+                record
+                and record.supervisor == supervisor.pid
+                and record.phase is not Phase.STARTING
+            ):
                 break
             if supervisor.poll() is not None or time.monotonic() > deadline:
                 log = (self.layout.directory / "supervisor.log").read_text()

@@ -1,6 +1,6 @@
 """Makes the keys and certificates of a local cluster."""
 
-import datetime
+import datetime as dt
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-LIFETIME = datetime.timedelta(days=3650)
+LIFETIME = dt.timedelta(days=3650)
 SERVER_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 
 
@@ -25,7 +25,7 @@ class Authority:
     def make(cls) -> "Authority":
         """Make a new self-signed authority."""
         key = ec.generate_private_key(ec.SECP256R1())
-        name = _name("lynq-local-cluster")
+        name = name_of("lynq-local-cluster")
         builder = _builder(name, name, key.public_key()).add_extension(
             x509.BasicConstraints(ca=True, path_length=0), critical=True
         )
@@ -55,9 +55,9 @@ def write_pki(directory: Path) -> None:
     directory.chmod(0o700)
     authority = Authority.make()
     (directory / "ca.crt").write_bytes(_pem(authority.certificate))
-    apiserver = authority.sign(_name("kube-apiserver"), ExtendedKeyUsageOID.SERVER_AUTH)
+    apiserver = authority.sign(name_of("kube-apiserver"), ExtendedKeyUsageOID.SERVER_AUTH)
     # Members of system:masters pass every authorizer: the admin of a cluster on loopback.
-    admin = authority.sign(_name("admin", "system:masters"), ExtendedKeyUsageOID.CLIENT_AUTH)
+    admin = authority.sign(name_of("admin", "system:masters"), ExtendedKeyUsageOID.CLIENT_AUTH)
     for name, pair in (("apiserver", apiserver), ("admin", admin)):
         (directory / f"{name}.key").write_bytes(pair.key)
         (directory / f"{name}.crt").write_bytes(pair.certificate)
@@ -65,7 +65,8 @@ def write_pki(directory: Path) -> None:
     (directory / "service-account.key").write_bytes(_private_pem(account))
 
 
-def _name(common: str, organization: str | None = None) -> x509.Name:
+def name_of(common: str, organization: str | None = None) -> x509.Name:
+    """Return a subject: a user, and the group it is in."""
     parts = [x509.NameAttribute(NameOID.COMMON_NAME, common)]
     if organization:
         parts.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
@@ -75,11 +76,11 @@ def _name(common: str, organization: str | None = None) -> x509.Name:
 def _builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
 ) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
     builder = builder.serial_number(x509.random_serial_number())
     # An hour back: the clock may have been set since.
-    builder = builder.not_valid_before(now - datetime.timedelta(hours=1))
+    builder = builder.not_valid_before(now - dt.timedelta(hours=1))
     return builder.not_valid_after(now + LIFETIME)
 
 

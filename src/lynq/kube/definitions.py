@@ -63,5 +63,6 @@ async def _established(client: Client, name: str) -> None:
 
 
 def _is_established(definition: Mapping[str, Any]) -> bool:
-    conditions = definition.get("status", {}).get("conditions", [])
+    # A definition that nobody has looked at yet has `conditions: null`.
+    conditions = definition.get("status", {}).get("conditions") or []
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

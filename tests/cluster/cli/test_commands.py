@@ -1,0 +1,92 @@
+"""The `lynq` command as a person uses it: real processes, what they print, how they end."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lynq.cluster import Cluster
+
+Lynq = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def lynq(tmp_path: Path) -> Lynq:
+    """Run `lynq` with a home of its own, but the machine's cache."""
+    home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    kept = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}
+    environment = {**kept, **home, "XDG_CACHE_HOME": cache}
+
+    def run(*arguments: str, **extra: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "lynq", *arguments],
+            env={**environment, **extra},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_a_cluster_by_hand(lynq: Lynq) -> None:
+    assert "No cluster here" in lynq("cluster", "status").stdout
+    up = lynq("cluster", "up", "--name", "mine")
+    assert up.returncode == 0, up.stderr
+    assert "export KUBECONFIG=" in up.stdout
+    try:
+        status = lynq("cluster", "status").stdout
+        assert "mine" in status
+        assert "ready" in status
+        kubeconfig = lynq("cluster", "kubeconfig", "--name", "mine").stdout.strip()
+        assert Path(kubeconfig).stat().st_mode & 0o077 == 0
+        nodes = lynq("cluster", "kubectl", "--name", "mine", "get", "nodes", "-o", "name")
+        assert nodes.stdout.split() == ["node/node-1", "node/node-2"]
+        again = lynq("cluster", "up", "--name", "mine")
+        assert again.returncode == 1
+        assert "already running" in again.stderr
+    finally:
+        down = lynq("cluster", "down", "--name", "mine")
+    assert down.returncode == 0, down.stderr
+    assert "No cluster here" in lynq("cluster", "status").stdout
+
+
+@pytest.mark.parametrize("command", ["down", "kubeconfig"])
+def test_a_cluster_that_is_not_there(lynq: Lynq, command: str) -> None:
+    answer = lynq("cluster", command, "--name", "absent")
+    assert answer.returncode == 1
+    assert "no cluster named absent" in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_install_into_a_new_cluster_and_again(lynq: Lynq, own_cluster: Cluster) -> None:
+    kubeconfig = str(own_cluster.kubeconfig)
+    dry = lynq("install", "--dry-run", "--kubeconfig", kubeconfig)
+    assert dry.stdout.count("created (dry run)") == 3, dry.stderr
+    first = lynq("install", "--kubeconfig", kubeconfig)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.splitlines() == [
+        "lynqhubs.operator.lynq.sh created",
+        "lynqforms.operator.lynq.sh created",
+        "lynqnodes.operator.lynq.sh created",
+    ]
+    again = lynq("install", KUBECONFIG=kubeconfig)
+    assert again.stdout.count("unchanged") == 3
+
+
+def test_install_without_a_cluster_says_what_to_do(lynq: Lynq) -> None:
+    answer = lynq("install")
+    assert answer.returncode == 1
+    assert "kubeconfig" in answer.stderr.lower()
+    assert "Traceback" not in answer.stderr
+
+
+def test_install_with_an_unknown_context_names_it(lynq: Lynq, kubeconfig: Path) -> None:
+    answer = lynq("install", "--kubeconfig", str(kubeconfig), "--context", "elsewhere")
+    assert answer.returncode == 1
+    assert "elsewhere" in answer.stderr
+    assert "Traceback" not in answer.stderr

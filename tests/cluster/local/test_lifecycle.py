@@ -1,0 +1,100 @@
+"""A local cluster starts, survives, ends, and leaves nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lynq.cluster import Cluster, ClusterError
+from lynq.cluster.local import kubectl
+from waiting import eventually
+
+OWNER = """
+import signal, sys
+from pathlib import Path
+from lynq.cluster import Cluster
+Cluster("owned", Path(sys.argv[1])).up(owned=True)
+print("up", flush=True)
+signal.pause()
+"""
+
+
+def processes_of(folder: Path) -> list[str]:
+    """The command lines that name a folder."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if str(folder) in line and path.parent.name != str(os.getpid()):
+            lines.append(line)
+    return lines
+
+
+async def test_down_leaves_nothing(own_cluster: Cluster) -> None:
+    folder = own_cluster.layout.directory
+    assert len(processes_of(folder)) == 6
+    own_cluster.down()
+    assert not processes_of(folder)
+    assert not folder.exists()
+    with pytest.raises(ClusterError, match="there is no cluster named"):
+        own_cluster.down()
+
+
+async def test_a_killed_supervisor_leaves_no_processes(own_cluster: Cluster) -> None:
+    folder = own_cluster.layout.directory
+    os.kill(own_cluster.record.supervisor, signal.SIGKILL)
+    await eventually(lambda: not processes_of(folder), within=15)
+    assert own_cluster.exists
+    assert not own_cluster.alive
+
+
+async def test_a_killed_owner_leaves_no_processes_and_no_files(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE
+    ) as owner:
+        assert owner.stdout
+        assert owner.stdout.readline() == b"up\n"
+        folder = tmp_path / "owned"
+        assert len(processes_of(folder)) == 6
+        owner.kill()
+    await eventually(lambda: not processes_of(folder) and not folder.exists(), within=15)
+
+
+async def test_a_killed_component_is_started_again(own_cluster: Cluster) -> None:
+    first = own_cluster.pid("kube-scheduler")
+    os.kill(first, signal.SIGKILL)
+    await eventually(lambda: own_cluster.pid("kube-scheduler") != first)
+
+
+def test_a_cluster_runs_once(cluster: Cluster) -> None:
+    with pytest.raises(ClusterError, match="already running"):
+        cluster.up()
+
+
+def test_a_chosen_data_directory_is_resumed(clusters: Path, tmp_path: Path) -> None:
+    cluster = Cluster("resumed", clusters)
+    cluster.up(directory=tmp_path, owned=True)
+    created = kubectl(cluster.kubeconfig, "create", "configmap", "kept").stdout
+    assert "created" in created
+    port = cluster.record.ports.apiserver
+    cluster.down()
+    assert not processes_of(tmp_path)
+
+    cluster.up(directory=tmp_path, owned=True)
+    try:
+        assert cluster.record.ports.apiserver == port
+        assert "kept" in kubectl(cluster.kubeconfig, "get", "configmap", "kept").stdout
+    finally:
+        cluster.down()
+    assert (tmp_path / "etcd").is_dir()
+
+
+@pytest.mark.parametrize("name", ["", "Upper", "../escape", "-dash", "a" * 64])
+def test_a_name_must_be_plain(clusters: Path, name: str) -> None:
+    with pytest.raises(ClusterError, match="no name for a cluster"):
+        Cluster(name, clusters).up()

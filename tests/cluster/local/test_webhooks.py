@@ -1,0 +1,100 @@
+"""The API server of a local cluster reaches an admission webhook on loopback."""
+
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from cryptography.hazmat.primitives import serialization
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from lynq.cluster.pki import Authority, name_of
+from lynq.kube import Client
+from lynq.kube.errors import ApiError
+from lynq.kube.resource import CONFIG_MAPS, Resource
+from waiting import eventually
+
+WEBHOOKS = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    namespaced=False,
+)
+
+
+async def refuse(request: web.Request) -> web.Response:
+    review = await request.json()
+    verdict = {
+        "uid": review["request"]["uid"],
+        "allowed": False,
+        "status": {"message": "refused by the test's webhook"},
+    }
+    return web.json_response(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": verdict}
+    )
+
+
+@pytest.fixture
+async def webhook(tmp_path: Path) -> AsyncIterator[dict[str, str]]:
+    """A webhook that refuses everything; what to put into clientConfig."""
+    authority = Authority.make()
+    pair = authority.sign(name_of("webhook"), ExtendedKeyUsageOID.SERVER_AUTH)
+    (tmp_path / "key").write_bytes(pair.key)
+    (tmp_path / "certificate").write_bytes(pair.certificate)
+    secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    secure.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
+    app = web.Application()
+    app.router.add_post("/validate", refuse)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=secure)
+    await site.start()
+    port = runner.addresses[0][1]
+    bundle = authority.certificate.public_bytes(serialization.Encoding.PEM)
+    yield {
+        "url": f"https://127.0.0.1:{port}/validate",
+        "caBundle": base64.b64encode(bundle).decode(),
+    }
+    await runner.cleanup()
+
+
+async def test_a_webhook_on_loopback_is_asked(
+    client: Client, namespace: str, webhook: dict[str, str]
+) -> None:
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["configmaps"],
+    }
+    configuration = {
+        "metadata": {"name": namespace},
+        "webhooks": [
+            {
+                "name": "refuse.lynq.sh",
+                "clientConfig": webhook,
+                "rules": [rule],
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+            }
+        ],
+    }
+    await client.create(WEBHOOKS, configuration)
+    try:
+        await eventually(partial(_is_refused, client, namespace))
+    finally:
+        await client.delete(WEBHOOKS, namespace)
+
+
+async def _is_refused(client: Client, namespace: str) -> bool:
+    manifest = {"metadata": {"generateName": "try-", "namespace": namespace}}
+    try:
+        await client.create(CONFIG_MAPS, manifest)
+    except ApiError as error:
+        return "refused by the test's webhook" in error.status.message
+    return False

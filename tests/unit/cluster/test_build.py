@@ -1,0 +1,59 @@
+"""The control plane is built once per content, by a toolchain that fits."""
+
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from lynq.cluster import ClusterError, build, toolchain
+from lynq.cluster.places import controlplane_source
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def command(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "go"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_the_key_is_the_content(tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(controlplane_source(), tmp_path / "copy"))
+    before = build._digest(copy)
+    assert before == build._digest(controlplane_source())
+    (copy / "main.go").write_text("package main // changed")
+    assert build._digest(copy) != before
+
+
+def test_a_go_on_the_path_that_is_new_enough_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = command(tmp_path / "new", "echo go version go1.26.0 linux/amd64")
+    monkeypatch.setenv("PATH", str(go.parent))
+    assert toolchain.find_go() == go
+
+
+@pytest.mark.parametrize("answer", ["echo go version go1.25.9 linux/amd64", "exit 1", "echo odd"])
+def test_an_old_or_broken_go_is_passed_over(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    monkeypatch.setenv("PATH", f"{command(tmp_path / 'old', answer).parent}:/usr/bin:/bin")
+    monkeypatch.setattr(toolchain, "_pip_install", lambda _, target: target.mkdir(parents=True))
+    assert toolchain.find_go().is_relative_to(cache / "lynq" / "go")
+
+
+def test_a_failing_build_shows_its_last_lines_and_leaves_nothing(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = 'case "$1" in version) echo go1.26.0;; *) echo "main.go:1: broken" >&2; exit 1;; esac'
+    monkeypatch.setenv("PATH", f"{command(tmp_path / 'bad', script).parent}:/usr/bin:/bin")
+    with pytest.raises(ClusterError, match=r"main\.go:1: broken"):
+        build.controlplane_binary()
+    assert not list(cache.rglob("controlplane.*"))

@@ -1,0 +1,40 @@
+"""A cluster's folder: who holds it, what its record says, which ports are free."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from lynq.cluster import ClusterError
+from lynq.cluster.layout import Layout, Phase, Ports, Record, are_free, choose_ports
+
+
+def test_a_record_comes_back(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    assert layout.read() is None
+    record = Record(1, Ports(1, 2, 3), Phase.READY, components={"etcd": 4})
+    layout.write(record)
+    assert layout.read() == record
+
+
+def test_only_one_holds_a_cluster(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    with layout.hold():
+        assert layout.alive
+        with pytest.raises(ClusterError, match="already running"), layout.hold():
+            pass
+    assert not Layout(tmp_path).alive
+
+
+def test_a_folder_that_is_gone_is_not_alive(tmp_path: Path) -> None:
+    assert not Layout(tmp_path / "gone").alive
+
+
+def test_chosen_ports_are_free_and_differ() -> None:
+    ports = choose_ports()
+    assert len({ports.etcd, ports.etcd_peer, ports.apiserver}) == 3
+    assert are_free(ports)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", ports.etcd))
+        taken.listen()
+        assert not are_free(ports)

@@ -1,0 +1,48 @@
+"""Long steps tell what, how long so far, and how long usually."""
+
+import io
+
+import pytest
+
+from lynq.cluster.progress import Step
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_log_gets_whole_lines() -> None:
+    out = io.StringIO()
+    with Step("Building", usually="7 min", out=out):
+        pass
+    assert out.getvalue().splitlines() == [
+        "Building (usually 7 min) …",
+        "Building: done after 0:00",
+    ]
+
+
+def test_a_terminal_gets_one_line_rewritten(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter([0.0, 75.0, 75.0, 76.0])
+    monkeypatch.setattr("lynq.cluster.progress.time.monotonic", lambda: next(ticks))
+    out = Terminal()
+    with Step("Building", usually="7 min", out=out) as step:
+        step.update("5 packages")
+    text = out.getvalue()
+    assert "Building: 5 packages, 1:15 so far (usually 7 min)" in text
+    assert text.count("\n") == 1
+
+
+def test_a_log_is_not_flooded() -> None:
+    out = io.StringIO()
+    with Step("Building", usually="7 min", out=out) as step:
+        for count in range(1000):
+            step.update(f"{count} packages")
+    assert out.getvalue().count("\n") == 2
+
+
+def test_failure_is_said() -> None:
+    out = io.StringIO()
+    with pytest.raises(ValueError, match="no"), Step("Building", usually="7 min", out=out):
+        raise ValueError("no")
+    assert "Building: failed after 0:00" in out.getvalue()
