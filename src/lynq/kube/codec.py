@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 import msgspec
 
-from lynq.kube.errors import UnexpectedResponse
-from lynq.kube.objects import Listing, Metadata, Wire
+from lynq.kube.errors import InvalidObject, UnexpectedResponse
+from lynq.kube.objects import Listing, Metadata, ObjectKey, Wire
 
 if TYPE_CHECKING:
     # Only type checkers know defaults of type variables yet: they read a call without `into`
@@ -37,10 +37,6 @@ class _List(Wire, Generic[T], frozen=True):
     metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
     # Go writes an empty list as null where nobody took care.
     items: list[T] | None = None
-
-
-class _Identified(Wire, frozen=True):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
 
 
 @lru_cache(maxsize=256)
@@ -80,14 +76,30 @@ def _list_of(into: Any) -> Any:  # noqa: ANN401 - a type made at run time
 
 def encode(obj: Object | list[dict[str, Any]]) -> bytes:
     """Encode an object or a patch."""
-    return msgspec.json.encode(obj)
+    try:
+        return msgspec.json.encode(obj)
+    except (TypeError, ValueError, OverflowError):
+        # The encoder's sentence can hold the value, so it is not passed on.
+        raise InvalidObject("the object holds something that JSON has no form for") from None
 
 
-def metadata_of(obj: Object) -> Metadata:
-    """Return the metadata of an object that is to be sent."""
-    if isinstance(obj, dict):
-        return msgspec.convert(obj, _Identified).metadata
+def key_of(obj: Object) -> ObjectKey:
+    """Return where an object that is to be sent belongs.
+
+    Nothing else of a dict is looked at: whether it makes sense is for the API server to say.
+    """
+    if not isinstance(obj, dict):
+        return _key_of_struct(obj)
+    metadata = obj.get("metadata")
+    found = metadata if isinstance(metadata, dict) else {}
+    namespace, name = found.get("namespace") or "", found.get("name") or ""
+    if not (isinstance(namespace, str) and isinstance(name, str)):
+        raise InvalidObject("metadata.name and metadata.namespace must be strings")
+    return ObjectKey(namespace, name)
+
+
+def _key_of_struct(obj: msgspec.Struct) -> ObjectKey:
     metadata = getattr(obj, "metadata", None)
     if not isinstance(metadata, Metadata):
-        raise TypeError(f"{type(obj).__name__} has no metadata of type Metadata")
-    return metadata
+        raise InvalidObject(f"{type(obj).__name__} has no metadata of type Metadata")
+    return metadata.key

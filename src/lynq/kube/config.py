@@ -62,21 +62,29 @@ def load_config(kubeconfig: Path | None = None, context: str | None = None) -> C
     A context that is given names an entry of a kubeconfig, so the pod is then passed over.
     """
     if kubeconfig is not None:
-        return from_kubeconfig(Kubeconfig.read([kubeconfig]).choose(context))
-    listed = [Path(each) for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
-    # Like kubectl, bear that some of the files listed are not there.
-    if present := [path for path in listed if path.exists()]:
-        return from_kubeconfig(Kubeconfig.read(present).choose(context))
-    if not listed and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return _from_files([kubeconfig], context)
+    if listed := os.environ.get("KUBECONFIG"):
+        paths = [Path(each) for each in listed.split(os.pathsep) if each]
+        # Like kubectl, bear that some of them are not there.
+        if present := [path for path in paths if path.exists()]:
+            return _from_files(present, context)
+        raise _nowhere(f"$KUBECONFIG names {listed}, which is not there")
+    if context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         return in_cluster()
     home = Path.home() / ".kube" / "config"
-    if not listed and home.exists():
-        return from_kubeconfig(Kubeconfig.read([home]).choose(context))
-    named = f"$KUBECONFIG names {os.environ['KUBECONFIG']}" if listed else "$KUBECONFIG is not set"
-    raise ConfigError(
-        f"no cluster to talk to: no kubeconfig was given, {named}"
-        + (", which is not there" if listed else f", this is no pod, {home} is not there")
-        + ". Give --kubeconfig, or set KUBECONFIG to a file that exists"
+    if home.exists():
+        return _from_files([home], context)
+    raise _nowhere(f"$KUBECONFIG is not set, this is no pod, and {home} is not there")
+
+
+def _from_files(paths: list[Path], context: str | None) -> ClusterConfig:
+    return from_kubeconfig(Kubeconfig.read(paths).choose(context))
+
+
+def _nowhere(looked: str) -> ConfigError:
+    return ConfigError(
+        f"no cluster to talk to: no kubeconfig was given, {looked}."
+        " Give --kubeconfig, or set KUBECONFIG to a file that exists"
     )
 
 

@@ -89,6 +89,10 @@ class CredentialError(KubeError):
     """The token or certificate for the next request could not be had."""
 
 
+class InvalidObject(KubeError, ValueError):
+    """An object that cannot even be sent: it lacks a name or namespace, or is no JSON."""
+
+
 class UnknownKind(KubeError):
     """The API server serves no such kind."""
 
@@ -131,10 +135,7 @@ class ApiError(KubeError):
         self.verb = verb
         self.path = path
         self.retry_after = retry_after
-        detail = self._detail()
-        super().__init__(
-            f"{verb} {path}: {status.code} {status.reason}" + (f": {detail}" if detail else "")
-        )
+        super().__init__(f"{self._what()}: {status.code} {status.reason}{self._because()}")
 
     @property
     def code(self) -> int:
@@ -145,6 +146,16 @@ class ApiError(KubeError):
     def causes(self) -> list[Cause]:
         """The causes inside the Status."""
         return self.status.details.causes or []
+
+    def _what(self) -> str:
+        # A create goes to the collection: only the Status names the object.
+        name = self.status.details.name
+        named = f" {name!r}" if name and f"/{name}" not in self.path else ""
+        return f"{self.verb} {self.path}{named}"
+
+    def _because(self) -> str:
+        detail = self._detail()
+        return f": {detail}" if detail else ""
 
     def _detail(self) -> str:
         """Say more than code and reason, in words that are surely ours."""

@@ -3,7 +3,8 @@
 from enum import Enum
 from typing import Any, Final, Literal, TypeAlias
 
-from lynq.kube.codec import Object, encode, metadata_of
+from lynq.kube.codec import Object, encode, key_of
+from lynq.kube.errors import InvalidObject
 from lynq.kube.objects import Partial, Wire
 from lynq.kube.resource import Resource
 
@@ -31,7 +32,7 @@ class _Preconditions(Wire, frozen=True):
 
 class _DeleteOptions(Wire, frozen=True):
     propagation_policy: Propagation | None = None
-    preconditions: _Preconditions = _Preconditions()
+    preconditions: _Preconditions | None = None
 
 
 def accept(into: Any, *, listed: bool = False) -> dict[str, str]:  # noqa: ANN401
@@ -47,17 +48,17 @@ def accept(into: Any, *, listed: bool = False) -> dict[str, str]:  # noqa: ANN40
 
 def object_path(resource: Resource, obj: Object, subresource: str | None = None) -> str:
     """Return where an object that is to be sent belongs."""
-    metadata = metadata_of(obj)
-    if not metadata.name:
-        raise ValueError(f"the {resource.kind} has no metadata.name")
-    return resource.path(metadata.namespace, metadata.name, subresource)
+    key = key_of(obj)
+    if not key.name:
+        raise InvalidObject(f"the {resource.kind} has no metadata.name")
+    return resource.path(key.namespace, key.name, subresource)
 
 
 def collection_path(resource: Resource, obj: Object, namespace: str | None) -> str:
     """Return where an object that is to be created belongs."""
-    namespace = namespace or metadata_of(obj).namespace
+    namespace = namespace or key_of(obj).namespace
     if resource.namespaced and not namespace:
-        raise ValueError(f"creating a {resource.kind} needs a namespace: its kind is namespaced")
+        raise InvalidObject(f"creating a {resource.kind} needs a namespace: its kind is namespaced")
     return resource.path(namespace)
 
 
@@ -102,5 +103,6 @@ def delete_options(
     uid: str | None, resource_version: str | None, propagation: Propagation | None
 ) -> bytes:
     """Return the body of a delete."""
-    preconditions = _Preconditions(uid=uid, resource_version=resource_version)
+    given = _Preconditions(uid=uid, resource_version=resource_version)
+    preconditions = given if uid or resource_version else None
     return encode(_DeleteOptions(propagation_policy=propagation, preconditions=preconditions))

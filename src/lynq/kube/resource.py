@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from lynq.kube.errors import InvalidObject
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -34,11 +36,11 @@ class Resource:
         """Return the path of an object, or without a name of the collection.
 
         A collection without a namespace spans all namespaces. An object of a namespaced kind
-        has no path without its namespace: that raises ValueError, because the request could
-        only hit something else than was meant.
+        has no path without its namespace: that raises InvalidObject, because the request
+        could only hit something else than was meant.
         """
         if name and self.namespaced and not namespace:
-            raise ValueError(f"{self.kind} {name!r} needs a namespace: its kind is namespaced")
+            raise InvalidObject(f"{self.kind} {name!r} needs a namespace: its kind is namespaced")
         parts = [self._root()]
         if namespace and self.namespaced:
             parts += ["namespaces", quote(namespace, safe="")]

@@ -1,0 +1,76 @@
+"""Certificates for tests: an authority, and what it signs."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+_PEM = serialization.Encoding.PEM
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A certificate and its key, PEM."""
+
+    certificate: bytes
+    key: bytes
+
+    def write(self, folder: Path) -> Path:
+        """Write both into one file, as servers like it."""
+        path = folder / "chain.pem"
+        path.write_bytes(self.certificate + self.key)
+        return path
+
+
+class Authority:
+    """Signs certificates that are good for an hour."""
+
+    def __init__(self, name: str = "test-ca") -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = _named(name)
+        basic = x509.BasicConstraints(ca=True, path_length=None)
+        builder = _builder(self._name, self._name, self._key.public_key())
+        signed = builder.add_extension(basic, critical=True).sign(self._key, hashes.SHA256())
+        self.certificate = signed.public_bytes(_PEM)
+
+    def sign(self, common_name: str, *names: str) -> Pair:
+        """Return a certificate for a client, or with names for a server."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = _builder(_named(common_name), self._name, key.public_key())
+        if names:
+            alternatives = x509.SubjectAlternativeName([_alternative(name) for name in names])
+            builder = builder.add_extension(alternatives, critical=False)
+        return Pair(
+            builder.sign(self._key, hashes.SHA256()).public_bytes(_PEM),
+            key.private_bytes(
+                _PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            ),
+        )
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    return x509.IPAddress(ip_address(name)) if name[0].isdigit() else x509.DNSName(name)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=1))
+        .not_valid_after(now + timedelta(hours=1))
+    )

@@ -1,0 +1,215 @@
+import asyncio
+import os
+import shlex
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from lynq.kube.credentials import (
+    ClientCertificate,
+    Credential,
+    StaticCredentials,
+    TokenFileCredentials,
+)
+from lynq.kube.errors import CredentialError
+from lynq.kube.execplugin import ExecCredentials, ExecPlugin
+
+V1 = "client.authentication.k8s.io/v1"
+V1BETA1 = "client.authentication.k8s.io/v1beta1"
+
+
+def test_no_secret_shows() -> None:
+    credential = Credential("hunter2", ClientCertificate(b"cert", b"hunter2"))
+    plugin = ExecPlugin("aws", env=(("TOKEN", "hunter2"),), cluster={"proxy-url": "hunter2"})
+    for shown in (credential, StaticCredentials(credential), plugin):
+        assert "hunter2" not in f"{shown!r} {shown}"
+
+
+async def test_a_static_credential_stays() -> None:
+    static = StaticCredentials(Credential("a"))
+    assert await static.current() == await static.renew(Credential("a")) == Credential("a")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_a_token_file_is_read_again_every_minute(tmp_path: Path) -> None:
+    file, clock = tmp_path / "token", Clock()
+    file.write_text("one\n")
+    source = TokenFileCredentials(file, clock=clock)
+    assert (await source.current()).token == "one"
+    file.write_text("two")
+    clock.now = 59
+    assert (await source.current()).token == "one"
+    clock.now = 60
+    assert (await source.current()).token == "two"
+
+
+async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("one")
+    source = TokenFileCredentials(file, clock=Clock())
+    refused = await source.current()
+    file.write_text("two")
+    assert (await source.renew(refused)).token == "two"
+    file.write_text("three")
+    assert (await source.renew(refused)).token == "two", "another request had renewed it already"
+
+
+async def test_the_last_token_is_kept_while_its_file_is_away(tmp_path: Path) -> None:
+    file, clock = tmp_path / "token", Clock()
+    file.write_text("one")
+    source = TokenFileCredentials(file, clock=clock)
+    await source.current()
+    clock.now = 60
+    file.write_text("")
+    assert (await source.current()).token == "one"
+    file.unlink()
+    assert (await source.current()).token == "one"
+
+
+async def test_a_token_file_that_was_never_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CredentialError, match="No such file"):
+        await TokenFileCredentials(tmp_path / "token").current()
+
+
+Plugin = Callable[..., ExecPlugin]
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Plugin:
+    """A real program that prints an ExecCredential and notes every run and what it was told."""
+
+    def make(status: dict[str, Any] | None, answered: str = V1, **options: Any) -> ExecPlugin:
+        answer = {"apiVersion": answered, "kind": "ExecCredential", "status": status}
+        text = msgspec.json.encode(answer).decode()
+        script = tmp_path / "plugin.sh"
+        script.write_text(
+            "#!/bin/sh\n"
+            f'printf "%s %s %s\\n" "$KUBERNETES_EXEC_INFO" "$EXTRA" "$*" >> {tmp_path}/runs\n'
+            f"printf %s {shlex.quote(text)}\n"
+        )
+        script.chmod(0o700)
+        return ExecPlugin(str(script), **{"api_version": V1, **options})
+
+    return make
+
+
+def runs(tmp_path: Path) -> list[str]:
+    return (tmp_path / "runs").read_text().splitlines()
+
+
+@pytest.mark.parametrize("version", [V1, V1BETA1])
+async def test_a_plugin_is_told_what_it_is_asked_for(
+    plugin: Plugin, tmp_path: Path, version: str
+) -> None:
+    made = plugin(
+        {"token": "t"},
+        version,
+        api_version=version,
+        args=("get", "token"),
+        env=(("EXTRA", "extra"),),
+        cluster={"server": "https://k8s"},
+    )
+    assert await ExecCredentials(made).current() == Credential("t")
+    info, extra, *args = runs(tmp_path)[0].split(" ")
+    assert (extra, args) == ("extra", ["get", "token"])
+    assert msgspec.json.decode(info) == {
+        "apiVersion": version,
+        "kind": "ExecCredential",
+        "spec": {"interactive": False, "cluster": {"server": "https://k8s"}},
+    }
+
+
+async def test_what_never_expires_is_asked_for_once(plugin: Plugin, tmp_path: Path) -> None:
+    source = ExecCredentials(plugin({"token": "t"}))
+    await asyncio.gather(*(source.current() for _ in range(20)))
+    assert len(runs(tmp_path)) == 1
+
+
+async def test_what_expires_is_replaced_before_it_does(plugin: Plugin, tmp_path: Path) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    end = (now + timedelta(seconds=100)).isoformat()
+    source = ExecCredentials(plugin({"token": "t", "expirationTimestamp": end}), now=lambda: now)
+    await source.current()
+    now += timedelta(seconds=89)
+    await source.current()
+    assert len(runs(tmp_path)) == 1
+    now += timedelta(seconds=1)
+    await source.current()
+    assert len(runs(tmp_path)) == 2
+
+
+async def test_many_refusals_run_the_plugin_once(plugin: Plugin, tmp_path: Path) -> None:
+    source = ExecCredentials(plugin({"token": "old"}))
+    refused = await source.current()
+    plugin({"token": "new"})
+    renewed = await asyncio.gather(*(source.renew(refused) for _ in range(20)))
+    assert {each.token for each in renewed} == {"new"}
+    assert len(runs(tmp_path)) == 2
+
+
+async def test_a_plugin_can_grant_a_certificate(plugin: Plugin) -> None:
+    source = ExecCredentials(plugin({"clientCertificateData": "C", "clientKeyData": "K"}))
+    assert await source.current() == Credential(None, ClientCertificate(b"C", b"K"))
+
+
+@pytest.mark.parametrize(
+    ("status", "version", "problem"),
+    [
+        ({"token": "hunter2"}, V1BETA1, f"did not print an ExecCredential of {V1}"),
+        (None, V1, "granted nothing"),
+        ({}, V1, "granted neither a token nor a certificate"),
+        ({"clientKeyData": "hunter2"}, V1, "granted a certificate without its key"),
+    ],
+)
+async def test_an_answer_that_is_of_no_use(
+    plugin: Plugin, status: dict[str, Any], version: str, problem: str
+) -> None:
+    with pytest.raises(CredentialError, match=problem) as caught:
+        await ExecCredentials(plugin(status, version)).current()
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (ExecPlugin("echo", args=("hunter2",)), "'echo' did not print an ExecCredential"),
+        (ExecPlugin("false"), "'false' ended with code 1"),
+        (
+            ExecPlugin("no-such-plugin", install_hint="Install it with brew."),
+            "'no-such-plugin' cannot be run: No such file or directory; Install it with brew.",
+        ),
+    ],
+)
+async def test_a_plugin_that_does_not_work(command: ExecPlugin, problem: str) -> None:
+    with pytest.raises(CredentialError) as caught:
+        await ExecCredentials(command).current()
+    assert problem in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+async def test_a_plugin_that_hangs_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("lynq.kube.execplugin._PATIENCE", 0.2)
+    command = ExecPlugin("sh", args=("-c", f"echo $$ > {tmp_path}/pid; exec sleep 60"))
+    with pytest.raises(CredentialError, match="did not answer"):
+        await ExecCredentials(command).current()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_a_relative_command_starts_from_the_kubeconfigs_folder() -> None:
+    assert ExecPlugin("./bin/login", folder=Path("/etc/kube")).program == "/etc/kube/bin/login"
+    assert ExecPlugin("/bin/login", folder=Path("/etc/kube")).program == "/bin/login"
+    assert ExecPlugin("login", folder=Path("/etc/kube")).program == "login"

@@ -1,0 +1,52 @@
+import pytest
+
+from lynq.kube import errors
+from lynq.kube.backoff import Backoff
+from lynq.kube.options import ClientOptions
+from lynq.kube.request import Request
+from lynq.kube.retrying import retry_delay
+
+OPTIONS = ClientOptions(attempts=3, backoff=Backoff(base=1, cap=8), patience=30)
+GET = Request("get", "GET", "/", repeatable=True)
+CREATE = Request("create", "POST", "/")
+
+
+def answer(code: int, reason: str = "", retry_after: float | None = None) -> errors.ApiError:
+    status = errors.Status(code=code, reason=reason)
+    return errors.from_status(status, verb="get", path="/", retry_after=retry_after)
+
+
+@pytest.mark.parametrize(
+    ("error", "read", "create"),
+    [
+        (answer(429), True, True),
+        (answer(503), True, False),
+        (answer(504), True, False),
+        (answer(500), False, False),
+        (answer(500, retry_after=1.0), True, False),
+        (answer(500, "ServerTimeout"), True, False),
+        (answer(404), False, False),
+        (answer(409), False, False),
+        (errors.ConnectionFailed("refused", sent=False), True, True),
+        (errors.ConnectionFailed("reset"), True, False),
+        (errors.TimedOut("late"), False, False),
+        (errors.ResponseTooLarge("large"), False, False),
+        (errors.Fenced("lost"), False, False),
+    ],
+)
+def test_who_may_go_again(error: errors.KubeError, *, read: bool, create: bool) -> None:
+    assert (retry_delay(error, GET, 1, OPTIONS) is not None) is read
+    assert (retry_delay(error, CREATE, 1, OPTIONS) is not None) is create
+
+
+def test_the_delay_grows_and_attempts_end() -> None:
+    delays = [retry_delay(answer(503), GET, failures, OPTIONS) for failures in (1, 2, 3)]
+    assert delays == [1, 2, None]
+
+
+def test_the_servers_wish_is_a_minimum() -> None:
+    assert retry_delay(answer(429, retry_after=10), GET, 1, OPTIONS) == 11
+
+
+def test_a_wait_longer_than_our_patience_is_the_callers_decision() -> None:
+    assert retry_delay(answer(429, retry_after=31), GET, 1, OPTIONS) is None
