@@ -1,0 +1,329 @@
+"""Informers on a real API server: lists, changes, selectors, resuming, missing rights."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from background import running
+from lynq.kube import Client
+from lynq.kube.backoff import Backoff
+from lynq.kube.config import Impersonation, load_config
+from lynq.kube.informer import Health, Informer, Phase
+from lynq.kube.metrics import Metrics
+from lynq.kube.objects import Metadata, ObjectKey, Partial, Wire
+from lynq.kube.request import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS, Resource
+from lynq.kube.store import Change, by_label, by_owner_uid
+from waiting import eventually
+
+QUICK = Backoff(base=0.05, cap=0.2)
+
+
+class ConfigMap(Wire, frozen=True, gc=False):
+    metadata: Metadata
+    data: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+
+
+def manifest(name: str, *, labels: dict[str, str] | None = None, **data: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": labels or {}}, "data": data}
+
+
+def names(informer: Informer[Any, Any]) -> set[str]:
+    """Return what is cached, without what Kubernetes itself puts into every namespace."""
+    return {key.name for key in informer.store.keys()} - {"kube-root-ca.crt"}  # noqa: SIM118
+
+
+class Recording:
+    """A client that remembers its lists and watches, and can be told to disturb them."""
+
+    def __init__(
+        self, client: Client, disturb: Callable[[Request], Request] = lambda request: request
+    ) -> None:
+        self.requests: list[Request] = []
+        self._disturb = disturb
+        self.client = client.intercepted(self._intercept)
+
+    async def _intercept(self, request: Request, send: Send) -> Response:
+        self.requests.append(request)
+        return await send(self._disturb(request))
+
+    def verbs(self) -> list[str]:
+        return [request.verb for request in self.requests]
+
+
+async def test_a_streamed_list_fills_the_store_with_one_request(
+    client: Client, namespace: str
+) -> None:
+    await client.create(CONFIG_MAPS, manifest("a", colour="red"), namespace)
+    recording = Recording(client)
+    informer: Informer[ConfigMap, ConfigMap] = Informer(
+        recording.client, CONFIG_MAPS, into=ConfigMap, namespace=namespace
+    )
+    async with running(informer.run()):
+        await informer.synced()
+        assert names(informer) == {"a"}
+        found = informer.store.get(ObjectKey(namespace, "a"))
+        assert found is not None
+        assert found.data == {"colour": "red"}
+        assert recording.verbs() == ["watch"]
+        assert informer.health == Health(Phase.WATCHING)
+
+
+async def test_pages_are_read_when_the_server_refuses_to_stream_a_list(
+    client: Client, namespace: str
+) -> None:
+    await client.create(CONFIG_MAPS, manifest("a"), namespace)
+
+    def make_it_refused(request: Request) -> Request:
+        # Without this parameter the API server answers a streamed list with 422.
+        query = {k: v for k, v in request.query.items() if k != "resourceVersionMatch"}
+        return replace(request, query=query)
+
+    recording = Recording(client, make_it_refused)
+    informer: Informer[Partial, Partial] = Informer(
+        recording.client, CONFIG_MAPS, into=Partial, namespace=namespace
+    )
+    async with running(informer.run()):
+        await informer.synced()
+        assert names(informer) == {"a"}
+        assert recording.verbs()[:2] == ["watch", "list"]
+        await client.create(CONFIG_MAPS, manifest("b"), namespace)
+        await eventually(lambda: names(informer) == {"a", "b"})
+        assert informer.health == Health(Phase.WATCHING)
+
+
+async def test_handlers_see_additions_changes_and_removals_with_old_and_new(
+    client: Client, namespace: str
+) -> None:
+    seen: list[tuple[str | None, str | None]] = []
+
+    def shade(configmap: ConfigMap | None) -> str | None:
+        return configmap.data["shade"] if configmap else None
+
+    def remember(change: Change[ConfigMap]) -> None:
+        if change.key.name == "a":
+            seen.append((shade(change.old), shade(change.new)))
+
+    informer: Informer[ConfigMap, ConfigMap] = Informer(
+        client, CONFIG_MAPS, into=ConfigMap, namespace=namespace
+    )
+    informer.on_change(remember)
+    async with running(informer.run()):
+        await informer.synced()
+        await client.create(CONFIG_MAPS, manifest("a", shade="light"), namespace)
+        await client.patch(CONFIG_MAPS, "a", {"data": {"shade": "dark"}}, namespace)
+        await client.delete(CONFIG_MAPS, "a", namespace)
+        await eventually(lambda: len(seen) == 3)
+    assert seen == [(None, "light"), ("light", "dark"), ("dark", None)]
+
+
+async def test_a_handler_that_comes_late_is_told_what_is_there(
+    client: Client, namespace: str
+) -> None:
+    await client.create(CONFIG_MAPS, manifest("a"), namespace)
+    informer: Informer[Partial, Partial] = Informer(
+        client, CONFIG_MAPS, into=Partial, namespace=namespace
+    )
+    async with running(informer.run()):
+        await informer.synced()
+        changes: list[Change[Partial]] = []
+        informer.on_change(changes.append)
+        assert ("a", None) in {(change.key.name, change.old) for change in changes}
+
+
+async def test_a_handler_that_fails_is_contained_and_counted(
+    client: Client, namespace: str
+) -> None:
+    registry = CollectorRegistry()
+    informer: Informer[Partial, Partial] = Informer(
+        client,
+        CONFIG_MAPS,
+        into=Partial,
+        namespace=namespace,
+        metrics=Metrics(registry).informer("configmaps"),
+    )
+
+    def fail(_: Change[Partial]) -> None:
+        raise ValueError("a bug")
+
+    heard: list[Change[Partial]] = []
+    informer.on_change(fail)
+    informer.on_change(heard.append)
+    async with running(informer.run()):
+        await informer.synced()
+        await client.create(CONFIG_MAPS, manifest("a"), namespace)
+        await eventually(lambda: "a" in {change.key.name for change in heard})
+
+    def sample(name: str) -> float | None:
+        return registry.get_sample_value(name, {"resource": "configmaps"})
+
+    assert sample("lynq_informer_handler_errors_total") == len(heard)
+    assert sample("lynq_informer_objects") == len(informer.store)
+    assert sample("lynq_informer_synced") == 1
+
+
+async def test_a_label_selector_is_applied_by_the_server_and_followed(
+    client: Client, namespace: str
+) -> None:
+    await client.create(CONFIG_MAPS, manifest("in", labels={"lynq.sh/managed": "true"}), namespace)
+    await client.create(CONFIG_MAPS, manifest("out"), namespace)
+    informer: Informer[Partial, Partial] = Informer(
+        client, CONFIG_MAPS, into=Partial, namespace=namespace, labels="lynq.sh/managed=true"
+    )
+    async with running(informer.run()):
+        await informer.synced()
+        assert names(informer) == {"in"}
+        relabel = {"metadata": {"labels": {"lynq.sh/managed": "false"}}}
+        await client.patch(CONFIG_MAPS, "in", relabel, namespace)
+        await eventually(lambda: names(informer) == set())
+
+
+async def test_what_we_write_is_read_at_once_and_told_once(client: Client, namespace: str) -> None:
+    informer: Informer[ConfigMap, ConfigMap] = Informer(
+        client, CONFIG_MAPS, into=ConfigMap, namespace=namespace
+    )
+    key = ObjectKey(namespace, "ours")
+    changes: list[Change[ConfigMap]] = []
+    async with running(informer.run()):
+        await informer.synced()
+        informer.on_change(changes.append)
+        changes.clear()
+        created = await client.create(
+            CONFIG_MAPS, manifest("ours", step="1"), namespace, into=ConfigMap
+        )
+        informer.absorb(created)
+        assert informer.store.get(key) == created
+        await client.delete(CONFIG_MAPS, "ours", namespace, uid=created.metadata.uid)
+        informer.absorb_deleted(key, created.metadata.uid)
+        assert key not in informer.store
+        await client.create(CONFIG_MAPS, manifest("last"), namespace)
+        await eventually(lambda: "last" in names(informer))
+    assert [change.key.name for change in changes] == ["ours", "ours", "last"]
+
+
+async def test_a_projection_is_what_is_stored_and_indexed(client: Client, namespace: str) -> None:
+    await client.create(CONFIG_MAPS, manifest("a", shade="light"), namespace)
+    await client.create(CONFIG_MAPS, manifest("b", shade="dark"), namespace)
+
+    def shade(configmap: ConfigMap) -> str:
+        return configmap.data.get("shade", "")
+
+    informer = Informer(
+        client,
+        CONFIG_MAPS,
+        into=ConfigMap,
+        project=shade,
+        namespace=namespace,
+        indexes={"shade": lambda text: (text,)},
+    )
+    async with running(informer.run()):
+        await informer.synced()
+        assert informer.store.get(ObjectKey(namespace, "a")) == "light"
+        assert informer.store.keys_by("shade", "dark") == [ObjectKey(namespace, "b")]
+
+
+async def test_objects_are_found_by_owner_and_by_label(client: Client, namespace: str) -> None:
+    owner = await client.create(CONFIG_MAPS, manifest("owner"), namespace)
+    uid = owner["metadata"]["uid"]
+    child = manifest("child", labels={"lynq.sh/hub": "red"})
+    child["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
+    ]
+    await client.create(CONFIG_MAPS, child, namespace)
+    informer: Informer[Partial, Partial] = Informer(
+        client,
+        CONFIG_MAPS,
+        into=Partial,
+        namespace=namespace,
+        indexes={"owner": by_owner_uid, "hub": by_label("lynq.sh/hub")},
+    )
+    async with running(informer.run()):
+        await informer.synced()
+        [found] = informer.store.by("owner", uid)
+        assert found.metadata.name == "child"
+        assert informer.store.by("hub", "red") == [found]
+
+
+async def test_a_watch_that_ends_is_resumed_where_it_ended(client: Client, namespace: str) -> None:
+    def end_soon(request: Request) -> Request:
+        return replace(request, query={**request.query, "timeoutSeconds": "1"})
+
+    recording = Recording(client, end_soon)
+    informer: Informer[Partial, Partial] = Informer(
+        recording.client, CONFIG_MAPS, into=Partial, namespace=namespace, backoff=QUICK
+    )
+    removed: list[ObjectKey] = []
+    informer.on_change(lambda change: None if change.new else removed.append(change.key))
+    async with running(informer.run()):
+        await informer.synced()
+        await eventually(lambda: len(recording.requests) >= 3)
+        await client.create(CONFIG_MAPS, manifest("later"), namespace)
+        await eventually(lambda: names(informer) == {"later"})
+    resumed = recording.requests[1:]
+    assert all(int(request.query["resourceVersion"]) > 0 for request in resumed)
+    assert not any("sendInitialEvents" in request.query for request in resumed)
+    assert removed == []
+
+
+async def test_a_missing_right_is_shown_and_retried_until_it_is_granted(
+    client: Client, kubeconfig: Path, namespace: str
+) -> None:
+    who = f"system:serviceaccount:{namespace}:watcher"
+    config = load_config(kubeconfig=kubeconfig)
+    humble = replace(config, impersonate=Impersonation(user=who))
+    async with Client.connect(humble) as restricted:
+        informer: Informer[Partial, Partial] = Informer(
+            restricted, CONFIG_MAPS, into=Partial, namespace=namespace, backoff=QUICK
+        )
+        async with running(informer.run()):
+            await eventually(lambda: informer.health.phase is Phase.FORBIDDEN)
+            assert "configmaps" in informer.health.problem
+            assert not informer.has_synced
+            await _grant(client, namespace)
+            await informer.synced()
+            assert informer.health == Health(Phase.WATCHING)
+
+
+async def _grant(client: Client, namespace: str) -> None:
+    group = "rbac.authorization.k8s.io"
+    roles = Resource(group, "v1", "Role", "roles", namespaced=True)
+    bindings = Resource(group, "v1", "RoleBinding", "rolebindings", namespaced=True)
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"]}
+    await client.create(roles, {"metadata": {"name": "watcher"}, "rules": [rule]}, namespace)
+    binding = {
+        "metadata": {"name": "watcher"},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "watcher"},
+        "subjects": [{"kind": "ServiceAccount", "name": "watcher", "namespace": namespace}],
+    }
+    await client.create(bindings, binding, namespace)
+
+
+async def test_a_kind_that_is_not_served_yet_is_shown_as_failing(client: Client) -> None:
+    unknown = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
+    informer: Informer[Partial, Partial] = Informer(client, unknown, into=Partial, backoff=QUICK)
+    async with running(informer.run()):
+        await eventually(lambda: informer.health.phase is Phase.FAILING)
+        assert "404" in informer.health.problem
+        assert not informer.has_synced
+
+
+async def test_cancelling_an_informer_gives_its_connection_back(
+    client: Client, namespace: str
+) -> None:
+    informer: Informer[Partial, Partial] = Informer(
+        client, CONFIG_MAPS, into=Partial, namespace=namespace
+    )
+    before = _connections(client)
+    async with running(informer.run()):
+        await informer.synced()
+    await eventually(lambda: _connections(client) <= before)
+
+
+def _connections(client: Client) -> int:
+    http = client._transport.session._http
+    assert http is not None
+    assert http.connector is not None
+    return len(http.connector._acquired)
