@@ -49,6 +49,9 @@ _RESULTS: dict[str, Callable[[object], object]] = {
 }
 
 
+ANY_NAMES = frozenset({"interface {}", "reflect.Value"})
+
+
 class Parameter:
     """One parameter of a Go function."""
 
@@ -58,20 +61,25 @@ class Parameter:
         self.name = name
         self.kind = _kind(name)
 
-    def accept(self, value: object) -> object:
-        """Give the value as this parameter takes it, or fail as Go's `validateType` does."""
-        if self.name == "interface {}":
+    def accept(self, value: object, *, boxed: bool = False) -> object:
+        """Give the value as this parameter takes it, or fail as Go's `validateType` does.
+
+        `boxed` says that Go would hold the value in an interface: its nil has a type there.
+        """
+        if self.name in ANY_NAMES:
             return bool(value) if type(value) is TypedBool else value
         go_type = type_of(value)
         if go_type is None:
-            return self._nil()
+            return self._nil(boxed=boxed)
         if go_type.name == self.name:
             return bool(value) if type(value) is TypedBool else value
         if type(value) is Variables and self.name == ANY_MAP.name:
             return value
         raise Failure(f"wrong type for value; expected {self.name}; got {go_type.name}")
 
-    def _nil(self) -> object:
+    def _nil(self, *, boxed: bool) -> object:
+        if boxed:
+            raise Failure(f"wrong type for value; expected {self.name}; got interface {{}}")
         if self.name in _NIL_OF:
             return _NIL_OF[self.name]()
         if self.kind is Kind.POINTER:
@@ -124,6 +132,6 @@ def _kind(name: str) -> Kind:
         return Kind.MAP
     if name.startswith("*"):
         return Kind.POINTER
-    if name == "interface {}":
+    if name in ANY_NAMES:
         return Kind.INTERFACE
     return Kind(name) if name in set(Kind) else Kind.STRUCT

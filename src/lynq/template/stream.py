@@ -1,0 +1,88 @@
+"""A template's tokens as its parser reads them: with look-ahead, and with Go's parse errors."""
+
+from typing import Final, NoReturn
+
+from lynq.template.errors import ErrorKind, TemplateError
+from lynq.template.lexer import Kind, Lexer, Token
+
+ROOT_NAME: Final = "template"
+
+
+class TokenStream:
+    """Three tokens of look-ahead, as in Go: an error is on the line of the last one cut."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._lexer = Lexer(source)
+        self._tokens: list[Token] = [Token(Kind.EOF, 0, "", 0)] * 3
+        self._peeked = 0
+        self.action_line = 0
+
+    def next(self) -> Token:
+        """Take the next token."""
+        if self._peeked:
+            self._peeked -= 1
+        else:
+            self._tokens[0] = self._lexer.next()
+        return self._tokens[self._peeked]
+
+    def back(self) -> None:
+        """Put the last token back."""
+        self._peeked += 1
+
+    def back2(self, first: Token) -> None:
+        """Put back two tokens, of which the second is still here."""
+        self._tokens[1] = first
+        self._peeked = 2
+
+    def back3(self, first: Token, second: Token) -> None:
+        """Put back three tokens, of which the third is still here."""
+        self._tokens[1] = second
+        self._tokens[2] = first
+        self._peeked = 3
+
+    def peek(self) -> Token:
+        """Look at the next token."""
+        if self._peeked:
+            return self._tokens[self._peeked - 1]
+        self._peeked = 1
+        self._tokens[0] = self._lexer.next()
+        return self._tokens[0]
+
+    def next_word(self) -> Token:
+        """Take the next token that is not space."""
+        while True:
+            token = self.next()
+            if token.kind is not Kind.SPACE:
+                return token
+
+    def peek_word(self) -> Token:
+        """Look at the next token that is not space."""
+        token = self.next_word()
+        self.back()
+        return token
+
+    def expect(self, context: str, *kinds: Kind) -> Token:
+        """Take the next token that is not space, which must be one of these."""
+        token = self.next_word()
+        if token.kind not in kinds:
+            self.unexpected(token, context)
+        return token
+
+    def unexpected(self, token: Token, context: str) -> NoReturn:
+        """Refuse a token."""
+        if token.kind is not Kind.ERROR:
+            self.fail(f"unexpected {token} in {context}")
+        extra = ""
+        if self.action_line not in (0, token.line):
+            extra = f" in action started at {ROOT_NAME}:{self.action_line}"
+            if token.text.endswith(" action"):
+                extra = extra.removeprefix(" in action")
+        self.fail(f"{token}{extra}")
+
+    def fail(self, message: str, kind: ErrorKind = ErrorKind.PARSE) -> NoReturn:
+        """Refuse the source, here."""
+        token = self._tokens[0]
+        line_start = self._source.rfind("\n", 0, token.position) + 1
+        column = len(self._source[line_start : token.position].encode("utf-8", "surrogatepass"))
+        raise TemplateError(kind, token.line, column, message)

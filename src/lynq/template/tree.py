@@ -1,0 +1,215 @@
+"""The nodes of a parsed template. As text they read as Go shows them in errors."""
+
+# ruff: noqa: D105 - each `__str__` gives Go's text of its node
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lynq.template.literals import Number
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """Something in a template, and where it starts in the source."""
+
+    position: int
+
+
+@dataclass(slots=True, eq=False)
+class Text(Node):
+    """Text outside of actions."""
+
+    text: str
+
+
+@dataclass(slots=True, eq=False)
+class Dot(Node):
+    """The cursor."""
+
+    def __str__(self) -> str:
+        return "."
+
+
+@dataclass(slots=True, eq=False)
+class Nil(Node):
+    """The untyped nil."""
+
+    def __str__(self) -> str:
+        return "nil"
+
+
+@dataclass(slots=True, eq=False)
+class Bool(Node):
+    """`true` or `false`."""
+
+    value: bool
+
+    def __str__(self) -> str:
+        return "true" if self.value else "false"
+
+
+@dataclass(slots=True, eq=False)
+class NumberLiteral(Node):
+    """A number or character constant."""
+
+    literal: str
+    number: Number
+
+    def __str__(self) -> str:
+        return self.literal
+
+
+@dataclass(slots=True, eq=False)
+class String(Node):
+    """A string constant."""
+
+    literal: str
+    value: str
+
+    def __str__(self) -> str:
+        return self.literal
+
+
+@dataclass(slots=True, eq=False)
+class Identifier(Node):
+    """The name of a function."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(slots=True, eq=False)
+class Field(Node):
+    """`.a.b`: fields of the cursor."""
+
+    names: Sequence[str]
+
+    def __str__(self) -> str:
+        return "".join(f".{name}" for name in self.names)
+
+
+@dataclass(slots=True, eq=False)
+class Variable(Node):
+    """`$x.a`: a variable, and fields of it."""
+
+    names: Sequence[str]
+
+    def __str__(self) -> str:
+        return ".".join(self.names)
+
+
+@dataclass(slots=True, eq=False)
+class Chain(Node):
+    """`(pipeline).a` or `function.a`: fields of a value."""
+
+    base: Node
+    names: Sequence[str]
+
+    def __str__(self) -> str:
+        base = f"({self.base})" if isinstance(self.base, Pipe) else str(self.base)
+        return base + "".join(f".{name}" for name in self.names)
+
+
+@dataclass(slots=True, eq=False)
+class Command(Node):
+    """A function or value, and its arguments."""
+
+    args: list[Node] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return " ".join(f"({arg})" if isinstance(arg, Pipe) else str(arg) for arg in self.args)
+
+
+@dataclass(slots=True, eq=False)
+class Pipe(Node):
+    """Commands, each given the result of the one before; and variables that take the last one."""
+
+    variables: list[Variable] = field(default_factory=list)
+    assigns: bool = False
+    commands: list[Command] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        commands = " | ".join(map(str, self.commands))
+        if not self.variables:
+            return commands
+        names = ", ".join(map(str, self.variables))
+        return f"{names} {'=' if self.assigns else ':='} {commands}"
+
+
+@dataclass(slots=True, eq=False)
+class Action(Node):
+    """`{{pipeline}}`."""
+
+    pipe: Pipe
+
+    def __str__(self) -> str:
+        return f"{{{{{self.pipe}}}}}"
+
+
+@dataclass(slots=True, eq=False)
+class Block(Node):
+    """What `if`, `with` and `range` have in common."""
+
+    pipe: Pipe
+    body: list[Node]
+    otherwise: list[Node] | None
+
+
+@dataclass(slots=True, eq=False)
+class If(Block):
+    """`{{if pipeline}} body {{else}} otherwise {{end}}`."""
+
+
+@dataclass(slots=True, eq=False)
+class With(Block):
+    """`{{with pipeline}} body {{else}} otherwise {{end}}`."""
+
+
+@dataclass(slots=True, eq=False)
+class Range(Block):
+    """`{{range pipeline}} body {{else}} otherwise {{end}}`."""
+
+
+@dataclass(slots=True, eq=False)
+class Call(Node):
+    """`{{template "name" pipeline}}`."""
+
+    name: str
+    pipe: Pipe | None
+
+
+@dataclass(slots=True, eq=False)
+class Break(Node):
+    """`{{break}}`."""
+
+
+@dataclass(slots=True, eq=False)
+class Continue(Node):
+    """`{{continue}}`."""
+
+
+@dataclass(slots=True, eq=False)
+class End(Node):
+    """`{{end}}`; never part of a finished tree."""
+
+    def __str__(self) -> str:
+        return "{{end}}"
+
+
+@dataclass(slots=True, eq=False)
+class Else(Node):
+    """`{{else}}`; never part of a finished tree."""
+
+    def __str__(self) -> str:
+        return "{{else}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A parsed source: the root's nodes, and those of the templates it defines."""
+
+    source: str
+    body: list[Node]
+    defined: dict[str, list[Node]]
