@@ -4,8 +4,6 @@ import os
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from lynq.cluster import DEFAULT_NAME, Cluster, all_clusters
 from lynq.cluster.build import KUBERNETES, controlplane_binary
@@ -35,9 +33,7 @@ def cluster() -> None:
 def up(name: str, data_dir: Path | None) -> None:
     """Start a cluster and wait until pods can be scheduled."""
     target = Cluster(name)
-    controlplane_binary()
-    with Step(f"Starting Kubernetes {KUBERNETES}, cluster {name}", usually="5 s"):
-        target.up(directory=data_dir)
+    start(target, data_dir)
     click.echo(f"Cluster {name} is ready. To use it:\n\n  export KUBECONFIG={target.kubeconfig}\n")
 
 
@@ -56,10 +52,11 @@ def status() -> None:
     if not known:
         click.echo("No cluster here. Start one: lynq cluster up")
         return
-    table = Table("NAME", "STATE", "API SERVER", "SUPERVISOR", "KUBECONFIG", box=None)
-    for each in known:
-        table.add_row(*_columns(each))
-    Console(soft_wrap=True).print(table)
+    rows = [("NAME", "STATE", "API SERVER", "KUBECONFIG"), *(_columns(each) for each in known)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("   ".join(cells).rstrip())
 
 
 @cluster.command()
@@ -79,6 +76,13 @@ def kubectl(name: str, arguments: tuple[str, ...]) -> None:
     os.execv(binary, [binary, "kubectl", config, *arguments])  # noqa: S606
 
 
+def start(target: Cluster, data_dir: Path | None = None) -> None:
+    """Start a cluster and tell how it goes."""
+    controlplane_binary()  # its building shows its own progress
+    with Step(f"Starting Kubernetes {KUBERNETES}, cluster {target.name}", usually="5 s"):
+        target.up(directory=data_dir)
+
+
 def _running(name: str) -> Cluster:
     target = Cluster(name)
     if not target.alive:
@@ -90,7 +94,7 @@ def _running(name: str) -> Cluster:
 
 def _columns(each: Cluster) -> tuple[str, ...]:
     if not each.alive:
-        return each.name, "dead: lynq cluster down --name " + each.name, "", "", ""
+        return each.name, f"dead, remove it: lynq cluster down --name {each.name}", "", ""
     record = each.record
     server = f"https://127.0.0.1:{record.ports.apiserver}"
-    return each.name, str(record.phase), server, str(record.supervisor), str(each.kubeconfig)
+    return each.name, str(record.phase), server, str(each.kubeconfig)

@@ -1,22 +1,22 @@
 """`lynq demo`: shows on this machine what there is to show."""
 
 import asyncio
+import sys
 
 import click
 
+from lynq.cli.cluster import start
 from lynq.cli.install import install_all
 from lynq.cluster import Cluster
-from lynq.cluster.build import KUBERNETES, controlplane_binary
-from lynq.cluster.progress import Step
 
 NAME = "demo"
 
 CLOSING = """
 The cluster "{name}" runs in the background and knows hubs, forms and nodes. Look around:
 
-  lynq cluster kubectl --name {name} get crds
-  lynq cluster kubectl --name {name} explain lynqform.spec.deployments
-  lynq cluster down --name {name}
+  {lynq} cluster kubectl --name {name} get crds
+  {lynq} cluster kubectl --name {name} explain lynqform.spec.deployments
+  {lynq} cluster down --name {name}
 
 The demo ends here for now: the operator, which turns rows into resources, is not built yet.
 """
@@ -29,8 +29,6 @@ def demo() -> None:
     if target.alive:
         click.echo(f"The cluster {NAME} is already running.")
     else:
-        controlplane_binary()
-        with Step(f"Starting Kubernetes {KUBERNETES}, cluster {NAME}", usually="5 s"):
-            target.up()
+        start(target)
     asyncio.run(install_all(target.kubeconfig))
-    click.echo(CLOSING.format(name=NAME))
+    click.echo(CLOSING.format(name=NAME, lynq=sys.argv[0]))
