@@ -3,8 +3,9 @@
 import re
 from typing import Final
 
+from lynq.template.byteview import byte_view
 from lynq.template.errors import FunctionError
-from lynq.template.times.quoting import byte_view, quote
+from lynq.template.times.quoting import quote
 
 NANOSECOND: Final = 1
 MICROSECOND: Final = 1000 * NANOSECOND

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from lynq.template.byteview import byte_view
 from lynq.template.times import duration, layout
 from lynq.template.times.calendar import (
     MONTHS,
@@ -13,7 +14,7 @@ from lynq.template.times.calendar import (
     days_since_epoch,
 )
 from lynq.template.times.layout import Wall
-from lynq.template.times.quoting import byte_view, quote
+from lynq.template.times.quoting import quote
 from lynq.template.times.zone import LOCAL, UTC, Zone
 from lynq.template.values import wrap_int64
 

@@ -1,14 +1,9 @@
-"""How package time sees and quotes text in its errors: byte by byte, without strconv."""
+"""How package time quotes text in its errors: byte by byte, without strconv."""
 
 from typing import Final
 
 _SPACE: Final = " "
 _ASCII_END: Final = "\x80"
-
-
-def byte_view(text: str) -> str:
-    """Give a string whose characters are the text's bytes: lengths and slices are then Go's."""
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def quote(view: str) -> str:

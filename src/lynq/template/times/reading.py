@@ -1,11 +1,12 @@
 """Reads a moment from text in a layout, as time.ParseInLocation with the local zone does."""
 
+from lynq.template.byteview import byte_view
 from lynq.template.errors import FunctionError
 from lynq.template.times.calendar import days_before, days_in, is_leap
 from lynq.template.times.elements import BadValue, OutOfRange, Reading, number, read
 from lynq.template.times.layout import pieces
 from lynq.template.times.moment import Moment
-from lynq.template.times.quoting import byte_view, quote
+from lynq.template.times.quoting import quote
 from lynq.template.times.zone import LOCAL, UTC, fixed
 
 _LEAP_DAY = 31 + 29

@@ -1,0 +1,18 @@
+"""Semantic versions: read, and compared with constraints."""
+
+from lynq.template.functions.signature import function
+from lynq.template.versions.constraints import parse_constraints, satisfies
+from lynq.template.versions.version import Version, parse_version
+
+
+@function("semver", "func(string) (*semver.Version, error)")
+def semver(text: str) -> Version:
+    """Read a version."""
+    return parse_version(text)
+
+
+@function("semverCompare", "func(string, string) (bool, error)")
+def semver_compare(constraint: str, text: str) -> bool:
+    """Tell whether a version fits a constraint."""
+    alternatives = parse_constraints(constraint)
+    return satisfies(alternatives, parse_version(text))

@@ -1,0 +1,197 @@
+"""Constraints on versions: `>=1.2 <2 || ~3.1`, `^1.2.3`, `1.x`, `1.2 - 1.4`, and their quirks.
+
+The patterns are Masterminds' own and run on RE2: Python's `re` would need exponential time on them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Final
+
+import re2
+
+from lynq.template.byteview import byte_view, from_view
+from lynq.template.errors import FunctionError
+from lynq.template.versions.version import Version, compare_prereleases, parse_version
+
+_OPERATORS: Final = r"=||!=|>|<|>=|=>|<=|=<|~|~>|\^"
+_LOOSE: Final = (
+    r"v?([0-9|x|X|\*]+)(\.[0-9|x|X|\*]+)?(\.[0-9|x|X|\*]+)?"
+    r"(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?"
+    r"(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?"
+)
+_ONE: Final = re2.compile(rf"^\s*({_OPERATORS})\s*({_LOOSE})\s*$")
+_RANGE: Final = re2.compile(rf"\s*({_LOOSE})\s+-\s+({_LOOSE})\s*")
+_RANGE_END: Final = 11
+_EACH: Final = re2.compile(rf"({_OPERATORS})\s*({_LOOSE})")
+_VALID: Final = re2.compile(
+    rf"^(\s*({_OPERATORS})\s*({_LOOSE})\s*)((?:\s+|,\s*)({_OPERATORS})\s*({_LOOSE})\s*)*$"
+)
+_WILDCARDS: Final = frozenset({"", "x", "X", "*"})
+
+
+class Open(Enum):
+    """From which number on a constraint says nothing: `1.2.x` and `1.2` leave the patch open."""
+
+    NOTHING = auto()
+    PATCH = auto()
+    MINOR = auto()
+    MAJOR = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One comparison with a version, in which what was left open counts as zero."""
+
+    operator: str
+    version: Version
+    open: Open
+
+    def check(self, version: Version) -> bool:
+        """Tell whether a version fits."""
+        hidden = version.prerelease and not self.version.prerelease
+        if hidden and (self.open is not Open.NOTHING or self.operator != "!="):
+            # Prereleases fit only constraints that name one themselves.
+            return False
+        return _CHECKS[self.operator](self, version)
+
+
+def _equal(constraint: Constraint, version: Version) -> bool:
+    if constraint.open is not Open.NOTHING:
+        return _tilde(constraint, version)
+    return version.compare(constraint.version) == 0
+
+
+def _not_equal(constraint: Constraint, version: Version) -> bool:
+    mine = constraint.version
+    if constraint.open is Open.NOTHING:
+        return version.compare(mine) != 0
+    if mine.major != version.major:
+        return True
+    if constraint.open is Open.MINOR:
+        return False
+    if mine.minor != version.minor:
+        return True
+    if constraint.open is Open.PATCH:
+        return compare_prereleases(version.prerelease, mine.prerelease) != 0
+    return mine.patch != version.patch or version.compare(mine) != 0
+
+
+def _greater(constraint: Constraint, version: Version) -> bool:
+    """`>11` wants 12 or more, `>11.1` wants 11.2 or more."""
+    mine = constraint.version
+    if constraint.open is Open.NOTHING:
+        return version.compare(mine) > 0
+    if version.major != mine.major:
+        return version.major > mine.major
+    if constraint.open is Open.MINOR:
+        return False
+    if constraint.open is Open.PATCH:
+        return version.minor > mine.minor
+    return version.compare(mine) > 0
+
+
+def _less(constraint: Constraint, version: Version) -> bool:
+    return version.compare(constraint.version) < 0
+
+
+def _at_least(constraint: Constraint, version: Version) -> bool:
+    return version.compare(constraint.version) >= 0
+
+
+def _at_most(constraint: Constraint, version: Version) -> bool:
+    """`<=11` takes every 11, `<=11.1` every 11.1."""
+    mine = constraint.version
+    if constraint.open is Open.NOTHING:
+        return version.compare(mine) <= 0
+    if version.major != mine.major:
+        return version.major < mine.major
+    return version.minor <= mine.minor or constraint.open is Open.MINOR
+
+
+def _tilde(constraint: Constraint, version: Version) -> bool:
+    """`~1.2.3` takes newer patches; `~0.0.0` and `~*` take everything."""
+    mine = constraint.version
+    if version.compare(mine) < 0:
+        return False
+    zero = (mine.major, mine.minor, mine.patch) == (0, 0, 0)
+    if zero and constraint.open in (Open.NOTHING, Open.MAJOR):
+        return True
+    if version.major != mine.major:
+        return False
+    return version.minor == mine.minor or constraint.open is Open.MINOR
+
+
+def _caret(constraint: Constraint, version: Version) -> bool:
+    """`^1.2.3` takes what keeps the first number that is not zero."""
+    mine = constraint.version
+    if version.compare(mine) < 0:
+        return False
+    if mine.major > 0 or constraint.open is Open.MINOR or version.major > 0:
+        return version.major == mine.major
+    if mine.minor > 0 or constraint.open is Open.PATCH or version.minor > 0:
+        return version.minor == mine.minor
+    return version.patch == mine.patch
+
+
+_CHECKS: Final[dict[str, Callable[[Constraint, Version], bool]]] = {
+    "": _equal,
+    "=": _equal,
+    "!=": _not_equal,
+    ">": _greater,
+    "<": _less,
+    ">=": _at_least,
+    "=>": _at_least,
+    "<=": _at_most,
+    "=<": _at_most,
+    "~": _tilde,
+    "~>": _tilde,
+    "^": _caret,
+}
+
+
+@lru_cache(maxsize=256)
+def parse_constraints(text: str) -> tuple[tuple[Constraint, ...], ...]:
+    """Read alternatives of constraints that hold together."""
+    alternatives = _rewrite_ranges(byte_view(text)).split("||")
+    return tuple(_parse_alternative(each) for each in alternatives)
+
+
+def _rewrite_ranges(view: str) -> str:
+    """Turn `1.2 - 1.4` into `>= 1.2, <= 1.4`."""
+    written = view
+    for found in _RANGE.finditer(view):
+        written = written.replace(found[0], f">= {found[1]}, <= {found[_RANGE_END]} ", 1)
+    return written
+
+
+def _parse_alternative(view: str) -> tuple[Constraint, ...]:
+    if not _VALID.search(view):
+        raise FunctionError(f"improper constraint: {from_view(view)}")
+    return tuple(_parse_one(found[0]) for found in _EACH.finditer(view))
+
+
+def _parse_one(text: str) -> Constraint:
+    operator, loose, major, minor, patch, prerelease = (
+        part or "" for part in _ONE.search(text).groups()[:6]
+    )
+    if major in _WILDCARDS:
+        return Constraint(operator, _version(f"0.0.0{prerelease}"), Open.MAJOR)
+    if minor.removeprefix(".") in _WILDCARDS:
+        return Constraint(operator, _version(f"{major}.0.0{prerelease}"), Open.MINOR)
+    if patch.removeprefix(".") in _WILDCARDS:
+        return Constraint(operator, _version(f"{major}{minor}.0{prerelease}"), Open.PATCH)
+    return Constraint(operator, _version(loose), Open.NOTHING)
+
+
+def _version(text: str) -> Version:
+    try:
+        return parse_version(text)
+    except FunctionError:
+        raise FunctionError("constraint Parser Error") from None
+
+
+def satisfies(alternatives: tuple[tuple[Constraint, ...], ...], version: Version) -> bool:
+    """Tell whether a version fits one of the alternatives."""
+    return any(all(each.check(version) for each in group) for group in alternatives)
