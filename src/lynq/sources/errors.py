@@ -1,0 +1,125 @@
+"""What can go wrong with a source, told apart by type.
+
+`str(error)` is safe to log and to show. It holds where (engine, host, database, table), what
+happened and what to do, in our own words, and the server's code for it. The server's own sentence
+is never part of it: a failed cast in a view echoes the value, a driver could echo a password.
+"""
+
+# ruff: noqa: N818 - named after what happened: `except WrongPassword` needs no second word
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a source is: what every error about it begins with."""
+
+    engine: str
+    host: str = ""
+    port: int = 0
+    database: str = ""
+
+    def __str__(self) -> str:
+        """Say it as `mysql db.example.com:3306, database shop`."""
+        address = f" {self.host}:{self.port}" if self.host else ""
+        return f"{self.engine}{address}, database {self.database}"
+
+
+class SourceError(Exception):
+    """The root of everything that lynq.sources raises on purpose."""
+
+    def __init__(
+        self, cause: str, *, place: Place | None = None, table: str = "", code: str = ""
+    ) -> None:
+        self.cause = cause
+        self.place = place
+        self.table = table
+        self.code = code
+        where = str(place) if place else ""
+        if table:
+            where += f", table {table}"
+        super().__init__(f"{where.lstrip(', ')}: {cause}" if where else cause)
+
+
+class InvalidSettings(SourceError, ValueError):
+    """The settings cannot be used, whatever the server says; `field` names the culprit."""
+
+    def __init__(self, cause: str, *, field: str) -> None:
+        self.field = field
+        super().__init__(f"{field}: {cause}")
+
+
+class ConnectionFailed(SourceError):
+    """There is no usable connection; the types below say why where it is known."""
+
+
+class UnknownHost(ConnectionFailed):
+    """The host's name leads to no address."""
+
+
+class Refused(ConnectionFailed):
+    """Nobody listens there, or the network has no way to it."""
+
+
+class TLSFailed(ConnectionFailed):
+    """The connection could not be encrypted as asked, or the certificate is not good enough."""
+
+
+class TooManyConnections(ConnectionFailed):
+    """The server, or our own pool, has no connection to spare."""
+
+
+class ServerStopping(ConnectionFailed):
+    """The server is starting up, shutting down or restarting."""
+
+
+class LoginFailed(ConnectionFailed):
+    """The server does not let this user in from here."""
+
+
+class WrongPassword(LoginFailed):
+    """User and password do not go together."""
+
+
+class TimedOut(SourceError):
+    """It took longer than the settings allow."""
+
+
+class ConnectTimedOut(TimedOut, ConnectionFailed):
+    """Connecting and logging in took longer than connectTimeout."""
+
+
+class QueryTimedOut(TimedOut):
+    """Reading all rows took longer than queryTimeout."""
+
+
+class Locked(TimedOut):
+    """Somebody else's lock was in the way until the time was up."""
+
+
+class Interrupted(SourceError):
+    """The result broke off: connection lost or statement killed. What came is not the table."""
+
+
+class QueryFailed(SourceError):
+    """The server said no to the query; the types below say why where it is known."""
+
+
+class MissingDatabase(QueryFailed, ConnectionFailed):
+    """The server has no such database."""
+
+
+class MissingTable(QueryFailed):
+    """The database has no such table or view."""
+
+
+class MissingColumn(QueryFailed):
+    """The table or view has no such column."""
+
+
+class MissingGrant(QueryFailed):
+    """The user may not read this table or column."""
+
+
+class NotComplete(SourceError):
+    """Somebody asked for the summary of a reading that has not come to its end."""

@@ -1,0 +1,122 @@
+"""Which columns of which table to read; names are checked here and quoted by the dialect's rule.
+
+Names come from whoever may write a hub, so they are checked twice: characters that end a name or
+begin a comment are refused outright, and what is left is quoted.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lynq.sources.errors import InvalidSettings
+
+_QUOTES = frozenset("'\"`[]\\")
+_COMMENTS = ("--", "/*", "*/", "#")
+_CONTROLS = frozenset(("Cc", "Cs", "Zl", "Zp"))
+_PARTS_OF_A_TABLE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How an engine writes names."""
+
+    quote: str
+    longest: int
+    """Bytes of the longest name. PostgreSQL would cut a longer one, and so read another column."""
+
+    def name(self, text: str, *, field: str) -> str:
+        """Return a checked name in quotes."""
+        if len(text.encode()) > self.longest:
+            raise InvalidSettings(f"a name may have {self.longest} bytes at most", field=field)
+        return f"{self.quote}{text}{self.quote}"
+
+
+# SQLite takes an unknown name in double quotes for a text: every row would have the column's name
+# as its value. In backticks a name is always a name.
+SQLITE = Dialect("`", 1024)
+MYSQL = Dialect("`", 64 * 4)
+POSTGRESQL = Dialect('"', 63)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table or view, optionally with its schema (in MySQL: its database)."""
+
+    schema: str
+    name: str
+
+    @classmethod
+    def named(cls, text: str) -> "Table":
+        """Read `table` or `schema.table`, and check both."""
+        parts = text.split(".")
+        if len(parts) > _PARTS_OF_A_TABLE:
+            raise InvalidSettings(
+                f"{text!r} has more than one dot: write table or schema.table", field="table"
+            )
+        for part in parts:
+            check_name(part, field="table")
+        return cls(parts[0] if parts[1:] else "", parts[-1])
+
+    def quoted(self, dialect: Dialect) -> str:
+        """Return it as the dialect writes it."""
+        parts = (self.schema, self.name) if self.schema else (self.name,)
+        return ".".join(dialect.name(part, field="table") for part in parts)
+
+    def __str__(self) -> str:
+        """Say it as it was given."""
+        return f"{self.schema}.{self.name}" if self.schema else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """The columns that a hub maps, in the table it names."""
+
+    table: str
+    uid: str
+    activate: str
+    host_or_url: str = ""
+    extras: Mapping[str, str] = field(default_factory=dict)
+    """Further columns, by the variable that templates know them as."""
+
+    def __post_init__(self) -> None:
+        """Refuse names that could be more than a name."""
+        Table.named(self.table)
+        for place, column in self._fields():
+            check_name(column, field=place)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns in the order of the query: uid, activate, hostOrUrl if mapped, extras."""
+        return tuple(column for _, column in self._fields())
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the extras, in the order of their columns."""
+        return tuple(sorted(self.extras))
+
+    def sql(self, dialect: Dialect) -> str:
+        """Return the statement. No WHERE, no ORDER: filtering is ours, sorting costs the server."""
+        columns = ", ".join(dialect.name(column, field=place) for place, column in self._fields())
+        table = Table.named(self.table).quoted(dialect)
+        return f"SELECT {columns} FROM {table}"  # noqa: S608 - every part is checked and quoted
+
+    def _fields(self) -> Iterator[tuple[str, str]]:
+        """Yield each column with the field of the hub's spec that names it."""
+        yield "valueMappings.uid", self.uid
+        yield "valueMappings.activate", self.activate
+        if self.host_or_url:
+            yield "valueMappings.hostOrUrl", self.host_or_url
+        for variable in self.variables:
+            yield f"extraValueMappings.{variable}", self.extras[variable]
+
+
+def check_name(text: str, *, field: str) -> None:
+    """Refuse a name with anything in it that could end it."""
+    if not text or text != text.strip():
+        raise InvalidSettings("a name is empty, or begins or ends with a space", field=field)
+    if any(unicodedata.category(char) in _CONTROLS for char in text):
+        raise InvalidSettings("a name has a control character in it", field=field)
+    if not _QUOTES.isdisjoint(text):
+        raise InvalidSettings(f"{text!r} has a quote, bracket or backslash in it", field=field)
+    if ";" in text or any(comment in text for comment in _COMMENTS):
+        raise InvalidSettings(f"{text!r} has a semicolon or a comment in it", field=field)
