@@ -1,7 +1,7 @@
 """Descriptions: the string literal under a field, as text for `kubectl explain`.
 
-Python keeps no docstrings of attributes, so they are read from the source of the class. Editors
-show the same strings, which is why they are not hidden in a decorator or a table.
+Python keeps no docstrings of attributes (and under -OO none at all), so they are read from the
+source of the class. Editors show the same strings, which is why they are not in a table.
 """
 
 import ast
@@ -10,6 +10,7 @@ import re
 from functools import cache
 from itertools import pairwise
 from textwrap import dedent
+from typing import cast
 
 
 @cache
@@ -24,7 +25,7 @@ def attribute_docs(cls: type) -> dict[str, str]:
 
 def class_doc(cls: type) -> str:
     """Find the description of a class itself."""
-    return unwrap(cls.__doc__ or "")
+    return unwrap(ast.get_docstring(_definition(cls)) or "")
 
 
 def unwrap(text: str) -> str:
@@ -34,13 +35,17 @@ def unwrap(text: str) -> str:
 
 
 def _own_attribute_docs(cls: type) -> dict[str, str]:
-    (definition,) = ast.parse(dedent(inspect.getsource(cls))).body
-    assert isinstance(definition, ast.ClassDef)  # noqa: S101 - for the type checker
     return {
         name: unwrap(text)
-        for statement, successor in pairwise(definition.body)
+        for statement, successor in pairwise(_definition(cls).body)
         if (name := _assigned_name(statement)) and (text := _literal_string(successor))
     }
+
+
+@cache
+def _definition(cls: type) -> ast.ClassDef:
+    (definition,) = ast.parse(dedent(inspect.getsource(cls))).body
+    return cast("ast.ClassDef", definition)
 
 
 def _assigned_name(statement: ast.stmt) -> str | None:

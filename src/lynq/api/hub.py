@@ -21,8 +21,9 @@ class ValueMappings(Wire, frozen=True, kw_only=True):
     characters), and stay the same for the life of the tenant."""
 
     activate: str
-    """Column that says whether the row is active. Active are 1, true, TRUE, True, yes, YES and
-    Yes; anything else, NULL included, means that the tenant's resources are taken away."""
+    """Column that says whether the row is active. Active are a true boolean and the texts 1, true,
+    TRUE, True, yes, YES and Yes; anything else, NULL included, means that the tenant's resources
+    are taken away."""
 
     host_or_url: str = ""
     """Deprecated: map the column in extraValueMappings and use the template function toHost.
