@@ -1,0 +1,130 @@
+"""Conversions to numbers, after Go's package cast: what is no number is 0, never an error.
+
+The types are compared by name: a named type, such as time.Duration, is not the int64 below it.
+"""
+
+import re
+
+from lynq.template.formatting import show
+from lynq.template.functions.signature import Context, Needs, function
+from lynq.template.values import type_name, wrap_int64
+
+_MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
+_INTEGER_TYPES = frozenset(
+    {"int", "int32", "int64", "uint", "uint8", "uint32", "uint64", "bool"}
+    | {"time.Month", "time.Weekday"}
+)
+
+_DIGITS = "[0-9](?:_?[0-9])*"
+_HEX_DIGITS = "[0-9a-fA-F](?:_?[0-9a-fA-F])*"
+_INTEGER_LITERAL = re.compile(
+    r"(?P<sign>[+-]?)(?:0[xX](?P<hex>(?:_?[0-9a-fA-F])+)|0[bB](?P<binary>(?:_?[01])+)"
+    r"|(?:0[oO]?(?P<octal>(?:_?[0-7])+))|(?P<decimal>0|[1-9](?:_?[0-9])*))"
+)
+_BASES = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
+_DECIMAL_INTEGER = re.compile("[+-]?[0-9]+")
+_OCTAL_INTEGER = re.compile("[+-]?[0-7]+")
+_DECIMAL_FLOAT = re.compile(
+    rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?"
+)
+_HEX_FLOAT = re.compile(
+    rf"[+-]?0[xX](?:_?{_HEX_DIGITS}(?:\.(?:{_HEX_DIGITS})?)?|\.{_HEX_DIGITS})[pP][+-]?{_DIGITS}"
+)
+_SPECIAL_FLOAT = re.compile("[+-]?inf(?:inity)?|nan", re.IGNORECASE | re.ASCII)
+_ZERO_FRACTION = re.compile(r"\.0+\.*\Z")
+
+
+@function("int64", "func(interface{}) int64")
+def to_int(value: object) -> int:
+    """Give cast.ToInt64, and with it cast.ToInt, which is the same on our machines."""
+    if isinstance(value, str):
+        return _parse_any_base(_ZERO_FRACTION.sub("", value))
+    if isinstance(value, float):
+        return truncate(value)
+    if isinstance(value, int) and type_name(value) in _INTEGER_TYPES:
+        return wrap_int64(value)
+    return 0
+
+
+@function("float64", "func(interface{}) float64")
+def to_float(value: object) -> float:
+    """Give cast.ToFloat64."""
+    if isinstance(value, str):
+        number = parse_float(value)
+        return number if number is not None else 0.0
+    if isinstance(value, float):
+        return value
+    if isinstance(value, int) and type_name(value) in _INTEGER_TYPES:
+        return float(value)
+    return 0.0
+
+
+@function("atoi", "func(string) int")
+def atoi(text: str) -> int:
+    """Give strconv.Atoi without its error: a number too large is the largest."""
+    if not _DECIMAL_INTEGER.fullmatch(text):
+        return 0
+    return max(_MIN_INT64, min(_read(text, 10), _MAX_INT64))
+
+
+@function("toDecimal", "func(interface{}) int64", needs=Needs.LIMITS)
+def to_decimal(context: Context, value: object) -> int:
+    """Read the value's text as an octal number, such as a file mode."""
+    text = show(value, context.limits)
+    if not _OCTAL_INTEGER.fullmatch(text):
+        return 0
+    number = _read(text, 8)
+    return number if _fits(number) else 0
+
+
+def parse_int(text: str) -> int | None:
+    """Give strconv.Atoi; None where it answers with an error."""
+    if not _DECIMAL_INTEGER.fullmatch(text):
+        return None
+    number = _read(text, 10)
+    return number if _fits(number) else None
+
+
+def parse_float(text: str) -> float | None:
+    """Give strconv.ParseFloat; None where it answers with an error, a number too large included."""
+    if _DECIMAL_FLOAT.fullmatch(text):
+        number = float(text)
+    elif _HEX_FLOAT.fullmatch(text):
+        number = _parse_hex(text)
+    elif _SPECIAL_FLOAT.fullmatch(text):
+        return float(text)
+    else:
+        return None
+    return number if abs(number) != float("inf") else None
+
+
+def truncate(number: float) -> int:
+    """Convert a float64 to an int64 as x86 does: one that does not fit is the smallest."""
+    return int(number) if _MIN_INT64 <= number <= _MAX_INT64 else _MIN_INT64
+
+
+def _parse_any_base(text: str) -> int:
+    found = _INTEGER_LITERAL.fullmatch(text)
+    if not found:
+        return 0
+    base = found.lastgroup or ""
+    number = _read(found["sign"] + found[base].replace("_", ""), _BASES[base])
+    return number if _fits(number) else 0
+
+
+def _read(text: str, base: int) -> int:
+    # More digits than an int64 can have only say that it is out of range; reading them takes time.
+    sign = text[0] if text[0] in "+-" else ""
+    digits = text[len(sign) :].lstrip("0")
+    return int(sign + digits[:65], base) if digits else 0
+
+
+def _fits(number: int) -> bool:
+    return _MIN_INT64 <= number <= _MAX_INT64
+
+
+def _parse_hex(text: str) -> float:
+    try:
+        return float.fromhex(text.replace("_", ""))
+    except OverflowError:
+        return float("inf")

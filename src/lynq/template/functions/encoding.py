@@ -1,0 +1,117 @@
+"""Base64 and base32; text that is no such encoding decodes to Go's complaint about it."""
+
+import base64
+import re
+
+from lynq.template.functions.signature import function
+from lynq.template.values import from_bytes, to_bytes
+
+_NEWLINES = re.compile(rb"[\r\n]+")
+_BASE64 = re.compile(rb"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_BASE64_UNIT = 4
+_BASE64_SYMBOLS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+_BASE32_UNIT = 8
+_BASE32_SYMBOLS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+# So many symbols leave bits over that make no byte.
+_BASE32_BAD_LENGTHS = frozenset({1, 3, 6})
+_PAD = ord("=")
+
+
+class _Corrupt(Exception):  # noqa: N818 - an answer, not an error
+    """Where the text stops being what it should be."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(at)
+        self.at = at
+
+
+@function("b64enc", "func(string) string")
+def b64enc(text: str) -> str:
+    """Encode in base64."""
+    return base64.b64encode(to_bytes(text)).decode()
+
+
+@function("b64dec", "func(string) string")
+def b64dec(text: str) -> str:
+    """Decode base64; line breaks do not count."""
+    data = to_bytes(text)
+    bare = _NEWLINES.sub(b"", data)
+    if _BASE64.fullmatch(bare):
+        return from_bytes(base64.b64decode(bare))
+    return f"illegal base64 data at input byte {_base64_fault(data)}"
+
+
+@function("b32enc", "func(string) string")
+def b32enc(text: str) -> str:
+    """Encode in base32."""
+    return base64.b32encode(to_bytes(text)).decode()
+
+
+@function("b32dec", "func(string) string")
+def b32dec(text: str) -> str:
+    """Decode base32; line breaks do not count."""
+    data = _NEWLINES.sub(b"", to_bytes(text))
+    try:
+        symbols = data[: _base32_length(data)]
+    except _Corrupt as corrupt:
+        return f"illegal base32 data at input byte {corrupt.at}"
+    return from_bytes(base64.b32decode(symbols + b"=" * (-len(symbols) % _BASE32_UNIT)))
+
+
+def _base64_fault(data: bytes) -> int:
+    """Find the byte that Go's decoder stops at."""
+    in_unit = 0
+    for at, byte in enumerate(data):
+        if byte in b"\r\n":
+            continue
+        if byte in _BASE64_SYMBOLS:
+            in_unit = (in_unit + 1) % _BASE64_UNIT
+        elif byte == _PAD and in_unit > 1:
+            return _base64_padding_fault(data, at + 1, missing=_BASE64_UNIT - 1 - in_unit)
+        else:
+            return at
+    return len(data) - in_unit
+
+
+def _base64_padding_fault(data: bytes, at: int, *, missing: int) -> int:
+    at = _skip_newlines(data, at)
+    if missing:
+        if at == len(data):
+            return at
+        if data[at] != _PAD:
+            return at - 1
+        at = _skip_newlines(data, at + 1)
+    return at
+
+
+def _skip_newlines(data: bytes, at: int) -> int:
+    while at < len(data) and data[at] in b"\r\n":
+        at += 1
+    return at
+
+
+def _base32_length(data: bytes) -> int:
+    """Give how many symbols there are before the padding."""
+    for at, byte in enumerate(data):
+        in_unit = at % _BASE32_UNIT
+        left = len(data) - at - 1
+        if byte == _PAD and in_unit > 1 and left < _BASE32_UNIT:
+            _check_base32_padding(data, at, in_unit)
+            return at
+        if byte not in _BASE32_SYMBOLS:
+            raise _Corrupt(at)
+    if len(data) % _BASE32_UNIT:
+        raise _Corrupt(len(data) - len(data) % _BASE32_UNIT)
+    return len(data)
+
+
+def _check_base32_padding(data: bytes, at: int, in_unit: int) -> None:
+    wanted = _BASE32_UNIT - 1 - in_unit
+    rest = data[at + 1 :]
+    if len(rest) < wanted:
+        raise _Corrupt(len(data))
+    for number, byte in enumerate(rest[:wanted]):
+        if byte != _PAD:
+            raise _Corrupt(at + number)
+    if in_unit in _BASE32_BAD_LENGTHS:
+        raise _Corrupt(at)

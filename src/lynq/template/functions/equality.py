@@ -1,0 +1,71 @@
+"""reflect.DeepEqual: equal types, equal contents, to any depth."""
+
+from collections.abc import Hashable, Iterable
+
+from lynq.template.functions.signature import Context
+from lynq.template.values import is_nil, type_name, type_of
+
+_CHECK_EVERY = 1024
+
+
+def deep_equal(context: Context, left: object, right: object) -> bool:
+    """Compare two values; a pair of lists or maps that is met again is not compared again."""
+    pending = [(left, right)]
+    seen: set[tuple[int, int]] = set()
+    while pending:
+        one, other = pending.pop()
+        if type_of(one) != type_of(other) or is_nil(one) != is_nil(other):
+            return False
+        if not isinstance(one, list | dict):
+            if one != other:
+                return False
+            continue
+        pair = (id(one), id(other))
+        if one is other or pair in seen:
+            continue
+        seen.add(pair)
+        if len(seen) % _CHECK_EVERY == 0:
+            context.check_deadline()
+        if not _same_outline(one, other):
+            return False
+        pending += _pairs(one, other)
+    return True
+
+
+class Collection:
+    """Values that are told apart by `deep_equal`; strings and numbers are found at once."""
+
+    def __init__(self, context: Context, values: Iterable[object] = ()) -> None:
+        self._context = context
+        self._keys: set[Hashable] = set()
+        self._others: list[object] = []
+        for value in values:
+            self.add(value)
+
+    def add(self, value: object) -> None:
+        """Add a value."""
+        if isinstance(value, str | int | float):
+            self._keys.add((type_name(value), value))
+        else:
+            self._others.append(value)
+
+    def __contains__(self, value: object) -> bool:
+        """Tell whether an equal value was added; NaN is equal to nothing."""
+        if isinstance(value, str | int | float):
+            return value == value and (type_name(value), value) in self._keys  # noqa: PLR0124
+        self._context.check_deadline()
+        return any(deep_equal(self._context, value, each) for each in self._others)
+
+
+def _same_outline(one: object, other: object) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys()
+    return isinstance(one, list) and isinstance(other, list) and len(one) == len(other)
+
+
+def _pairs(one: object, other: object) -> Iterable[tuple[object, object]]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return ((value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return zip(one, other, strict=True)
+    return ()

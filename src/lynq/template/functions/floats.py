@@ -1,0 +1,208 @@
+"""Float arithmetic: in decimal fractions, after Go's package decimal, so that 0.1 + 0.2 is 0.3."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lynq.template.formatting import format_float
+from lynq.template.functions.casts import to_float
+from lynq.template.functions.signature import FunctionError, function
+
+_DIVISION_DIGITS = 16
+_BEYOND_FLOATS = 400
+_BITS_PER_DIGIT = math.log2(10)
+
+
+class Decimal(NamedTuple):
+    """The number `digits` times ten to the power of `exponent`."""
+
+    digits: int
+    exponent: int
+
+
+_Operation = Callable[[Decimal, Decimal], Decimal]
+
+
+@function("add1f", "func(interface{}) float64")
+def add1f(value: object) -> float:
+    """Add one."""
+    return _fold(_add, value, 1)
+
+
+@function("addf", "func(...interface{}) float64")
+def addf(*values: object) -> float:
+    """Add all."""
+    return _fold(_add, 0.0, *values)
+
+
+@function("subf", "func(interface{}, ...interface{}) float64")
+def subf(first: object, *others: object) -> float:
+    """Take all others from the first."""
+    return _fold(_sub, first, *others)
+
+
+@function("mulf", "func(interface{}, ...interface{}) float64")
+def mulf(first: object, *others: object) -> float:
+    """Multiply all."""
+    return _fold(_mul, first, *others)
+
+
+@function("divf", "func(interface{}, ...interface{}) float64")
+def divf(first: object, *others: object) -> float:
+    """Divide the first by all others, each time to 16 places."""
+    return _fold(_div, first, *others)
+
+
+@function("maxf", "func(interface{}, ...interface{}) float64")
+def maxf(first: object, *others: object) -> float:
+    """Give the largest: infinity before NaN, NaN before any number, 0 before -0."""
+    largest = to_float(first)
+    for other in map(to_float, others):
+        largest = _larger(largest, other)
+    return largest
+
+
+@function("minf", "func(interface{}, ...interface{}) float64")
+def minf(first: object, *others: object) -> float:
+    """Give the smallest: minus infinity before NaN, NaN before any number, -0 before 0."""
+    smallest = to_float(first)
+    for other in map(to_float, others):
+        smallest = -_larger(-smallest, -other)
+    return smallest
+
+
+@function("floor", "func(interface{}) float64")
+def floor(value: object) -> float:
+    """Round down to a whole number."""
+    return _floor(to_float(value))
+
+
+@function("ceil", "func(interface{}) float64")
+def ceil(value: object) -> float:
+    """Round up to a whole number."""
+    return -_floor(-to_float(value))
+
+
+@function("round", "func(interface{}, int, ...float64) float64")
+def rounded(value: object, places: int, *round_on: float) -> float:
+    """Round to decimal places: up from `round_on` (0.5), else down, below zero too."""
+    power = _power_of_ten(places)
+    scaled = power * to_float(value)
+    fraction = math.modf(scaled)[0] if math.isfinite(scaled) else math.nan
+    limit = round_on[0] if round_on else 0.5
+    whole = -_floor(-scaled) if fraction >= limit else _floor(scaled)
+    return _quotient(whole, power)
+
+
+def _fold(operation: _Operation, first: object, *others: object) -> float:
+    result = _decimal(to_float(first))
+    for other in others:
+        result = operation(result, _decimal(to_float(other)))
+    return _to_float(result)
+
+
+def _decimal(number: float) -> Decimal:
+    if not math.isfinite(number):
+        raise FunctionError(f"Cannot create a Decimal from {format_float(number)}")
+    # repr writes the fewest digits that read back the same, which is what Go's package takes.
+    mantissa, _, exponent = repr(float(number)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    return Decimal(int(whole + fraction), int(exponent or 0) - len(fraction))
+
+
+def _to_float(number: Decimal) -> float:
+    # Without building the power of ten where no float64 comes of it: the product of many numbers
+    # may have any exponent.
+    magnitude = number.digits.bit_length() / _BITS_PER_DIGIT + number.exponent
+    sign = -1.0 if number.digits < 0 else 1.0
+    if number.digits == 0:
+        return 0.0
+    if abs(magnitude) > _BEYOND_FLOATS:
+        return sign * (math.inf if magnitude > 0 else 0.0)
+    try:
+        if number.exponent >= 0:
+            return float(number.digits * _ten_to(number.exponent))
+        return number.digits / _ten_to(-number.exponent)
+    except OverflowError:
+        return sign * math.inf
+
+
+def _add(left: Decimal, right: Decimal) -> Decimal:
+    exponent = min(left.exponent, right.exponent)
+    return Decimal(_scaled(left, exponent) + _scaled(right, exponent), exponent)
+
+
+def _sub(left: Decimal, right: Decimal) -> Decimal:
+    return _add(left, Decimal(-right.digits, right.exponent))
+
+
+def _mul(left: Decimal, right: Decimal) -> Decimal:
+    return Decimal(left.digits * right.digits, left.exponent + right.exponent)
+
+
+def _div(left: Decimal, right: Decimal) -> Decimal:
+    if right.digits == 0:
+        raise FunctionError("decimal division by 0")
+    shift = left.exponent - right.exponent + _DIVISION_DIGITS
+    over = abs(left.digits) * _ten_to(max(shift, 0))
+    under = abs(right.digits) * _ten_to(max(-shift, 0))
+    quotient, rest = divmod(over, under)
+    quotient += 2 * rest >= under
+    negative = (left.digits < 0) != (right.digits < 0)
+    return Decimal(-quotient if negative else quotient, -_DIVISION_DIGITS)
+
+
+def _scaled(number: Decimal, exponent: int) -> int:
+    return number.digits * _ten_to(number.exponent - exponent)
+
+
+def _ten_to(power: int) -> int:
+    return int(10**power)
+
+
+def _larger(left: float, right: float) -> float:
+    if math.inf in (left, right):
+        return math.inf
+    if math.isnan(left) or math.isnan(right):
+        return math.nan
+    if left == right == 0:
+        return right if math.copysign(1, left) < 0 else left
+    return max(left, right)
+
+
+def _floor(number: float) -> float:
+    """Floor that keeps -0, infinity and NaN."""
+    if not math.isfinite(number) or number == 0:
+        return number
+    return math.copysign(float(math.floor(number)), number)
+
+
+def _power_of_ten(exponent: int) -> float:
+    """Give math.Pow(10, exponent) with Go's rounding: by squares of the mantissa."""
+    if abs(exponent) > _BEYOND_FLOATS:
+        return math.inf if exponent > 0 else 0.0
+    power, power_exponent = 1.0, 0
+    square, square_exponent = math.frexp(10.0)
+    left = abs(exponent)
+    while left:
+        if left & 1:
+            power *= square
+            power_exponent += square_exponent
+        square *= square
+        square_exponent *= 2
+        if square < 0.5:  # noqa: PLR2004 - a mantissa is at least one half
+            square += square
+            square_exponent -= 1
+        left >>= 1
+    if exponent < 0:
+        power, power_exponent = 1 / power, -power_exponent
+    try:
+        return math.ldexp(power, power_exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _quotient(over: float, under: float) -> float:
+    if under == 0:
+        return math.nan if over == 0 or math.isnan(over) else math.copysign(math.inf, over)
+    return over / under

@@ -1,0 +1,33 @@
+"""Values as text: quote, squote, cat and toString."""
+
+from lynq.template.formatting import quote as go_quote
+from lynq.template.formatting import show
+from lynq.template.functions.signature import Context, Needs, function
+from lynq.template.functions.string_lists import join_texts
+
+
+@function("toString", "func(interface{}) string", needs=Needs.LIMITS)
+def to_string(context: Context, value: object) -> str:
+    """Give the value as `%v` prints it."""
+    return show(value, context.limits)
+
+
+@function("quote", "func(...interface{}) string", needs=Needs.LIMITS)
+def quote(context: Context, *values: object) -> str:
+    """Put the text of each value in double quotes, as Go writes a string; nil is left out."""
+    texts = [go_quote(show(value, context.limits)) for value in values if value is not None]
+    return join_texts(context, " ", texts)
+
+
+@function("squote", "func(...interface{}) string", needs=Needs.LIMITS)
+def squote(context: Context, *values: object) -> str:
+    """Put the text of each value in single quotes, which are not escaped; nil is left out."""
+    texts = [f"'{show(value, context.limits)}'" for value in values if value is not None]
+    return join_texts(context, " ", texts)
+
+
+@function("cat", "func(...interface{}) string", needs=Needs.LIMITS)
+def cat(context: Context, *values: object) -> str:
+    """Put the texts of all values but nil side by side."""
+    texts = [show(value, context.limits) for value in values if value is not None]
+    return join_texts(context, " ", texts)

@@ -1,0 +1,96 @@
+"""Go's package unicode on single characters: classes, and case mappings of one rune to one rune.
+
+Python's `str.upper` and its like map one letter to several (ß to SS) and know a final sigma; Go's
+do neither. A byte that is no UTF-8 is U+FFFD to whoever looks at runes, as in Go.
+"""
+
+import re
+from unicodedata import category
+
+from lynq.template.values import from_bytes, to_bytes
+
+REPLACEMENT = "\ufffd"
+
+# Letters that grow in Python's mapping, but have a mapping to one letter in Unicode's simple one.
+_GREEK_IOTA = (0x1F80, 0x1F90, 0x1FA0)
+_SIMPLE_UPPER = {
+    **{chr(first + i): chr(first + i + 8) for first in _GREEK_IOTA for i in range(8)},
+    "\u1fb3": "\u1fbc",
+    "\u1fc3": "\u1fcc",
+    "\u1ff3": "\u1ffc",
+}
+# Python counts the four separators U+001C to U+001F as space, Go does not.
+_SEPARATORS = frozenset("\x1c\x1d\x1e\x1f")
+SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+_STRAY = re.compile("[\ud800-\udfff]")
+_STRAY_PAIR = re.compile("[\udc80-\udcff]{2}")
+
+
+def whole(text: str) -> str:
+    """Put stray bytes that have come to stand side by side together, if they make a rune.
+
+    Whoever joins strings calls it, so that one Go string is always one Python string.
+    """
+    if text.isascii() or not _STRAY_PAIR.search(text):
+        return text
+    return from_bytes(to_bytes(text))
+
+
+def valid(text: str) -> str:
+    """Give the runes of a text: every byte that is no UTF-8 is a U+FFFD."""
+    return text if text.isascii() else _STRAY.sub(REPLACEMENT, text)
+
+
+def is_space(char: str) -> bool:
+    """Tell what unicode.IsSpace tells."""
+    return char.isspace() and char not in _SEPARATORS
+
+
+def is_upper(char: str) -> bool:
+    """Tell what unicode.IsUpper tells."""
+    return category(char) == "Lu"
+
+
+def is_lower(char: str) -> bool:
+    """Tell what unicode.IsLower tells."""
+    return category(char) == "Ll"
+
+
+def is_title(char: str) -> bool:
+    """Tell what unicode.IsTitle tells."""
+    return category(char) == "Lt"
+
+
+def is_letter(char: str) -> bool:
+    """Tell what unicode.IsLetter tells."""
+    return category(char).startswith("L")
+
+
+def is_punct(char: str) -> bool:
+    """Tell what unicode.IsPunct tells."""
+    return category(char).startswith("P")
+
+
+def is_number(char: str) -> bool:
+    """Tell what unicode.IsNumber tells."""
+    return category(char).startswith("N")
+
+
+def to_upper(char: str) -> str:
+    """Give unicode.ToUpper of a rune."""
+    mapped = char.upper()
+    return mapped if len(mapped) == 1 else _SIMPLE_UPPER.get(char, char)
+
+
+def to_lower(char: str) -> str:
+    """Give unicode.ToLower of a rune."""
+    # Of all letters only İ becomes longer: an i and a dot above.
+    return char.lower()[0]
+
+
+def to_title(char: str) -> str:
+    """Give unicode.ToTitle of a rune."""
+    mapped = char.title()
+    return mapped if len(mapped) == 1 else char

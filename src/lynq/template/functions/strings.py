@@ -1,0 +1,164 @@
+"""Strings: trimming, searching, cutting and replacing, by bytes as Go does."""
+
+from lynq.template.functions.runes import SPACES, valid, whole
+from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.values import byte_len, from_bytes, to_bytes
+
+_LABEL_BYTES = 63
+
+
+@function("trim", "func(string) string")
+def trim(text: str) -> str:
+    """Take white space off both ends."""
+    return text.strip(SPACES)
+
+
+@function("trimAll", "func(string, string) string")
+@function("trimall", "func(string, string) string")
+def trim_all(cutset: str, text: str) -> str:
+    """Take the given characters off both ends."""
+    if cutset.isascii() and text.isascii():
+        return text.strip(cutset) if cutset else text
+    return _trim_runes(cutset, text)
+
+
+@function("trimSuffix", "func(string, string) string")
+def trim_suffix(suffix: str, text: str) -> str:
+    """Take the suffix off, once."""
+    if not has_suffix(suffix, text):
+        return text
+    return _cut(text, 0, byte_len(text) - byte_len(suffix))
+
+
+@function("trimPrefix", "func(string, string) string")
+def trim_prefix(prefix: str, text: str) -> str:
+    """Take the prefix off, once."""
+    if not has_prefix(prefix, text):
+        return text
+    return _cut(text, byte_len(prefix), byte_len(text))
+
+
+@function("contains", "func(string, string) bool")
+def contains(part: str, text: str) -> bool:
+    """Tell whether the part occurs."""
+    if text.isascii():
+        return part in text
+    return to_bytes(part) in to_bytes(text)
+
+
+@function("hasPrefix", "func(string, string) bool")
+def has_prefix(prefix: str, text: str) -> bool:
+    """Tell whether the text begins so."""
+    if text.isascii():
+        return text.startswith(prefix)
+    return to_bytes(text).startswith(to_bytes(prefix))
+
+
+@function("hasSuffix", "func(string, string) bool")
+def has_suffix(suffix: str, text: str) -> bool:
+    """Tell whether the text ends so."""
+    if text.isascii():
+        return text.endswith(suffix)
+    return to_bytes(text).endswith(to_bytes(suffix))
+
+
+@function("repeat", "func(int, string) string", needs=Needs.LIMITS)
+def repeat(context: Context, count: int, text: str) -> str:
+    """Give the text `count` times over."""
+    if count < 0:
+        raise FunctionError("strings: negative Repeat count")
+    context.limits.check_text(count * byte_len(text))
+    return whole(text * count)
+
+
+@function("replace", "func(string, string, string) string", needs=Needs.LIMITS)
+def replace(context: Context, old: str, new: str, text: str) -> str:
+    """Put `new` in place of every `old`; an empty `old` is found around every rune."""
+    growth = byte_len(new) - byte_len(old)
+    if text.isascii() or not old:
+        # Python finds the empty string where Go does: before, between and after the runes.
+        context.limits.check_text(byte_len(text) + text.count(old) * growth)
+        return whole(text.replace(old, new))
+    data, part = to_bytes(text), to_bytes(old)
+    context.limits.check_text(len(data) + data.count(part) * growth)
+    return from_bytes(data.replace(part, to_bytes(new)))
+
+
+@function("substr", "func(int, int, string) string")
+def substr(start: int, end: int, text: str) -> str:
+    """Give the bytes from start to end; a negative one means the text's own end."""
+    size = byte_len(text)
+    if start < 0:
+        _check_bound(end, size)
+        return _cut(text, 0, end)
+    if end < 0 or end > size:
+        if start > size:
+            raise FunctionError(f"runtime error: slice bounds out of range [{start}:{size}]")
+        return _cut(text, start, size)
+    if start > end:
+        raise FunctionError(f"runtime error: slice bounds out of range [{start}:{end}]")
+    return _cut(text, start, end)
+
+
+@function("trunc", "func(int, string) string")
+def trunc(length: int, text: str) -> str:
+    """Keep the first `length` bytes, or the last if it is negative."""
+    size = byte_len(text)
+    if length >= 0:
+        return text if size <= length else _cut(text, 0, length)
+    return text if size + length <= 0 else _cut(text, size + length, size)
+
+
+@function("trunc63", "func(string) string")
+def trunc63(text: str) -> str:
+    """Keep what fits into a label's value or a DNS label."""
+    if text.isascii():
+        return text[:_LABEL_BYTES]
+    return trunc(_LABEL_BYTES, text)
+
+
+@function("indent", "func(int, string) string", needs=Needs.LIMITS)
+def indent(context: Context, spaces: int, text: str) -> str:
+    """Put spaces before every line."""
+    if spaces < 0:
+        raise FunctionError("strings: negative Repeat count")
+    context.limits.check_text(byte_len(text) + spaces * (text.count("\n") + 1))
+    pad = " " * spaces
+    return pad + text.replace("\n", "\n" + pad)
+
+
+@function("nindent", "func(int, string) string", needs=Needs.LIMITS)
+def nindent(context: Context, spaces: int, text: str) -> str:
+    """Begin a new line, then indent."""
+    return "\n" + indent(context, spaces, text)
+
+
+@function("plural", "func(string, string, int) string")
+def plural(one: str, many: str, count: int) -> str:
+    """Choose the word for this count."""
+    return one if count == 1 else many
+
+
+def _cut(text: str, start: int, end: int) -> str:
+    if text.isascii():
+        return text[start:end]
+    return from_bytes(to_bytes(text)[start:end])
+
+
+def _check_bound(end: int, size: int) -> None:
+    if end < 0:
+        raise FunctionError(f"runtime error: slice bounds out of range [:{end}]")
+    if end > size:
+        raise FunctionError(f"runtime error: slice bounds out of range [:{end}] with length {size}")
+
+
+def _trim_runes(cutset: str, text: str) -> str:
+    # To Go a stray byte is U+FFFD, both among the characters to take off and in the text.
+    wanted = frozenset(valid(cutset))
+    runes = valid(text)
+    start, end = 0, len(runes)
+    while start < end and runes[start] in wanted:
+        start += 1
+    while end > start and runes[end - 1] in wanted:
+        end -= 1
+    return text[start:end]

@@ -1,0 +1,229 @@
+"""Words within a text: snakecase, kebabcase and camelcase, after Go's package xstrings."""
+
+from collections.abc import Callable
+from enum import Enum, auto
+
+from lynq.template.functions.runes import (
+    REPLACEMENT,
+    is_letter,
+    is_number,
+    is_punct,
+    is_space,
+    is_upper,
+    to_lower,
+    to_upper,
+    valid,
+)
+from lynq.template.functions.signature import function
+
+# Chinese characters are letters to Unicode, but they make no words here.
+_CHINESE = (("\u4e00", "\u9fcc"), ("\u3400", "\u4d85"), ("\U00020000", "\U0002b81d"))
+
+
+class Word(Enum):
+    """What a stretch of text is made of."""
+
+    INVALID = auto()
+    NUMBER = auto()
+    UPPER = auto()
+    ALPHABET = auto()
+    CONNECTOR = auto()
+    PUNCTUATION = auto()
+    OTHER = auto()
+
+
+_GLUED = frozenset({Word.ALPHABET, Word.NUMBER})
+_UNLINKED = frozenset({Word.CONNECTOR, Word.PUNCTUATION})
+
+
+@function("snakecase", "func(string) string")
+def snakecase(text: str) -> str:
+    """Write `HTTPServer` as `http_server`."""
+    return _Separator(text, "_").separate()
+
+
+@function("kebabcase", "func(string) string")
+def kebabcase(text: str) -> str:
+    """Write `HTTPServer` as `http-server`."""
+    return _Separator(text, "-").separate()
+
+
+@function("camelcase", "func(string) string")
+def camelcase(text: str) -> str:
+    """Write `http_server` as `HttpServer`; connectors at the start stay."""
+    runes = valid(text)
+    first = next((i for i, char in enumerate(runes) if not is_connector(char)), None)
+    if first is None:
+        # Go writes the last of nothing but connectors twice.
+        return runes + runes[-1:]
+    return runes[:first] + _pascal(runes[first:])
+
+
+def is_connector(char: str) -> bool:
+    """Tell hyphen, underscore and white space from everything else."""
+    return char in "-_" or is_space(char)
+
+
+def is_alphabet(char: str) -> bool:
+    """Tell letters that words are made of."""
+    return is_letter(char) and not any(first <= char <= last for first, last in _CHINESE)
+
+
+def _pascal(runes: str) -> str:
+    made = []
+    current = to_upper(runes[0])
+    upper_so_far = is_upper(runes[0])
+    for char in runes[1:]:
+        before, current = current, char
+        if is_connector(before):
+            if is_connector(char):
+                made.append(before)
+                continue
+            upper_so_far = is_upper(char)
+            current = to_upper(char)
+            continue
+        if upper_so_far:
+            # In a word that began with an upper case letter, those that follow at once are lowered.
+            upper_so_far = is_upper(char)
+            current = to_lower(char) if upper_so_far else char
+        made.append(before)
+    return "".join((*made, current))
+
+
+class _Separator:
+    """Lowers words and puts a connector between them; it reads one word ahead of what it writes."""
+
+    def __init__(self, text: str, connector: str) -> None:
+        self.text = text
+        self.connector = connector
+        self.at = 0
+        self.kind = Word.INVALID
+        self.word = ""
+        self.made: list[str] = []
+
+    def separate(self) -> str:
+        self._advance()
+        while self.at < len(self.text):
+            if self.kind is not Word.CONNECTOR:
+                self._write(self.kind, self.word)
+            kind, word = self.kind, self.word
+            self._advance()
+            if kind is Word.NUMBER:
+                self._after_number()
+            elif kind is Word.CONNECTOR:
+                self._write(kind, word)
+            elif kind is not Word.PUNCTUATION:
+                self._after_letters()
+        self._write(self.kind, self.word)
+        return "".join(self.made)
+
+    def _after_number(self) -> None:
+        self._write_glued()
+        if self.kind is not Word.INVALID:
+            self._link()
+
+    def _after_letters(self) -> None:
+        if self.kind is not Word.NUMBER:
+            self._link()
+            return
+        if self.at == len(self.text):
+            return
+        number = self.word
+        if self._advance() is not Word.ALPHABET:
+            # The number belongs to the letters before it: Bld4Floor is bld4_floor.
+            self._write(Word.NUMBER, number)
+            self._link()
+            return
+        # It belongs to the letters after it: HTTP2xx is http_2xx.
+        self.made.append(self.connector)
+        self._write(Word.NUMBER, number)
+        self._after_number()
+
+    def _write_glued(self) -> None:
+        while self.kind in _GLUED:
+            self._write(self.kind, self.word)
+            self._advance()
+
+    def _link(self) -> None:
+        if self.kind not in _UNLINKED:
+            self.made.append(self.connector)
+
+    def _write(self, kind: Word, word: str) -> None:
+        if kind is Word.CONNECTOR:
+            word = "".join(self.connector if is_connector(c) else c for c in valid(word))
+        elif kind is Word.UPPER:
+            word = "".join(to_lower(c) if is_upper(c) else c for c in valid(word))
+        self.made.append(word)
+
+    def _advance(self) -> Word:
+        start = self.at
+        self.kind, self.at = _next_word(self.text, start)
+        self.word = self.text[start : self.at]
+        return self.kind
+
+
+def _next_word(text: str, start: int) -> tuple[Word, int]:
+    if start == len(text):
+        return Word.INVALID, start
+    char, at = _next_rune(text, start, REPLACEMENT)
+    if char == REPLACEMENT:
+        return Word.INVALID, at
+    if is_upper(char):
+        return Word.UPPER, _end_of_upper(text, at, char)
+    kind, belongs = _class_of(char)
+    return kind, _end_of_run(text, at, char, belongs)
+
+
+def _class_of(char: str) -> tuple[Word, Callable[[str], bool]]:
+    if is_connector(char):
+        return Word.CONNECTOR, is_connector
+    if is_punct(char):
+        return Word.PUNCTUATION, is_punct
+    if is_alphabet(char):
+        return Word.ALPHABET, _is_small
+    if is_number(char):
+        return Word.NUMBER, is_number
+    return Word.OTHER, _is_other
+
+
+def _end_of_run(text: str, at: int, char: str, belongs: Callable[[str], bool]) -> int:
+    while at < len(text):
+        char, after = _next_rune(text, at, char)
+        if not belongs(char):
+            break
+        at = after
+    return at
+
+
+def _end_of_upper(text: str, at: int, char: str) -> int:
+    if at == len(text):
+        return at
+    char, after = _next_rune(text, at, char)
+    if not is_upper(char):
+        return _end_of_run(text, after, char, _is_small) if is_alphabet(char) else at
+    last = at
+    at = after
+    while at < len(text):
+        char, after = _next_rune(text, at, char)
+        if not is_upper(char):
+            # Of HTTPStatus, the S begins the next word.
+            return last if is_alphabet(char) else at
+        last, at = at, after
+    return at
+
+
+def _next_rune(text: str, at: int, before: str) -> tuple[str, int]:
+    """Give the next rune that is valid, and where it ends; `before` again, if there is none."""
+    for index in range(at, len(text)):
+        char = text[index]
+        if char != REPLACEMENT and not "\udc80" <= char <= "\udcff":
+            return char, index + 1
+    return before, len(text)
+
+
+def _is_small(char: str) -> bool:
+    return is_alphabet(char) and not is_upper(char)
+
+
+def _is_other(char: str) -> bool:
+    return not (is_connector(char) or is_alphabet(char) or is_number(char) or is_punct(char))
