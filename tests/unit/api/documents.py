@@ -26,7 +26,7 @@ def documents(schema: Schema) -> st.SearchStrategy[Any]:
         case {"type": "object", "additionalProperties": values}:
             return st.dictionaries(_TEXT, documents(values), max_size=2)
         case {"type": "array", "items": items}:
-            return st.lists(documents(items), max_size=2)
+            return st.lists(documents(items), max_size=1)
     return _scalars(schema)
 
 
