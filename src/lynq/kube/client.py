@@ -265,9 +265,8 @@ class Client:
             "delete",
             "DELETE",
             resource.path(namespace, name),
-            queries.writing(None, dry_run=dry_run),
-            JSON,
-            queries.delete_options(uid, resource_version, propagation),
+            headers=JSON,
+            body=queries.delete_options(uid, resource_version, propagation, dry_run=dry_run),
             repeatable=dry_run or (uid is not None and resource_version is None),
         )
         await self._transport.send(request)

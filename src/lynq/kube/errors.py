@@ -150,7 +150,7 @@ class ApiError(KubeError):
     def _what(self) -> str:
         # A create goes to the collection: only the Status names the object.
         name = self.status.details.name
-        named = f" {name!r}" if name and f"/{name}" not in self.path else ""
+        named = f" {name!r}" if name and name not in self.path.split("/") else ""
         return f"{self.verb} {self.path}{named}"
 
     def _because(self) -> str:

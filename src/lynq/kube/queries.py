@@ -31,6 +31,7 @@ class _Preconditions(Wire, frozen=True):
 
 
 class _DeleteOptions(Wire, frozen=True):
+    dry_run: list[str] | None = None
     propagation_policy: Propagation | None = None
     preconditions: _Preconditions | None = None
 
@@ -100,9 +101,20 @@ def watching(since: str | None, *, seconds: float, initial_events: bool) -> dict
 
 
 def delete_options(
-    uid: str | None, resource_version: str | None, propagation: Propagation | None
+    uid: str | None,
+    resource_version: str | None,
+    propagation: Propagation | None,
+    *,
+    dry_run: bool = False,
 ) -> bytes:
-    """Return the body of a delete."""
+    """Return the body of a delete.
+
+    All options are in it, the dry run too: next to a body, the API server reads no query.
+    """
     given = _Preconditions(uid=uid, resource_version=resource_version)
-    preconditions = given if uid or resource_version else None
-    return encode(_DeleteOptions(propagation_policy=propagation, preconditions=preconditions))
+    options = _DeleteOptions(
+        dry_run=["All"] if dry_run else None,
+        propagation_policy=propagation,
+        preconditions=given if uid or resource_version else None,
+    )
+    return encode(options)

@@ -3,8 +3,10 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
+from typing import Self
 from urllib.parse import urlencode
 
 import aiohttp
@@ -19,6 +21,7 @@ from lynq.kube.request import Request, Response
 from lynq.kube.tls import tls_context
 
 _OK = 200
+_LARGE = 512 * 1024
 
 
 class Session:
@@ -70,7 +73,7 @@ class Session:
             request.method,
             self._url(request),
             headers=headers,
-            data=request.body,
+            data=_payload(request.body),
             allow_redirects=False,
             ssl=self._tls_for(credential.certificate),
             server_hostname=self._config.tls_server_name,
@@ -113,7 +116,7 @@ class Session:
 
     def _streamed(self, request: Request, answer: aiohttp.ClientResponse) -> Response:
         return Response(
-            answer.status, answer.headers, chunks=_chunks(request, answer), close=answer.close
+            answer.status, answer.headers, chunks=_Chunks(request, answer), close=answer.close
         )
 
     def _standing_headers(self) -> CIMultiDict[str]:
@@ -129,10 +132,22 @@ class Session:
         return headers
 
 
-async def _chunks(request: Request, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    with _failures_as_ours(request):
-        async for chunk in answer.content.iter_any():
-            yield chunk
+class _Chunks:
+    """A stream's bytes as they come; no generator, so that one left early needs no clean-up."""
+
+    def __init__(self, request: Request, answer: aiohttp.ClientResponse) -> None:
+        self._request = request
+        self._answer = answer
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        with _failures_as_ours(self._request):
+            chunk = await self._answer.content.readany()
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
 
 
 @contextmanager
@@ -160,6 +175,11 @@ def _failures_as_ours(request: Request) -> Iterator[None]:
         ) from None
     except (aiohttp.ClientError, OSError) as error:
         raise ConnectionFailed(f"{what}: the connection broke: {error}") from error
+
+
+def _payload(body: bytes | None) -> bytes | BytesIO | None:
+    # A large body goes out in pieces, so that other tasks get their turn meanwhile.
+    return BytesIO(body) if body and len(body) > _LARGE else body
 
 
 def _impersonation(whom: Impersonation) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ From the outside in, for every request:
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -120,13 +120,14 @@ def _around(send: Send, interceptor: Interceptor) -> Send:
 
 
 def _error(request: Request, response: Response) -> errors.ApiError:
-    try:
-        status = _STATUS.decode(response.body)
-    except msgspec.DecodeError:
-        status = errors.Status()
-    if status.code != response.status:
-        text = response.body[:1000].decode(errors="replace")
-        status = errors.plain_status(response.status, text)
+    status = errors.plain_status(response.status, response.body[:1000].decode(errors="replace"))
+    with suppress(msgspec.DecodeError):
+        found = _STATUS.decode(response.body)
+        # Extension servers leave parts out; a proxy's JSON is no Status at all.
+        if found.reason or found.message:
+            status = msgspec.structs.replace(
+                found, code=response.status, reason=found.reason or status.reason
+            )
     return errors.from_status(
         status, verb=request.verb, path=request.path, retry_after=_retry_after(response)
     )

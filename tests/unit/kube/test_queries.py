@@ -61,6 +61,10 @@ def test_preconditions_are_sent_only_when_given() -> None:
     }
 
 
+def test_a_dry_run_of_a_delete_is_in_the_body_because_the_query_is_not_read() -> None:
+    assert queries.delete_options(None, None, None, dry_run=True) == b'{"dryRun":["All"]}'
+
+
 @pytest.mark.parametrize(
     ("obj", "key"),
     [

@@ -1,4 +1,8 @@
+import asyncio
 import ssl
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +79,56 @@ async def test_a_stranger_is_not_trusted_unless_nobody_looks(serve: Serve, tmp_p
     with pytest.raises(errors.ConnectionFailed, match=r"check certificate-authority"):
         await ask(serve, tmp_path, "127.0.0.1", certificate_authority=other)
     await ask(serve, tmp_path, "127.0.0.1", certificate_authority=other, insecure=True)
+
+
+@asynccontextmanager
+async def tunnelling(heads: list[bytes]) -> AsyncIterator[str]:
+    """A proxy that tunnels one connection, and notes what it was asked for."""
+
+    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while chunk := await source.read(65536):
+            sink.write(chunk)
+            await sink.drain()
+        sink.close()
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        host, port = heads[-1].split(b" ")[1].decode().split(":")
+        inner, outer = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+        await asyncio.gather(pump(reader, outer), pump(inner, writer))
+
+    server = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+    async with server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_a_proxy_tunnels_and_is_told_its_password(serve: Serve, tmp_path: Path) -> None:
+    heads: list[bytes] = []
+    async with tunnelling(heads) as proxy:
+        answer = await ask(
+            serve,
+            tmp_path,
+            "kubernetes",
+            certificate_authority=AUTHORITY.certificate,
+            tls_server_name="kubernetes",
+            proxy=f"http://me:hunter2@{proxy}",
+        )
+    assert answer == '{"who": null}'
+    assert heads[0].startswith(b"CONNECT 127.0.0.1:")
+    assert b"Proxy-Authorization: Basic " + b64encode(b"me:hunter2") in heads[0]
+
+
+async def test_a_proxy_that_refuses_is_named_without_its_password(
+    serve: Serve, tmp_path: Path
+) -> None:
+    async def refuse(_: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=407)
+
+    proxy = (await serve(refuse)).replace("http://", "http://me:hunter2@")
+    with pytest.raises(errors.ConnectionFailed, match="the proxy answered 407") as caught:
+        await ask(serve, tmp_path, "127.0.0.1", proxy=proxy)
+    assert "hunter2" not in str(caught.value)
 
 
 def test_what_is_no_certificate_is_said() -> None:

@@ -138,7 +138,7 @@ async def test_a_slow_answer_times_out_and_is_not_asked_for_again(serve: Serve) 
         await asyncio.Event().wait()
         return ok(request)
 
-    options = ClientOptions(timeout=0.1)
+    options = ClientOptions(timeout=1)
     async with Client.connect(ClusterConfig(await serve(handler)), options=options) as client:
         with pytest.raises(errors.TimedOut):
             await VERBS["get"](client)
@@ -161,6 +161,12 @@ async def test_an_answer_that_is_no_status_is_still_a_typed_error(serve: Serve) 
         await call(serve, script)
     assert caught.value.status.message == "<html>hunter2"
     assert "hunter2" not in str(caught.value)
+
+
+async def test_a_status_that_leaves_its_code_out_is_still_read(serve: Serve) -> None:
+    script = Script(lambda _: web.json_response({"reason": "AlreadyExists"}, status=409))
+    with pytest.raises(errors.AlreadyExists):
+        await call(serve, script)
 
 
 class Rotating:

@@ -1,0 +1,81 @@
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from gadgets import gadgets
+from lynq.kube import Client, Discovery, Partial, errors
+from lynq.kube.request import Request, Response, Send
+from lynq.kube.resource import Resource
+
+API_SERVICES = Resource(
+    "apiregistration.k8s.io", "v1", "APIService", "apiservices", namespaced=False
+)
+
+
+async def test_built_in_kinds_and_their_scopes(client: Client) -> None:
+    discovery = Discovery(client)
+    deployment = await discovery.resource("apps/v1", "Deployment")
+    assert deployment == Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
+    node = await discovery.resource("v1", "Node")
+    assert node == Resource("", "v1", "Node", "nodes", namespaced=False)
+    ingress = await discovery.resource("networking.k8s.io/v1", "Ingress")
+    assert ingress.plural == "ingresses"
+
+
+async def test_an_older_servers_documents_say_the_same(client: Client) -> None:
+    async def older(request: Request, send: Send) -> Response:
+        return await send(
+            Request("get", "GET", request.path, headers={"Accept": "application/json"})
+        )
+
+    new = await Discovery(client).resources()
+    old = await Discovery(client.intercepted(older)).resources()
+    assert set(old) == set(new)
+
+
+async def test_a_kind_is_known_once_its_crd_is_installed(client: Client, namespace: str) -> None:
+    group = f"{namespace}.example.com"
+    discovery = Discovery(client, pause=0.05)
+    with pytest.raises(errors.UnknownKind, match="is the CRD installed"):
+        await discovery.resource(f"{group}/v1", "Gadget")
+    async with gadgets(client, group) as expected:
+        found = await once_known(discovery, group)
+        assert found == expected
+        gadget = {"metadata": {"name": "a", "namespace": namespace}}
+        await client.apply(found, gadget, manager="lynq", into=Partial)
+        assert len(await client.list(found, namespace, into=Partial)) == 1
+        with pytest.raises(errors.UnknownKind, match="that group has Gadget"):
+            await discovery.resource(f"{group}/v1", "Gizmo")
+
+
+async def once_known(discovery: Discovery, group: str) -> Resource:
+    """Ask until the discovery documents have caught up with the CRD."""
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(errors.UnknownKind):
+                return await discovery.resource(f"{group}/v1", "Gadget")
+            await asyncio.sleep(0.05)
+
+
+async def test_a_broken_extension_server_hides_nothing_else(client: Client, namespace: str) -> None:
+    group = f"{namespace}.broken.example.com"
+    service = {
+        "metadata": {"name": f"v1.{group}"},
+        "spec": {
+            "group": group,
+            "version": "v1",
+            "groupPriorityMinimum": 100,
+            "versionPriority": 100,
+            "insecureSkipTLSVerify": True,
+            "service": {"name": "nobody", "namespace": namespace},
+        },
+    }
+    await client.create(API_SERVICES, service)
+    try:
+        discovery = Discovery(client)
+        await discovery.resource("apps/v1", "Deployment")
+        with pytest.raises(errors.UnknownKind, match="Anything"):
+            await discovery.resource(f"{group}/v1", "Anything")
+    finally:
+        await client.delete(API_SERVICES, f"v1.{group}")

@@ -1,0 +1,292 @@
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from lynq.kube import (
+    Client,
+    EventType,
+    Metadata,
+    Partial,
+    Patch,
+    Propagation,
+    WatchEvent,
+    errors,
+)
+from lynq.kube.errors import FieldConflict
+from lynq.kube.objects import Wire
+from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES
+
+
+class ConfigMap(Wire, frozen=True):
+    metadata: Metadata
+    api_version: str = "v1"
+    kind: str = "ConfigMap"
+    data: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+
+
+def config_map(namespace: str, name: str = "a", **data: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": data,
+    }
+
+
+def deployment(namespace: str, **spec: Any) -> dict[str, Any]:
+    labels = {"app": "web"}
+    container = {"name": "web", "image": "web:1"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {"selector": {"matchLabels": labels}, "template": template, **spec},
+    }
+
+
+async def test_an_object_is_created_once(client: Client, namespace: str) -> None:
+    made = await client.create(CONFIG_MAPS, config_map(namespace, k="v"), manager="me")
+    assert made["data"] == {"k": "v"}
+    assert made["metadata"]["managedFields"][0]["manager"] == "me"
+    with pytest.raises(errors.AlreadyExists) as caught:
+        await client.create(CONFIG_MAPS, config_map(namespace))
+    assert caught.value.status.details.name == "a"
+    assert str(caught.value).endswith("configmaps 'a': 409 AlreadyExists")
+
+
+async def test_a_name_can_be_left_to_the_api_server(client: Client, namespace: str) -> None:
+    made = await client.create(CONFIG_MAPS, {"metadata": {"generateName": "x-"}}, namespace)
+    assert made["metadata"]["name"].startswith("x-")
+
+
+async def test_structs_go_in_and_come_out(client: Client, namespace: str) -> None:
+    metadata = Metadata(name="a", namespace=namespace, labels={"tier": "one"})
+    made = await client.create(
+        CONFIG_MAPS, ConfigMap(metadata=metadata, data={"k": "v"}), into=ConfigMap
+    )
+    assert made.data == {"k": "v"}
+    assert made.metadata.labels == {"tier": "one"}
+    assert made.metadata.creation_timestamp is not None
+    assert await client.get(CONFIG_MAPS, "a", namespace, into=ConfigMap) == made
+
+
+async def test_metadata_only_comes_without_the_body(client: Client, namespace: str) -> None:
+    applied = await client.apply(
+        CONFIG_MAPS, config_map(namespace, k="v"), manager="lynq", into=Partial
+    )
+    assert applied.kind == "PartialObjectMetadata"
+    got = await client.get(CONFIG_MAPS, "a", namespace, into=Partial)
+    assert got.metadata.uid == applied.metadata.uid
+    listed = await client.list(CONFIG_MAPS, namespace, into=Partial, fields="metadata.name=a")
+    assert [each.metadata.key for each in listed] == [got.metadata.key]
+    assert b"f:data" in bytes(listed.items[0].metadata.managed_fields[0].fields_v1)
+    patched = await client.patch(CONFIG_MAPS, "a", {"data": {"k": "w"}}, namespace, into=Partial)
+    assert patched.metadata.resource_version > got.metadata.resource_version
+
+
+async def test_what_is_not_there_is_not_found(client: Client, namespace: str) -> None:
+    with pytest.raises(errors.NotFound, match="configmaps/gone: 404 NotFound"):
+        await client.get(CONFIG_MAPS, "gone", namespace)
+    with pytest.raises(errors.NotFound):
+        await client.patch(CONFIG_MAPS, "gone", {}, namespace)
+    with pytest.raises(errors.NotFound):
+        await client.delete(CONFIG_MAPS, "gone", namespace)
+
+
+async def test_apply_creates_changes_and_takes_back(client: Client, namespace: str) -> None:
+    first = await client.apply(CONFIG_MAPS, config_map(namespace, a="1", b="1"), manager="lynq")
+    assert first["data"] == {"a": "1", "b": "1"}
+    second = await client.apply(CONFIG_MAPS, config_map(namespace, a="2"), manager="lynq")
+    assert second["data"] == {"a": "2"}
+    again = await client.apply(CONFIG_MAPS, config_map(namespace, a="2"), manager="lynq")
+    assert again["metadata"]["resourceVersion"] == second["metadata"]["resourceVersion"]
+
+
+async def test_a_conflict_names_manager_and_field_and_force_takes_it(
+    client: Client, namespace: str
+) -> None:
+    await client.apply(DEPLOYMENTS, deployment(namespace, replicas=1), manager="someone")
+    mine = deployment(namespace, replicas=0)
+    with pytest.raises(errors.Conflict) as caught:
+        await client.apply(DEPLOYMENTS, mine, manager="lynq")
+    assert caught.value.fields == [FieldConflict("someone", ".spec.replicas")]
+    assert ".spec.replicas is managed by 'someone'" in str(caught.value)
+    forced = await client.apply(DEPLOYMENTS, mine, manager="lynq", force=True)
+    assert forced["spec"]["replicas"] == 0
+
+
+async def test_a_conflict_with_an_update_names_its_manager_too(
+    client: Client, namespace: str
+) -> None:
+    await client.apply(CONFIG_MAPS, config_map(namespace, k="1"), manager="lynq")
+    await client.patch(CONFIG_MAPS, "a", {"data": {"k": "2"}}, namespace, manager="kubectl-edit")
+    with pytest.raises(errors.Conflict) as caught:
+        await client.apply(CONFIG_MAPS, config_map(namespace, k="1"), manager="lynq")
+    assert caught.value.fields == [FieldConflict("kubectl-edit", ".data.k")]
+
+
+async def test_a_dry_run_answers_and_changes_nothing(client: Client, namespace: str) -> None:
+    made = await client.create(CONFIG_MAPS, config_map(namespace), dry_run=True)
+    assert made["metadata"]["uid"]
+    applied = await client.apply(
+        CONFIG_MAPS, config_map(namespace, k="v"), manager="lynq", dry_run=True
+    )
+    assert applied["data"] == {"k": "v"}
+    with pytest.raises(errors.NotFound):
+        await client.get(CONFIG_MAPS, "a", namespace)
+    await client.create(CONFIG_MAPS, config_map(namespace))
+    await client.delete(CONFIG_MAPS, "a", namespace, dry_run=True)
+    await client.get(CONFIG_MAPS, "a", namespace)
+
+
+async def test_a_merge_patch_removes_by_null(client: Client, namespace: str) -> None:
+    await client.create(CONFIG_MAPS, config_map(namespace, a="1", b="1"))
+    patched = await client.patch(CONFIG_MAPS, "a", {"data": {"a": None, "c": "1"}}, namespace)
+    assert patched["data"] == {"b": "1", "c": "1"}
+
+
+async def test_a_json_patch_tests_before_it_changes(client: Client, namespace: str) -> None:
+    await client.create(CONFIG_MAPS, config_map(namespace, a="1"))
+    steps = [
+        {"op": "test", "path": "/data/a", "value": "1"},
+        {"op": "replace", "path": "/data/a", "value": "2"},
+    ]
+    patched = await client.patch(CONFIG_MAPS, "a", steps, namespace, kind=Patch.JSON)
+    assert patched["data"] == {"a": "2"}
+    with pytest.raises(errors.Invalid):
+        await client.patch(CONFIG_MAPS, "a", steps, namespace, kind=Patch.JSON)
+
+
+async def test_a_replace_of_an_older_state_is_a_conflict(client: Client, namespace: str) -> None:
+    old = await client.create(CONFIG_MAPS, config_map(namespace, k="1"))
+    new = await client.replace(CONFIG_MAPS, old | {"data": {"k": "2"}}, manager="me")
+    assert new["data"] == {"k": "2"}
+    with pytest.raises(errors.Conflict) as caught:
+        await client.replace(CONFIG_MAPS, old | {"data": {"k": "3"}})
+    assert caught.value.fields == []
+
+
+async def test_the_status_is_written_apart_from_the_object(client: Client, namespace: str) -> None:
+    def balanced(address: str) -> dict[str, Any]:
+        return {"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"}]}}
+
+    identity = {"name": "web", "namespace": namespace}
+    spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
+    await client.create(SERVICES, {"metadata": identity, "spec": spec})
+    both = {"status": balanced("192.0.2.1"), "spec": {"type": "ClusterIP"}}
+    patched = await client.patch(SERVICES, "web", both, namespace, subresource="status")
+    assert patched["status"] == balanced("192.0.2.1")
+    assert patched["spec"]["type"] == "LoadBalancer"
+
+    patched["status"] = balanced("192.0.2.2")
+    replaced = await client.replace(SERVICES, patched, subresource="status")
+    assert replaced["status"] == balanced("192.0.2.2")
+
+    wanted = {"metadata": identity, "status": balanced("192.0.2.3")}
+    applied = await client.apply(SERVICES, wanted, manager="lynq", force=True, subresource="status")
+    assert applied["status"] == balanced("192.0.2.3")
+
+
+async def test_delete_minds_its_preconditions(client: Client, namespace: str) -> None:
+    made = await client.create(CONFIG_MAPS, config_map(namespace), into=Partial)
+    metadata = made.metadata
+    with pytest.raises(errors.Conflict):
+        await client.delete(CONFIG_MAPS, "a", namespace, uid="another")
+    with pytest.raises(errors.Conflict):
+        await client.delete(CONFIG_MAPS, "a", namespace, resource_version="1")
+    await client.delete(
+        CONFIG_MAPS,
+        "a",
+        namespace,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
+    )
+    with pytest.raises(errors.NotFound):
+        await client.get(CONFIG_MAPS, "a", namespace)
+
+
+async def test_foreground_deletion_waits_for_dependents_and_orphan_leaves_them(
+    client: Client, namespace: str
+) -> None:
+    async def owned(owner: str, name: str) -> None:
+        made = await client.create(CONFIG_MAPS, config_map(namespace, owner), into=Partial)
+        reference = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": owner,
+            "uid": made.metadata.uid,
+            "blockOwnerDeletion": True,
+        }
+        child = config_map(namespace, name)
+        child["metadata"] |= {"ownerReferences": [reference]}
+        await client.create(CONFIG_MAPS, child)
+
+    async def delete(name: str, propagation: Propagation) -> None:
+        """Delete it and wait until it is gone, however long its finalizer takes."""
+        since = (await client.list(CONFIG_MAPS, namespace, into=Partial)).resource_version
+        await client.delete(CONFIG_MAPS, name, namespace, propagation=propagation)
+        only = f"metadata.name={name}"
+        watch = client.watch(CONFIG_MAPS, namespace, since=since, fields=only, into=Partial)
+        async with asyncio.timeout(30), aclosing(watch) as events:
+            async for event in events:
+                if isinstance(event, WatchEvent) and event.type is EventType.DELETED:
+                    return
+
+    await owned("one", "of-one")
+    await delete("one", "Foreground")
+    with pytest.raises(errors.NotFound):
+        await client.get(CONFIG_MAPS, "of-one", namespace)
+
+    await owned("two", "of-two")
+    await delete("two", "Orphan")
+    left = await client.get(CONFIG_MAPS, "of-two", namespace, into=Partial)
+    assert left.metadata.owner_references == []
+
+
+async def test_a_refused_secret_is_reported_by_field_never_by_value(
+    client: Client, namespace: str
+) -> None:
+    secret = {
+        "metadata": {"name": "db", "labels": {"password": "hunter2 !"}},
+        "type": "kubernetes.io/tls",
+        "stringData": {"hunter2/": "x"},
+    }
+    with pytest.raises(errors.Invalid) as caught:
+        await client.create(SECRETS, secret, namespace)
+    error = caught.value
+    assert "hunter2 !" in error.status.message
+    assert "metadata.labels" in {each.field for each in error.fields}
+    assert "hunter2 !" not in f"{error} {error!r} {error.status!r} {error.causes!r}"
+
+
+async def test_lists_are_paged_and_whole(client: Client, namespace: str) -> None:
+    for number in range(7):
+        obj = config_map(namespace, f"page-{number}")
+        obj["metadata"]["labels"] = {"even": str(number % 2 == 0).lower()}
+        await client.create(CONFIG_MAPS, obj)
+    pages = client.pages(CONFIG_MAPS, namespace, labels="even", page_size=3)
+    assert [len(page) async for page in pages] == [3, 3, 1]
+    listing = await client.list(CONFIG_MAPS, namespace, labels="even=true", page_size=2)
+    assert [each["metadata"]["name"] for each in listing] == [f"page-{n}" for n in (0, 2, 4, 6)]
+    assert listing.resource_version == (await client.list(CONFIG_MAPS, namespace)).resource_version
+    assert {(each["apiVersion"], each["kind"]) for each in listing} == {("v1", "ConfigMap")}
+
+
+async def test_cluster_scoped_objects_need_no_namespace(client: Client, namespace: str) -> None:
+    found = await client.get(NAMESPACES, namespace, into=Partial)
+    assert found.metadata.name == namespace
+    listed = await client.list(NAMESPACES, into=Partial, fields=f"metadata.name={namespace}")
+    assert len(listed) == 1
+
+
+async def test_any_path_can_be_read(client: Client) -> None:
+    assert b"gitVersion" in await client.raw("/version")
+    assert await client.raw("/readyz") == b"ok"
+
+
+async def test_an_object_too_large_for_the_api_server(client: Client, namespace: str) -> None:
+    with pytest.raises((errors.RequestTooLarge, errors.Invalid)):
+        await client.create(CONFIG_MAPS, config_map(namespace, k="x" * 4 * 1024 * 1024))

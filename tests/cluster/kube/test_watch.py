@@ -1,0 +1,169 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from gadgets import gadgets
+from lynq.kube import Bookmark, Client, EventType, Partial, WatchEvent, errors
+from lynq.kube.request import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS, Resource
+
+Events = AsyncIterator[WatchEvent[Any] | Bookmark]
+
+
+@asynccontextmanager
+async def watching(client: Client, namespace: str, **options: Any) -> AsyncIterator[Events]:
+    """A watch of our own ConfigMaps that a test has 30 s to be done with."""
+    options = {"into": Partial, "labels": "test", **options}
+    stream = client.watch(CONFIG_MAPS, namespace, **options)
+    async with asyncio.timeout(30), aclosing(stream) as events:
+        yield events
+
+
+async def make(client: Client, namespace: str, name: str, size: int = 1) -> str:
+    """Create a ConfigMap and return its resourceVersion."""
+    obj = {"metadata": {"name": name, "labels": {"test": "1"}}, "data": {"k": "ä" * size}}
+    made = await client.create(CONFIG_MAPS, obj, namespace, into=Partial)
+    return made.metadata.resource_version
+
+
+async def here(client: Client, namespace: str) -> str:
+    """The resourceVersion of now."""
+    return (await client.list(CONFIG_MAPS, namespace, into=Partial)).resource_version
+
+
+async def following(events: Events) -> tuple[EventType, str]:
+    """The next change: what happened to which object."""
+    async for event in events:
+        if isinstance(event, WatchEvent):
+            return event.type, event.object.metadata.name
+    raise AssertionError("the watch ended")
+
+
+async def test_changes_come_in_order(client: Client, namespace: str) -> None:
+    async with watching(client, namespace, since=await here(client, namespace)) as events:
+        await make(client, namespace, "a")
+        await client.patch(CONFIG_MAPS, "a", {"data": {"k": "2"}}, namespace)
+        await client.delete(CONFIG_MAPS, "a", namespace)
+        assert [await following(events) for _ in range(3)] == [
+            (EventType.ADDED, "a"),
+            (EventType.MODIFIED, "a"),
+            (EventType.DELETED, "a"),
+        ]
+
+
+async def test_a_watch_resumes_where_the_last_one_ended(client: Client, namespace: str) -> None:
+    since = await make(client, namespace, "a")
+    await make(client, namespace, "b")
+    async with watching(client, namespace, since=since) as events:
+        assert await following(events) == (EventType.ADDED, "b")
+
+
+async def test_leaving_the_selection_looks_like_a_deletion(client: Client, namespace: str) -> None:
+    since = await make(client, namespace, "a")
+    async with watching(client, namespace, since=since) as events:
+        unlabelled = {"metadata": {"labels": {"test": None}}}
+        await client.patch(CONFIG_MAPS, "a", unlabelled, namespace)
+        assert await following(events) == (EventType.DELETED, "a")
+
+
+async def test_a_streamed_list_ends_with_a_bookmark_and_goes_on(
+    client: Client, namespace: str
+) -> None:
+    names = {f"item-{number}" for number in range(5)}
+    for name in names:
+        await make(client, namespace, name)
+    async with watching(client, namespace, initial_events=True) as events:
+        seen = set()
+        async for event in events:
+            if isinstance(event, Bookmark):
+                break
+            assert event.type is EventType.ADDED
+            seen.add(event.object.metadata.name)
+        assert seen == names
+        assert isinstance(event, Bookmark)
+        assert event.initial_events_end
+        assert int(event.resource_version) > 0
+        await make(client, namespace, "later")
+        assert await following(events) == (EventType.ADDED, "later")
+
+
+async def test_metadata_only_is_what_travels(client: Client, namespace: str) -> None:
+    received = bytearray()
+
+    async def tap(request: Request, send: Send) -> Response:
+        response = await send(request)
+        return Response(
+            response.status, response.headers, chunks=copied(response), close=response.close
+        )
+
+    async def copied(response: Response) -> AsyncIterator[bytes]:
+        assert response.chunks is not None
+        async for chunk in response.chunks:
+            received.extend(chunk)
+            yield chunk
+
+    since = await here(client, namespace)
+    await make(client, namespace, "large", size=100_000)
+    async with watching(client.intercepted(tap), namespace, since=since) as events:
+        assert await following(events) == (EventType.ADDED, "large")
+    assert b"PartialObjectMetadata" in received
+    assert len(received) < 2000
+
+
+async def test_large_events_of_many_chunks_arrive_whole(client: Client, namespace: str) -> None:
+    since = await here(client, namespace)
+    for name in ("a", "b"):
+        await make(client, namespace, name, size=400_000)
+    async with watching(client, namespace, since=since, into=dict) as events:
+        for _ in range(2):
+            event = await anext(events)
+            assert isinstance(event, WatchEvent)
+            assert event.object["data"]["k"] == "ä" * 400_000
+
+
+async def test_a_watch_ends_when_its_time_is_over(client: Client, namespace: str) -> None:
+    since = await here(client, namespace)
+    async with watching(client, namespace, since=since, seconds=1) as events:
+        assert [event async for event in events if isinstance(event, WatchEvent)] == []
+
+
+async def test_a_version_that_is_not_remembered_any_more_is_gone(
+    client: Client, namespace: str
+) -> None:
+    before = await here(client, namespace)
+    # The API server remembers changes of a kind from when it began to serve it.
+    async with gadgets(client, f"{namespace}.example.com") as resource:
+        stream = client.watch(resource, since=before, into=Partial)
+        async with asyncio.timeout(30), aclosing(stream) as events:
+            with pytest.raises(errors.Gone, match="410 Expired"):
+                await anext(events)
+
+
+async def test_a_kind_that_is_not_served_cannot_be_watched(client: Client) -> None:
+    nothing = Resource("example.com", "v1", "Nothing", "nothings", namespaced=True)
+    with pytest.raises(errors.NotFound):
+        await anext(client.watch(nothing))
+
+
+async def test_a_stream_cut_by_the_network_is_a_failed_connection(
+    client: Client, namespace: str
+) -> None:
+    async def cut(request: Request, send: Send) -> Response:
+        response = await send(request)
+        return Response(
+            response.status, response.headers, chunks=broken(response), close=response.close
+        )
+
+    async def broken(response: Response) -> AsyncIterator[bytes]:
+        assert response.chunks is not None
+        yield (await anext(response.chunks))[:-10]
+        raise errors.ConnectionFailed("injected")
+
+    since = await here(client, namespace)
+    await make(client, namespace, "a")
+    async with watching(client.intercepted(cut), namespace, since=since) as events:
+        with pytest.raises(errors.ConnectionFailed, match="injected"):
+            await anext(events)
