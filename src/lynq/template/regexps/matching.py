@@ -1,5 +1,6 @@
 """Compiles patterns with RE2 and walks their matches in a text the way Go does."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
@@ -20,11 +21,13 @@ from lynq.template.values import from_bytes, to_bytes
 Span: TypeAlias = tuple[int, int]
 
 _TOO_LARGE: Final = "pattern too large"
+_MOST_BYTES: Final = 64 * 1024
 _SMALL: Final = 512 * 1024
 _LARGE: Final = 8 * 1024 * 1024
 # Steps of a search: RE2's slowest machine makes at most one per byte of text and instruction.
 _MOST_STEPS: Final = 500_000_000
 _CONTINUATION: Final = range(0x80, 0xC0)
+_WRONG: Final = re.compile("[\udc80-\udcff]")
 
 
 class Pattern:
@@ -60,21 +63,10 @@ class Text:
         self._data = to_bytes(text)
         self.view = self._data
         self._wrong: list[int] = []
-        if not text.isascii():
-            self._replace_wrong_bytes()
-
-    def _replace_wrong_bytes(self) -> None:
-        at = 0
-        for char in from_bytes(self._data):
-            wrong = "\udc80" <= char <= "\udcff"
-            if wrong:
-                self._wrong.append(at)
-            at += 3 if wrong else len(char.encode())
-        if self._wrong:
-            whole = from_bytes(self._data)
-            self.view = "".join(
-                "\ufffd" if "\udc80" <= char <= "\udcff" else char for char in whole
-            ).encode()
+        whole = text if text.isascii() else from_bytes(self._data)
+        if _WRONG.search(whole):
+            self.view = _WRONG.sub("\ufffd", whole).encode()
+            self._wrong = list(_places(whole))
 
     def __len__(self) -> int:
         """Count the bytes of the view."""
@@ -100,8 +92,19 @@ class Text:
         return at
 
 
+def _places(whole: str) -> Iterator[int]:
+    """Give the places in the view where U+FFFD stands for a byte."""
+    at = 0
+    for part in _WRONG.split(whole)[:-1]:
+        at += len(part.encode())
+        yield at
+        at += len("\ufffd".encode())
+
+
 def compile_pattern(source: str) -> Pattern:
     """Compile a pattern, or fail with Go's error."""
+    if len(source) > _MOST_BYTES:
+        raise LimitError(f"a pattern of {len(source)} bytes is over the limit of {_MOST_BYTES}")
     compiled = _compile(source)
     if isinstance(compiled, str):
         raise FunctionError(f"error parsing regexp: {compiled}")

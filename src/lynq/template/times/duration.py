@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from lynq.template.byteview import byte_view
-from lynq.template.errors import FunctionError
+from lynq.template.errors import FunctionError, LimitError
 from lynq.template.times.quoting import quote
 
 NANOSECOND: Final = 1
@@ -29,6 +29,7 @@ _UNITS: Final = {
 }
 _PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)", re.DOTALL)
 _MOST: Final = 1 << 63
+_MOST_BYTES: Final = 4096
 
 
 def wrap(number: int) -> int:
@@ -44,6 +45,8 @@ def clamp(nanoseconds: int) -> int:
 def parse_duration(text: str) -> int:
     """Read a duration such as "-1.5h" or "2h45m"."""
     whole = byte_view(text)
+    if len(whole) > _MOST_BYTES:
+        raise LimitError(f"a duration of {len(whole)} bytes is over the limit of {_MOST_BYTES}")
     negative = whole.startswith("-")
     rest = whole[1:] if whole[:1] in ("-", "+") else whole
     if rest == "0":

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from lynq.template.errors import LimitError
 from lynq.template.times.calendar import MONTHS, WEEKDAYS
 from lynq.template.times.zone import Period
 
@@ -13,7 +14,9 @@ _ELEMENT: Final = re.compile(
     r"January|Jan(?![a-z])|Monday|Mon(?![a-z])|MST|0[1-6]|002|15|1|2006|2|_2(?!006)|__2|3|4|5|PM|pm"
     r"|[-Z]070000|[-Z]07:00:00|[-Z]0700|[-Z]07:00|[-Z]07|[.,](?:0+|9+)(?![0-9])"
 )
-_NANO_DIGITS: Final = 9
+# Beyond all sense, and what can be cut and read in a few milliseconds.
+MOST_BYTES: Final = 4096
+_MOST_BYTES_CACHED: Final = 128
 
 
 class Wall(NamedTuple):
@@ -38,14 +41,22 @@ class Piece(NamedTuple):
     element: str
 
 
-@lru_cache(maxsize=256)
 def pieces(layout: str) -> tuple[Piece, ...]:
     """Cut a layout; the last piece has no element."""
+    if len(layout) > MOST_BYTES:
+        raise LimitError(f"a layout of {len(layout)} bytes is over the limit of {MOST_BYTES}")
+    return _cached_cut(layout) if len(layout) <= _MOST_BYTES_CACHED else _cut(layout)
+
+
+def _cut(layout: str) -> tuple[Piece, ...]:
     found, at = [], 0
     for match in _ELEMENT.finditer(layout):
         found.append(Piece(layout[at : match.start()], match[0]))
         at = match.end()
     return (*found, Piece(layout[at:], ""))
+
+
+_cached_cut = lru_cache(maxsize=256)(_cut)
 
 
 def write(layout: str, wall: Wall) -> str:

@@ -1,10 +1,10 @@
 """Reads a moment from text in a layout, as time.ParseInLocation with the local zone does."""
 
 from lynq.template.byteview import byte_view
-from lynq.template.errors import FunctionError
+from lynq.template.errors import FunctionError, LimitError
 from lynq.template.times.calendar import days_before, days_in, is_leap
 from lynq.template.times.elements import BadValue, OutOfRange, Reading, number, read
-from lynq.template.times.layout import pieces
+from lynq.template.times.layout import MOST_BYTES, pieces
 from lynq.template.times.moment import Moment
 from lynq.template.times.quoting import quote
 from lynq.template.times.zone import LOCAL, UTC, fixed
@@ -15,6 +15,8 @@ _LEAP_DAY = 31 + 29
 def parse_moment(layout: str, text: str) -> Moment:
     """Read a moment; the error quotes text and layout as Go's does."""
     form, value = byte_view(layout), byte_view(text)
+    if len(value) > MOST_BYTES:
+        raise LimitError(f"a time of {len(value)} bytes is over the limit of {MOST_BYTES}")
     try:
         reading = _read_pieces(form, value)
         _settle_date(reading)

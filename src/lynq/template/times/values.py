@@ -184,7 +184,7 @@ class Time(Object):
         """Print as `%v` does."""
         return str(self.moment)
 
-    def source(self) -> str:
+    def go_text(self) -> str:
         """Print as `%#v` does."""
         return self.moment.source()
 

@@ -12,7 +12,6 @@ from lynq.template.formatting.quoting import quote
 _UNRESERVED: Final = string.ascii_letters + string.digits + "-_.~"
 _HOST: Final = _UNRESERVED + "!$&'()*+,;=:[]<>\""
 _ESCAPE: Final = re.compile(r"%([0-9a-fA-F]{2})")
-_FIRST_NON_ASCII: Final = 0x80
 
 
 class Part(Enum):
@@ -26,42 +25,42 @@ class Part(Enum):
     ZONE = _HOST + "\0"
 
 
+_TABLES: Final = {
+    part: {code: f"%{code:02X}" for code in range(256) if chr(code) not in part.value}
+    for part in Part
+}
+_WRONG_ESCAPE: Final = r"%(?![0-9a-fA-F]{2})"
+# Host and zone also refuse ASCII beyond their characters. A host may escape only what is not ASCII
+# and the % that starts a zone, a zone only what it may hold, %, and a space.
+_WRONG: Final = {
+    Part.PATH: re.compile(_WRONG_ESCAPE),
+    Part.USER: re.compile(_WRONG_ESCAPE),
+    Part.FRAGMENT: re.compile(_WRONG_ESCAPE),
+    Part.HOST: re.compile(rf"{_WRONG_ESCAPE}|%(?!25)[0-7]|[^%{re.escape(_HOST)}\x80-\xff]"),
+    Part.ZONE: re.compile(
+        rf"{_WRONG_ESCAPE}|%(?!(?:25|20|{'|'.join(f'{ord(char):02x}' for char in _HOST)}))"
+        rf"|[^%{re.escape(_HOST)}\x80-\xff]",
+        re.IGNORECASE,
+    ),
+}
+
+
 def escape(view: str, part: Part) -> str:
     """Escape the bytes that may not stand in a part."""
-    return "".join(char if char in part.value else f"%{ord(char):02X}" for char in view)
+    return view.translate(_TABLES[part])
 
 
 def unescape(view: str, part: Part) -> str:
     """Resolve escapes, refusing those and the bytes that the part may not hold."""
-    _check(view, part)
-    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), view)
-
-
-def _check(view: str, part: Part) -> None:
-    at = 0
-    while at < len(view):
-        if view[at] == "%":
-            _check_escape(view[at : at + 3], part)
-            at += 3
-            continue
-        if part in (Part.HOST, Part.ZONE) and view[at].isascii() and view[at] not in _HOST:
-            raise FunctionError(f"invalid character {quote(view[at])} in host name")
-        at += 1
-
-
-def _check_escape(escaped: str, part: Part) -> None:
-    found = _ESCAPE.fullmatch(escaped)
-    value = int(found[1], 16) if found else -1
-    wrong = (
-        found is None
-        # A host may escape only what is not ASCII, and the % that starts a zone.
-        or (part is Part.HOST and value < _FIRST_NON_ASCII and escaped != "%25")
-        or (part is Part.ZONE and chr(value) not in _HOST + " " and escaped != "%25")
-    )
-    if wrong:
+    wrong = _WRONG[part].search(view)
+    if wrong is None:
+        return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), view)
+    if wrong[0][0] == "%":
+        escaped = view[wrong.start() : wrong.start() + 3]
         raise FunctionError(f"invalid URL escape {quote(from_view(escaped))}")
+    raise FunctionError(f"invalid character {quote(wrong[0])} in host name")
 
 
 def is_valid_encoding(view: str, part: Part) -> bool:
     """Tell whether an escaped text can stand as it is; some reserved characters may."""
-    return all(char in part.value or char in "!$&'()*+,;=:@[]%" for char in view)
+    return not view.strip(part.value + "!$&'()*+,;=:@[]%")

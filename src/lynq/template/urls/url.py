@@ -1,5 +1,6 @@
 """Reads and writes URLs."""
 
+import re
 from dataclasses import dataclass
 
 from lynq.template.byteview import byte_view, from_view
@@ -13,6 +14,7 @@ _USERINFO = frozenset(
 )
 _SCHEME_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _SCHEME_OTHERS = frozenset("0123456789+-.")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _IPV4_SIZE = 4
 
 
@@ -98,7 +100,7 @@ def _failure(view: str, problem: FunctionError) -> FunctionError:
 
 
 def _parse(view: str) -> Url:
-    if any(char < " " or char == "\x7f" for char in view):
+    if _CONTROL.search(view):
         raise FunctionError("net/url: invalid control character in URL")
     if view == "*":
         return Url(path="*")

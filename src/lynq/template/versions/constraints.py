@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 import re2
 
 from lynq.template.byteview import byte_view, from_view
-from lynq.template.errors import FunctionError
+from lynq.template.errors import FunctionError, LimitError
 from lynq.template.versions.version import Version, compare_prereleases, parse_version
 
 _OPERATORS: Final = r"=||!=|>|<|>=|=>|<=|=<|~|~>|\^"
@@ -29,6 +29,7 @@ _VALID: Final = re2.compile(
     rf"^(\s*({_OPERATORS})\s*({_LOOSE})\s*)((?:\s+|,\s*)({_OPERATORS})\s*({_LOOSE})\s*)*$"
 )
 _WILDCARDS: Final = frozenset({"", "x", "X", "*"})
+_MOST_BYTES: Final = 4096
 
 
 class Open(Enum):
@@ -135,6 +136,8 @@ def _caret(constraint: Constraint, version: Version) -> bool:
     return version.patch == mine.patch
 
 
+Alternatives: TypeAlias = tuple[tuple[Constraint, ...], ...]
+
 _CHECKS: Final[dict[str, Callable[[Constraint, Version], bool]]] = {
     "": _equal,
     "=": _equal,
@@ -151,9 +154,15 @@ _CHECKS: Final[dict[str, Callable[[Constraint, Version], bool]]] = {
 }
 
 
-@lru_cache(maxsize=256)
-def parse_constraints(text: str) -> tuple[tuple[Constraint, ...], ...]:
+def parse_constraints(text: str) -> Alternatives:
     """Read alternatives of constraints that hold together."""
+    if len(text) > _MOST_BYTES:
+        raise LimitError(f"a constraint of {len(text)} bytes is over the limit of {_MOST_BYTES}")
+    return _parse(text)
+
+
+@lru_cache(maxsize=128)
+def _parse(text: str) -> Alternatives:
     alternatives = _rewrite_ranges(byte_view(text)).split("||")
     return tuple(_parse_alternative(each) for each in alternatives)
 
@@ -192,6 +201,6 @@ def _version(text: str) -> Version:
         raise FunctionError("constraint Parser Error") from None
 
 
-def satisfies(alternatives: tuple[tuple[Constraint, ...], ...], version: Version) -> bool:
+def satisfies(alternatives: Alternatives, version: Version) -> bool:
     """Tell whether a version fits one of the alternatives."""
     return any(all(each.check(version) for each in group) for group in alternatives)
