@@ -3,14 +3,26 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
 
+@overload
 async def eventually(
-    condition: Callable[[], T | Awaitable[T]], *, within: float = 10.0, every: float = 0.02
-) -> T:
+    condition: Callable[[], Awaitable[T]], *, within: float = ..., every: float = ...
+) -> T: ...
+
+
+@overload
+async def eventually(
+    condition: Callable[[], T], *, within: float = ..., every: float = ...
+) -> T: ...
+
+
+async def eventually(
+    condition: Callable[[], Any], *, within: float = 10.0, every: float = 0.02
+) -> Any:
     """Return the first truthy answer of `condition`, or fail when the deadline has passed.
 
     An AssertionError of the condition counts as "not yet"; the last one is what the test shows.

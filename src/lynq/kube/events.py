@@ -40,7 +40,7 @@ __all__ = ["Recorder", "Reference"]
 _QUEUED: Final = 1000
 _WRITERS: Final = 2
 _TRIES: Final = 5
-_BACKOFF: Final = Backoff(base=1.0, cap=30.0, jitter=0.5)
+DEFAULT_BACKOFF: Final = Backoff(base=1.0, cap=30.0, jitter=0.5)
 _MESSAGE_LIMIT: Final = 1024
 _ELLIPSIS: Final = "…"
 
@@ -66,6 +66,7 @@ class Recorder:
         instance: str = "",
         grace: float = 2.0,
         limit: int = _QUEUED,
+        backoff: Backoff = DEFAULT_BACKOFF,
         metrics: EventMetrics | None = None,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -78,7 +79,7 @@ class Recorder:
         self._wall = wall
         self._loop = asyncio.get_running_loop()
         self._correlator = Correlator()
-        self._queue: Queue[Series] = Queue(backoff=_BACKOFF)
+        self._queue: Queue[Series] = Queue(backoff=backoff)
         self._deadline = asyncio.timeout(None)
         self._running = False
 

@@ -24,7 +24,6 @@ Everything is synchronous: between two awaits of a reader, the store does not ch
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from sys import intern
 from types import MappingProxyType
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -69,9 +68,7 @@ class Sighting(NamedTuple):
     @classmethod
     def of(cls, metadata: Metadata) -> "Sighting":
         """Return the sighting that an object's metadata amounts to."""
-        # Namespaces repeat in thousands of keys: one string serves them all.
-        key = ObjectKey(intern(metadata.namespace), metadata.name)
-        return cls(key, metadata.uid, version_of(metadata.resource_version))
+        return cls(metadata.key, metadata.uid, version_of(metadata.resource_version))
 
 
 class _Held(Struct, Generic[T], frozen=True, gc=False):

@@ -1,0 +1,239 @@
+"""Leader election between candidates on a real API server, with short leases."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lynq.kube import Client
+from lynq.kube.election import LeaderElection, LeaseLost, boot_clock
+from lynq.kube.errors import Fenced
+from lynq.kube.lease import Lease
+from lynq.kube.metrics import Metrics
+from lynq.kube.request import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS, LEASES
+from waiting import eventually
+
+NAME = "f2130106.lynq.sh"
+
+
+class Candidate:
+    """An election with what a test wants to know of it."""
+
+    def __init__(self, client: Client, namespace: str, identity: str, **options: Any) -> None:
+        self.blocked = False
+        self.leading_since = float("inf")
+        self.ended_at = float("inf")
+        self.election = LeaderElection(
+            client.intercepted(self._intercept),
+            namespace=namespace,
+            identity=identity,
+            duration=3,
+            renew_deadline=2,
+            retry=0.1,
+            **options,
+        )
+
+    async def lead(self) -> None:
+        self.leading_since = boot_clock()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended_at = boot_clock()
+
+    @property
+    def leads(self) -> bool:
+        return self.election.leads
+
+    async def _intercept(self, request: Request, send: Send) -> Response:
+        if self.blocked:
+            # An API server that takes the request and never answers.
+            await asyncio.Event().wait()
+        return await send(request)
+
+
+@asynccontextmanager
+async def standing(
+    candidate: Candidate, lead: Callable[[], Awaitable[None]] | None = None
+) -> AsyncIterator["asyncio.Task[None]"]:
+    """Let a candidate stand for election during the block."""
+    task = asyncio.create_task(candidate.election.run(lead or candidate.lead))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+
+
+async def lease_of(client: Client, namespace: str) -> Lease:
+    return await client.get(LEASES, NAME, namespace, into=Lease)
+
+
+async def test_one_leads_and_the_other_takes_over_as_soon_as_it_stops(
+    client: Client, namespace: str
+) -> None:
+    first = Candidate(client, namespace, "first")
+    second = Candidate(client, namespace, "second")
+    async with standing(first) as leader:
+        await eventually(lambda: first.leads)
+        async with standing(second):
+            renewed = (await lease_of(client, namespace)).spec.renew_time
+
+            async def renewed_again() -> bool:
+                return (await lease_of(client, namespace)).spec.renew_time != renewed
+
+            await eventually(renewed_again)
+            assert not second.leads
+
+            leader.cancel()
+            stopped = boot_clock()
+            await eventually(lambda: second.leads)
+            assert boot_clock() - stopped < 2, "the lease was not given back"
+            assert not first.leads
+            lease = await lease_of(client, namespace)
+            assert (lease.holder, lease.spec.lease_transitions) == ("second", 1)
+    assert first.ended_at <= second.leading_since
+    assert (await lease_of(client, namespace)).holder == ""
+
+
+async def test_a_leader_cut_off_fences_itself_before_another_leads(
+    client: Client, namespace: str
+) -> None:
+    first = Candidate(client, namespace, "first")
+    second = Candidate(client, namespace, "second")
+    async with standing(first) as leader:
+        await eventually(lambda: first.leads)
+        async with standing(second):
+            first.blocked = True
+            cut = boot_clock()
+            await eventually(lambda: not first.leads)
+            assert boot_clock() - cut < 1.5
+            with pytest.raises(LeaseLost, match="not renewed"):
+                await leader
+            assert boot_clock() - cut < 2.5
+            assert not second.leads
+            await eventually(lambda: second.leads)
+    assert first.ended_at < second.leading_since
+
+
+async def test_writes_pass_only_while_the_lease_is_ours(client: Client, namespace: str) -> None:
+    candidate = Candidate(client, namespace, "only")
+    fenced = client.fenced(candidate.election.fence)
+
+    async def write(name: str) -> None:
+        await fenced.create(CONFIG_MAPS, {"metadata": {"name": name}}, namespace)
+
+    with pytest.raises(Fenced):
+        await write("before")
+    async with standing(candidate):
+        await eventually(lambda: candidate.leads)
+        await write("during")
+    with pytest.raises(Fenced):
+        await write("after")
+    found = await fenced.list(CONFIG_MAPS, namespace, into=Lease)
+    names = {item.metadata.name for item in found.items}
+    assert names & {"before", "during", "after"} == {"during"}
+
+
+async def test_a_lease_taken_by_force_is_lost_at_once(client: Client, namespace: str) -> None:
+    registry = CollectorRegistry()
+    gauge = Metrics(registry).leading(NAME)
+    candidate = Candidate(client, namespace, "robbed", leading=gauge)
+
+    def status() -> float | None:
+        return registry.get_sample_value("leader_election_master_status", {"name": NAME})
+
+    async with standing(candidate) as leader:
+        await eventually(lambda: candidate.leads)
+        assert status() == 1
+        await client.patch(LEASES, NAME, {"spec": {"holderIdentity": "robber"}}, namespace)
+        with pytest.raises(LeaseLost, match="taken by robber"):
+            await asyncio.wait_for(leader, 1.5)
+        assert not candidate.leads
+        assert status() == 0
+    assert (await lease_of(client, namespace)).holder == "robber"
+
+
+async def test_a_lease_deleted_under_its_holder_is_made_anew(
+    client: Client, namespace: str
+) -> None:
+    candidate = Candidate(client, namespace, "holder")
+    async with standing(candidate) as leader:
+        await eventually(lambda: candidate.leads)
+        uid = (await lease_of(client, namespace)).metadata.uid
+        await client.delete(LEASES, NAME, namespace)
+
+        async def there_again() -> bool:
+            leases = await client.list(LEASES, namespace, into=Lease)
+            return any(
+                lease.holder == "holder" and lease.metadata.uid != uid for lease in leases.items
+            )
+
+        await eventually(there_again)
+        assert candidate.leads
+        assert not leader.done()
+
+
+async def test_what_others_put_on_the_lease_stays(client: Client, namespace: str) -> None:
+    candidate = Candidate(client, namespace, "holder")
+    async with standing(candidate) as leader:
+        await eventually(lambda: candidate.leads)
+        await client.patch(LEASES, NAME, {"metadata": {"labels": {"team": "blue"}}}, namespace)
+        before = (await lease_of(client, namespace)).spec.renew_time
+
+        async def renewed() -> bool:
+            return (await lease_of(client, namespace)).spec.renew_time != before
+
+        await eventually(renewed)
+        assert (await lease_of(client, namespace)).metadata.labels == {"team": "blue"}
+        assert not leader.done()
+
+
+async def test_when_the_work_fails_the_lease_is_given_back_and_the_error_told(
+    client: Client, namespace: str
+) -> None:
+    async def fail() -> None:
+        raise LookupError("no work")
+
+    candidate = Candidate(client, namespace, "failing")
+    async with standing(candidate, fail) as leader:
+        with pytest.raises(LookupError, match="no work"):
+            await leader
+    assert (await lease_of(client, namespace)).holder == ""
+
+
+async def test_renewal_goes_on_while_the_work_is_ending(client: Client, namespace: str) -> None:
+    led_at_the_end: list[bool] = []
+    candidate = Candidate(client, namespace, "slow")
+
+    async def end_slowly() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            # Longer than a lease lives without being renewed.
+            await asyncio.sleep(2.5)
+            led_at_the_end.append(candidate.leads)
+
+    async with standing(candidate, end_slowly) as leader:
+        await eventually(lambda: candidate.leads)
+        leader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await leader
+    assert led_at_the_end == [True]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"duration": 10, "renew_deadline": 10},
+        {"renew_deadline": 2, "retry": 2},
+        {"renew_deadline": 1, "retry": 0.1},
+        {"retry": -1, "renew_deadline": 0.5},
+    ],
+)
+async def test_times_that_cannot_work_are_refused(client: Client, times: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="a lease needs"):
+        LeaderElection(client, namespace="default", **times)  # type: ignore[arg-type]

@@ -1,0 +1,213 @@
+"""The event recorder on a real API server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lynq.kube import Client
+from lynq.kube.backoff import Backoff
+from lynq.kube.errors import ConnectionFailed
+from lynq.kube.events import Recorder, Reference
+from lynq.kube.metrics import Metrics
+from lynq.kube.request import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES
+from waiting import eventually
+
+
+@pytest.fixture
+async def about(client: Client, namespace: str) -> Reference:
+    """An object to talk about."""
+    made = await client.create(CONFIG_MAPS, {"metadata": {"name": "acme"}}, namespace)
+    metadata = made["metadata"]
+    return Reference(
+        "v1", "ConfigMap", "acme", namespace, metadata["uid"], metadata["resourceVersion"]
+    )
+
+
+@asynccontextmanager
+async def recording(recorder: Recorder) -> AsyncIterator[None]:
+    """Run a recorder during the block, then let it flush."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(recorder.run())
+        await asyncio.sleep(0)
+        yield
+        recorder.stop()
+
+
+async def events_in(client: Client, namespace: str) -> list[dict[str, Any]]:
+    listing = await client.list(EVENTS, namespace)
+    ours = [item for item in listing.items if item["source"].get("component") == "lynq"]
+    return sorted(ours, key=lambda event: event["metadata"]["name"])
+
+
+async def test_an_event_says_who_what_and_when(
+    client: Client, namespace: str, about: Reference
+) -> None:
+    recorder = Recorder(client, "lynq", instance="lynq-0")
+    async with recording(recorder):
+        recorder.record(about, "Warning", "ApplyFailed", "the API server said no")
+    [event] = await events_in(client, namespace)
+    name, _, suffix = event["metadata"]["name"].rpartition(".")
+    assert name == "acme"
+    assert int(suffix, 16) > 0
+    assert event["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "acme",
+        "namespace": namespace,
+        "uid": about.uid,
+        "resourceVersion": about.resource_version,
+    }
+    assert (event["type"], event["reason"]) == ("Warning", "ApplyFailed")
+    assert event["message"] == "the API server said no"
+    assert event["reportingComponent"] == event["source"]["component"] == "lynq"
+    assert event["reportingInstance"] == "lynq-0"
+    assert event["count"] == 1
+    assert event["firstTimestamp"] == event["lastTimestamp"]
+
+
+async def test_repeats_are_one_event_whose_count_grows(
+    client: Client, namespace: str, about: Reference
+) -> None:
+    recorder = Recorder(client, "lynq")
+    async with recording(recorder):
+        recorder.record(about, "Normal", "Applied", "5 resources")
+        first = await eventually(lambda: events_in(client, namespace))
+        for _ in range(3):
+            recorder.record(about, "Normal", "Applied", "5 resources")
+    [event] = await events_in(client, namespace)
+    assert event["metadata"]["uid"] == first[0]["metadata"]["uid"]
+    assert event["count"] == 4
+
+
+async def test_repeats_while_the_server_is_slow_are_one_write(
+    client: Client, namespace: str, about: Reference
+) -> None:
+    registry = CollectorRegistry()
+    recorder = Recorder(client, "lynq", metrics=Metrics(registry).events())
+    for _ in range(20):
+        recorder.record(about, "Normal", "Applied", "5 resources")
+    async with recording(recorder):
+        pass
+    [event] = await events_in(client, namespace)
+    assert event["count"] == 20
+    assert _sample(registry, "written") == 1
+
+
+async def test_many_different_messages_are_combined(
+    client: Client, namespace: str, about: Reference
+) -> None:
+    recorder = Recorder(client, "lynq")
+    async with recording(recorder):
+        for number in range(15):
+            recorder.record(about, "Warning", "Failed", f"row {number}")
+    events = await events_in(client, namespace)
+    assert len(events) == 10
+    combined = [event for event in events if event["message"].startswith("(combined from")]
+    assert [event["message"] for event in combined] == ["(combined from similar events): row 14"]
+    assert combined[0]["count"] == 6
+
+
+async def test_a_loud_object_is_limited(client: Client, namespace: str, about: Reference) -> None:
+    registry = CollectorRegistry()
+    recorder = Recorder(client, "lynq", metrics=Metrics(registry).events())
+    async with recording(recorder):
+        for _ in range(40):
+            recorder.record(about, "Normal", "Applied", "5 resources")
+    assert _sample(registry, "rate_limited") == 15
+    assert len(await events_in(client, namespace)) == 1
+
+
+async def test_an_event_that_the_server_forgot_is_made_anew(
+    client: Client, namespace: str, about: Reference
+) -> None:
+    recorder = Recorder(client, "lynq")
+    async with recording(recorder):
+        recorder.record(about, "Normal", "Applied", "5 resources")
+        [event] = await eventually(lambda: events_in(client, namespace))
+        await client.delete(EVENTS, event["metadata"]["name"], namespace)
+        recorder.record(about, "Normal", "Applied", "5 resources")
+    [event] = await events_in(client, namespace)
+    assert event["count"] == 2
+
+
+async def test_a_full_queue_drops_and_counts(client: Client, about: Reference) -> None:
+    registry = CollectorRegistry()
+    recorder = Recorder(client, "lynq", limit=2, metrics=Metrics(registry).events())
+    for number in range(5):
+        recorder.record(about, "Normal", "Applied", f"message {number}")
+    assert _sample(registry, "dropped") == 3
+
+
+async def test_a_failing_write_is_tried_again(
+    client: Client, namespace: str, about: Reference
+) -> None:
+    failures = iter([ConnectionFailed("cut"), ConnectionFailed("cut"), None])
+
+    async def fail(request: Request, send: Send) -> Response:
+        failure = next(failures)
+        if failure:
+            raise failure
+        return await send(request)
+
+    quick = Backoff(base=0.01, cap=0.1)
+    recorder = Recorder(client.intercepted(fail), "lynq", backoff=quick)
+    async with recording(recorder):
+        recorder.record(about, "Normal", "Applied", "5 resources")
+        await eventually(lambda: events_in(client, namespace))
+
+
+async def test_a_write_whose_answer_was_lost_is_not_doubled(
+    client: Client, namespace: str, about: Reference
+) -> None:
+    lost = iter([True])
+
+    async def lose_the_first_answer(request: Request, send: Send) -> Response:
+        response = await send(request)
+        if next(lost, False):
+            raise ConnectionFailed("cut after the request was carried out")
+        return response
+
+    quick = Backoff(base=0.01, cap=0.1)
+    recorder = Recorder(client.intercepted(lose_the_first_answer), "lynq", backoff=quick)
+    async with recording(recorder):
+        recorder.record(about, "Normal", "Applied", "5 resources")
+        await eventually(lambda: events_in(client, namespace))
+        recorder.record(about, "Normal", "Applied", "5 resources")
+    [event] = await events_in(client, namespace)
+    assert event["count"] == 2
+
+
+async def test_events_about_an_object_in_a_namespace_that_goes_are_dropped_in_peace(
+    client: Client, namespace: str
+) -> None:
+    doomed = f"{namespace}-doomed"
+    finalizer = {"metadata": {"name": "held", "finalizers": ["lynq.sh/test"]}}
+    await client.create(NAMESPACES, {"metadata": {"name": doomed}})
+    await client.create(CONFIG_MAPS, finalizer, doomed)
+    await client.delete(NAMESPACES, doomed)
+    registry = CollectorRegistry()
+    recorder = Recorder(client, "lynq", metrics=Metrics(registry).events())
+    async with recording(recorder):
+        recorder.record(Reference("v1", "ConfigMap", "held", doomed), "Normal", "Kept", "still")
+    assert _sample(registry, "failed") == 0
+    assert _sample(registry, "written") == 0
+    await client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, doomed)
+
+
+async def test_events_about_a_cluster_scoped_object_are_in_default(
+    client: Client, namespace: str
+) -> None:
+    recorder = Recorder(client, "lynq")
+    async with recording(recorder):
+        recorder.record(Reference("v1", "Namespace", namespace), "Normal", "Seen", "by a test")
+    found = await client.list(EVENTS, "default", fields=f"involvedObject.name={namespace}")
+    assert [event["message"] for event in found.items] == ["by a test"]
+
+
+def _sample(registry: CollectorRegistry, outcome: str) -> float | None:
+    return registry.get_sample_value("lynq_event_records_total", {"outcome": outcome})

@@ -1,0 +1,176 @@
+"""Informers while the control plane breaks: history compacted away, API server killed."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry
+
+from background import running
+from lynq.cluster import Cluster
+from lynq.kube import Client
+from lynq.kube.backoff import Backoff
+from lynq.kube.config import load_config
+from lynq.kube.errors import KubeError
+from lynq.kube.informer import Health, Informer, Phase
+from lynq.kube.metrics import Metrics
+from lynq.kube.objects import Partial
+from lynq.kube.request import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS
+from lynq.kube.store import Change
+from waiting import eventually
+
+QUICK = Backoff(base=0.05, cap=0.5, jitter=1.0)
+MANAGED = {"lynq.sh/managed": "true"}
+SELECTOR = "lynq.sh/managed=true"
+
+
+@pytest.fixture
+async def own_client(own_cluster: Cluster) -> AsyncIterator[Client]:
+    """The admin of a cluster that the test may break."""
+    async with Client.connect(load_config(kubeconfig=own_cluster.kubeconfig)) as client:
+        yield client
+
+
+def manifest(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "default", "labels": MANAGED}}
+
+
+async def create(client: Client, *names: str) -> None:
+    for name in names:
+        await client.create(CONFIG_MAPS, manifest(name))
+
+
+def names(informer: Informer[Partial, Partial]) -> set[str]:
+    return {obj.metadata.name for obj in informer.store.values()}
+
+
+async def restart_apiserver(cluster: Cluster, client: Client) -> None:
+    """Kill the API server and wait until the supervisor's new one answers."""
+    killed = cluster.pid("kube-apiserver")
+    os.kill(killed, signal.SIGKILL)
+
+    async def answers() -> bool:
+        try:
+            return cluster.pid("kube-apiserver") != killed and await client.raw("/readyz") == b"ok"
+        except KubeError:
+            return False
+
+    await eventually(answers, within=60)
+
+
+async def compact(cluster: Cluster, client: Client) -> None:
+    """Let etcd forget everything up to now."""
+    now = (await client.list(CONFIG_MAPS, into=Partial)).resource_version
+    url = f"http://127.0.0.1:{cluster.etcd_port}/v3/kv/compaction"
+    body = {"revision": now, "physical": True}
+    async with aiohttp.ClientSession() as session, session.post(url, json=body) as answer:
+        assert answer.status == 200, await answer.text()
+
+
+class Gate:
+    """Holds back lists and watches while it is shut."""
+
+    def __init__(self) -> None:
+        self._open = asyncio.Event()
+        self._open.set()
+        self._streams: list[Response] = []
+        self.passed: list[Request] = []
+
+    async def __call__(self, request: Request, send: Send) -> Response:
+        await self._open.wait()
+        self.passed.append(request)
+        response = await send(request)
+        self._streams.append(response)
+        return response
+
+    def shut(self) -> None:
+        """Cut what streams, and let nothing through."""
+        self._open.clear()
+        for stream in self._streams:
+            stream.close()
+
+    def open(self) -> None:
+        self._open.set()
+
+
+async def test_history_compacted_away_leads_to_a_new_list_that_tells_what_was_missed(
+    own_cluster: Cluster, own_client: Client
+) -> None:
+    registry = CollectorRegistry()
+    gate = Gate()
+    informer: Informer[Partial, Partial] = Informer(
+        own_client.intercepted(gate),
+        CONFIG_MAPS,
+        into=Partial,
+        labels=SELECTOR,
+        backoff=QUICK,
+        metrics=Metrics(registry).informer("configmaps"),
+    )
+    await create(own_client, "stays", "goes", "changes")
+    changes: list[tuple[str, bool, bool]] = []
+
+    def remember(change: Change[Partial]) -> None:
+        changes.append((change.key.name, bool(change.old), bool(change.new)))
+
+    async with running(informer.run()):
+        await informer.synced()
+        informer.on_change(remember)
+        changes.clear()
+
+        gate.shut()
+        await own_client.delete(CONFIG_MAPS, "goes", "default")
+        await own_client.patch(CONFIG_MAPS, "changes", {"data": {"a": "b"}}, "default")
+        await create(own_client, "comes")
+        await compact(own_cluster, own_client)
+        # The new one starts with an empty watch cache, and etcd cannot fill it from before.
+        await restart_apiserver(own_cluster, own_client)
+        assert names(informer) == {"stays", "goes", "changes"}
+
+        gate.open()
+        await eventually(lambda: names(informer) == {"stays", "changes", "comes"}, within=30)
+        assert informer.health == Health(Phase.WATCHING)
+
+    assert sorted(changes) == [
+        ("changes", True, True),
+        ("comes", False, True),
+        ("goes", True, False),
+    ]
+    labels = {"resource": "configmaps", "mode": "streamed"}
+    assert registry.get_sample_value("lynq_informer_lists_total", labels) == 2
+    resumed = [request for request in gate.passed if "sendInitialEvents" not in request.query]
+    assert resumed, "the list was not preceded by an attempt to resume"
+
+
+async def test_an_informer_outlives_its_api_server_and_tells_no_false_deletion(
+    own_cluster: Cluster, own_client: Client
+) -> None:
+    informer: Informer[Partial, Partial] = Informer(
+        own_client, CONFIG_MAPS, into=Partial, labels=SELECTOR, backoff=QUICK
+    )
+    removed: list[str] = []
+    informer.on_change(lambda change: None if change.new else removed.append(change.key.name))
+    before = [f"before-{number}" for number in range(20)]
+    await create(own_client, *before)
+    async with running(informer.run()):
+        await informer.synced()
+        os.kill(own_cluster.pid("kube-apiserver"), signal.SIGKILL)
+        await eventually(lambda: informer.health.phase is Phase.FAILING, within=30)
+        assert names(informer) == set(before)
+
+        await eventually(lambda: _created(own_client, "after"), within=60)
+        await eventually(lambda: names(informer) == {*before, "after"}, within=30)
+        assert informer.health == Health(Phase.WATCHING)
+    assert removed == []
+
+
+async def _created(client: Client, name: str) -> bool:
+    try:
+        await create(client, name)
+    except KubeError:
+        return False
+    return True
