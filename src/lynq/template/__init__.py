@@ -1,1 +1,38 @@
-"""Go's text/template with sprig, exact, safe and fast."""
+"""Go's text/template with sprig, exact, safe and fast.
+
+    >>> render("{{ .uid | upper }}", {"uid": "acme"})
+    'ACME'
+
+Row values are data: they are never parsed. Whatever fails is a `TemplateError`.
+"""
+
+from collections.abc import Mapping
+
+from lynq.template.chance import Chance
+from lynq.template.engine import Template, compile  # noqa: A004 - as in `re`
+from lynq.template.environment import Environment
+from lynq.template.errors import ErrorKind, TemplateError
+from lynq.template.functions.signature import Needs
+from lynq.template.limits import Limits
+from lynq.template.manifest import render_object
+from lynq.template.variables import variables
+
+__all__ = [
+    "Chance",
+    "Environment",
+    "ErrorKind",
+    "Limits",
+    "Needs",
+    "Template",
+    "TemplateError",
+    "compile",
+    "render",
+    "render_object",
+    "variables",
+]
+
+
+def render(source: str, data: Mapping[str, object], environment: Environment | None = None) -> str:
+    """Render one string."""
+    limits = environment.limits if environment is not None else Limits()
+    return compile(source, limits).render(data, environment)

@@ -5,23 +5,44 @@ from typing import TypeVar
 
 from lynq.template.chance import Chance
 from lynq.template.errors import LimitError
+from lynq.template.formatting import show
 from lynq.template.limits import DEFAULT_LIMITS, Limits
 
 _T = TypeVar("_T")
 _SMALL = 2_048
 _ITEM_BYTES = 64
+_MANY_PIECES = 10_000
 
 
 class Context:
     """One render's clock (`now`, nanoseconds since 1970), chance and budgets."""
 
-    __slots__ = ("calls", "chance", "deadline", "depth", "limits", "memory", "now", "slow", "turns")
+    __slots__ = (
+        "calls",
+        "chance",
+        "deadline",
+        "depth",
+        "limits",
+        "memory",
+        "now",
+        "out",
+        "slow",
+        "turns",
+    )
 
-    def __init__(self, *, now: int, chance: Chance, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        *,
+        now: int,
+        chance: Chance,
+        limits: Limits = DEFAULT_LIMITS,
+        deadline: float | None = None,
+    ) -> None:
         self.now = now
         self.chance = chance
         self.limits = limits
-        self.deadline = monotonic() + limits.seconds
+        self.deadline = monotonic() + limits.seconds if deadline is None else deadline
+        self.out: list[object] = []
         self.memory = limits.memory
         self.turns = limits.turns
         self.calls = limits.calls
@@ -50,6 +71,25 @@ class Context:
             raise LimitError(f"more than {self.limits.turns} turns of loops")
         if monotonic() > self.deadline:
             self.check_deadline()
+        if len(self.out) > _MANY_PIECES:
+            self.compact()
+
+    def enter(self) -> None:
+        """Count a template inside a template."""
+        self.calls -= 1
+        self.depth += 1
+        if self.calls < 0:
+            raise LimitError(f"more than {self.limits.calls} calls of templates")
+        if self.depth > self.limits.template_depth:
+            raise LimitError(f"exceeded maximum template depth ({self.limits.template_depth})")
+        self.check_deadline()
+
+    def compact(self) -> None:
+        """Join the output so far, once it is known to be within the limit."""
+        pieces = [piece if isinstance(piece, str) else show(piece) for piece in self.out]
+        if sum(map(len, pieces)) > self.limits.output:
+            raise LimitError(f"output of more than {self.limits.output} bytes")
+        self.out[:] = ["".join(pieces)]
 
     def slow_call(self) -> None:
         """Count a call of a function that is slow by nature."""

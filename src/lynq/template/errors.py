@@ -15,8 +15,9 @@ class ErrorKind(StrEnum):
 class TemplateError(Exception):
     """A template does not parse, or cannot be rendered with this data.
 
-    The only exception that leaves the package. `action` is the part of the template that failed, as
-    Go prints it, and `function` the function that refused, where there is one.
+    The only exception that leaves the package. `template` is the name of the root or of the defined
+    template that failed, `action` the part of it, as Go prints it, and `function` the function that
+    refused, where there is one; `field` is the field of the manifest that holds the template.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class TemplateError(Exception):
         template: str = "template",
         action: str | None = None,
         function: str | None = None,
+        field: str | None = None,
     ) -> None:
         super().__init__(kind, line, column, message)
         self.kind = ErrorKind(kind)
@@ -38,14 +40,15 @@ class TemplateError(Exception):
         self.template = template
         self.action = action
         self.function = function
+        self.field = field
 
     def __str__(self) -> str:
         """Go's form: `template: name:line:column: executing "name" at <action>: message`."""
         if self.kind is ErrorKind.PARSE:
-            return f"template: {self.template}:{self.line}: {self.message}"
-        place = f"template: {self.template}:{self.line}:{self.column}: executing {self.template!r}"
+            return f"template: template:{self.line}: {self.message}"
+        place = f'template: template:{self.line}:{self.column}: executing "{self.template}"'
         where = f" at <{self.action}>" if self.action is not None else ""
-        return f"{place.replace(chr(39), chr(34))}{where}: {self.message}"
+        return f"{place}{where}: {self.message}"
 
 
 class Failure(Exception):  # noqa: N818 - not an error to the user until it has a place

@@ -90,8 +90,7 @@ def format_float64(value: float, verb: str, flags: Flags) -> str | None:
         sign = " "
     if digits in ("Inf", "NaN"):
         bare = digits == "NaN" and not flags.space and not flags.plus
-        hidden = sign == "+" and not flags.plus
-        return flags.pad(digits if bare or hidden else sign + digits, zero=False)
+        return flags.pad(digits if bare else sign + digits, zero=False)
     if flags.sharp and notation != "b":
         digits = _sharp(digits, notation, precision)
     if sign == "+" and not flags.plus:

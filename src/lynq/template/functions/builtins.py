@@ -111,8 +111,8 @@ def printf(context: Context, template: str, *values: object) -> str:
 
 
 @function("call", f"func({_VALUE}, ...{_VALUE}) ({_VALUE}, error)")
-def call(value: object, *_arguments: object) -> object:
-    """Refuse: no value in a template is a function."""
+def call(name: str, value: object, *_arguments: object) -> object:
+    """Refuse: no value in a template is a function. The compiler adds the name it was called by."""
     if value is None:
         raise FunctionError("call of nil")
-    raise FunctionError(f"non-function of type {type_name(value)}")
+    raise FunctionError(f"non-function {name} of type {type_name(value)}")

@@ -1,0 +1,1 @@
+"""Makes Python functions of parsed templates."""

@@ -1,0 +1,179 @@
+"""Calls of functions and methods: arguments are counted and checked as reflect does it.
+
+What is known before the template runs costs nothing when it runs: a wrong count or constant becomes
+code that fails there, a right one no code at all.
+"""
+
+import ast
+from collections.abc import Callable
+
+from lynq.template import tree
+from lynq.template.compiler import code, inline
+from lynq.template.compiler.unit import Expr, Given, Unit
+from lynq.template.constants import convert
+from lynq.template.errors import Failure
+from lynq.template.functions.parameters import ANY_NAMES, Parameter
+from lynq.template.functions.signature import Function, Needs
+from lynq.template.functions.table import FUNCTIONS
+from lynq.template.values import Kind, type_name
+
+Evaluate = Callable[[Unit, tree.Node], Expr]
+_LITERALS = (tree.Bool, tree.NumberLiteral, tree.String)
+_CLASSES = {"string": "str", "int": "int", "float64": "float", "bool": "bool"}
+_NILABLE = frozenset({Kind.SLICE, Kind.MAP, Kind.POINTER, Kind.INTERFACE})
+
+
+def function_call(
+    unit: Unit,
+    evaluate: Evaluate,
+    node: tree.Identifier,
+    command: tree.Node,
+    given: Given,
+) -> Expr:
+    """Call a function of the table."""
+    unit.at = node
+    function = FUNCTIONS[node.name]
+    unit.program.needs |= function.needs
+    problem = _wrong_count(function, given)
+    if problem is not None:
+        return _failure(unit, problem, given.final)
+    kept, final = _keep_final(unit, given)
+    taken = [
+        _argument(unit, evaluate, each, _parameter(function, position), function)
+        for position, each in enumerate(given.arguments)
+    ]
+    if final is not None:
+        taken.append(_accept(unit, final, _parameter(function, len(taken)), function))
+    if function.name == "call":
+        called = str(given.arguments[0]) if given.arguments else ""
+        taken.insert(0, Expr(code.constant(called), "string", literal=True))
+    # Go is at the command only if the call fails; what comes next is still at the last argument.
+    last, unit.at = unit.at, command
+    result = inline.call(unit, function, taken) or _call(unit, function, taken)
+    unit.at = last
+    if kept is not None:
+        result = Expr(code.after(kept, result.code), result.type, boxed=result.boxed)
+    return result
+
+
+def method_call(
+    unit: Unit,
+    evaluate: Evaluate,
+    receiver: Expr,
+    name: str,
+    given: Given,
+) -> Expr:
+    """Call a method; which one it is, and what it takes, is known only when it runs."""
+    place = unit.place(name)
+    kept, final = _keep_final(unit, given)
+    taken: list[ast.expr] = []
+    for each in given.arguments:
+        if isinstance(each, _LITERALS):
+            taken.append(code.name(unit.program.put("literal", each)))
+        elif isinstance(each, tree.Nil):
+            taken.append(code.constant(None))
+        else:
+            taken.append(evaluate(unit, each).code)
+    if final is not None:
+        taken.append(final.code)
+    boxed = code.constant(receiver.boxed)
+    called = code.call("invoke", receiver.code, boxed, code.constant(name), *taken, place=place)
+    return Expr(called if kept is None else code.after(kept, called))
+
+
+def _wrong_count(function: Function, given: Given) -> str | None:
+    wanted, written = len(function.parameters), len(given.arguments)
+    count = written + (given.final is not None)
+    if function.variadic is not None:
+        if count >= wanted:
+            return None
+        return f"wrong number of args for {function.name}: want at least {wanted} got {written}"
+    if count == wanted:
+        return None
+    return f"wrong number of args for {function.name}: want {wanted} got {count}"
+
+
+def _parameter(function: Function, position: int) -> Parameter:
+    if position < len(function.parameters) or function.variadic is None:
+        return function.parameters[position]
+    return function.variadic
+
+
+def _keep_final(unit: Unit, given: Given) -> tuple[ast.expr | None, Expr | None]:
+    """Evaluate the piped value before the arguments, as Go does, where the order can be seen."""
+    final = given.final
+    constant = all(isinstance(each, (*_LITERALS, tree.Nil, tree.Dot)) for each in given.arguments)
+    if final is None or final.literal or constant:
+        return None, final
+    name = unit.fresh("t")
+    return code.keep(name, final.code), Expr(code.name(name), final.type, boxed=final.boxed)
+
+
+def _argument(
+    unit: Unit, evaluate: Evaluate, node: tree.Node, parameter: Parameter, function: Function
+) -> Expr:
+    unit.at = node
+    if isinstance(node, tree.Nil):
+        if parameter.kind not in _NILABLE:
+            return _failure(unit, f"cannot assign nil to {parameter.name}")
+        return _accept(unit, Expr(code.constant(None)), parameter, function)
+    if not isinstance(node, _LITERALS):
+        return _accept(unit, evaluate(unit, node), parameter, function)
+    try:
+        value = convert(node, parameter)
+    except Failure as error:
+        return _failure(unit, error.message)
+    return Expr(code.constant(value), type_name(value), literal=True)
+
+
+def _accept(unit: Unit, value: Expr, parameter: Parameter, function: Function) -> Expr:
+    """Check a value against a parameter, as far as it is not known to fit."""
+    if parameter.name in ANY_NAMES:
+        return _unmarked(unit, value) if not function.passes else value
+    if value.type == parameter.name:
+        return _unmarked(unit, value) if value.type == "bool" else value
+    put = code.name(unit.program.put("parameter", parameter))
+    boxed = code.constant(value.boxed)
+    if value.type is not None or parameter.name not in _CLASSES:
+        checked = code.call("accept", put, value.code, boxed, place=unit.place())
+        return Expr(checked, parameter.name)
+    kept = unit.fresh("t")
+    checked = code.choose(
+        code.is_class(code.keep(kept, value.code), _CLASSES[parameter.name]),
+        code.name(kept),
+        code.call("accept", put, code.name(kept), boxed, place=unit.place()),
+    )
+    return Expr(checked, parameter.name)
+
+
+def _unmarked(unit: Unit, value: Expr) -> Expr:
+    """Let no function see the mark of `bool`, where there can be one."""
+    if "bool" not in unit.program.survey.functions or value.literal:
+        return value
+    if value.type not in (None, "bool"):
+        return value
+    return Expr(code.call("plain", value.code), value.type, boxed=value.boxed)
+
+
+def _call(unit: Unit, function: Function, taken: list[Expr]) -> Expr:
+    arguments = [value.code for value in taken]
+    if function.wants_context:
+        unit.program.wants_context = True
+        arguments.insert(0, code.name("c"))
+    put = unit.program.put("function", function.body)
+    place = unit.place(function.name)
+    if function.needs & Needs.SLOW:
+        unit.program.wants_context = True
+        called = code.call("slow", code.name("c"), code.name(put), *arguments, place=place)
+    else:
+        called = code.call(put, *arguments, place=place)
+    if unit.program.metered:
+        unit.program.wants_context = True
+        called = code.call("meter", code.name("c"), called, place=place)
+    dynamic = function.result in ANY_NAMES
+    return Expr(called, None if dynamic else function.result, boxed=dynamic)
+
+
+def _failure(unit: Unit, message: str, evaluated: Expr | None = None) -> Expr:
+    before = () if evaluated is None else (evaluated.code,)
+    return Expr(code.call("fail", code.constant(message), *before, place=unit.place()))

@@ -1,0 +1,63 @@
+"""What all functions generated for one template share: names, places, and what was found out."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lynq.template import tree
+from lynq.template.functions.signature import Needs
+from lynq.template.survey import Survey
+
+# So few calls cannot take long: a template with more, or with loops, is metered call by call.
+_FEW_CALLS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where generated code stands for something: a node, and the function that is called there."""
+
+    template: str
+    node: tree.Node
+    function: str | None = None
+
+
+@dataclass(slots=True)
+class Program:
+    """The code of one template while it is being written."""
+
+    survey: Survey
+    defined: Mapping[str, str]
+    """The Python names of the templates that the source defines."""
+    names: dict[str, object]
+    """The generated code's globals."""
+    places: list[Place] = field(default_factory=list)
+    needs: Needs = Needs.NOTHING
+    wants_root: bool = False
+    """Whether the root of the data is used as a value, not only by its fields."""
+    wants_context: bool = False
+
+    @property
+    def metered(self) -> bool:
+        """Whether each call is charged for what it makes."""
+        return self.survey.repeats or self.survey.calls > _FEW_CALLS
+
+    @property
+    def marks(self) -> bool:
+        """Whether values of `int`, `float` or `bool` can occur."""
+        return not self.survey.functions.isdisjoint({"int", "float", "bool"})
+
+    def put(self, prefix: str, value: object) -> str:
+        """Give a name to an object that generated code uses."""
+        for each, known in self._starting_with(prefix):
+            if known is value:
+                return each
+        made = f"{prefix}_{len(self.names)}"
+        self.names[made] = value
+        return made
+
+    def _starting_with(self, prefix: str) -> Iterable[tuple[str, object]]:
+        return ((name, known) for name, known in self.names.items() if name.startswith(prefix))
+
+    def place(self, template: str, node: tree.Node, function: str | None = None) -> int:
+        """Give the line number that stands for a place."""
+        self.places.append(Place(template, node, function))
+        return len(self.places)

@@ -1,0 +1,192 @@
+"""Bodies of templates: one expression where no loop is inside, statements where there is one."""
+
+import ast
+
+from lynq.template import tree
+from lynq.template.compiler import code, expressions
+from lynq.template.compiler.unit import Expr, Unit
+from lynq.template.survey import walk
+
+# Python allows 20 loops within one another: before that, an inner one moves to a function.
+_DEEPEST_LOOP = 15
+_LOOPING = (tree.Range, tree.Call, tree.Break, tree.Continue)
+
+
+def is_straight(nodes: list[tree.Node]) -> bool:
+    """Tell whether a body can be one expression."""
+    return not any(isinstance(node, _LOOPING) for node in walk(nodes))
+
+
+def text(unit: Unit, nodes: list[tree.Node]) -> ast.expr:
+    """Give the output of a body without loops."""
+    pieces = [piece for node in nodes for piece in [_piece(unit, node)] if piece is not None]
+    if not pieces:
+        return code.constant("")
+    if len(pieces) == 1:
+        return pieces[0]
+    if unit.program.marks:
+        return code.call("join_marked", code.pair(*pieces))
+    return _join(unit, pieces)
+
+
+def _join(unit: Unit, pieces: list[ast.expr]) -> ast.expr:
+    """Join; where there are many pieces, look first how long they are together."""
+    made = sum(not isinstance(piece, ast.Constant) for piece in pieces)
+    if made <= len("a handful"):
+        return code.call("join", code.pair(*pieces))
+    unit.program.wants_context = True
+    place = unit.place()
+    return code.call("checked_join", code.name("c"), code.pair(*pieces), place=place)
+
+
+def _piece(unit: Unit, node: tree.Node) -> ast.expr | None:
+    unit.at = node
+    if isinstance(node, tree.Text):
+        return code.constant(node.text)
+    if isinstance(node, tree.Action):
+        return _action(unit, node)
+    if isinstance(node, tree.If):
+        with unit.block():
+            value = expressions.pipeline(unit, node.pipe)
+            return code.choose(value.code, _scoped(unit, node.body), _otherwise(unit, node))
+    if isinstance(node, tree.With):
+        with unit.block():
+            value = expressions.pipeline(unit, node.pipe)
+            dot = unit.fresh("d")
+            test = code.keep(dot, value.code)
+            body = _scoped(unit, node.body, _cursor(value, dot))
+            return code.choose(test, body, _otherwise(unit, node))
+    return None
+
+
+def _scoped(unit: Unit, nodes: list[tree.Node], dot: Expr | None = None) -> ast.expr:
+    with unit.block(dot):
+        return text(unit, nodes)
+
+
+def _otherwise(unit: Unit, node: tree.Block) -> ast.expr:
+    return _scoped(unit, node.otherwise) if node.otherwise else code.constant("")
+
+
+def _cursor(value: Expr, dot: str) -> Expr:
+    return Expr(code.name(dot), value.type, root=value.root)
+
+
+def _action(unit: Unit, node: tree.Action) -> ast.expr:
+    value = expressions.pipeline(unit, node.pipe)
+    if node.pipe.variables:
+        return code.after(value.code, code.constant(""))
+    unit.at = node
+    if value.type == "string":
+        return value.code
+    printer = "top_marked" if unit.program.marks else "top"
+    place = unit.place()
+    if value.type is not None:
+        return code.call(printer, code.name("c"), value.code, place=place)
+    kept = unit.fresh("t")
+    return code.choose(
+        code.is_class(code.keep(kept, value.code), "str"),
+        code.name(kept),
+        code.call(printer, code.name("c"), code.name(kept), place=place),
+    )
+
+
+def statements(unit: Unit, nodes: list[tree.Node]) -> list[ast.stmt]:
+    """Write the output of a body piece by piece."""
+    return [statement for node in nodes for statement in _statements(unit, node)]
+
+
+def _statements(unit: Unit, node: tree.Node) -> list[ast.stmt]:
+    unit.at = node
+    if is_straight([node]):
+        piece = _piece(unit, node)
+        return [ast.Expr(code.call("w", piece))] if piece is not None else []
+    if isinstance(node, tree.Range):
+        return _loop(unit, node)
+    if isinstance(node, tree.Call):
+        return [ast.Expr(_template(unit, node))]
+    if isinstance(node, tree.Block):
+        return _branch(unit, node)
+    return [ast.Break() if isinstance(node, tree.Break) else ast.Continue()]
+
+
+def _branch(unit: Unit, node: tree.Block) -> list[ast.stmt]:
+    with unit.block():
+        value = expressions.pipeline(unit, node.pipe)
+        test, dot = value.code, None
+        if isinstance(node, tree.With):
+            name = unit.fresh("d")
+            test, dot = code.keep(name, test), _cursor(value, name)
+        body = _block(unit, node.body, dot)
+        return [ast.If(test, body or [ast.Pass()], _block(unit, node.otherwise or []))]
+
+
+def _block(unit: Unit, nodes: list[tree.Node], dot: Expr | None = None) -> list[ast.stmt]:
+    with unit.block(dot):
+        return statements(unit, nodes)
+
+
+def _template(unit: Unit, node: tree.Call) -> ast.expr:
+    """Render another template; it is looked up only when it is reached, as in Go."""
+    place = unit.place()
+    if node.name not in unit.program.defined:
+        return expressions.failure(unit, f'template "{node.name}" not defined').code
+    dot = code.constant(None)
+    if node.pipe is not None:
+        dot = expressions.pipeline(unit, node.pipe).code
+    python = code.name(unit.program.defined[node.name])
+    return code.call("run", code.name("c"), python, dot, code.name("w"), place=place)
+
+
+def _loop(unit: Unit, node: tree.Range) -> list[ast.stmt]:
+    if unit.loops < _DEEPEST_LOOP:
+        return _range(unit, node)
+    loops, unit.loops = unit.loops, 0
+    name = unit.fresh("f")
+    body = _range(unit, node)
+    unit.loops = loops
+    outer = sorted(_outer_names(unit, body))
+    around: list[ast.stmt] = [ast.Nonlocal(outer)] if outer else []
+    return [code.define(name, (), around + body), ast.Expr(code.call(name))]
+
+
+def _outer_names(unit: Unit, body: list[ast.stmt]) -> set[str]:
+    """Find what a body assigns to that is declared outside of it."""
+    visible = {getattr(expr.code, "id", "") for _, expr in unit.variables}
+    assigned = {
+        found.id
+        for statement in body
+        for found in ast.walk(statement)
+        if isinstance(found, ast.Name) and isinstance(found.ctx, ast.Store)
+    }
+    return visible & assigned
+
+
+def _range(unit: Unit, node: tree.Range) -> list[ast.stmt]:
+    """Loop; before the first turn the variables hold the whole, as the `else` branch can tell."""
+    with unit.block():
+        unit.at = node
+        place = unit.place()
+        value = expressions.pipeline(unit, node.pipe)
+        count = code.constant(len(node.pipe.variables))
+        items, index, element = unit.fresh("r"), unit.fresh("i"), unit.fresh("d")
+        test = code.keep(items, code.call("over", value.code, count, place=place))
+        turn: list[ast.stmt] = [ast.Expr(code.call("turn", code.name("c"), place=place))]
+        turn += _loop_variables(unit, node.pipe, index, element)
+        unit.loops += 1
+        turn += _block(unit, node.body, Expr(code.name(element), boxed=True))
+        unit.loops -= 1
+        target = ast.Tuple(
+            [ast.Name(index, ast.Store()), ast.Name(element, ast.Store())], ast.Store()
+        )
+        loop = ast.For(target, code.name(items), turn, [])
+        return [ast.If(test, [loop], _block(unit, node.otherwise or []))]
+
+
+def _loop_variables(unit: Unit, pipe: tree.Pipe, index: str, element: str) -> list[ast.stmt]:
+    sources = (index, element) if len(pipe.variables) > 1 else (element,)
+    made: list[ast.stmt] = []
+    for variable, source in zip(pipe.variables, sources, strict=False):
+        python = str(getattr(unit.lookup(variable.names[0]).code, "id", ""))
+        made.append(code.assign((python,), code.name(source)))
+    return made

@@ -1,0 +1,138 @@
+"""Templates ready to render: compiled once, cached with a bound, rendered with any data."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from lynq.template.compiler.build import build
+from lynq.template.environment import Environment
+from lynq.template.errors import DataError, LimitError, TemplateError
+from lynq.template.failures import located
+from lynq.template.formatting import show
+from lynq.template.functions.table import FUNCTIONS
+from lynq.template.limits import DEFAULT_LIMITS, Limits
+from lynq.template.parser import parse
+from lynq.template.values import (
+    TypedBool,
+    TypedFloat,
+    TypedInt,
+    Variables,
+    byte_len,
+    to_output,
+)
+
+Value = str | int | float | bool
+_MUTATING: Final = frozenset(
+    {"set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"}
+)
+_SMALL_SOURCE: Final = 1024
+
+
+class Template:
+    """A compiled template."""
+
+    __slots__ = (
+        "_copies",
+        "_limits",
+        "_main",
+        "_places",
+        "_wants_context",
+        "_wants_root",
+        "functions",
+        "needs",
+        "source",
+    )
+
+    def __init__(self, source: str, limits: Limits = DEFAULT_LIMITS) -> None:
+        compiled = build(parse(source, FUNCTIONS.__contains__, limits))
+        self.source = source
+        self.functions = compiled.functions
+        self.needs = compiled.needs
+        self._limits = limits
+        self._main = compiled.main
+        self._places = compiled.places
+        self._wants_context = compiled.wants_context
+        self._wants_root = compiled.wants_root
+        self._copies = not _MUTATING.isdisjoint(compiled.functions)
+
+    def render(self, data: Mapping[str, object], environment: Environment | None = None) -> str:
+        """Give the text of the template for this data."""
+        result = self._run(data, environment)
+        return result if isinstance(result, str) else show(result)
+
+    def value(self, data: Mapping[str, object], environment: Environment | None = None) -> Value:
+        """Give the text, or what `int`, `float` or `bool` made if that is the whole output."""
+        result = self._run(data, environment)
+        if type(result) is str:
+            return result
+        if isinstance(result, TypedBool):
+            return bool(result)
+        if isinstance(result, TypedInt):
+            return int(result)
+        if isinstance(result, TypedFloat) and result - result == 0:
+            return float(result)
+        # Neither JSON nor Kubernetes has a number for infinity and NaN.
+        return show(result)
+
+    def _run(self, data: Mapping[str, object], environment: Environment | None) -> object:
+        try:
+            if type(data) is not dict or self._wants_root or self._copies:
+                data = self._own(data)
+            if self._wants_context:
+                environment = environment or Environment(limits=self._limits)
+                result = self._main(data, environment.context())
+            else:
+                result = self._main(data, None)
+            if type(result) is str:
+                return self._output(result)
+        except TemplateError:
+            raise
+        except Exception as error:  # noqa: BLE001 - no other may leave the package
+            raise located(error, self.source, self._places) from None
+        return result
+
+    def _own(self, data: Mapping[str, object]) -> dict[str, object]:
+        """Give the data as a dict of our own: what a template changes stays in this render."""
+        if not isinstance(data, Mapping):
+            raise DataError("the data of a template must be a mapping")
+        copied = _copy(data, 0) if self._copies else data
+        return Variables(copied) if self._wants_root else dict(copied)
+
+    def _output(self, text: str) -> str:
+        if len(text) * 4 > self._limits.output and byte_len(text) > self._limits.output:
+            raise LimitError(f"output of more than {self._limits.output} bytes")
+        return text if text.isascii() else to_output(text)
+
+
+def _copy(value: Mapping[str, object], depth: int) -> dict[str, object]:
+    DEFAULT_LIMITS.check_depth(depth)
+    return {key: _copied(item, depth + 1) for key, item in value.items()}
+
+
+def _copied(value: object, depth: int) -> object:
+    DEFAULT_LIMITS.check_depth(depth)
+    if type(value) is dict:
+        return _copy(value, depth)
+    if type(value) is list:
+        return [_copied(item, depth + 1) for item in value]
+    return value
+
+
+def compile(source: str, limits: Limits = DEFAULT_LIMITS) -> Template:  # noqa: A001 - as in `re`
+    """Compile a source, or give the template that was made of it before."""
+    if len(source) <= _SMALL_SOURCE:
+        return _compile_small(source, limits)
+    return _compile_large(source, limits)
+
+
+# Two caches, so that a few huge sources can neither push out all others nor take much memory.
+
+
+@lru_cache(maxsize=8192)
+def _compile_small(source: str, limits: Limits) -> Template:
+    return Template(source, limits)
+
+
+@lru_cache(maxsize=64)
+def _compile_large(source: str, limits: Limits) -> Template:
+    return Template(source, limits)

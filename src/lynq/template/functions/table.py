@@ -1,0 +1,82 @@
+"""The table of all functions that templates can call."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from lynq.template.functions import (
+    builtins,
+    casts,
+    cipher,
+    comparison,
+    dates,
+    defaults,
+    dicts,
+    encoding,
+    escaping,
+    fitting,
+    floats,
+    flow,
+    hashes,
+    hosts,
+    integers,
+    json_reading,
+    json_writing,
+    keys,
+    kinds,
+    lettercase,
+    lists,
+    merging,
+    passwords,
+    paths,
+    quoting,
+    random,
+    regex,
+    semver,
+    string_lists,
+    strings,
+    typed,
+    url,
+    words,
+)
+from lynq.template.functions.signature import Function, declared_in
+
+_FAMILIES: Final = (
+    builtins,
+    casts,
+    cipher,
+    comparison,
+    dates,
+    defaults,
+    dicts,
+    encoding,
+    escaping,
+    fitting,
+    floats,
+    flow,
+    hashes,
+    hosts,
+    integers,
+    json_reading,
+    json_writing,
+    keys,
+    kinds,
+    lettercase,
+    lists,
+    merging,
+    passwords,
+    paths,
+    quoting,
+    random,
+    regex,
+    semver,
+    string_lists,
+    strings,
+    typed,
+    url,
+    words,
+)
+
+FUNCTIONS: Final[Mapping[str, Function]] = {
+    name: function for family in _FAMILIES for name, function in declared_in(family).items()
+}
+"""Every function by its name."""
