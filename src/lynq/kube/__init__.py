@@ -1,5 +1,6 @@
 """The Kubernetes runtime: client, watches, caches, queues, leases; see docs/design/kube.md."""
 
+from lynq.kube import errors
 from lynq.kube.client import Client
 from lynq.kube.config import ClusterConfig, Impersonation, in_cluster, load_config
 from lynq.kube.discovery import Discovery
@@ -40,6 +41,7 @@ __all__ = [
     "Response",
     "Send",
     "WatchEvent",
+    "errors",
     "in_cluster",
     "load_config",
 ]

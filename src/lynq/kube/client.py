@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lynq.kube import queries
-from lynq.kube.codec import DICT, Object, T, decode, decode_list, encode
+from lynq.kube.codec import DICT, Object, T, decode, decode_list, encode, pinned
 from lynq.kube.config import ClusterConfig
 from lynq.kube.errors import Gone
 from lynq.kube.objects import Listing
@@ -24,6 +24,7 @@ from lynq.kube.transport import Transport
 from lynq.kube.watching import Bookmark, WatchEvent, watch_events
 
 _WATCH_SECONDS = 300.0
+"""How long a watch lasts at least, if all goes well."""
 _WATCH_GRACE = 30.0
 """How much longer than the API server means to keep a watch its silence is borne."""
 
@@ -190,7 +191,7 @@ class Client:
             queries.writing(manager, dry_run=dry_run, force=force),
             accept(into) | APPLY,
             queries.body(resource, obj),
-            repeatable=True,
+            repeatable=dry_run or not pinned(obj),
         )
         return await self._object(request, into)
 

@@ -90,12 +90,23 @@ def key_of(obj: Object) -> ObjectKey:
     """
     if not isinstance(obj, dict):
         return _key_of_struct(obj)
-    metadata = obj.get("metadata")
-    found = metadata if isinstance(metadata, dict) else {}
+    found = _metadata(obj)
     namespace, name = found.get("namespace") or "", found.get("name") or ""
     if not (isinstance(namespace, str) and isinstance(name, str)):
         raise InvalidObject("metadata.name and metadata.namespace must be strings")
     return ObjectKey(namespace, name)
+
+
+def pinned(obj: Object) -> bool:
+    """Whether an object that is to be sent asks for one resourceVersion of the one there is."""
+    if isinstance(obj, dict):
+        return bool(_metadata(obj).get("resourceVersion"))
+    return bool(getattr(getattr(obj, "metadata", None), "resource_version", ""))
+
+
+def _metadata(obj: dict[str, Any]) -> dict[str, Any]:
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _key_of_struct(obj: msgspec.Struct) -> ObjectKey:

@@ -69,7 +69,7 @@ def load_config(kubeconfig: Path | None = None, context: str | None = None) -> C
         if present := [path for path in paths if path.exists()]:
             return _from_files(present, context)
         raise _nowhere(f"$KUBECONFIG names {listed}, which is not there")
-    if context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+    if context is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster()
     home = Path.home() / ".kube" / "config"
     if home.exists():
@@ -124,7 +124,10 @@ def from_kubeconfig(choice: Choice) -> ClusterConfig:
             source=source,
         )
     authority = _content(
-        cluster.certificate_authority_data, cluster.certificate_authority, choice.cluster.folder
+        cluster.certificate_authority_data,
+        cluster.certificate_authority,
+        choice.cluster.folder,
+        source,
     )
     return ClusterConfig(
         cluster.server,
@@ -169,8 +172,9 @@ def _credentials(choice: Choice, authority: bytes | None) -> Credentials:
 
 def _certificate(user: Located[User], source: str) -> ClientCertificate | None:
     entry = user.entry
-    shown = _content(entry.client_certificate_data, entry.client_certificate, user.folder)
-    key = _content(entry.client_key_data, entry.client_key, user.folder)
+    folder = user.folder
+    shown = _content(entry.client_certificate_data, entry.client_certificate, folder, source)
+    key = _content(entry.client_key_data, entry.client_key, folder, source)
     if shown and key:
         return ClientCertificate(shown, key)
     if shown or key:
@@ -212,20 +216,16 @@ def _cluster_info(cluster: Cluster, authority: bytes | None) -> dict[str, Any]:
     }
 
 
-def _content(inline: str, path: str, folder: Path) -> bytes | None:
+def _content(inline: str, name: str, folder: Path, source: str) -> bytes | None:
     """Return a certificate or key: inline wins over a file, as for kubectl."""
     if inline:
         try:
             return b64decode(inline, validate=True)
         except ValueError:
-            raise ConfigError(
-                "a certificate or key in the kubeconfig is not valid base64"
-            ) from None
-    if not path:
+            raise ConfigError(f"{source}: a certificate or key is not valid base64") from None
+    if not name:
         return None
     try:
-        return (folder / path).read_bytes()
+        return (folder / name).read_bytes()
     except OSError as error:
-        raise ConfigError(
-            f"the kubeconfig names {folder / path}, which cannot be read: {error.strerror}"
-        ) from None
+        raise ConfigError(f"{source}: {folder / name} cannot be read: {error.strerror}") from None

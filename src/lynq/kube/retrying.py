@@ -10,10 +10,10 @@ The question is always: can the first attempt have been carried out?
 | no answer in time | nobody: a server that is too slow is not helped by asking twice |
 
 Repeatable are reads, dry runs, server-side applies (the same intent twice is the same state) and
-deletes of one uid (the second finds nothing to do). A replace is not: its first attempt may have
-moved the resourceVersion, and the second would report a conflict with ourselves, or with luck
-overwrite nothing but tell a lease holder that it lost. Nor are creates (the second answers
-AlreadyExists for our own object) and patches (a JSON patch adds twice).
+deletes of one uid (the second finds nothing to do). Whatever asks for a resourceVersion is not: the
+first attempt may have moved it, and the second would report a conflict with ourselves, by which a
+lease holder believes to have lost. Nor are creates (the second answers AlreadyExists for our own
+object) and patches (a JSON patch adds twice).
 """
 
 from lynq.kube.errors import (

@@ -174,7 +174,9 @@ def _failures_as_ours(request: Request) -> Iterator[None]:
             f"{what}: the proxy answered {error.status} {error.message}", sent=False
         ) from None
     except (aiohttp.ClientError, OSError) as error:
-        raise ConnectionFailed(f"{what}: the connection broke: {error}") from error
+        # Not the error's own text: that of a malformed answer quotes the answer.
+        cause = getattr(error, "strerror", None) or type(error).__name__
+        raise ConnectionFailed(f"{what}: the connection broke: {cause}") from error
 
 
 def _payload(body: bytes | None) -> bytes | BytesIO | None:

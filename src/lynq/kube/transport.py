@@ -9,8 +9,7 @@ From the outside in, for every request:
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -95,7 +94,7 @@ class Transport:
         send: Send = partial(self._pass_fence, credential=credential)
         for interceptor in reversed(self.interceptors):
             send = _around(send, interceptor)
-        async with self._slot(request):
+        async with nullcontext() if request.stream else self.slots:
             response = await send(request)
         if response.status >= _BAD_REQUEST:
             raise _error(request, response)
@@ -105,14 +104,6 @@ class Transport:
         if request.writes and self.fence is not None:
             self.fence()
         return await self.session.send(request, credential)
-
-    @asynccontextmanager
-    async def _slot(self, request: Request) -> AsyncIterator[None]:
-        if request.stream:
-            yield
-        else:
-            async with self.slots:
-                yield
 
 
 def _around(send: Send, interceptor: Interceptor) -> Send:

@@ -196,7 +196,7 @@ def test_nulls_are_as_good_as_nothing(tmp_path: Path) -> None:
         ({"auth-provider": {"name": "gcp"}}, {}, "has a password or an auth-provider"),
         ({"client-key-data": "aHVudGVyMg=="}, {}, "a certificate without its key"),
         ({"client-key-data": "hunter2!"}, {}, "not valid base64"),
-        ({"client-key": "gone.key"}, {}, "gone.key, which cannot be read: No such file"),
+        ({"client-key": "gone.key"}, {}, "gone.key cannot be read: No such file"),
         ({"exec": {"command": "x", "apiVersion": "v1alpha1"}}, {}, "exec plugin speaks v1alpha1"),
         ({"exec": {"apiVersion": "client.authentication.k8s.io/v1"}}, {}, "has no command"),
         ({}, {"server": "k8s:6443"}, "server is no https:// address"),

@@ -14,6 +14,7 @@ from lynq.kube.resource import CONFIG_MAPS
 from serving import Handler, Serve
 
 OBJECT: dict[str, Any] = {"metadata": {"name": "a", "namespace": "n"}}
+PINNED = {"metadata": {"name": "a", "namespace": "n", "resourceVersion": "1"}}
 QUICK = ClientOptions(timeout=5, backoff=Backoff(base=0.001, cap=0.002))
 
 Call = Callable[[Client], Any]
@@ -23,6 +24,7 @@ VERBS: dict[str, Call] = {
     "create": lambda client: client.create(CONFIG_MAPS, OBJECT),
     "create, dry run": lambda client: client.create(CONFIG_MAPS, OBJECT, dry_run=True),
     "apply": lambda client: client.apply(CONFIG_MAPS, OBJECT, manager="m"),
+    "apply of a version": lambda client: client.apply(CONFIG_MAPS, PINNED, manager="m"),
     "patch": lambda client: client.patch(CONFIG_MAPS, "a", {}, "n"),
     "json patch": lambda client: client.patch(CONFIG_MAPS, "a", [], "n", kind=Patch.JSON),
     "replace": lambda client: client.replace(CONFIG_MAPS, OBJECT),
