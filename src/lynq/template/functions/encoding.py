@@ -3,15 +3,15 @@
 import base64
 import re
 
-from lynq.template.functions.signature import function
+from lynq.template.functions.signature import FunctionError, function
 from lynq.template.values import from_bytes, to_bytes
 
 _NEWLINES = re.compile(rb"[\r\n]+")
 _BASE64 = re.compile(rb"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _BASE64_UNIT = 4
-_BASE64_SYMBOLS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+_BASE64_RUN = re.compile(rb"[A-Za-z0-9+/\r\n]*")
 _BASE32_UNIT = 8
-_BASE32_SYMBOLS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+_BASE32_RUN = re.compile(rb"[A-Z2-7]*")
 # So many symbols leave bits over that make no byte.
 _BASE32_BAD_LENGTHS = frozenset({1, 3, 6})
 _PAD = ord("=")
@@ -34,11 +34,18 @@ def b64enc(text: str) -> str:
 @function("b64dec", "func(string) string")
 def b64dec(text: str) -> str:
     """Decode base64; line breaks do not count."""
-    data = to_bytes(text)
+    try:
+        return from_bytes(decode_base64(to_bytes(text)))
+    except FunctionError as problem:
+        return problem.message
+
+
+def decode_base64(data: bytes) -> bytes:
+    """Decode base64, or fail with Go's error."""
     bare = _NEWLINES.sub(b"", data)
     if _BASE64.fullmatch(bare):
-        return from_bytes(base64.b64decode(bare))
-    return f"illegal base64 data at input byte {_base64_fault(data)}"
+        return base64.b64decode(bare)
+    raise FunctionError(f"illegal base64 data at input byte {_base64_fault(data)}")
 
 
 @function("b32enc", "func(string) string")
@@ -60,49 +67,34 @@ def b32dec(text: str) -> str:
 
 def _base64_fault(data: bytes) -> int:
     """Find the byte that Go's decoder stops at."""
-    in_unit = 0
-    for at, byte in enumerate(data):
-        if byte in b"\r\n":
-            continue
-        if byte in _BASE64_SYMBOLS:
-            in_unit = (in_unit + 1) % _BASE64_UNIT
-        elif byte == _PAD and in_unit > 1:
-            return _base64_padding_fault(data, at + 1, missing=_BASE64_UNIT - 1 - in_unit)
-        else:
-            return at
-    return len(data) - in_unit
+    at = _end(_BASE64_RUN, data)
+    in_unit = len(_NEWLINES.sub(b"", data[:at])) % _BASE64_UNIT
+    if at == len(data):
+        return at - in_unit
+    if data[at] == _PAD and in_unit > 1:
+        return _base64_padding_fault(data, at + 1, missing=_BASE64_UNIT - 1 - in_unit)
+    return at
 
 
 def _base64_padding_fault(data: bytes, at: int, *, missing: int) -> int:
-    at = _skip_newlines(data, at)
-    if missing:
-        if at == len(data):
-            return at
-        if data[at] != _PAD:
-            return at - 1
-        at = _skip_newlines(data, at + 1)
-    return at
-
-
-def _skip_newlines(data: bytes, at: int) -> int:
-    while at < len(data) and data[at] in b"\r\n":
-        at += 1
-    return at
+    at = _end(_NEWLINES, data, at)
+    if not missing or at == len(data):
+        return at
+    return at - 1 if data[at] != _PAD else _end(_NEWLINES, data, at + 1)
 
 
 def _base32_length(data: bytes) -> int:
     """Give how many symbols there are before the padding."""
-    for at, byte in enumerate(data):
-        in_unit = at % _BASE32_UNIT
-        left = len(data) - at - 1
-        if byte == _PAD and in_unit > 1 and left < _BASE32_UNIT:
-            _check_base32_padding(data, at, in_unit)
-            return at
-        if byte not in _BASE32_SYMBOLS:
-            raise _Corrupt(at)
-    if len(data) % _BASE32_UNIT:
-        raise _Corrupt(len(data) - len(data) % _BASE32_UNIT)
-    return len(data)
+    at = _end(_BASE32_RUN, data)
+    in_unit = at % _BASE32_UNIT
+    if at == len(data):
+        if in_unit:
+            raise _Corrupt(at - in_unit)
+    elif data[at] == _PAD and in_unit > 1 and len(data) - at <= _BASE32_UNIT:
+        _check_base32_padding(data, at, in_unit)
+    else:
+        raise _Corrupt(at)
+    return at
 
 
 def _check_base32_padding(data: bytes, at: int, in_unit: int) -> None:
@@ -115,3 +107,8 @@ def _check_base32_padding(data: bytes, at: int, in_unit: int) -> None:
             raise _Corrupt(at + number)
     if in_unit in _BASE32_BAD_LENGTHS:
         raise _Corrupt(at)
+
+
+def _end(run: re.Pattern[bytes], data: bytes, start: int = 0) -> int:
+    found = run.match(data, start)
+    return found.end() if found else start

@@ -1,8 +1,13 @@
 """Text made to fit: abbreviations, initials and wrapped lines, after Go's package goutils."""
 
-from lynq.template.functions.runes import is_space
+import re
+
 from lynq.template.functions.signature import Context, Needs, function
 from lynq.template.values import from_bytes, to_bytes
+
+# White space among the first 256 characters, which are all that a byte can be.
+_SPACE = re.compile(r"[\t-\r \x85\xa0]+")
+_INITIAL = re.compile(r"(?<![^\t-\r \x85\xa0])[^\t-\r \x85\xa0]")
 
 _MARKER = b"..."
 _LEAST_WIDTH = 4
@@ -29,21 +34,14 @@ def abbrevboth(left: int, width: int, text: str) -> str:
 @function("initials", "func(string) string")
 def initials(text: str) -> str:
     """Give the first byte of every word."""
-    made = []
-    before = " "
-    for char in _byte_runes(text):
-        if is_space(before) and not is_space(char):
-            made.append(char)
-        before = char
-    return "".join(made)
+    return "".join(_INITIAL.findall(_byte_runes(text)))
 
 
 @function("nospace", "func(string) string")
 def nospace(text: str) -> str:
     """Take all white space out."""
-    runes = _byte_runes(text)
-    kept = "".join(char for char in runes if not is_space(char))
-    return text if len(kept) == len(runes) else kept
+    kept, found = _SPACE.subn("", _byte_runes(text))
+    return kept if found else text
 
 
 @function("wrap", "func(int, string) string", needs=Needs.LIMITS)
@@ -91,6 +89,7 @@ def _wrap(context: Context, width: int, text: str, newline: str, *, break_words:
         end, after = _line_end(data, at, width, break_words=break_words)
         if after > len(data):
             break
+        context.check_deadline()
         size += len(separator)
         context.limits.check_text(size)
         made += (data[at:end], separator)

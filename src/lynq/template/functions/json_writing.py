@@ -68,6 +68,7 @@ class Writer:
     """Collects JSON, and refuses to collect more than a string may hold."""
 
     def __init__(self, context: Context, *, indent: str = "", html: bool = True) -> None:
+        self._context = context
         self._limits = context.limits
         self._indent = indent
         self._special = _HTML if html else _RAW
@@ -95,6 +96,7 @@ class Writer:
             self._write(self._scalar(value))
 
     def _items(self, brackets: str, items: list[tuple[str | None, object]], depth: int) -> None:
+        self._context.check_deadline()
         self._limits.check_depth(depth)
         self._write(brackets[0])
         for number, (key, item) in enumerate(items):

@@ -5,12 +5,13 @@ from lynq.template.functions.runes import (
     is_space,
     is_title,
     is_upper,
+    paced,
     to_lower,
     to_title,
     to_upper,
     valid,
 )
-from lynq.template.functions.signature import function
+from lynq.template.functions.signature import Context, Needs, function
 
 
 @function("upper", "func(string) string")
@@ -25,34 +26,34 @@ def lower(text: str) -> str:
     return text.lower() if text.isascii() else "".join(map(to_lower, valid(text)))
 
 
-@function("title", "func(string) string")
-def title(text: str) -> str:
+@function("title", "func(string) string", needs=Needs.LIMITS)
+def title(context: Context, text: str) -> str:
     """Turn the first letter of every word to title case, and leave the others."""
     made = []
     before = " "
-    for char in valid(text):
+    for char in paced(context, valid(text)):
         made.append(to_title(char) if _separates(before) else char)
         before = char
     return "".join(made)
 
 
-@function("untitle", "func(string) string")
-def untitle(text: str) -> str:
+@function("untitle", "func(string) string", needs=Needs.LIMITS)
+def untitle(context: Context, text: str) -> str:
     """Turn the first letter of every word to lower case; words end at white space only."""
     made = []
     before = " "
-    for char in valid(text):
+    for char in paced(context, valid(text)):
         made.append(to_lower(char) if is_space(before) else char)
         before = char
     return "".join(made)
 
 
-@function("swapcase", "func(string) string")
-def swapcase(text: str) -> str:
+@function("swapcase", "func(string) string", needs=Needs.LIMITS)
+def swapcase(context: Context, text: str) -> str:
     """Swap upper and lower case; a word that begins in lower case gets a title letter."""
     made = []
     at_start = True
-    for char in valid(text):
+    for char in paced(context, valid(text)):
         if is_upper(char) or is_title(char):
             made.append(to_lower(char))
             at_start = False

@@ -5,7 +5,7 @@ an error: they are one.
 """
 
 from lynq.template.functions.casts import to_int
-from lynq.template.functions.equality import Collection
+from lynq.template.functions.equality import Collection, deep_equal
 from lynq.template.functions.signature import Context, FunctionError, Needs, function
 from lynq.template.values import NilList, kind_of
 
@@ -131,7 +131,8 @@ def has(context: Context, needle: object, value: object) -> bool:
     """Tell whether an item is equal to the needle; nil has none."""
     if value is None:
         return False
-    return needle in Collection(context, items_of(value, "Cannot find has on type {}"))
+    items = items_of(value, "Cannot find has on type {}")
+    return any(deep_equal(context, needle, item) for item in items)
 
 
 @function("slice", "func(interface{}, ...interface{}) interface{}")

@@ -3,7 +3,7 @@
 from lynq.template.formatting import quote as go_quote
 from lynq.template.formatting import show
 from lynq.template.functions.signature import Context, Needs, function
-from lynq.template.functions.string_lists import join_texts
+from lynq.template.functions.string_lists import join_texts, texts_of
 
 
 @function("toString", "func(interface{}) string", needs=Needs.LIMITS)
@@ -15,19 +15,16 @@ def to_string(context: Context, value: object) -> str:
 @function("quote", "func(...interface{}) string", needs=Needs.LIMITS)
 def quote(context: Context, *values: object) -> str:
     """Put the text of each value in double quotes, as Go writes a string; nil is left out."""
-    texts = [go_quote(show(value, context.limits)) for value in values if value is not None]
-    return join_texts(context, " ", texts)
+    return join_texts(context, " ", map(go_quote, texts_of(context, values)))
 
 
 @function("squote", "func(...interface{}) string", needs=Needs.LIMITS)
 def squote(context: Context, *values: object) -> str:
     """Put the text of each value in single quotes, which are not escaped; nil is left out."""
-    texts = [f"'{show(value, context.limits)}'" for value in values if value is not None]
-    return join_texts(context, " ", texts)
+    return join_texts(context, " ", (f"'{text}'" for text in texts_of(context, values)))
 
 
 @function("cat", "func(...interface{}) string", needs=Needs.LIMITS)
 def cat(context: Context, *values: object) -> str:
     """Put the texts of all values but nil side by side."""
-    texts = [show(value, context.limits) for value in values if value is not None]
-    return join_texts(context, " ", texts)
+    return join_texts(context, " ", texts_of(context, values))

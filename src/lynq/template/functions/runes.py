@@ -5,11 +5,14 @@ do neither. A byte that is no UTF-8 is U+FFFD to whoever looks at runes, as in G
 """
 
 import re
+from collections.abc import Iterator
 from unicodedata import category
 
+from lynq.template.functions.signature import Context
 from lynq.template.values import from_bytes, to_bytes
 
 REPLACEMENT = "\ufffd"
+_STRETCH = 4_096
 
 # Letters that grow in Python's mapping, but have a mapping to one letter in Unicode's simple one.
 _GREEK_IOTA = (0x1F80, 0x1F90, 0x1FA0)
@@ -41,6 +44,13 @@ def whole(text: str) -> str:
 def valid(text: str) -> str:
     """Give the runes of a text: every byte that is no UTF-8 is a U+FFFD."""
     return text if text.isascii() else _STRAY.sub(REPLACEMENT, text)
+
+
+def paced(context: Context, runes: str) -> Iterator[str]:
+    """Give the runes one by one, and look at the clock now and then: a text may be long."""
+    for start in range(0, len(runes), _STRETCH):
+        context.check_deadline()
+        yield from runes[start : start + _STRETCH]
 
 
 def is_space(char: str) -> bool:

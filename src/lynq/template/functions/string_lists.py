@@ -1,5 +1,7 @@
 """Lists of strings: joining, splitting and sorting."""
 
+from collections.abc import Iterable
+
 from lynq.template.formatting import show
 from lynq.template.functions.runes import whole
 from lynq.template.functions.signature import Context, Needs, function
@@ -11,9 +13,7 @@ def to_strings(context: Context, value: object) -> list[str]:
     """Give the text of every item that is not nil; what is no list is a list of itself."""
     if isinstance(value, Strings):
         return value
-    if isinstance(value, list):
-        return [show(item, context.limits) for item in value if item is not None]
-    return [] if value is None else [show(value, context.limits)]
+    return texts_of(context, value if isinstance(value, list) else [value])
 
 
 @function("join", "func(string, interface{}) string", needs=Needs.LIMITS)
@@ -49,11 +49,30 @@ def splitn(context: Context, separator: str, count: int, text: str) -> dict[str,
     return _numbered(_split(context, separator, text, count))
 
 
-def join_texts(context: Context, separator: str, texts: list[str]) -> str:
-    """Join texts, if the whole is not too long."""
-    between = byte_len(separator) * max(len(texts) - 1, 0)
-    context.limits.check_text(sum(map(byte_len, texts)) + between)
-    return whole(separator.join(texts))
+def texts_of(context: Context, values: Iterable[object]) -> list[str]:
+    """Print every value that is not nil; all that is printed together is not too long."""
+    texts: list[str] = []
+    size = 0
+    for value in values:
+        if isinstance(value, str):
+            texts.append(value)
+        elif value is not None:
+            texts.append(show(value, context.limits))
+            size += len(texts[-1])
+            context.limits.check_text(size)
+            context.check_deadline()
+    return texts
+
+
+def join_texts(context: Context, separator: str, texts: Iterable[str]) -> str:
+    """Join texts, as long as the whole is not too long."""
+    taken: list[str] = []
+    size, between = 0, byte_len(separator)
+    for text in texts:
+        size += byte_len(text) + (between if taken else 0)
+        context.limits.check_text(size)
+        taken.append(text)
+    return whole(separator.join(taken))
 
 
 def _numbered(parts: list[str]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Words within a text: snakecase, kebabcase and camelcase, after Go's package xstrings."""
 
+import re
 from collections.abc import Callable
 from enum import Enum, auto
 
@@ -10,14 +11,16 @@ from lynq.template.functions.runes import (
     is_punct,
     is_space,
     is_upper,
+    paced,
     to_lower,
     to_upper,
     valid,
 )
-from lynq.template.functions.signature import function
+from lynq.template.functions.signature import Context, Needs, function
 
+_STRETCH = 4_096
 # Chinese characters are letters to Unicode, but they make no words here.
-_CHINESE = (("\u4e00", "\u9fcc"), ("\u3400", "\u4d85"), ("\U00020000", "\U0002b81d"))
+_CHINESE = re.compile("[\u3400-\u4d85\u4e00-\u9fcc\U00020000-\U0002b81d]")
 
 
 class Word(Enum):
@@ -36,27 +39,27 @@ _GLUED = frozenset({Word.ALPHABET, Word.NUMBER})
 _UNLINKED = frozenset({Word.CONNECTOR, Word.PUNCTUATION})
 
 
-@function("snakecase", "func(string) string")
-def snakecase(text: str) -> str:
+@function("snakecase", "func(string) string", needs=Needs.LIMITS)
+def snakecase(context: Context, text: str) -> str:
     """Write `HTTPServer` as `http_server`."""
-    return _Separator(text, "_").separate()
+    return _Separator(context, text, "_").separate()
 
 
-@function("kebabcase", "func(string) string")
-def kebabcase(text: str) -> str:
+@function("kebabcase", "func(string) string", needs=Needs.LIMITS)
+def kebabcase(context: Context, text: str) -> str:
     """Write `HTTPServer` as `http-server`."""
-    return _Separator(text, "-").separate()
+    return _Separator(context, text, "-").separate()
 
 
-@function("camelcase", "func(string) string")
-def camelcase(text: str) -> str:
+@function("camelcase", "func(string) string", needs=Needs.LIMITS)
+def camelcase(context: Context, text: str) -> str:
     """Write `http_server` as `HttpServer`; connectors at the start stay."""
     runes = valid(text)
     first = next((i for i, char in enumerate(runes) if not is_connector(char)), None)
     if first is None:
         # Go writes the last of nothing but connectors twice.
         return runes + runes[-1:]
-    return runes[:first] + _pascal(runes[first:])
+    return runes[:first] + _pascal(context, runes[first:])
 
 
 def is_connector(char: str) -> bool:
@@ -66,14 +69,14 @@ def is_connector(char: str) -> bool:
 
 def is_alphabet(char: str) -> bool:
     """Tell letters that words are made of."""
-    return is_letter(char) and not any(first <= char <= last for first, last in _CHINESE)
+    return is_letter(char) and not _CHINESE.match(char)
 
 
-def _pascal(runes: str) -> str:
+def _pascal(context: Context, runes: str) -> str:
     made = []
     current = to_upper(runes[0])
     upper_so_far = is_upper(runes[0])
-    for char in runes[1:]:
+    for char in paced(context, runes[1:]):
         before, current = current, char
         if is_connector(before):
             if is_connector(char):
@@ -93,7 +96,8 @@ def _pascal(runes: str) -> str:
 class _Separator:
     """Lowers words and puts a connector between them; it reads one word ahead of what it writes."""
 
-    def __init__(self, text: str, connector: str) -> None:
+    def __init__(self, context: Context, text: str, connector: str) -> None:
+        self.context = context
         self.text = text
         self.connector = connector
         self.at = 0
@@ -156,22 +160,23 @@ class _Separator:
         self.made.append(word)
 
     def _advance(self) -> Word:
+        self.context.check_deadline()
         start = self.at
-        self.kind, self.at = _next_word(self.text, start)
+        self.kind, self.at = _next_word(self.context, self.text, start)
         self.word = self.text[start : self.at]
         return self.kind
 
 
-def _next_word(text: str, start: int) -> tuple[Word, int]:
+def _next_word(context: Context, text: str, start: int) -> tuple[Word, int]:
     if start == len(text):
         return Word.INVALID, start
     char, at = _next_rune(text, start, REPLACEMENT)
     if char == REPLACEMENT:
         return Word.INVALID, at
-    if is_upper(char):
-        return Word.UPPER, _end_of_upper(text, at, char)
-    kind, belongs = _class_of(char)
-    return kind, _end_of_run(text, at, char, belongs)
+    if not is_upper(char):
+        kind, belongs = _class_of(char)
+        return kind, _end_of_run(context, text, at, belongs)[0]
+    return Word.UPPER, _end_of_upper(context, text, at)
 
 
 def _class_of(char: str) -> tuple[Word, Callable[[str], bool]]:
@@ -186,43 +191,41 @@ def _class_of(char: str) -> tuple[Word, Callable[[str], bool]]:
     return Word.OTHER, _is_other
 
 
-def _end_of_run(text: str, at: int, char: str, belongs: Callable[[str], bool]) -> int:
-    while at < len(text):
-        char, after = _next_rune(text, at, char)
-        if not belongs(char):
-            break
-        at = after
-    return at
-
-
-def _end_of_upper(text: str, at: int, char: str) -> int:
-    if at == len(text):
-        return at
-    char, after = _next_rune(text, at, char)
-    if not is_upper(char):
-        return _end_of_run(text, after, char, _is_small) if is_alphabet(char) else at
+def _end_of_run(
+    context: Context, text: str, at: int, belongs: Callable[[str], bool]
+) -> tuple[int, int]:
+    """Give where a run ends, and where its last rune begins. Invalid bytes belong to any run."""
     last = at
-    at = after
     while at < len(text):
-        char, after = _next_rune(text, at, char)
-        if not is_upper(char):
-            # Of HTTPStatus, the S begins the next word.
-            return last if is_alphabet(char) else at
+        char, after = _next_rune(text, at, "")
+        if char and not belongs(char):
+            break
         last, at = at, after
-    return at
+        if at % _STRETCH == 0:
+            context.check_deadline()
+    return at, last
 
 
-def _next_rune(text: str, at: int, before: str) -> tuple[str, int]:
-    """Give the next rune that is valid, and where it ends; `before` again, if there is none."""
+def _end_of_upper(context: Context, text: str, at: int) -> int:
+    char, after = _next_rune(text, at, "")
+    if _is_small(char):
+        return _end_of_run(context, text, after, _is_small)[0]
+    at, last = _end_of_run(context, text, at, is_upper)
+    # Of HTTPStatus, the S begins the next word.
+    return last if _is_small(_next_rune(text, at, "")[0]) else at
+
+
+def _next_rune(text: str, at: int, otherwise: str) -> tuple[str, int]:
+    """Give the next rune that is valid, and where it ends; `otherwise`, if there is none."""
     for index in range(at, len(text)):
         char = text[index]
         if char != REPLACEMENT and not "\udc80" <= char <= "\udcff":
             return char, index + 1
-    return before, len(text)
+    return otherwise, len(text)
 
 
 def _is_small(char: str) -> bool:
-    return is_alphabet(char) and not is_upper(char)
+    return bool(char) and is_alphabet(char) and not is_upper(char)
 
 
 def _is_other(char: str) -> bool:
