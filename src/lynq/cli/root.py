@@ -8,8 +8,10 @@ import click
 from lynq.cli.cluster import cluster
 from lynq.cli.demo import demo
 from lynq.cli.install import install
+from lynq.cli.source import source
 from lynq.cluster import ClusterError
 from lynq.kube.errors import KubeError
+from lynq.sources.errors import SourceError
 
 
 class _Commands(click.Group):
@@ -19,7 +21,7 @@ class _Commands(click.Group):
         """Run the chosen command."""
         try:
             return super().invoke(ctx)
-        except (ClusterError, KubeError) as error:
+        except (ClusterError, KubeError, SourceError) as error:
             raise click.ClickException(str(error)) from error
 
 
@@ -29,5 +31,5 @@ def lynq() -> None:
     """Turn database rows into running Kubernetes infrastructure."""
 
 
-for command in (cluster, demo, install):
+for command in (cluster, demo, install, source):
     lynq.add_command(command)

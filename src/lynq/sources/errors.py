@@ -118,7 +118,23 @@ class MissingColumn(QueryFailed):
 
 
 class MissingGrant(QueryFailed):
-    """The user may not read this table or column."""
+    """The user may not read this table or column, or not follow its changes."""
+
+
+class PushUnavailable(SourceError):
+    """Changes cannot be pushed until somebody sets something up; polling goes on."""
+
+
+class DriverMissing(PushUnavailable):
+    """This installation lacks the optional package that the push channel needs."""
+
+
+class MissingSetting(PushUnavailable):
+    """The server's settings keep changes from us."""
+
+
+class MissingTrigger(PushUnavailable):
+    """Nothing in the database tells of changes to this table."""
 
 
 class NotComplete(SourceError):

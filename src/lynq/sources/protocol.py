@@ -1,6 +1,5 @@
 """What every engine offers: rows to read, and word of changes."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -28,11 +27,11 @@ class ChangeKind(Enum):
     """What a push channel can say."""
 
     CONNECTED = "connected"
-    """The channel is up. Changes made before may have been missed: read once."""
+    """The channel is up. An ARRIVED follows, for what may have been missed before."""
     ARRIVED = "arrived"
-    """Something in the table has changed, once or many times."""
+    """The table may have changed, once or many times: read it."""
     LOST = "lost"
-    """The channel is down: polling is all there is until it is CONNECTED again."""
+    """The channel cannot be relied on: polling is all there is until it is CONNECTED again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +40,19 @@ class Change:
 
     kind: ChangeKind
     reason: str = ""
-    """Why the channel was lost; safe to show."""
+    """Why the channel was lost, in one word: the name of the error's type."""
+    message: str = ""
+    """The same for people: what happened and what to do; safe to show."""
 
 
 class Changes(Protocol):
-    """A push channel: it reconnects by itself, with back-off, until it is closed."""
+    """Word from a push channel, for as long as the `async with open_changes(...)` lasts.
 
-    def __aiter__(self) -> AsyncIterator[Change]:
-        """Yield what happens, coalesced: never more than one ARRIVED waits to be taken."""
+    The channel reconnects by itself, with back-off. The iteration never ends on its own.
+    """
 
-    async def close(self) -> None:
-        """End the channel, and with it the iteration."""
+    def __aiter__(self) -> "Changes":
+        """Return itself: there is one hub at the other end."""
+
+    async def __anext__(self) -> Change:
+        """Wait for the next word. At most one of each kind waits to be taken, the latest."""

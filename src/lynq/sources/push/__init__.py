@@ -1,0 +1,1 @@
+"""Push channels: a change in the database wakes the hub; see docs/push.md."""

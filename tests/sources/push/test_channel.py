@@ -1,0 +1,115 @@
+"""A channel that fails is set up again, later each time, and what it says is heard."""
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+
+from lynq.sources.errors import Refused
+from lynq.sources.protocol import ChangeKind, Changes
+from lynq.sources.push.bell import Bell
+from lynq.sources.push.channel import listening
+from lynq.sources.push.timing import Timing
+from virtual_time import virtual_time
+
+TIMING = Timing(interval=0.0, first_retry=1.0, longest_retry=30.0, steady=60.0)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def take(changes: Changes, count: int) -> list[ChangeKind]:
+    return [(await anext(aiter(changes))).kind for _ in range(count)]
+
+
+@virtual_time
+async def test_a_lost_channel_is_told_and_comes_back_with_a_wake_up() -> None:
+    async def listen(bell: Bell) -> None:
+        bell.connected()
+        await asyncio.sleep(10)
+        raise Refused("gone")
+
+    up = [ChangeKind.CONNECTED, ChangeKind.ARRIVED]
+    async with listening(listen, TIMING) as changes:
+        assert await take(changes, 5) == [*up, ChangeKind.LOST, *up]
+
+
+@virtual_time
+async def test_attempts_come_less_and_less_often_with_chance_in_between() -> None:
+    attempts: list[float] = []
+
+    async def listen(_: Bell) -> None:
+        attempts.append(now())
+        raise Refused("nobody listens")
+
+    async with listening(listen, TIMING):
+        await asyncio.sleep(300)
+    pauses = [later - earlier for earlier, later in pairwise(attempts)]
+    for pause, longest in zip(pauses, [1, 2, 4, 8, 16, 30, 30, 30], strict=False):
+        assert longest / 2 <= pause <= longest
+    assert len(set(pauses)) > 3
+
+
+@virtual_time
+async def test_after_a_steady_time_the_next_retry_is_a_quick_one() -> None:
+    lengths = iter([0.0, 0.0, 0.0, 0.0, 100.0, 0.0])
+    pauses: list[float] = []
+    ended: list[float] = []
+
+    async def listen(_: Bell) -> None:
+        if ended:
+            pauses.append(now() - ended[-1])
+        await asyncio.sleep(next(lengths, 1000.0))
+        ended.append(now())
+        raise Refused("gone")
+
+    async with listening(listen, TIMING):
+        await asyncio.sleep(200)
+    assert pauses[3] >= 4
+    assert pauses[4] <= 1
+
+
+@virtual_time
+async def test_a_failure_nobody_thought_of_is_a_loss_too() -> None:
+    failures = iter([KeyError("secret")])
+
+    async def listen(bell: Bell) -> None:
+        for failure in failures:
+            raise failure
+        bell.connected()
+        await asyncio.Event().wait()
+
+    async with listening(listen, TIMING) as changes:
+        lost = await anext(aiter(changes))
+        assert lost.kind is ChangeKind.LOST
+        assert "KeyError" in lost.message
+        assert "secret" not in lost.message
+        assert await take(changes, 1) == [ChangeKind.CONNECTED]
+
+
+async def test_leaving_the_block_ends_the_listener() -> None:
+    cleaned = False
+
+    async def listen(_: Bell) -> None:
+        nonlocal cleaned
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            cleaned = True
+
+    before = asyncio.all_tasks()
+    async with listening(listen, TIMING):
+        await asyncio.sleep(0)
+    assert cleaned
+    assert asyncio.all_tasks() == before
+
+
+async def test_what_the_hub_raises_comes_out_as_it_is() -> None:
+    async def listen(_: Bell) -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(ZeroDivisionError):
+        async with listening(listen, TIMING):
+            raise ZeroDivisionError
