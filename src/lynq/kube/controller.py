@@ -6,30 +6,28 @@ They live in a task group, so `run` returns when the last of them has ended and 
 One reconcile that fails must not take the others with it: its exception ends here, is counted and
 logged, and the key is tried again after its back-off. What the cluster or the network answers is
 expected and is logged in one line; anything else is a bug (what Go would call a panic), counted
-as such and logged with the place it came from. Only an exception's own `str` is logged, never the
-text of what caused it: errors of `lynq.kube` keep values out of theirs.
+as such and logged with the place it came from.
 
 Stopping has two steps: the queue is closed, so that idle workers end at once and busy ones end
 with their reconcile; who is still busy after the grace period is cancelled.
 """
 
 import asyncio
-import traceback
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import structlog
 
 from lynq.kube.errors import KubeError
+from lynq.kube.failures import place_of, words_of
 from lynq.kube.metrics import ControllerMetrics, Metrics
 from lynq.kube.queue import Priority, Queue, QueueClosed
 
 K = TypeVar("K", bound=Hashable)
 
 _log = structlog.get_logger(__name__)
-_FRAMES_LOGGED: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class Controller(Generic[K]):
     def stop(self) -> None:
         """Begin no more reconciles; those that run have the grace period to end."""
         self._queue.close()
-        if self._running:
+        if self._running and self._deadline.when() is None:
             self._deadline.reschedule(asyncio.get_running_loop().time() + self._grace)
 
     async def _work(self) -> None:
@@ -131,21 +129,16 @@ class Controller(Generic[K]):
             controller=self.name,
             key=str(key),
             failures=self._queue.failures(key) + 1,
-            error=f"{type(error).__name__}: {error}",
+            error=words_of(error),
         )
         if isinstance(error, self._expected):
             log.warning("reconcile failed")
         else:
             self._metrics.panics.inc()
-            log.error("reconcile failed unexpectedly", traceback=_frames(error))
+            log.error("reconcile failed unexpectedly", traceback=place_of(error))
         self._queue.retry(key)
 
 
 def _is_being_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _frames(error: BaseException) -> str:
-    """Return where `error` was raised: file, line, source, and no value."""
-    return "".join(traceback.format_tb(error.__traceback__, limit=-_FRAMES_LOGGED))

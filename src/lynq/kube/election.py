@@ -139,10 +139,10 @@ class LeaderElection:
             await asyncio.sleep(self._retry)
 
     def _check_holder(self) -> None:
-        holder = self._seen.lease.holder if self._seen.lease else self.identity
-        if holder != self.identity:
+        lease = self._seen.lease
+        if lease is not None and lease.holder not in ("", self.identity):
             self._renewed_at = None
-            raise LeaseLost(f"lease {self._name}: taken by {holder or 'nobody'}")
+            raise LeaseLost(f"lease {self._name}: taken by {lease.holder}")
 
     async def _attempt(self) -> bool:
         """Try once to get or renew the lease; a hanging API server is a failure, not a wait."""
@@ -155,11 +155,15 @@ class LeaderElection:
             return False
 
     async def _try(self) -> bool:
-        if self._renewed_at is not None and await self._write(Step.RENEW):
+        # As its holder we know the lease without looking, until a write says otherwise.
+        if self._holds(self._seen.lease) and await self._write():
             return True
         self._seen = self._seen.updated(await self._read(), self._clock())
         step = self._seen.next_step(self.identity, self._clock())
-        return step is not Step.WAIT and await self._write(step)
+        return step is not Step.WAIT and await self._write()
+
+    def _holds(self, lease: Lease | None) -> bool:
+        return lease is not None and lease.holder == self.identity
 
     async def _read(self) -> Lease | None:
         try:
@@ -167,13 +171,14 @@ class LeaderElection:
         except NotFound:
             return None
 
-    async def _write(self, step: Step) -> bool:
+    async def _write(self) -> bool:
         """Write our claim; False when somebody was faster, or the lease is not there."""
         started = self._clock()
         seconds = max(1, round(self._duration))
-        spec = claim(self._seen.lease, self.identity, seconds=seconds, at=datetime.now(UTC))
+        known = self._seen.lease
+        spec = claim(known, self.identity, seconds=seconds, at=datetime.now(UTC))
         try:
-            lease = await (self._create(spec) if step is Step.CREATE else self._patch(spec))
+            lease = await (self._create(spec) if known is None else self._patch(known, spec))
         except (AlreadyExists, Conflict, NotFound):
             return False
         self._seen = self._seen.updated(lease, started)
@@ -189,23 +194,24 @@ class LeaderElection:
         }
         return await self._client.create(LEASES, body, into=Lease)
 
-    async def _patch(self, spec: dict[str, Any]) -> Lease:
+    async def _patch(self, known: Lease, spec: dict[str, Any]) -> Lease:
         # A patch leaves alone what others put on the lease; the version makes it fail if
         # anybody wrote since we looked.
-        version = self._seen.lease.metadata.resource_version if self._seen.lease else ""
-        patch = {"metadata": {"resourceVersion": version}, "spec": spec}
+        patch = {"metadata": {"resourceVersion": known.metadata.resource_version}, "spec": spec}
         return await self._client.patch(LEASES, self._name, patch, self._namespace, into=Lease)
 
     async def _give_back(self) -> None:
-        if self._time_left() <= 0:
+        known = self._seen.lease
+        if known is None or not self._holds(known) or self._time_left() <= 0:
             return
         # Closed before the lease goes: from here on, nothing of ours may be written.
         self._renewed_at = None
         try:
             async with asyncio.timeout(self._retry):
-                await self._patch(release(datetime.now(UTC)))
+                await self._patch(known, release(datetime.now(UTC)))
         except (KubeError, TimeoutError) as error:
-            _log.warning("lease not given back, it will run out", error=str(error))
+            text = str(error) or "no answer in time"
+            _log.warning("lease not given back, it will run out", lease=self._name, error=text)
         else:
             _log.info("lease given back", lease=self._name)
 

@@ -112,7 +112,7 @@ class Recorder:
     def stop(self) -> None:
         """Take no more events; `run` returns when those recorded are written, or in `grace`."""
         self._queue.close(drain=True)
-        if self._running:
+        if self._running and self._deadline.when() is None:
             self._deadline.reschedule(self._loop.time() + self._grace)
 
     async def _work(self) -> None:

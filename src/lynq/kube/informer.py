@@ -28,6 +28,7 @@ import structlog
 from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
 from lynq.kube.errors import BadRequest, Forbidden, Gone, Invalid, KubeError, UnexpectedResponse
+from lynq.kube.failures import place_of, words_of
 from lynq.kube.metrics import InformerMetrics, Metrics
 from lynq.kube.objects import ObjectKey
 from lynq.kube.resource import Resource
@@ -277,5 +278,6 @@ class Informer(Generic[W, T]):
                 "change handler failed",
                 kind=self._kind,
                 key=str(change.key),
-                error=f"{type(error).__name__}: {error}",
+                error=words_of(error),
+                traceback=place_of(error),
             )

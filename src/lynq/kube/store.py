@@ -152,7 +152,7 @@ class Store(Generic[T]):
             return None
         return self._drop(seen.key)
 
-    def settle(self, listed: Collection[ObjectKey], version: int) -> Iterator[Change[T]]:
+    def settle(self, listed: Collection[ObjectKey], version: int) -> list[Change[T]]:
         """End a list of that version: what it did not show and is not newer, is gone."""
         self._told = version
         for key in [key for key in self._tombstones if key not in listed]:
@@ -160,8 +160,7 @@ class Store(Generic[T]):
         missing = [
             key for key, held in self._held.items() if key not in listed and held.version <= version
         ]
-        for key in missing:
-            yield self._drop(key)
+        return [self._drop(key) for key in missing]
 
     def absorb(self, seen: Sighting, value: Callable[[], T]) -> Change[T] | None:
         """Take the answer to a write of our own, if the watch has not told it yet."""

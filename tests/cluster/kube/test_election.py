@@ -25,6 +25,7 @@ class Candidate:
 
     def __init__(self, client: Client, namespace: str, identity: str, **options: Any) -> None:
         self.blocked = False
+        self.before_create = _nothing
         self.leading_since = float("inf")
         self.ended_at = float("inf")
         self.election = LeaderElection(
@@ -52,7 +53,12 @@ class Candidate:
         if self.blocked:
             # An API server that takes the request and never answers.
             await asyncio.Event().wait()
+        if request.verb == "create":
+            await self.before_create()
         return await send(request)
+
+
+async def _nothing() -> None: ...
 
 
 @asynccontextmanager
@@ -175,6 +181,24 @@ async def test_a_lease_deleted_under_its_holder_is_made_anew(
         await eventually(there_again)
         assert candidate.leads
         assert not leader.done()
+
+
+async def test_a_lease_that_another_makes_anew_is_not_taken_from_it(
+    client: Client, namespace: str
+) -> None:
+    candidate = Candidate(client, namespace, "holder")
+    async with standing(candidate) as leader:
+        await eventually(lambda: candidate.leads)
+        candidate.before_create = lambda: _make_lease(client, namespace, holder="faster")
+        await client.delete(LEASES, NAME, namespace)
+        with pytest.raises(LeaseLost, match="taken by faster"):
+            await leader
+    assert (await lease_of(client, namespace)).holder == "faster"
+
+
+async def _make_lease(client: Client, namespace: str, *, holder: str) -> None:
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 3}
+    await client.create(LEASES, {"metadata": {"name": NAME}, "spec": spec}, namespace)
 
 
 async def test_what_others_put_on_the_lease_stays(client: Client, namespace: str) -> None:
