@@ -95,6 +95,9 @@ class Controller(Generic[K]):
                     await self._process(key)
                 finally:
                     self._queue.done(key)
+                # A reconcile that finds nothing to do never waits for anything. Without this, a
+                # sweep over ten thousand of them would hold up watches and the lease.
+                await asyncio.sleep(0)
 
     async def _process(self, key: K) -> None:
         with self._metrics.active.track_inprogress(), self._metrics.time.time():

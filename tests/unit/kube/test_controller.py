@@ -134,6 +134,21 @@ async def test_keys_are_worked_on_in_parallel_but_never_one_key_twice_at_once() 
 
 
 @virtual_time
+async def test_a_long_queue_of_quick_reconciles_lets_others_run_in_between() -> None:
+    queue: Queue[str] = Queue()
+    script = Script()
+    for number in range(1000):
+        queue.add(f"key-{number}")
+    controller = Controller("test", queue, script)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(controller.run())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert 0 < len(script.calls) <= 10
+        controller.stop()
+
+
+@virtual_time
 async def test_stop_lets_a_running_reconcile_finish_and_begins_no_other() -> None:
     queue: Queue[str] = Queue()
     finished = []
