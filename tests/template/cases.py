@@ -19,6 +19,8 @@ class Case:
     name: str
     template: str
     data: dict[str, Any]
+    loose: bool
+    """Whether an error need only come at the same stage, not in the same words."""
 
     def question(self) -> str:
         """Word the case as a line of the oracle's input."""
@@ -59,7 +61,8 @@ def read_cases(family: Path) -> Iterator[Case]:
     shared = content.get("data", {})
     for entry in content["cases"]:
         data = entry.get("data", shared)
-        yield Case(family.stem, entry["name"], entry["template"], data)
+        loose = entry.get("loose", False)
+        yield Case(family.stem, entry["name"], entry["template"], data, loose)
 
 
 def read_golden() -> Iterator[tuple[Case, Result]]:

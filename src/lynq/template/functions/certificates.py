@@ -1,0 +1,199 @@
+"""Certificates: authorities, and certificates signed by one of them or by themselves."""
+
+import ipaddress
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from cryptography import x509
+
+from lynq.template.byteview import byte_view
+from lynq.template.certificates import Address, PrivateKey, Request, issue
+from lynq.template.formatting import show
+from lynq.template.functions.encoding import decode_base64
+from lynq.template.functions.keys import make_rsa_key, read_block, read_key, write_key
+from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.urls.address import parse_address
+from lynq.template.values import GoType, Kind, Object, from_bytes, to_bytes
+
+_NEEDS: Final = Needs.CLOCK | Needs.ENTROPY | Needs.SLOW
+_RESULT: Final = "(sprig.certificate, error)"
+_RSA_BITS: Final = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate(Object):
+    """A certificate and its key, both in PEM."""
+
+    cert: str
+    key: str
+    go_type: ClassVar = GoType("sprig.certificate", Kind.STRUCT)
+
+    def fields(self) -> dict[str, object]:
+        """Give what templates read as `.Cert` and `.Key`."""
+        return {"Cert": self.cert, "Key": self.key}
+
+
+@function("buildCustomCert", f"func(string, string) {_RESULT}")
+def build_custom_cert(encoded_certificate: str, encoded_key: str) -> Certificate:
+    """Check a certificate and a key that are given in base64."""
+    certificate = _decode(encoded_certificate, "certificate")
+    key = _decode(encoded_key, "private key")
+    _read_certificate(certificate, "decodedCert")
+    _read_key(key, "error parsing private key")
+    return Certificate(certificate, key)
+
+
+@function("genCA", f"func(string, int) {_RESULT}", needs=_NEEDS)
+def gen_ca(context: Context, name: str, days: int) -> Certificate:
+    """Make a certificate authority."""
+    return _sign_itself(context, Request(name=name, days=days, authority=True), _new_key())
+
+
+@function("genCAWithKey", f"func(string, int, string) {_RESULT}", needs=_NEEDS)
+def gen_ca_with_key(context: Context, name: str, days: int, key: str) -> Certificate:
+    """Make a certificate authority for a key that is there."""
+    private = _read_key(key, "parsing private key")
+    return _sign_itself(context, Request(name=name, days=days, authority=True), private)
+
+
+@function(
+    "genSelfSignedCert",
+    f"func(string, []interface{{}}, []interface{{}}, int) {_RESULT}",
+    needs=_NEEDS,
+)
+def gen_self_signed_cert(
+    context: Context, name: str, addresses: list[object], hosts: list[object], days: int
+) -> Certificate:
+    """Make a certificate that signs itself."""
+    return _sign_itself(context, _request(name, addresses, hosts, days), _new_key())
+
+
+@function(
+    "genSelfSignedCertWithKey",
+    f"func(string, []interface{{}}, []interface{{}}, int, string) {_RESULT}",
+    needs=_NEEDS,
+)
+def gen_self_signed_cert_with_key(  # noqa: PLR0917 - the order is sprig's
+    context: Context, name: str, addresses: list[object], hosts: list[object], days: int, key: str
+) -> Certificate:
+    """Make a certificate that signs itself, for a key that is there."""
+    private = _read_key(key, "parsing private key")
+    return _sign_itself(context, _request(name, addresses, hosts, days), private)
+
+
+@function(
+    "genSignedCert",
+    f"func(string, []interface{{}}, []interface{{}}, int, sprig.certificate) {_RESULT}",
+    needs=_NEEDS,
+)
+def gen_signed_cert(  # noqa: PLR0917 - the order is sprig's
+    context: Context,
+    name: str,
+    addresses: list[object],
+    hosts: list[object],
+    days: int,
+    authority: Certificate,
+) -> Certificate:
+    """Make a certificate that an authority signs."""
+    parent, signer = _read_authority(authority)
+    request = _request(name, addresses, hosts, days)
+    return _sign(context, request, _new_key(), signer, parent)
+
+
+@function(
+    "genSignedCertWithKey",
+    f"func(string, []interface{{}}, []interface{{}}, int, sprig.certificate, string) {_RESULT}",
+    needs=_NEEDS,
+)
+def gen_signed_cert_with_key(  # noqa: PLR0917 - the order is sprig's
+    context: Context,
+    name: str,
+    addresses: list[object],
+    hosts: list[object],
+    days: int,
+    authority: Certificate,
+    key: str,
+) -> Certificate:
+    """Make a certificate that an authority signs, for a key that is there."""
+    private = _read_key(key, "parsing private key")
+    parent, signer = _read_authority(authority)
+    request = _request(name, addresses, hosts, days)
+    return _sign(context, request, private, signer, parent)
+
+
+def _new_key() -> PrivateKey:
+    return make_rsa_key(_RSA_BITS)
+
+
+def _sign_itself(context: Context, request: Request, key: PrivateKey) -> Certificate:
+    return _sign(context, request, key, key, None)
+
+
+def _sign(
+    context: Context,
+    request: Request,
+    key: PrivateKey,
+    signer: PrivateKey,
+    parent: x509.Certificate | None,
+) -> Certificate:
+    return Certificate(issue(request, key, signer, parent, context.now), write_key(key))
+
+
+def _decode(encoded: str, what: str) -> str:
+    try:
+        return from_bytes(decode_base64(to_bytes(encoded)))
+    except FunctionError:
+        raise FunctionError(f"unable to decode base64 {what}") from None
+
+
+def _read_key(text: str, step: str) -> PrivateKey:
+    try:
+        return read_key(text)
+    except FunctionError as problem:
+        raise FunctionError(f"{step}: {problem.message}") from None
+
+
+def _read_certificate(text: str, variable: str) -> x509.Certificate:
+    block = read_block(text)
+    if block is None:
+        raise FunctionError("unable to decode certificate")
+    try:
+        return x509.load_der_x509_certificate(block.data)
+    except ValueError:
+        reason = f"{variable}.Bytes: x509: malformed certificate"
+        raise FunctionError(f"error parsing certificate: {reason}") from None
+
+
+def _read_authority(authority: Certificate) -> tuple[x509.Certificate, PrivateKey]:
+    parent = _read_certificate(authority.cert, "decodedSignerCert")
+    return parent, _read_key(authority.key, "error parsing private key")
+
+
+def _request(name: str, addresses: list[object], hosts: list[object], days: int) -> Request:
+    return Request(
+        name=name,
+        days=days,
+        addresses=tuple(_address(each) for each in addresses),
+        hosts=tuple(_host(each) for each in hosts),
+    )
+
+
+def _address(value: object) -> Address:
+    if not isinstance(value, str):
+        raise FunctionError(f"error parsing ip: {show(value)} is not a string")
+    failure = FunctionError(f"error parsing ip: {value}")
+    try:
+        address = parse_address(byte_view(value))
+    except FunctionError:
+        raise failure from None
+    if address.zone:
+        raise failure
+    parsed = ipaddress.ip_address(address.packed)
+    # Go writes an IPv4 address that comes as IPv6 in its four bytes.
+    return getattr(parsed, "ipv4_mapped", None) or parsed
+
+
+def _host(value: object) -> str:
+    if not isinstance(value, str):
+        raise FunctionError(f"error processing alternate dns name: {show(value)} is not a string")
+    return value

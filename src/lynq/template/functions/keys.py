@@ -1,0 +1,113 @@
+"""Private keys: made, read from PEM and written to it in the forms that Go uses."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
+
+from lynq.template.certificates import PrivateKey
+from lynq.template.functions.encoding import decode_base64
+from lynq.template.functions.signature import FunctionError, Needs, function
+from lynq.template.values import from_bytes, to_bytes
+
+_EXPONENT: Final = 65537
+_DSA_BITS: Final = 2048
+_RSA_BITS: Final = 4096
+_SUFFIX: Final = " PRIVATE KEY"
+_PEM: Final = re.compile(
+    rb"(?:\A|(?<=\n))-----BEGIN ([^\r\n]*)-----[ \t]*\r?\n"
+    rb"((?:[^\r\n:-]*:[^\n]*\n)*)"
+    rb"((?:(?!-----BEGIN ).)*?)-----END \1-----[ \t]*\r?(?=\n|\Z)",
+    re.DOTALL,
+)
+_SPACES: Final = re.compile(rb"[ \t]+")
+_FORMS: Final = {
+    "RSA": rsa.RSAPrivateKey,
+    "EC": ec.EllipticCurvePrivateKey,
+    "DSA": dsa.DSAPrivateKey,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of PEM: what its first line says it is, and its bytes."""
+
+    kind: str
+    data: bytes
+
+
+def read_block(text: str) -> Block | None:
+    """Find the first valid block of PEM; what stands before it does not matter."""
+    for found in _PEM.finditer(to_bytes(text)):
+        try:
+            data = decode_base64(_SPACES.sub(b"", found[3]))
+        except FunctionError:
+            continue
+        return Block(from_bytes(found[1]), data)
+    return None
+
+
+def make_rsa_key(bits: int) -> rsa.RSAPrivateKey:
+    """Make an RSA key."""
+    return rsa.generate_private_key(_EXPONENT, bits)
+
+
+@function("genPrivateKey", "func(string) string", needs=Needs.ENTROPY | Needs.SLOW)
+def gen_private_key(kind: str) -> str:
+    """Make a key of a kind: rsa (also without a name), ecdsa, ed25519, or dsa."""
+    key: PrivateKey
+    if kind in ("", "rsa"):
+        key = make_rsa_key(_RSA_BITS)
+    elif kind == "ecdsa":
+        key = ec.generate_private_key(ec.SECP256R1())
+    elif kind == "ed25519":
+        key = ed25519.Ed25519PrivateKey.generate()
+    elif kind == "dsa":
+        key = dsa.generate_private_key(_DSA_BITS)
+    else:
+        return f"Unknown type {kind}"
+    return write_key(key)
+
+
+def write_key(key: PrivateKey) -> str:
+    """Write a key as PEM: PKCS#8 for Ed25519, the older form of its own for each other kind."""
+    modern = isinstance(key, ed25519.Ed25519PrivateKey)
+    form = (
+        serialization.PrivateFormat.PKCS8
+        if modern
+        else serialization.PrivateFormat.TraditionalOpenSSL
+    )
+    pem = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+    return pem.decode()
+
+
+def read_key(text: str) -> PrivateKey:
+    """Read a key from PEM."""
+    block = read_block(text)
+    if block is None:
+        raise FunctionError("no PEM data in input")
+    if block.kind == _SUFFIX.strip():
+        return _load(block.data, "decoding PEM as PKCS#8")
+    if not block.kind.endswith(_SUFFIX):
+        raise FunctionError(f"no private key data in PEM block of type {block.kind}")
+    form = block.kind.removesuffix(_SUFFIX)
+    if form not in _FORMS:
+        raise FunctionError(f"invalid private key type {block.kind}")
+    key = _load(block.data, f"parsing {form} private key from PEM")
+    if not isinstance(key, _FORMS[form]):
+        raise FunctionError(f"parsing {form} private key from PEM: it is a key of another form")
+    return key
+
+
+def _load(data: bytes, step: str) -> PrivateKey:
+    try:
+        key = serialization.load_der_private_key(data, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        # Go names the byte at which its own reader of ASN.1 gave up; we know only that one did.
+        raise FunctionError(f"{step}: asn1: structure error") from None
+    if not isinstance(key, PrivateKey):
+        raise FunctionError(f"{step}: x509: unknown algorithm of a private key")
+    return key

@@ -1,0 +1,41 @@
+"""Every golden case renders here as it does in Go; README.md says how the results were made."""
+
+import pytest
+
+from lynq.template import Chance, Environment, TemplateError, render
+from template.cases import Case, Result, read_golden
+
+# The oracle's clock stands still at 2009-11-10 23:00:00 UTC.
+ENVIRONMENT = Environment(now=1_257_894_000_000_000_000, chance=Chance(b"golden"))
+STAGES = {"parse": "parse", "execute": "exec"}
+
+
+def render_like_go(case: Case) -> Result:
+    try:
+        return Result(output=render(case.template, case.data, ENVIRONMENT).encode())
+    except TemplateError as error:
+        stage = STAGES.get(error.kind, error.kind)
+        return Result(stage=stage, error=str(error))
+
+
+def as_text(output: bytes | None) -> bytes | None:
+    """Give what leaves the engine: text, with U+FFFD for each byte that is no UTF-8."""
+    if output is None:
+        return None
+    escaped = output.decode("utf-8", "surrogateescape")
+    return "".join("\ufffd" if "\udc80" <= char <= "\udcff" else char for char in escaped).encode()
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        pytest.param(case, result, id=f"{case.family}: {case.name}")
+        for case, result in read_golden()
+    ],
+)
+def test_renders_as_go_does(case: Case, expected: Result) -> None:
+    ours = render_like_go(case)
+
+    assert (ours.output, ours.stage) == (as_text(expected.output), expected.stage)
+    if not case.loose:
+        assert ours.error == expected.error
