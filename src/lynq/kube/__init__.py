@@ -1,9 +1,15 @@
 """The Kubernetes runtime: client, watches, caches, queues, leases; see docs/design/kube.md."""
 
 from lynq.kube import errors
+from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
 from lynq.kube.config import ClusterConfig, Impersonation, in_cluster, load_config
+from lynq.kube.controller import Controller, Result
 from lynq.kube.discovery import Discovery
+from lynq.kube.election import LeaderElection, LeaseLost
+from lynq.kube.events import Recorder, Reference
+from lynq.kube.informer import Health, Informer, Phase
+from lynq.kube.metrics import Metrics
 from lynq.kube.objects import (
     Listing,
     ManagedFields,
@@ -13,35 +19,58 @@ from lynq.kube.objects import (
     Partial,
 )
 from lynq.kube.options import ClientOptions
+from lynq.kube.outline import Outline, outline_for
 from lynq.kube.queries import Patch, Propagation
+from lynq.kube.queue import Priority, Queue, QueueClosed
 from lynq.kube.request import Fence, Interceptor, Request, Response, Send
 from lynq.kube.resource import Resource
+from lynq.kube.store import Change, Store, by_label, by_owner_uid
 from lynq.kube.watching import Bookmark, EventType, WatchEvent
 
 __all__ = [
+    "Backoff",
     "Bookmark",
+    "Change",
     "Client",
     "ClientOptions",
     "ClusterConfig",
+    "Controller",
     "Discovery",
     "EventType",
     "Fence",
+    "Health",
     "Impersonation",
+    "Informer",
     "Interceptor",
+    "LeaderElection",
+    "LeaseLost",
     "Listing",
     "ManagedFields",
     "Metadata",
+    "Metrics",
     "ObjectKey",
+    "Outline",
     "OwnerReference",
     "Partial",
     "Patch",
+    "Phase",
+    "Priority",
     "Propagation",
+    "Queue",
+    "QueueClosed",
+    "Recorder",
+    "Reference",
     "Request",
     "Resource",
     "Response",
+    "Result",
     "Send",
+    "Store",
     "WatchEvent",
+    "by_label",
+    "by_owner_uid",
     "errors",
     "in_cluster",
     "load_config",
+    "outline_for",
 ]
