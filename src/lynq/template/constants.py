@@ -5,6 +5,8 @@ from lynq.template.errors import Failure
 from lynq.template.functions.parameters import ANY_NAMES, Parameter
 from lynq.template.values import INTEGER_KINDS, UNSIGNED_KINDS, Kind
 
+_MASKS = {Kind.UINT8: 0xFF, Kind.UINT32: 0xFFFF_FFFF}
+
 Literal = tree.Bool | tree.NumberLiteral | tree.String
 
 
@@ -41,7 +43,9 @@ def _number(node: tree.NumberLiteral, kind: Kind) -> int | float | None:
     if kind is Kind.FLOAT64:
         return node.number.floating
     if kind in UNSIGNED_KINDS:
-        return node.number.unsigned
+        unsigned = node.number.unsigned
+        # reflect's SetUint drops what does not fit, without a word.
+        return unsigned if unsigned is None else unsigned & _MASKS.get(kind, -1)
     return node.number.integer if kind in INTEGER_KINDS else None
 
 

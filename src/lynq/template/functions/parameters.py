@@ -34,6 +34,8 @@ _INTEGERS: dict[str, type[int]] = {
     "uint32": Uint32,
     "uint64": Uint64,
 }
+# Defined types that are no structs: a constant may be passed for them.
+_NAMED: dict[str, Kind] = {"time.Duration": Kind.INT64}
 _NIL_OF: dict[str, Callable[[], object]] = {
     "[]interface {}": NilList,
     "[]string": NilStrings,
@@ -134,4 +136,6 @@ def _kind(name: str) -> Kind:
         return Kind.POINTER
     if name in ANY_NAMES:
         return Kind.INTERFACE
+    if name in _NAMED:
+        return _NAMED[name]
     return Kind(name) if name in set(Kind) else Kind.STRUCT

@@ -6,6 +6,7 @@ from typing import Final
 from lynq.template.functions import (
     builtins,
     casts,
+    certificates,
     cipher,
     comparison,
     dates,
@@ -43,6 +44,7 @@ from lynq.template.functions.signature import Function, declared_in
 _FAMILIES: Final = (
     builtins,
     casts,
+    certificates,
     cipher,
     comparison,
     dates,
