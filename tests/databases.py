@@ -8,15 +8,48 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 PROGRAM_FOLDERS = ("/usr/sbin", "/usr/lib/postgresql/*/bin")
+
+
+@dataclass(slots=True)
+class Process:
+    """The process of a server that we run ourselves: it can be stopped, and started again."""
+
+    command: list[str]
+    log: Path
+    end: signal.Signals
+    ready: tuple[str, ...] = ("true",)
+    """A command that succeeds when the server is ready; an open port is not enough for some."""
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    def start(self, host: str, port: int) -> None:
+        """Start it and wait until it answers."""
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(self.command, stdout=out, stderr=out, cwd="/")
+        _wait_until(lambda: _answers(host, port) and self._is_ready(), self._process, self.log)
+
+    def _is_ready(self) -> bool:
+        return not subprocess.run(self.ready, capture_output=True, check=False).returncode
+
+    def stop(self) -> None:
+        """Stop it and wait until it is gone."""
+        if not self._process:
+            return
+        self._process.send_signal(self.end)
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +61,19 @@ class Server:
     user: str
     password: str
     database: str
+    process: Process | None = field(default=None, repr=False, compare=False)
+
+    def start(self) -> None:
+        """Start the server again after `stop`, with what it had stored."""
+        if not self.process:
+            raise RuntimeError("a server named in the environment is not ours to start or stop")
+        self.process.start(self.host, self.port)
+
+    def stop(self) -> None:
+        """Stop the server for a while."""
+        if not self.process:
+            raise RuntimeError("a server named in the environment is not ours to start or stop")
+        self.process.stop()
 
     @classmethod
     def named(cls, url: str) -> "Server":
@@ -40,9 +86,9 @@ class Server:
 
 
 @contextmanager
-def mariadb() -> Iterator[Server]:
-    """Run MariaDB, or use the server of LYNQ_TEST_MYSQL."""
-    if url := os.environ.get("LYNQ_TEST_MYSQL"):
+def mariadb(*options: str) -> Iterator[Server]:
+    """Run MariaDB, or use the server of LYNQ_TEST_MYSQL unless a test needs `options`."""
+    if (url := os.environ.get("LYNQ_TEST_MYSQL")) and not options:
         yield Server.named(url)
         return
     server = Server("127.0.0.1", _free_port(), "tester", "mariadb-secret", "tests")
@@ -56,7 +102,7 @@ def mariadb() -> Iterator[Server]:
         _check([*account, *install, f"--datadir={data}", "--skip-test-db"])
         first = folder / "first.sql"
         first.write_text(
-            f"CREATE DATABASE {server.database} CHARACTER SET utf8mb4;\n"
+            f"CREATE DATABASE IF NOT EXISTS {server.database} CHARACTER SET utf8mb4;\n"
             f"GRANT ALL ON *.* TO '{server.user}'@'%' IDENTIFIED BY '{server.password}';\n"
         )
         command = [
@@ -69,9 +115,12 @@ def mariadb() -> Iterator[Server]:
             f"--socket={folder / 'socket'}",
             f"--port={server.port}",
             "--bind-address=127.0.0.1",
+            *options,
         ]
-        with _running([*account, *command], server, folder / "log", signal.SIGTERM):
-            yield server
+        with _running(
+            server, Process([*account, *command], folder / "log", signal.SIGTERM)
+        ) as ours:
+            yield ours
 
 
 @contextmanager
@@ -95,9 +144,11 @@ def postgresql() -> Iterator[Server]:
         _check([*account, *initialize])
         command = [_program("postgres"), "-D", str(data), "-k", str(folder), "-F"]
         command += ["-c", "listen_addresses=127.0.0.1", "-p", str(server.port)]
+        ready = (_program("pg_isready"), "-h", server.host, "-p", str(server.port))
         # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients.
-        with _running([*account, *command], server, folder / "log", signal.SIGINT):
-            yield server
+        process = Process([*account, *command], folder / "log", signal.SIGINT, ready)
+        with _running(server, process) as ours:
+            yield ours
 
 
 def _free_port() -> int:
@@ -151,30 +202,27 @@ def _check(command: list[str]) -> None:
 
 
 @contextmanager
-def _running(command: list[str], server: Server, log: Path, stop: signal.Signals) -> Iterator[None]:
-    with (
-        log.open("wb") as out,
-        subprocess.Popen(command, stdout=out, stderr=out, cwd="/") as process,
-    ):
-        try:
-            _wait_until_open(process, server, log)
-            yield
-        finally:
-            process.send_signal(stop)
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
+def _running(server: Server, process: Process) -> Iterator[Server]:
+    try:
+        process.start(server.host, server.port)
+        yield replace(server, process=process)
+    finally:
+        process.stop()
 
 
-def _wait_until_open(process: "subprocess.Popen[bytes]", server: Server, log: Path) -> None:
+def _answers(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _wait_until(
+    condition: Callable[[], bool], process: "subprocess.Popen[bytes]", log: Path
+) -> None:
     deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            socket.create_connection((server.host, server.port), timeout=1).close()
-        except OSError:
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the server did not start:\n{log.read_text()}") from None
-            time.sleep(0.05)
-        else:
-            return
+    while not condition():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"the server did not start:\n{log.read_text()}")
+        time.sleep(0.05)
