@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from lynq.api.conditions import Conditions
 from lynq.api.definition import AGE, Column, Definition, condition, count
@@ -124,7 +124,7 @@ class FormStatus(Wire, frozen=True, kw_only=True):
     Applied: all of its nodes are ready. Paused: spec.paused is set."""
 
 
-class LynqForm(Struct, frozen=True, kw_only=True, rename="camel"):
+class LynqForm(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """The blueprint of what every active row of a hub gets.
 
     A LynqForm holds templates of Kubernetes objects, in one list per kind, with their policies
@@ -151,6 +151,6 @@ class LynqForm(Struct, frozen=True, kw_only=True, rename="camel"):
 
     api_version: str = API_VERSION
     kind: str = "LynqForm"
-    metadata: Metadata = Metadata()
+    metadata: Metadata = field(default_factory=Metadata)
     spec: FormSpec
     status: FormStatus = FormStatus()

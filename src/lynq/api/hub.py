@@ -122,7 +122,7 @@ class HubStatus(Wire, frozen=True, kw_only=True):
     changes: Push is up."""
 
 
-class LynqHub(Struct, frozen=True, kw_only=True, rename="camel"):
+class LynqHub(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """A table or view whose active rows become tenants.
 
     A LynqHub says where the rows are and which columns mean what. For every active row and every
@@ -149,6 +149,6 @@ class LynqHub(Struct, frozen=True, kw_only=True, rename="camel"):
 
     api_version: str = API_VERSION
     kind: str = "LynqHub"
-    metadata: Metadata = Metadata()
+    metadata: Metadata = field(default_factory=Metadata)
     spec: HubSpec
     status: HubStatus = HubStatus()

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lynq.api.conditions import Conditions
 from lynq.api.definition import AGE, Column, Definition, condition, count
@@ -119,7 +119,7 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     annotation lynq.sh/paused is set."""
 
 
-class LynqNode(Struct, frozen=True, kw_only=True, rename="camel"):
+class LynqNode(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """One active row × one form, and the state of its resources.
 
     LynqNodes are made, changed and removed by the hub: to add or remove a tenant, change its row.
@@ -146,6 +146,6 @@ class LynqNode(Struct, frozen=True, kw_only=True, rename="camel"):
 
     api_version: str = API_VERSION
     kind: str = "LynqNode"
-    metadata: Metadata = Metadata()
+    metadata: Metadata = field(default_factory=Metadata)
     spec: NodeSpec
     status: NodeStatus = NodeStatus()

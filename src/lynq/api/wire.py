@@ -34,8 +34,12 @@ class Rule:
         return {"rule": self.cel, "message": self.message, **given}
 
 
-class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The base of what is read from and written to the API server."""
+class Wire(Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True):
+    """The base of what is read from and written to the API server.
+
+    Frozen, because it sits in caches that many readers share. `gc=False` is sound because JSON
+    has no cycles, and keeps 50,000 cached objects out of the garbage collector's rounds.
+    """
 
     cel_rules: ClassVar[tuple[Rule, ...]] = ()
     """What must hold for the object as a whole."""
