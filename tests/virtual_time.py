@@ -18,9 +18,7 @@ class _JumpingSelector(selectors.SelectSelector):
         super().__init__()
         self.now = 1000.0
 
-    def select(
-        self, timeout: float | None = None
-    ) -> list[tuple[selectors.SelectorKey, int]]:
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if not ready:
             if timeout is None:

@@ -53,7 +53,11 @@ def boot_clock() -> float:
 
 
 class LeaderElection:
-    """One candidate for one lease; a shard has a `name` of its own."""
+    """One candidate for one lease; a shard has a `name` of its own.
+
+    Give it a client that nobody else uses: a renewal that waits its turn behind a thousand
+    writes to a slow API server comes too late.
+    """
 
     def __init__(
         self,
