@@ -103,7 +103,8 @@ def mariadb(*options: str) -> Iterator[Server]:
         first = folder / "first.sql"
         first.write_text(
             f"CREATE DATABASE IF NOT EXISTS {server.database} CHARACTER SET utf8mb4;\n"
-            f"GRANT ALL ON *.* TO '{server.user}'@'%' IDENTIFIED BY '{server.password}';\n"
+            f"GRANT ALL ON *.* TO '{server.user}'@'%' IDENTIFIED BY '{server.password}'"
+            " WITH GRANT OPTION;\n"
         )
         command = [
             _program("mariadbd"),
