@@ -89,6 +89,8 @@ def _field(value: object, boxed: bool, name: str) -> tuple[object, bool]:  # noq
         fields = value.fields()
         if name in fields:
             return fields[name], False
+        if name in value.refusals:
+            raise Failure(value.refusals[name])
     shown = "interface {}" if boxed else type_name(value)
     raise Failure(f"can't evaluate field {name} in type {shown}")
 

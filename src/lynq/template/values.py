@@ -208,6 +208,8 @@ class Object(Typed):
 
     __slots__ = ()
     methods: ClassVar[Mapping[str, Function]] = {}
+    refusals: ClassVar[Mapping[str, str]] = {}
+    """What Go says to names that are there, but not for templates."""
 
     def fields(self) -> Mapping[str, object]:
         """Give the exported fields in order."""

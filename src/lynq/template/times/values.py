@@ -180,6 +180,22 @@ class Time(Object):
         )
     )
 
+    refusals: ClassVar = {
+        **{
+            name: f"function {name} has 3 return values; should be 1 or 2"
+            for name in ("Clock", "Date")
+        },
+        **{
+            name: f"invalid function signature for {name}: "
+            f"second return value should be error; is {second}"
+            for name, second in (("ISOWeek", "int"), ("Zone", "int"), ("ZoneBounds", "time.Time"))
+        },
+        **{
+            name: f"{name} is an unexported field of struct type time.Time"
+            for name in ("wall", "ext", "loc")
+        },
+    }
+
     def text(self) -> str:
         """Print as `%v` does."""
         return str(self.moment)

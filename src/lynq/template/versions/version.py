@@ -146,6 +146,11 @@ _VALUE_METHODS: Final = (
 )
 
 
+def _unexported(struct: str) -> dict[str, str]:
+    names = ("major", "minor", "patch", "pre", "metadata", "original")
+    return {name: f"{name} is an unexported field of struct type {struct}" for name in names}
+
+
 def _comparison(name: str, test: Callable[[int], bool]) -> tuple[str, Function]:
     return method(name, "func(*semver.Version) bool", lambda self, other: test(self.compare(other)))
 
@@ -173,6 +178,8 @@ class Version(Object):
             method("Compare", "func(*semver.Version) int", lambda self, other: self.compare(other)),
         )
     )
+
+    refusals: ClassVar = _unexported("*semver.Version")
 
     def text(self) -> str:
         """Print without a leading v."""
@@ -202,3 +209,4 @@ class VersionValue(Version):
 
     go_type: ClassVar[GoType] = GoType("semver.Version", Kind.STRUCT)
     methods: ClassVar = dict(_VALUE_METHODS)
+    refusals: ClassVar = _unexported("semver.Version")
