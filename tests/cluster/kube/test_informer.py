@@ -183,25 +183,25 @@ async def test_a_label_selector_is_applied_by_the_server_and_followed(
 
 async def test_what_we_write_is_read_at_once_and_told_once(client: Client, namespace: str) -> None:
     informer: Informer[ConfigMap, ConfigMap] = Informer(
-        client, CONFIG_MAPS, into=ConfigMap, namespace=namespace
+        client, CONFIG_MAPS, into=ConfigMap, namespace=namespace, labels="role=ours"
     )
-    key = ObjectKey(namespace, "ours")
+    ours = {"role": "ours"}
+    key = ObjectKey(namespace, "first")
     changes: list[Change[ConfigMap]] = []
     async with running(informer.run()):
         await informer.synced()
         informer.on_change(changes.append)
-        changes.clear()
         created = await client.create(
-            CONFIG_MAPS, manifest("ours", step="1"), namespace, into=ConfigMap
+            CONFIG_MAPS, manifest("first", labels=ours), namespace, into=ConfigMap
         )
         informer.absorb(created)
         assert informer.store.get(key) == created
-        await client.delete(CONFIG_MAPS, "ours", namespace, uid=created.metadata.uid)
+        await client.delete(CONFIG_MAPS, "first", namespace, uid=created.metadata.uid)
         informer.absorb_deleted(key, created.metadata.uid)
         assert key not in informer.store
-        await client.create(CONFIG_MAPS, manifest("last"), namespace)
+        await client.create(CONFIG_MAPS, manifest("last", labels=ours), namespace)
         await eventually(lambda: "last" in names(informer))
-    assert [change.key.name for change in changes] == ["ours", "ours", "last"]
+    assert [change.key.name for change in changes] == ["first", "first", "last"]
 
 
 async def test_a_projection_is_what_is_stored_and_indexed(client: Client, namespace: str) -> None:
