@@ -1,0 +1,102 @@
+"""What is drawn by chance is repeatable, and of the shape that Go's has."""
+
+import re
+import uuid
+
+import bcrypt
+import pytest
+
+from lynq.template import Chance, Environment, Limits, TemplateError, render
+
+ENVIRONMENT = Environment(now=0, chance=Chance(b"a node's seed"))
+
+
+def drawn(source: str, environment: Environment = ENVIRONMENT) -> str:
+    return render(source, {}, environment)
+
+
+@pytest.mark.parametrize(
+    ("source", "pattern"),
+    [
+        ("{{ randAlphaNum 200 }}", "[0-9A-Za-z]{200}"),
+        ("{{ randAlpha 200 }}", "[A-Za-z]{200}"),
+        ("{{ randNumeric 200 }}", "[0-9]{200}"),
+        ("{{ randAscii 500 }}", "[ -~]{500}"),
+        ("{{ randBytes 20 }}", "[0-9A-Za-z+/]{27}="),
+        ("{{ randInt 5 9 }}", "[5-8]"),
+        ("{{ randInt -9 -8 }}", "-9"),
+        ("{{ uuidv4 }}", "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"),
+    ],
+)
+def test_draws_have_their_shape(source: str, pattern: str) -> None:
+    assert re.fullmatch(pattern, drawn(source))
+
+
+def test_the_same_seed_draws_the_same_and_another_another() -> None:
+    source = (
+        '{{ randAlphaNum 20 }} {{ uuidv4 }} {{ shuffle "abcdefghijkl" }} {{ randInt 0 1000000 }}'
+    )
+
+    assert drawn(source) == drawn(source)
+    assert drawn(source) != drawn(source, Environment(now=0, chance=Chance(b"another")))
+
+
+def test_what_a_seed_draws_never_changes() -> None:
+    # Passwords in use were drawn this way. If this test fails, they would all change.
+    source = "{{ randAlphaNum 12 }} {{ randNumeric 4 }} {{ uuidv4 }}"
+
+    assert drawn(source) == "trE5Q0e7n6mH 8566 d76c44ba-c37d-4216-bb18-3a99296ebff5"
+
+
+def test_two_draws_in_one_template_differ() -> None:
+    first, second = drawn("{{ randAlphaNum 20 }} {{ randAlphaNum 20 }}").split()
+
+    assert first != second
+
+
+def test_every_character_is_about_equally_likely() -> None:
+    digits = drawn("{{ randNumeric 100000 }}")
+
+    assert all(9_500 < digits.count(digit) < 10_500 for digit in "0123456789")
+
+
+def test_shuffle_keeps_the_characters() -> None:
+    shuffled = drawn('{{ shuffle "añb日c" }}')
+
+    assert sorted(shuffled) == sorted("añb日c")
+
+
+def test_a_uuid_is_one_to_others_too() -> None:
+    assert uuid.UUID(drawn("{{ uuidv4 }}")).version == 4
+
+
+def test_a_draw_beyond_the_limits_is_refused_before_it_is_made() -> None:
+    for source in ("{{ randAlpha 9223372036854775807 }}", "{{ randBytes 9000000000000000000 }}"):
+        with pytest.raises(TemplateError, match="over the limit"):
+            drawn(source)
+
+
+def test_hashed_passwords_verify() -> None:
+    environment = Environment(now=0, chance=Chance(b""), limits=Limits(seconds=60))
+
+    line = drawn('{{ htpasswd "user" "sécret" }}', environment)
+
+    user, _, hashed = line.partition(":")
+    assert user == "user"
+    assert hashed.startswith("$2a$10$")
+    assert bcrypt.checkpw("sécret".encode(), hashed.encode())
+
+
+def test_texts_that_go_encrypted_are_read() -> None:
+    encrypted = "4bB+r6cugLM7voZZOEtaDjFn7oTXnYKWtuKxRzL5zuE="
+
+    decrypted = render('{{ decryptAES "secret" .text }}', {"text": encrypted}, ENVIRONMENT)
+
+    assert decrypted == "grüße"
+
+
+def test_texts_that_we_encrypt_are_new_each_time() -> None:
+    source = '{{ encryptAES "k" "text" }}'
+
+    assert drawn(source) != drawn(source)
+    assert drawn('{{ encryptAES "k" "text" | decryptAES "k" }}') == "text"
