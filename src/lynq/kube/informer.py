@@ -140,7 +140,7 @@ class Informer(Generic[W, T]):
         """Keep the store in step until cancelled."""
         while True:
             try:
-                told = await self._follow()
+                progress = await self._follow()
             except Gone:
                 self._forgotten()
             except (BadRequest, Invalid) as error:
@@ -148,14 +148,14 @@ class Informer(Generic[W, T]):
             except KubeError as error:
                 self._failed(error)
             else:
-                # The server ends every watch after some minutes. One that ended without a word
+                # The server ends every watch after some minutes. One that brought us no further
                 # may have been cut at once: without a pause, the next one too, and the next.
-                self._failures = 0 if told else self._failures + 1
+                self._failures = 0 if progress else self._failures + 1
             if self._failures:
                 await asyncio.sleep(self._backoff.delay(self._failures - 1))
 
     async def _follow(self) -> bool:
-        """Read one stream to its end; return whether it told anything."""
+        """Read one stream to its end; return whether it brought us further."""
         if self._position is None:
             self._listed.clear()
             if not self._streams:
@@ -173,7 +173,7 @@ class Informer(Generic[W, T]):
             async for event in stream:
                 self._take(event)
                 told = True
-        return told
+        return told and self._position is not None
 
     async def _list_pages(self) -> None:
         pages = self._client.pages(

@@ -1,6 +1,6 @@
 """Informers on a real API server: lists, changes, selectors, resuming, missing rights."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -266,6 +266,36 @@ async def test_a_watch_that_ends_is_resumed_where_it_ended(client: Client, names
     assert all(int(request.query["resourceVersion"]) > 0 for request in resumed)
     assert not any("sendInitialEvents" in request.query for request in resumed)
     assert removed == []
+
+
+async def test_a_list_that_breaks_off_is_started_over_and_tells_no_deletion(
+    client: Client, namespace: str
+) -> None:
+    for name in ("a", "b", "c"):
+        await client.create(CONFIG_MAPS, manifest(name), namespace)
+    cuts = iter([True, True])
+
+    async def first_line(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            yield chunk.split(b"\n")[0] + b"\n"
+            return
+
+    async def cut(request: Request, send: Send) -> Response:
+        response = await send(request)
+        if response.chunks is not None and next(cuts, False):
+            return replace(response, chunks=first_line(response.chunks))
+        return response
+
+    informer: Informer[Partial, Partial] = Informer(
+        client.intercepted(cut), CONFIG_MAPS, into=Partial, namespace=namespace, backoff=QUICK
+    )
+    changes: list[Change[Partial]] = []
+    informer.on_change(changes.append)
+    async with running(informer.run()):
+        await informer.synced()
+        assert names(informer) == {"a", "b", "c"}
+    assert next(cuts, None) is None
+    assert all(change.old is None for change in changes)
 
 
 async def test_a_missing_right_is_shown_and_retried_until_it_is_granted(
