@@ -6,7 +6,7 @@ from typing import Protocol
 
 from lynq.sources.errors import Place
 from lynq.sources.query import Query
-from lynq.sources.rows import Reading
+from lynq.sources.reading import Reading
 
 
 class Source(Protocol):

@@ -5,7 +5,7 @@ begin a comment are refused outright, and what is left is quoted.
 """
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from lynq.sources.errors import InvalidSettings
@@ -24,6 +24,9 @@ class Dialect:
     longest: int
     """Bytes of the longest name. PostgreSQL would cut a longer one, and so read another column."""
 
+    as_text: str = ""
+    """What makes the server write a column as text."""
+
     def name(self, text: str, *, field: str) -> str:
         """Return a checked name in quotes."""
         if len(text.encode()) > self.longest:
@@ -35,7 +38,7 @@ class Dialect:
 # as its value. In backticks a name is always a name.
 SQLITE = Dialect("`", 1024)
 MYSQL = Dialect("`", 64 * 4)
-POSTGRESQL = Dialect('"', 63)
+POSTGRESQL = Dialect('"', 63, "::text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +97,15 @@ class Query:
         """The names of the extras, in the order of their columns."""
         return tuple(sorted(self.extras))
 
-    def sql(self, dialect: Dialect) -> str:
-        """Return the statement. No WHERE, no ORDER: filtering is ours, sorting costs the server."""
-        columns = ", ".join(dialect.name(column, field=place) for place, column in self._fields())
+    def sql(self, dialect: Dialect, *, as_text: Container[int] = ()) -> str:
+        """Return the statement; of the columns at some positions, the server writes the text.
+
+        No WHERE, no ORDER: what is active is for us to say, and sorting would cost the server.
+        """
+        columns = ", ".join(
+            dialect.name(column, field=place) + (dialect.as_text if position in as_text else "")
+            for position, (place, column) in enumerate(self._fields())
+        )
         table = Table.named(self.table).quoted(dialect)
         return f"SELECT {columns} FROM {table}"  # noqa: S608 - every part is checked and quoted
 

@@ -1,0 +1,5 @@
+"""MySQL and MariaDB, through asyncmy."""
+
+from lynq.sources.mysql.source import MySQLSource
+
+__all__ = ["MySQLSource"]

@@ -1,0 +1,133 @@
+"""Read a table of MySQL or MariaDB."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from asyncmy.cursors import SSCursor
+
+from lynq.sources.columns import Column
+from lynq.sources.deadline import Deadline
+from lynq.sources.errors import Place, SourceError
+from lynq.sources.mysql.columns import column
+from lynq.sources.mysql.connecting import connect
+from lynq.sources.mysql.failures import while_connecting, while_reading
+from lynq.sources.pool import Pool
+from lynq.sources.query import MYSQL, Query
+from lynq.sources.reading import Reading
+from lynq.sources.settings import MySQLSettings
+from lynq.sources.telling import told
+
+_BEGIN = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+
+
+class MySQLSource:
+    """The tables of one database of a server."""
+
+    def __init__(self, settings: MySQLSettings) -> None:
+        self._settings = settings
+        self._pool: Pool[Any] = Pool(
+            settings.place,
+            connect=lambda: connect(settings),
+            greet=self._begin,
+            discard=_discard,
+            size=settings.pool_size,
+            lifetime=settings.pool_lifetime,
+            patience=settings.connect_timeout,
+        )
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        return self._settings.place
+
+    def read(self, query: Query) -> Reading:
+        """Return the active rows at one moment; nothing happens yet."""
+        return Reading(self.place, query, self._run)
+
+    async def close(self) -> None:
+        """Let go of every connection; running readings fail."""
+        self._pool.close()
+
+    @asynccontextmanager
+    async def _run(self, query: Query) -> AsyncIterator["_Result"]:
+        sql = query.sql(MYSQL)
+        async with self._pool.lend() as connection:
+            deadline = Deadline(self._settings.query_timeout, self.place, query.table)
+            result = _Result(
+                connection, deadline, lambda error: while_reading(error, self._settings, query)
+            )
+            await result.begin(sql)
+            yield result
+            await result.end()
+
+    async def _begin(self, connection: Any) -> None:  # noqa: ANN401 - the driver has no types
+        """Begin the transaction of a reading; on an idle connection, this shows if it lives."""
+        with told(lambda error: while_connecting(error, self._settings)):
+            async with asyncio.timeout(self._settings.connect_timeout):
+                await _execute(connection, _BEGIN)
+
+
+class _Result:
+    """An unbuffered result: the server sends as fast as we read."""
+
+    def __init__(
+        self,
+        connection: Any,  # noqa: ANN401
+        deadline: Deadline,
+        explain: Callable[[Exception], SourceError],
+    ) -> None:
+        self._connection = connection
+        self._deadline = deadline
+        self._explain = explain
+        self._cursor = connection.cursor(SSCursor)
+
+    async def begin(self, sql: str) -> None:
+        """Run the query, up to its first row."""
+        with told(self._explain):
+            async with self._deadline.kept():
+                await self._cursor.execute(sql)
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns, in the order of the query."""
+        return [column(field) for field in self._cursor._result.fields]  # noqa: SLF001
+
+    async def page(self, limit: int) -> Sequence[Sequence[Any]]:
+        """Return up to that many rows; none once the server has marked the end."""
+        with told(self._explain), _receiving(self._connection):
+            async with self._deadline.kept():
+                rows: list[tuple[Any, ...]] = await self._cursor.fetchmany(limit)
+                return rows
+
+    async def end(self) -> None:
+        """End the transaction, so that the server can forget the snapshot."""
+        with told(self._explain), _receiving(self._connection):
+            async with self._deadline.kept():
+                await _execute(self._connection, "COMMIT")
+
+
+@contextmanager
+def _receiving(connection: Any) -> Iterator[None]:  # noqa: ANN401
+    """Take in bytes only while somebody waits for rows.
+
+    The driver puts whatever arrives into its buffer, whether rows are asked for or not: while the
+    caller is busy with a page, the whole rest of the table would pile up there.
+    """
+    transport = connection._transport  # noqa: SLF001 - the driver has no other way to say it
+    transport.resume_reading()
+    try:
+        yield
+    finally:
+        if not transport.is_closing():
+            transport.pause_reading()
+
+
+async def _execute(connection: Any, statement: str) -> None:  # noqa: ANN401
+    async with connection.cursor() as cursor:
+        await cursor.execute(statement)
+
+
+def _discard(connection: Any) -> None:  # noqa: ANN401
+    connection.close()

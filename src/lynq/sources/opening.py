@@ -1,0 +1,22 @@
+"""From settings to a source."""
+
+from typing import assert_never
+
+from lynq.sources.mysql import MySQLSource
+from lynq.sources.postgresql import PostgreSQLSource
+from lynq.sources.protocol import Source
+from lynq.sources.settings import MySQLSettings, PostgreSQLSettings, Settings, SQLiteSettings
+from lynq.sources.sqlite import SQLiteSource
+
+
+def open_source(settings: Settings) -> Source:
+    """Return the source that the settings describe; it connects when it is first read."""
+    match settings:
+        case MySQLSettings():
+            return MySQLSource(settings)
+        case PostgreSQLSettings():
+            return PostgreSQLSource(settings)
+        case SQLiteSettings():
+            return SQLiteSource(settings)
+        case _:
+            assert_never(settings)
