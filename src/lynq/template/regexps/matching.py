@@ -21,11 +21,13 @@ from lynq.template.values import from_bytes, to_bytes
 Span: TypeAlias = tuple[int, int]
 
 _TOO_LARGE: Final = "pattern too large"
-_MOST_BYTES: Final = 64 * 1024
+# Compiling takes time and memory that grow with the pattern, and RE2 keeps up to so much memory
+# for each of them. What is cached stays below 32 MiB: 32 small ones and 8 large ones.
+_MOST_BYTES: Final = 2048
 _SMALL: Final = 512 * 1024
-_LARGE: Final = 8 * 1024 * 1024
-# Steps of a search: RE2's slowest machine makes at most one per byte of text and instruction.
-_MOST_STEPS: Final = 500_000_000
+_LARGE: Final = 2 * 1024 * 1024
+# RE2's slowest machine takes up to 25 ns for each byte of the text and instruction of the pattern.
+_MOST_STEPS: Final = 10_000_000
 _CONTINUATION: Final = range(0x80, 0xC0)
 _WRONG: Final = re.compile("[\udc80-\udcff]")
 
@@ -105,54 +107,52 @@ def compile_pattern(source: str) -> Pattern:
     """Compile a pattern, or fail with Go's error."""
     if len(source) > _MOST_BYTES:
         raise LimitError(f"a pattern of {len(source)} bytes is over the limit of {_MOST_BYTES}")
-    compiled = _compile(source)
+    compiled = _compile_small(source)
+    if compiled == _TOO_LARGE:
+        compiled = _compile_large(source)
+    if compiled == _TOO_LARGE:
+        raise LimitError("a regular expression is too large")
     if isinstance(compiled, str):
         raise FunctionError(f"error parsing regexp: {compiled}")
     return compiled
 
 
-@lru_cache(maxsize=64)
-def _compile(source: str) -> Pattern | str:
-    """Give the pattern or what is wrong with it; both are worth remembering."""
-    try:
-        compiled = _compile_large_or_small(source)
-    except re2.error as problem:
-        message = problem.args[0]
-        text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
-        return _second_try(source, text)
-    return refusal(source) or Pattern(source, compiled)
+@lru_cache(maxsize=32)
+def _compile_small(source: str) -> Pattern | str:
+    return _compile(source, _SMALL)
 
 
-def _second_try(source: str, message: str) -> Pattern | str:
-    if _TOO_LARGE in message:
-        raise LimitError("a regular expression is too large")
+@lru_cache(maxsize=8)
+def _compile_large(source: str) -> Pattern | str:
+    return _compile(source, _LARGE)
+
+
+def _compile(source: str, memory: int) -> Pattern | str:
+    """Give the pattern, or what is wrong with it."""
+    compiled = _ask_re2(source, memory)
+    if not isinstance(compiled, str):
+        return refusal(source) or Pattern(source, compiled)
+    if compiled.startswith(_TOO_LARGE):
+        return _TOO_LARGE
+    # The pattern may name a class as only Go does.
     rewritten = rewrite_classes(source)
-    if rewritten != source:
-        try:
-            return Pattern(source, _compile_large_or_small(rewritten))
-        except re2.error:
-            pass
-    return translate_error(message, source)
+    again = _ask_re2(rewritten, memory) if rewritten != source else compiled
+    return translate_error(compiled, source) if isinstance(again, str) else Pattern(source, again)
 
 
-def _compile_large_or_small(source: str) -> Any:  # noqa: ANN401 - re2 has no types
-    """Compile with little memory if that is enough: what is cached stays below 64 MiB."""
-    try:
-        return _compile_within(source, _SMALL)
-    except re2.error as problem:
-        if _TOO_LARGE not in str(problem):
-            raise
-        return _compile_within(source, _LARGE)
-
-
-def _compile_within(source: str, memory: int) -> Any:  # noqa: ANN401 - re2 has no types
+def _ask_re2(source: str, memory: int) -> Any:  # noqa: ANN401 - re2 has no types
+    """Give RE2's compiled pattern, or its error as a string."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = memory
-    compiled = re2.compile(to_bytes(source), options)
-    # The binding keeps 128 of them itself; ours is the cache with a known bound.
-    re2.purge()
-    return compiled
+    try:
+        return re2.compile(to_bytes(source), options)
+    except re2.error as problem:
+        message = problem.args[0]
+        return message.decode(errors="replace") if isinstance(message, bytes) else str(message)
+    finally:
+        # The binding keeps 128 patterns itself; ours are the caches with a known bound.
+        re2.purge()
 
 
 def find_all(context: Context, pattern: Pattern, text: Text, most: int) -> Iterator[Span]:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from lynq.template.byteview import byte_view, from_view
-from lynq.template.errors import FunctionError
+from lynq.template.errors import FunctionError, LimitError
 from lynq.template.formatting.quoting import quote
 from lynq.template.urls.address import parse_address
 from lynq.template.urls.escaping import Part, escape, is_valid_encoding, unescape
@@ -16,6 +16,7 @@ _SCHEME_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 _SCHEME_OTHERS = frozenset("0123456789+-.")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _IPV4_SIZE = 4
+_MOST_BYTES = 64 * 1024
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,6 +83,8 @@ def _escaped(text: str, raw: str, part: Part) -> str:
 def parse_url(text: str) -> Url:
     """Read a URL, or fail with Go's error."""
     view = byte_view(text)
+    if len(view) > _MOST_BYTES:
+        raise LimitError(f"a URL of {len(view)} bytes is over the limit of {_MOST_BYTES}")
     before, _, fragment = view.partition("#")
     try:
         url = _parse(before)

@@ -13,7 +13,7 @@ import re2
 
 from lynq.template.byteview import byte_view, from_view
 from lynq.template.errors import FunctionError, LimitError
-from lynq.template.versions.version import Version, compare_prereleases, parse_version
+from lynq.template.versions.version import MOST_BYTES, Version, compare_prereleases, parse_version
 
 _OPERATORS: Final = r"=||!=|>|<|>=|=>|<=|=<|~|~>|\^"
 _LOOSE: Final = (
@@ -29,7 +29,6 @@ _VALID: Final = re2.compile(
     rf"^(\s*({_OPERATORS})\s*({_LOOSE})\s*)((?:\s+|,\s*)({_OPERATORS})\s*({_LOOSE})\s*)*$"
 )
 _WILDCARDS: Final = frozenset({"", "x", "X", "*"})
-_MOST_BYTES: Final = 4096
 
 
 class Open(Enum):
@@ -156,8 +155,8 @@ _CHECKS: Final[dict[str, Callable[[Constraint, Version], bool]]] = {
 
 def parse_constraints(text: str) -> Alternatives:
     """Read alternatives of constraints that hold together."""
-    if len(text) > _MOST_BYTES:
-        raise LimitError(f"a constraint of {len(text)} bytes is over the limit of {_MOST_BYTES}")
+    if len(text) > MOST_BYTES:
+        raise LimitError(f"a constraint of {len(text)} bytes is over the limit of {MOST_BYTES}")
     return _parse(text)
 
 

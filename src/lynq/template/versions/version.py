@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from lynq.template.errors import FunctionError
+from lynq.template.errors import FunctionError, LimitError
 from lynq.template.formatting.quoting import quote
 from lynq.template.functions.signature import method
 from lynq.template.values import GoType, Kind, Object
@@ -22,6 +22,7 @@ _SUFFIXES: Final = (
 _VERSION: Final = re.compile(r"v?([0-9]+)(\.[0-9]+)?(\.[0-9]+)?" + _SUFFIXES)
 _IDENTIFIER: Final = re.compile(r"[0-9A-Za-z\-]*")
 _MAX: Final = (1 << 64) - 1
+MOST_BYTES: Final = 4096
 _MAX_DIGITS: Final = 20
 
 
@@ -50,6 +51,8 @@ def _check_metadata(text: str) -> None:
 
 def parse_version(text: str) -> Version:
     """Read a version; minor and patch may be missing, and a leading v is taken off."""
+    if len(text) > MOST_BYTES:
+        raise LimitError(f"a version of {len(text)} bytes is over the limit of {MOST_BYTES}")
     found = _VERSION.fullmatch(text)
     if found is None:
         raise FunctionError("Invalid Semantic Version")
@@ -151,6 +154,10 @@ def _unexported(struct: str) -> dict[str, str]:
     return {name: f"{name} is an unexported field of struct type {struct}" for name in names}
 
 
+def _is_equal(version: Version, other: Version | None) -> bool:
+    return other is not None and version.compare(other) == 0
+
+
 def _comparison(name: str, test: Callable[[int], bool]) -> tuple[str, Function]:
     return method(name, "func(*semver.Version) bool", lambda self, other: test(self.compare(other)))
 
@@ -174,7 +181,7 @@ class Version(Object):
             _comparison("LessThanEqual", lambda order: order <= 0),
             _comparison("GreaterThan", lambda order: order > 0),
             _comparison("GreaterThanEqual", lambda order: order >= 0),
-            _comparison("Equal", lambda order: order == 0),
+            method("Equal", "func(*semver.Version) bool", _is_equal),
             method("Compare", "func(*semver.Version) int", lambda self, other: self.compare(other)),
         )
     )
@@ -191,8 +198,10 @@ class Version(Object):
         """Give the text that stands for it in JSON."""
         return self.text()
 
-    def compare(self, other: Version) -> int:
+    def compare(self, other: Version | None) -> int:
         """Give -1, 0 or 1; metadata does not count."""
+        if other is None:
+            raise FunctionError("runtime error: invalid memory address or nil pointer dereference")
         mine = (self.major, self.minor, self.patch)
         theirs = (other.major, other.minor, other.patch)
         if mine != theirs:
