@@ -5,6 +5,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from lynq.template.formatting.quoting import quote
 from lynq.template.literals import Number
 
 
@@ -20,6 +21,9 @@ class Text(Node):
     """Text outside of actions."""
 
     text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(slots=True, eq=False)
@@ -156,6 +160,9 @@ class Block(Node):
     body: list[Node]
     otherwise: list[Node] | None
 
+    def __str__(self) -> str:
+        return f"{{{{{type(self).__name__.lower()} {self.pipe}}}}}"
+
 
 @dataclass(slots=True, eq=False)
 class If(Block):
@@ -178,6 +185,10 @@ class Call(Node):
 
     name: str
     pipe: Pipe | None
+
+    def __str__(self) -> str:
+        pipe = "" if self.pipe is None else f" {self.pipe}"
+        return f"{{{{template {quote(self.name)}{pipe}}}}}"
 
 
 @dataclass(slots=True, eq=False)

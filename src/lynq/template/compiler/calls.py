@@ -38,6 +38,7 @@ def function_call(
     if problem is not None:
         return _failure(unit, problem, given.final)
     kept, final = _keep_final(unit, given)
+    visible = len(unit.variables)
     taken = [
         _argument(unit, evaluate, each, _parameter(function, position), function)
         for position, each in enumerate(given.arguments)
@@ -51,8 +52,20 @@ def function_call(
     last, unit.at = unit.at, command
     result = inline.call(unit, function, taken) or _call(unit, function, taken)
     unit.at = last
+    if function.name in ("and", "or"):
+        result = _with_skipped(unit, visible, result)
     if kept is not None:
         result = Expr(code.after(kept, result.code), result.type, boxed=result.boxed)
+    return result
+
+
+def _with_skipped(unit: Unit, visible: int, result: Expr) -> Expr:
+    """Let a variable that `and` or `or` may not come to declare be the one it would hide."""
+    for variable, declared in unit.variables[visible:]:
+        older = [expr for known, expr in unit.variables[:visible] if known == variable]
+        if older:
+            before = code.keep(code.identifier(declared.code), older[-1].code)
+            result = Expr(code.after(before, result.code), result.type)
     return result
 
 

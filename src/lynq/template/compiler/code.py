@@ -12,6 +12,11 @@ def name(identifier: str) -> ast.expr:
     return ast.Name(identifier, ast.Load())
 
 
+def identifier(expression: ast.expr) -> str:
+    """Give the name that an expression reads."""
+    return expression.id if isinstance(expression, ast.Name) else ""
+
+
 def constant(value: str | float | bool | None) -> ast.expr:  # noqa: FBT001 - any constant
     """Give a constant: the only way by which anything of a template enters the code."""
     return ast.Constant(value)

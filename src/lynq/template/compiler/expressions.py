@@ -34,15 +34,13 @@ def commands(unit: Unit, pipe: tree.Pipe) -> Expr:
 
 
 def _store(unit: Unit, variable: str, value: Expr, *, assigns: bool) -> Expr:
-    if assigns:
-        known = unit.lookup(variable)
-        return replace(value, code=code.keep(_python_name(known), value.code), literal=False)
-    python = unit.declare(variable, value)
-    return replace(value, code=code.keep(python, value.code), literal=False)
-
-
-def _python_name(variable: Expr) -> str:
-    return str(getattr(variable.code, "id", ""))
+    if not assigns:
+        python = unit.declare(variable, value)
+        return replace(value, code=code.keep(python, value.code), literal=False)
+    known = unit.lookup(variable)
+    if known is None:
+        return failure(unit, f"undefined variable: {variable}", value)
+    return replace(value, code=code.keep(code.identifier(known.code), value.code), literal=False)
 
 
 def operand(unit: Unit, node: tree.Node, given: Given = _NOTHING) -> Expr:
@@ -102,6 +100,8 @@ def _not_a_function(unit: Unit, node: tree.Node, final: Expr | None) -> Expr:
 def _variable(unit: Unit, node: tree.Variable, given: Given) -> Expr:
     unit.at = node
     value = unit.lookup(node.names[0])
+    if value is None:
+        return failure(unit, f"undefined variable: {node.names[0]}", given.final)
     if len(node.names) > 1:
         return _fields(unit, value, node.names[1:], given)
     if given:

@@ -1,6 +1,7 @@
 """Bodies of templates: one expression where no loop is inside, statements where there is one."""
 
 import ast
+from dataclasses import replace
 
 from lynq.template import tree
 from lynq.template.compiler import code, expressions
@@ -152,7 +153,7 @@ def _loop(unit: Unit, node: tree.Range) -> list[ast.stmt]:
 
 def _outer_names(unit: Unit, body: list[ast.stmt]) -> set[str]:
     """Find what a body assigns to that is declared outside of it."""
-    visible = {getattr(expr.code, "id", "") for _, expr in unit.variables}
+    visible = {code.identifier(expr.code) for _, expr in unit.variables}
     assigned = {
         found.id
         for statement in body
@@ -165,9 +166,8 @@ def _outer_names(unit: Unit, body: list[ast.stmt]) -> set[str]:
 def _range(unit: Unit, node: tree.Range) -> list[ast.stmt]:
     """Loop; before the first turn the variables hold the whole, as the `else` branch can tell."""
     with unit.block():
-        unit.at = node
-        place = unit.place()
         value = expressions.pipeline(unit, node.pipe)
+        place = unit.place()
         count = code.constant(len(node.pipe.variables))
         items, index, element = unit.fresh("r"), unit.fresh("i"), unit.fresh("d")
         test = code.keep(items, code.call("over", value.code, count, place=place))
@@ -187,6 +187,8 @@ def _loop_variables(unit: Unit, pipe: tree.Pipe, index: str, element: str) -> li
     sources = (index, element) if len(pipe.variables) > 1 else (element,)
     made: list[ast.stmt] = []
     for variable, source in zip(pipe.variables, sources, strict=False):
-        python = str(getattr(unit.lookup(variable.names[0]).code, "id", ""))
-        made.append(code.assign((python,), code.name(source)))
+        known = unit.lookup(variable.names[0])
+        if known is not None:
+            made.append(code.assign((code.identifier(known.code),), code.name(source)))
+            unit.variables.append((variable.names[0], replace(known, boxed=True)))
     return made

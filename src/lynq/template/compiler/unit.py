@@ -66,9 +66,10 @@ class Unit:
         self.variables.append((variable, kept))
         return python
 
-    def lookup(self, variable: str) -> Expr:
-        """Find what a template variable stands for here; the parser knows that it is declared."""
-        return next(expr for known, expr in reversed(self.variables) if known == variable)
+    def lookup(self, variable: str) -> Expr | None:
+        """Find what a template variable stands for here; one that is only assigned is none."""
+        found = (expr for known, expr in reversed(self.variables) if known == variable)
+        return next(found, None)
 
     @contextmanager
     def block(self, dot: Expr | None = None) -> Iterator[None]:

@@ -63,6 +63,8 @@ class Printer:
             self.write(self.flags.pad(self.flags.truncate(type_name(value))))
         elif verb == "p":
             self._pointer(value, verb)
+        elif verb == "w":
+            self.bad_verb(value, verb)
         else:
             self.print_value(value, verb, 0)
 
@@ -94,8 +96,6 @@ class Printer:
         self.erroring = False
 
     def _scalar(self, value: object, kind: Kind, verb: str) -> str | None:
-        if verb == "w":
-            return None
         if kind is Kind.BOOL:
             return format_bool(bool(value), verb, self.flags)
         if isinstance(value, str):

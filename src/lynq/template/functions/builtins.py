@@ -38,7 +38,7 @@ def length(value: object) -> int:
     if isinstance(value, list | dict):
         return len(value)
     if value is None:
-        raise FunctionError("reflect: call of reflect.Value.Type on zero Value")
+        raise FunctionError("len of nil pointer")
     raise FunctionError(f"len of type {type_name(value).removeprefix('*')}")
 
 
@@ -115,4 +115,5 @@ def call(name: str, value: object, *_arguments: object) -> object:
     """Refuse: no value in a template is a function. The compiler adds the name it was called by."""
     if value is None:
         raise FunctionError("call of nil")
-    raise FunctionError(f"non-function {name} of type {type_name(value)}")
+    called = name or (value if isinstance(value, str) else f"<{type_name(value)} Value>")
+    raise FunctionError(f"non-function {called} of type {type_name(value)}")
