@@ -39,6 +39,11 @@ class Process:
     def _is_ready(self) -> bool:
         return not subprocess.run(self.ready, capture_output=True, check=False).returncode
 
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, such as SIGSTOP, which makes a server silent without ending it."""
+        if self._process:
+            self._process.send_signal(number)
+
     def stop(self) -> None:
         """Stop it and wait until it is gone."""
         if not self._process:

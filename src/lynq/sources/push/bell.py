@@ -37,10 +37,10 @@ class Bell:
         # The hub's next wake-up comes no earlier than this.
         self._due = -math.inf
 
-    def connected(self) -> None:
+    def connected(self, *, settled: bool = True) -> None:
         """Say that the channel is up, and wake the hub: changes may have been missed before."""
         self._state = _CONNECTED
-        self.changed()
+        self.changed(settled=settled)
 
     def changed(self, *, settled: bool = True) -> None:
         """Wake the hub; with an echo if the change may not be visible to it yet."""
