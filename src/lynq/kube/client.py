@@ -74,8 +74,8 @@ class Client:
         return Client(self._transport.fenced(fence))
 
     def unfenced(self) -> "Client":
-        """Return a client that asks no fence: for the lease itself."""
-        return Client(self._transport.fenced(None))
+        """Return a client for the lease itself: it asks no fence and queues behind nobody."""
+        return Client(self._transport.fenced(None).with_slots_of_its_own())
 
     def intercepted(self, *interceptors: Interceptor) -> "Client":
         """Return a client with more interceptors, inside those of this one."""
@@ -255,8 +255,8 @@ class Client:
         resource_version: str | None = None,
         propagation: Propagation | None = None,
         dry_run: bool = False,
-    ) -> None:
-        """Ask for an object to go; finalizers can keep it for a while.
+    ) -> bool:
+        """Ask for an object to go; return whether it is gone, or finalizers and pods keep it.
 
         With a uid, or a resource_version, raises Conflict when the object is another one by
         then, or has changed. Without a uid the request is never repeated: it could hit an
@@ -270,7 +270,8 @@ class Client:
             body=queries.delete_options(uid, resource_version, propagation, dry_run=dry_run),
             repeatable=dry_run or (uid is not None and resource_version is None),
         )
-        await self._transport.send(request)
+        response = await self._transport.send(request)
+        return queries.is_gone(response.body, what=f"delete {request.path}")
 
     def watch(
         self,

@@ -53,11 +53,7 @@ def boot_clock() -> float:
 
 
 class LeaderElection:
-    """One candidate for one lease; a shard has a `name` of its own.
-
-    Give it a client that nobody else uses: a renewal that waits its turn behind a thousand
-    writes to a slow API server comes too late.
-    """
+    """One candidate for one lease; a shard has a `name` of its own."""
 
     def __init__(
         self,
@@ -75,7 +71,8 @@ class LeaderElection:
         if not duration > renew_deadline > max(retry * _JITTER, FENCE_MARGIN) > 0:
             raise ValueError("a lease needs duration > renew_deadline > 1.2 × retry, and > 1 s")
         self.identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
-        # The fence asks whether the lease holds; the lease itself cannot ask that.
+        # The fence asks whether the lease holds; the lease itself cannot ask that. Nor may a
+        # renewal wait its turn behind a thousand writes to a slow API server.
         self._client = client.unfenced()
         self._namespace = namespace
         self._name = name

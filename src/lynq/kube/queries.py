@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import Any, Final, Literal, TypeAlias
 
-from lynq.kube.codec import Object, encode, key_of
+from lynq.kube.codec import Object, decode, encode, key_of
 from lynq.kube.errors import InvalidObject
 from lynq.kube.objects import Partial, Wire
 from lynq.kube.resource import Resource
@@ -34,6 +34,16 @@ class _DeleteOptions(Wire, frozen=True):
     dry_run: list[str] | None = None
     propagation_policy: Propagation | None = None
     preconditions: _Preconditions | None = None
+
+
+class _Remains(Wire, frozen=True):
+    """What a delete is answered with: a Status, or the object as it is now."""
+
+    class Meta(Wire, frozen=True):
+        finalizers: list[str] | None = None
+        deletion_grace_period_seconds: int | None = None
+
+    metadata: Meta = Meta()
 
 
 def accept(into: Any, *, listed: bool = False) -> dict[str, str]:  # noqa: ANN401
@@ -118,3 +128,13 @@ def delete_options(
         preconditions=given if uid or resource_version else None,
     )
     return encode(options)
+
+
+def is_gone(answer: bytes, *, what: str) -> bool:
+    """Tell from the answer to a delete whether the object is gone, or only asked to go.
+
+    Some kinds are answered with a Status, others with the object even when it is gone: what is
+    still to be waited for, a finalizer or a grace period, is what decides.
+    """
+    remains = decode(answer, _Remains, what=what).metadata
+    return not (remains.finalizers or remains.deletion_grace_period_seconds)

@@ -63,6 +63,10 @@ class Transport:
         """Return a transport whose writes ask this fence."""
         return replace(self, fence=fence)
 
+    def with_slots_of_its_own(self) -> "Transport":
+        """Return a transport whose requests do not wait for others to be answered."""
+        return replace(self, slots=asyncio.Semaphore(self.options.max_in_flight))
+
     def intercepted(self, *interceptors: Interceptor) -> "Transport":
         """Return a transport with more interceptors, inside those it has."""
         return replace(self, interceptors=(*self.interceptors, *interceptors))

@@ -16,7 +16,15 @@ from lynq.kube import (
 )
 from lynq.kube.errors import FieldConflict
 from lynq.kube.objects import Wire
-from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES
+from lynq.kube.resource import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    Resource,
+)
 
 
 class ConfigMap(Wire, frozen=True):
@@ -197,7 +205,7 @@ async def test_delete_minds_its_preconditions(client: Client, namespace: str) ->
         await client.delete(CONFIG_MAPS, "a", namespace, uid="another")
     with pytest.raises(errors.Conflict):
         await client.delete(CONFIG_MAPS, "a", namespace, resource_version="1")
-    await client.delete(
+    assert await client.delete(
         CONFIG_MAPS,
         "a",
         namespace,
@@ -206,6 +214,22 @@ async def test_delete_minds_its_preconditions(client: Client, namespace: str) ->
     )
     with pytest.raises(errors.NotFound):
         await client.get(CONFIG_MAPS, "a", namespace)
+
+
+@pytest.mark.parametrize("resource", [CONFIG_MAPS, SERVICES, SERVICE_ACCOUNTS])
+async def test_delete_tells_gone_from_asked_to_go(
+    client: Client, namespace: str, resource: Resource
+) -> None:
+    spec = {"spec": {"ports": [{"port": 80}]}} if resource is SERVICES else {}
+    await client.create(resource, {"metadata": {"name": "free", "namespace": namespace}, **spec})
+    kept = {"name": "kept", "namespace": namespace, "finalizers": ["lynq.sh/test"]}
+    await client.create(resource, {"metadata": kept, **spec})
+
+    assert await client.delete(resource, "free", namespace) is True
+    assert await client.delete(resource, "kept", namespace) is False
+    await client.patch(resource, "kept", {"metadata": {"finalizers": None}}, namespace)
+    with pytest.raises(errors.NotFound):
+        await client.get(resource, "kept", namespace)
 
 
 async def test_foreground_deletion_waits_for_dependents_and_orphan_leaves_them(

@@ -236,6 +236,26 @@ async def test_requests_in_flight_are_capped_and_watches_do_not_count(serve: Ser
     assert most == 3
 
 
+async def test_the_unfenced_client_queues_behind_nobody(serve: Serve) -> None:
+    busy, go = asyncio.Event(), asyncio.Event()
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        if not busy.is_set():
+            busy.set()
+            await go.wait()
+        return ok(request)
+
+    options = ClientOptions(max_in_flight=1)
+    async with Client.connect(ClusterConfig(await serve(handler)), options=options) as client:
+        slow = asyncio.create_task(VERBS["get"](client))
+        await busy.wait()
+        async with asyncio.timeout(5):
+            await VERBS["get"](client.unfenced())
+        assert not slow.done()
+        go.set()
+        await slow
+
+
 async def test_we_say_who_we_are(serve: Serve) -> None:
     script = Script()
     whom = Impersonation("jane", "u1", ("dev", "ops"), (("scopes", "view"),))
