@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from lynq.template.formatting import show
+from lynq.template.functions.roots import assign, remove, unnamed
 from lynq.template.functions.signature import Context, FunctionError, Needs, function
 from lynq.template.values import ANY_MAP, NilMap, sorted_keys, type_name
 
@@ -33,15 +34,17 @@ def put(context: Context, mapping: dict[str, object], key: str, value: object) -
     if isinstance(mapping, NilMap):
         raise FunctionError("assignment to entry in nil map")
     context.limits.check_items(len(mapping) + 1)
-    mapping[key] = value
-    return mapping
+    given = unnamed(mapping)
+    assign(given, key, value)
+    return given
 
 
 @function("unset", "func(map[string]interface{}, string) map[string]interface{}")
 def unset(mapping: dict[str, object], key: str) -> dict[str, object]:
     """Take a key out of the map itself, and give the map."""
-    mapping.pop(key, None)
-    return mapping
+    given = unnamed(mapping)
+    remove(given, key)
+    return given
 
 
 @function("hasKey", "func(map[string]interface{}, string) bool")

@@ -4,6 +4,7 @@ The first map itself is changed. Without overwriting, a value is taken where the
 empty one; with it, always. Two maps are merged.
 """
 
+from lynq.template.functions.roots import Unnamed, assign, unnamed
 from lynq.template.functions.signature import Context, FunctionError, Needs, function
 from lynq.template.values import NilMap, StringMap, is_nil
 
@@ -41,6 +42,7 @@ class _Merger:
         self.overwrite = overwrite
 
     def merge_all(self, target: _Map, sources: tuple[_Map, ...]) -> _Map:
+        target = unnamed(target)
         for source in sources:
             if isinstance(target, NilMap) and not isinstance(source, NilMap):
                 target = {}
@@ -74,7 +76,7 @@ class _Merger:
                 "value of type interface {} is not assignable to type string"
             )
         self.context.limits.check_items(len(target) + 1)
-        target[key] = source[key]
+        assign(target, key, source[key])
 
 
 class _Copier:
@@ -91,5 +93,5 @@ class _Copier:
         limits.check_items(self.copied)
         if isinstance(value, dict):
             items = {key: self.copy(item, depth + 1) for key, item in value.items()}
-            return type(value)(items)
+            return items if isinstance(value, Unnamed) else type(value)(items)
         return type(value)([self.copy(item, depth + 1) for item in value])
