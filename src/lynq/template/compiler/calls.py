@@ -37,7 +37,7 @@ def function_call(
     problem = _wrong_count(function, given)
     if problem is not None:
         return _failure(unit, problem, given.final)
-    kept, final = _keep_final(unit, given)
+    kept, final = _keep_final(unit, given, function)
     visible = len(unit.variables)
     taken = [
         _argument(unit, evaluate, each, _parameter(function, position), function)
@@ -81,6 +81,7 @@ def method_call(
     kept, final = _keep_final(unit, given)
     taken: list[ast.expr] = []
     for each in given.arguments:
+        unit.at = each
         if isinstance(each, _LITERALS):
             taken.append(code.name(unit.program.put("literal", each)))
         elif isinstance(each, tree.Nil):
@@ -112,14 +113,35 @@ def _parameter(function: Function, position: int) -> Parameter:
     return function.variadic
 
 
-def _keep_final(unit: Unit, given: Given) -> tuple[ast.expr | None, Expr | None]:
+def _keep_final(
+    unit: Unit, given: Given, function: Function | None = None
+) -> tuple[ast.expr | None, Expr | None]:
     """Evaluate the piped value before the arguments, as Go does, where the order can be seen."""
     final = given.final
-    constant = all(isinstance(each, (*_LITERALS, tree.Nil, tree.Dot)) for each in given.arguments)
-    if final is None or final.literal or constant:
+    if final is None or final.literal:
+        return None, final
+    if function is not None and all(
+        _cannot_fail(each, _parameter(function, position))
+        for position, each in enumerate(given.arguments)
+    ):
         return None, final
     name = unit.fresh("t")
     return code.keep(name, final.code), Expr(code.name(name), final.type, boxed=final.boxed)
+
+
+def _cannot_fail(node: tree.Node, parameter: Parameter) -> bool:
+    """Tell whether an argument is there without evaluating anything, and fits."""
+    if isinstance(node, tree.Dot):
+        return parameter.name in ANY_NAMES
+    if isinstance(node, tree.Nil):
+        return parameter.kind in _NILABLE
+    if not isinstance(node, _LITERALS):
+        return False
+    try:
+        convert(node, parameter)
+    except Failure:
+        return False
+    return True
 
 
 def _argument(
