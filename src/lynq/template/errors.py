@@ -55,6 +55,8 @@ class Failure(Exception):  # noqa: N818 - not an error to the user until it has 
     """A render failed; whoever catches it knows the place and makes a `TemplateError` of it."""
 
     kind = ErrorKind.EXECUTE
+    argument: int | None = None
+    """Which argument of a method is to blame."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

@@ -6,6 +6,7 @@ from traceback import walk_tb
 from lynq.template.compiler.build import FILE_NAME
 from lynq.template.compiler.program import Place
 from lynq.template.errors import ErrorKind, Failure, FunctionError, TemplateError
+from lynq.template.tree import Node
 
 
 def located(error: Exception, source: str, places: Sequence[Place]) -> TemplateError:
@@ -19,16 +20,27 @@ def located(error: Exception, source: str, places: Sequence[Place]) -> TemplateE
     kind, message = _say(error, place, in_generated_code=inside)
     if place is None:
         return TemplateError(kind, 1, 0, message)
-    line, column = position(source, place.node.position)
+    node = _node(error, place)
+    line, column = position(source, node.position)
     return TemplateError(
         kind,
         line,
         column,
         message,
         template=place.template,
-        action=str(place.node),
+        action=str(node),
         function=place.function,
     )
+
+
+def _node(error: Exception, place: Place) -> Node:
+    """Give the node at which Go is by then."""
+    if isinstance(error, FunctionError) and place.command is not None:
+        return place.command
+    number = error.argument if isinstance(error, Failure) else None
+    if number is not None and number < len(place.arguments):
+        return place.arguments[number]
+    return place.node
 
 
 def position(source: str, offset: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """What generated code calls: fields, checked arguments, output, loops, other templates."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import repeat
+from itertools import count, repeat
 from time import monotonic
 from typing import NoReturn
 
@@ -10,9 +10,9 @@ from lynq.template.context import Context
 from lynq.template.errors import Failure, LimitError
 from lynq.template.formatting import show, sprintf
 from lynq.template.functions.comparison import eq, ne
-from lynq.template.functions.parameters import Parameter
+from lynq.template.functions.parameters import NILABLE, Parameter
 from lynq.template.functions.signature import Function
-from lynq.template.tree import Node
+from lynq.template.tree import Nil, Node
 from lynq.template.values import (
     ANY,
     INTEGER_KINDS,
@@ -109,11 +109,23 @@ def _call_method(method: Function, receiver: Object, arguments: tuple[object, ..
         raise Failure(
             f"wrong number of args for {method.name}: want {len(wanted)} got {len(arguments)}"
         )
-    taken = [_argument(each, value) for each, value in zip(wanted, arguments, strict=True)]
+    taken = [_argument(*each) for each in zip(wanted, arguments, count(), strict=False)]
     return method.body(receiver, *taken)
 
 
-def _argument(parameter: Parameter, value: object) -> object:
+def _argument(parameter: Parameter, value: object, number: int) -> object:
+    try:
+        return _accepted(parameter, value)
+    except Failure as error:
+        error.argument = number
+        raise
+
+
+def _accepted(parameter: Parameter, value: object) -> object:
+    if isinstance(value, Nil):
+        if parameter.kind not in NILABLE:
+            raise Failure(f"cannot assign nil to {parameter.name}")
+        return parameter.accept(None)
     if isinstance(value, Node):
         literal: Literal = value  # type: ignore[assignment]  # the compiler passes no other node
         return convert(literal, parameter)

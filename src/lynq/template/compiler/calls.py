@@ -9,18 +9,18 @@ from collections.abc import Callable
 
 from lynq.template import tree
 from lynq.template.compiler import code, inline
+from lynq.template.compiler.program import Place
 from lynq.template.compiler.unit import Expr, Given, Unit
 from lynq.template.constants import convert
 from lynq.template.errors import Failure
-from lynq.template.functions.parameters import ANY_NAMES, Parameter
+from lynq.template.functions.parameters import ANY_NAMES, NILABLE, Parameter
 from lynq.template.functions.signature import Function, Needs
 from lynq.template.functions.table import FUNCTIONS
-from lynq.template.values import Kind, type_name
+from lynq.template.values import type_name
 
 Evaluate = Callable[[Unit, tree.Node], Expr]
 _LITERALS = (tree.Bool, tree.NumberLiteral, tree.String)
 _CLASSES = {"string": "str", "int": "int", "float64": "float", "bool": "bool"}
-_NILABLE = frozenset({Kind.SLICE, Kind.MAP, Kind.POINTER, Kind.INTERFACE})
 
 
 def function_call(
@@ -69,27 +69,31 @@ def _with_skipped(unit: Unit, visible: int, result: Expr) -> Expr:
     return result
 
 
-def method_call(
+def method_call(  # noqa: PLR0917 - as for a function, and the receiver
     unit: Unit,
     evaluate: Evaluate,
+    node: tree.Node,
     receiver: Expr,
     name: str,
     given: Given,
 ) -> Expr:
     """Call a method; which one it is, and what it takes, is known only when it runs."""
-    place = unit.place(name)
+    before = unit.at
     kept, final = _keep_final(unit, given)
     taken: list[ast.expr] = []
+    places: list[tree.Node] = []
     for each in given.arguments:
         unit.at = each
-        if isinstance(each, _LITERALS):
+        if isinstance(each, (*_LITERALS, tree.Nil)):
             taken.append(code.name(unit.program.put("literal", each)))
-        elif isinstance(each, tree.Nil):
-            taken.append(code.constant(None))
         else:
             taken.append(evaluate(unit, each).code)
+        places.append(unit.at)
     if final is not None:
         taken.append(final.code)
+    place = unit.program.put_place(
+        Place(unit.template, before, name, command=node, arguments=tuple(places))
+    )
     boxed = code.constant(receiver.boxed)
     called = code.call("invoke", receiver.code, boxed, code.constant(name), *taken, place=place)
     return Expr(called if kept is None else code.after(kept, called))
@@ -134,7 +138,7 @@ def _cannot_fail(node: tree.Node, parameter: Parameter) -> bool:
     if isinstance(node, tree.Dot):
         return parameter.name in ANY_NAMES
     if isinstance(node, tree.Nil):
-        return parameter.kind in _NILABLE
+        return parameter.kind in NILABLE
     if not isinstance(node, _LITERALS):
         return False
     try:
@@ -149,7 +153,7 @@ def _argument(
 ) -> Expr:
     unit.at = node
     if isinstance(node, tree.Nil):
-        if parameter.kind not in _NILABLE:
+        if parameter.kind not in NILABLE:
             return _failure(unit, f"cannot assign nil to {parameter.name}")
         return _accept(unit, Expr(code.constant(None)), parameter, function)
     if not isinstance(node, _LITERALS):

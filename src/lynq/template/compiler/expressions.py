@@ -47,7 +47,7 @@ def operand(unit: Unit, node: tree.Node, given: Given = _NOTHING) -> Expr:
     """Evaluate an operand that is no constant; only some can be given anything."""
     if isinstance(node, tree.Field):
         unit.at = node
-        return _fields(unit, unit.dot, node.names, given)
+        return _fields(unit, node, unit.dot, node.names, given)
     if isinstance(node, tree.Variable):
         return _variable(unit, node, given)
     if isinstance(node, tree.Chain):
@@ -103,7 +103,7 @@ def _variable(unit: Unit, node: tree.Variable, given: Given) -> Expr:
     if value is None:
         return failure(unit, f"undefined variable: {node.names[0]}", given.final)
     if len(node.names) > 1:
-        return _fields(unit, value, node.names[1:], given)
+        return _fields(unit, node, value, node.names[1:], given)
     if given:
         return _not_a_function(unit, node, given.final)
     if value.root:
@@ -116,10 +116,10 @@ def _chain(unit: Unit, node: tree.Chain, given: Given) -> Expr:
     if isinstance(node.base, tree.Nil):
         return failure(unit, f"indirection through explicit nil in {node}")
     unit.at = node.base
-    return _fields(unit, operand(unit, node.base), node.names, given)
+    return _fields(unit, node, operand(unit, node.base), node.names, given)
 
 
-def _fields(unit: Unit, value: Expr, names: Sequence[str], given: Given) -> Expr:
+def _fields(unit: Unit, node: tree.Node, value: Expr, names: Sequence[str], given: Given) -> Expr:
     """Follow fields; the last one, if it is a method, gets what is given."""
     followed = list(names[:-1] if given else names)
     if value.root and followed:
@@ -134,4 +134,4 @@ def _fields(unit: Unit, value: Expr, names: Sequence[str], given: Given) -> Expr
         return value
     if value.root:
         return failure(unit, f"{names[-1]} is not a method but has arguments", given.final)
-    return calls.method_call(unit, operand, value, names[-1], given)
+    return calls.method_call(unit, operand, node, value, names[-1], given)

@@ -18,6 +18,10 @@ class Place:
     template: str
     node: tree.Node
     function: str | None = None
+    command: tree.Node | None = None
+    """Where Go is once a method fails, rather than the call of it."""
+    arguments: tuple[tree.Node, ...] = ()
+    """Where Go is once it has evaluated each argument of a method."""
 
 
 @dataclass(slots=True)
@@ -58,6 +62,10 @@ class Program:
         return ((name, known) for name, known in self.names.items() if name.startswith(prefix))
 
     def place(self, template: str, node: tree.Node, function: str | None = None) -> int:
+        """Give the line number that stands for a node and the function called there."""
+        return self.put_place(Place(template, node, function))
+
+    def put_place(self, place: Place) -> int:
         """Give the line number that stands for a place."""
-        self.places.append(Place(template, node, function))
+        self.places.append(place)
         return len(self.places)

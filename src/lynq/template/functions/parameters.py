@@ -34,6 +34,8 @@ _INTEGERS: dict[str, type[int]] = {
     "uint32": Uint32,
     "uint64": Uint64,
 }
+NILABLE = frozenset({Kind.SLICE, Kind.MAP, Kind.POINTER, Kind.INTERFACE})
+"""Kinds for which the constant nil may be passed."""
 # Defined types that are no structs: a constant may be passed for them.
 _NAMED: dict[str, Kind] = {"time.Duration": Kind.INT64}
 _NIL_OF: dict[str, Callable[[], object]] = {
