@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from template.cases import families, read_cases, results_file
 
@@ -21,14 +22,18 @@ dumps = partial(json.dumps, ensure_ascii=False)
 
 def ask(questions: Iterable[str]) -> list[dict[str, str]]:
     """Put questions (JSON, one a line) to the oracle and give its answers in the same order."""
-    answered = subprocess.run(
-        ["go", "run", "-tags", "faketime", "."],
-        cwd=ORACLE,
-        input="".join(f"{question}\n" for question in questions),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    # A file, not a pipe: a Go runtime whose time stands still never wakes up from an empty pipe.
+    with TemporaryFile("w+") as asked:
+        asked.writelines(f"{question}\n" for question in questions)
+        asked.seek(0)
+        answered = subprocess.run(
+            ["go", "run", "-tags", "faketime", "."],
+            cwd=ORACLE,
+            stdin=asked,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
     return [json.loads(line) for line in answered.stdout.splitlines()]
 
 
