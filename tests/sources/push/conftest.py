@@ -1,23 +1,37 @@
 """Servers that tell of their changes."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import asyncmy
 import asyncpg
 import pytest
 
 import databases
+from certificates import Authority
 from databases import Server
 from hearing import Changing
 from lynq.sources.settings import MySQLSettings, PostgreSQLSettings
 
 
 @pytest.fixture(scope="session")
-def changing_mysql() -> Iterator[Changing[MySQLSettings]]:
-    """MariaDB with what push needs."""
+def authority() -> Authority:
+    """Who signed the certificate of our MariaDB."""
+    return Authority()
+
+
+@pytest.fixture(scope="session")
+def changing_mysql(authority: Authority) -> Iterator[Changing[MySQLSettings]]:
+    """MariaDB with what push needs; it takes encrypted connections, and others."""
     options = ("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
-    with databases.mariadb(*options) as server:
-        yield changing_mysql_at(server)
+    with TemporaryDirectory() as folder:
+        # The server runs under an account of its own, and must be able to read it.
+        Path(folder).chmod(0o755)
+        chain = authority.sign("mariadb", "127.0.0.1").write(Path(folder))
+        tls = (f"--ssl-cert={chain}", f"--ssl-key={chain}")
+        with databases.mariadb(*options, *tls) as server:
+            yield changing_mysql_at(server)
 
 
 @pytest.fixture

@@ -13,12 +13,14 @@ from functools import partial
 import pytest
 from pymysqlreplication import row_event
 
+from certificates import Authority
 from hearing import QUICK, Changing, CountingBell, listening_to, push_threads, ringing
+from lynq.api.source import TlsMode
 from lynq.sources.protocol import ChangeKind
 from lynq.sources.push import binlog, mysql
 from lynq.sources.push.timing import Timing
 from lynq.sources.query import Table
-from lynq.sources.settings import MySQLSettings
+from lynq.sources.settings import TLS, MySQLSettings
 from waiting import eventually
 
 MySQL = Changing[MySQLSettings]
@@ -191,9 +193,10 @@ async def test_a_server_that_falls_silent_is_noticed(database: MySQL) -> None:
 
 
 async def test_an_idle_connection_is_kept_alive_by_heartbeats(database: MySQL) -> None:
-    settings = replace(QUICK, silence=0.6)
-    async with listening_to(database.settings, "tenants", settings) as ears:
+    timing = replace(QUICK, silence=0.6)
+    async with listening_to(database.settings, "tenants", timing) as ears:
         await ears.connected()
+        # Longer than the silence that would be the end of it, several times over.
         await asyncio.sleep(2)
         assert [word.kind for word in ears.words].count(ChangeKind.CONNECTED) == 1
         assert ears.state is ChangeKind.CONNECTED
@@ -224,6 +227,41 @@ async def test_a_wrong_password_is_told_and_never_shown(database: MySQL) -> None
         lost = await ears.lost()
     assert lost.reason == "WrongPassword"
     assert "not-the-password" not in lost.message
+
+
+@pytest.mark.parametrize("mode", list(TlsMode))
+async def test_the_connection_is_encrypted_as_asked(
+    database: MySQL, authority: Authority, mode: TlsMode
+) -> None:
+    await database.execute("CREATE USER secretive IDENTIFIED BY 'x' REQUIRE SSL")
+    await database.execute("GRANT ALL ON *.* TO secretive")
+    try:
+        tls = TLS(mode=mode, ca=authority.certificate.decode())
+        async with listening_to(
+            replace(database.logged_in_as("secretive", "x"), tls=tls), "tenants"
+        ) as ears:
+            if mode is TlsMode.DISABLE:
+                await ears.lost()
+            else:
+                await ears.connected()
+    finally:
+        await database.execute("DROP USER secretive")
+
+
+async def test_a_certificate_of_somebody_else_is_told(database: MySQL) -> None:
+    tls = TLS(ca=Authority("somebody-else").certificate.decode())
+    async with listening_to(replace(database.settings, tls=tls), "tenants") as ears:
+        assert (await ears.lost()).reason == "TLSFailed"
+
+
+async def test_a_transaction_in_two_phases_wakes_when_it_is_committed(database: MySQL) -> None:
+    async with rung(database, "tenants") as bell:
+        await database.execute(
+            "XA START 'x'", "INSERT INTO tenants VALUES (9, '')", "XA END 'x'", "XA PREPARE 'x'"
+        )
+        await eventually(lambda: bell.rings == 2)
+        await database.execute("XA COMMIT 'x'")
+        await eventually(lambda: bell.rings > 2)
 
 
 async def test_a_server_that_is_not_there_is_told(database: MySQL, unused_tcp_port: int) -> None:
@@ -298,9 +336,13 @@ async def test_without_the_extra_it_says_what_to_install(
     assert "lynq[push]" in lost.message
 
 
-async def test_closing_leaves_no_thread_and_no_task(database: MySQL) -> None:
+@pytest.mark.parametrize("encrypted", [False, True])
+async def test_closing_leaves_no_thread_and_no_task(
+    database: MySQL, authority: Authority, *, encrypted: bool
+) -> None:
+    tls = TLS(ca=authority.certificate.decode()) if encrypted else TLS(mode=TlsMode.DISABLE)
     before = asyncio.all_tasks()
-    async with listening_to(database.settings, "tenants") as ears:
+    async with listening_to(replace(database.settings, tls=tls), "tenants") as ears:
         await ears.connected()
         assert push_threads()
         began = time.monotonic()

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from urllib.parse import quote
 
 from lynq.sources.errors import ConnectionFailed
@@ -54,24 +55,25 @@ class _Onlooker:
 
     def watch(self) -> None:
         """Watch the file, and the one that takes its place, until told to stop."""
+        path = (self.settings.directory or Path()) / self.settings.path
         while not self.stopped.is_set():
             # Taken before opening: a file put there in between is noticed at the first look.
-            identity = self._identity()
+            identity = _identity(path)
             file = locate(self.settings)
             try:
-                self._watch(f"file:{quote(str(file))}?mode=ro", identity)
+                self._watch(f"file:{quote(str(file))}?mode=ro", lambda: _identity(path) == identity)
             except sqlite3.Error as error:
                 code = getattr(error, "sqlite_errorname", type(error).__name__)
                 raise ConnectionFailed(
                     f"SQLite cannot look at the file ({code})", place=self.settings.place
                 ) from None
 
-    def _watch(self, uri: str, identity: object) -> None:
+    def _watch(self, uri: str, is_there: Callable[[], bool]) -> None:
         """Watch one file until another one is in its place."""
         with closing(sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)) as connection:
             version = _data_version(connection)
             self.connected()
-            while not self.stopped.wait(self.pause) and self._identity() == identity:
+            while not self.stopped.wait(self.pause) and is_there():
                 seen = _data_version(connection)
                 # Somebody holds the lock, and commits, if at all, before letting go of it.
                 if seen is None or seen == version:
@@ -79,15 +81,14 @@ class _Onlooker:
                 version = seen
                 self.changed()
 
-    def _identity(self) -> tuple[int, int] | None:
-        """Return which file the path leads to now, if any."""
-        if not self.settings.directory:
-            return None
-        try:
-            found = (self.settings.directory / self.settings.path).stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return which file a path leads to now, if any."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _data_version(connection: sqlite3.Connection) -> int | None:

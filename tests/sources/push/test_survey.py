@@ -1,0 +1,126 @@
+"""What a MySQL or MariaDB server must answer before its binlog is followed, played by hand."""
+
+from typing import Any
+
+import pytest
+
+from lynq.sources.errors import MissingSetting, MissingTable, Place
+from lynq.sources.push.survey import (
+    Start,
+    Watched,
+    is_filtered,
+    missing_settings,
+    status_statement,
+    survey,
+)
+from lynq.sources.query import Table
+
+PLACE = Place(engine="mysql", host="db", port=3306, database="shop")
+GOOD = {"log_bin": "ON", "binlog_format": "ROW", "server_id": "1"}
+STATUS = {"File": "binlog.000007", "Position": 1234, "Binlog_Do_DB": "", "Binlog_Ignore_DB": ""}
+
+
+class Server:
+    """Answers as a server would."""
+
+    def __init__(
+        self,
+        settings: dict[str, str] = GOOD,
+        version: str = "8.4.3",
+        status: dict[str, Any] = STATUS,
+        kind: str = "BASE TABLE",
+    ) -> None:
+        self.answers = {
+            "SHOW GLOBAL": [{"Variable_name": k, "Value": v} for k, v in settings.items()],
+            "SELECT VERSION": [{"version": version}],
+            "SHOW": [status],
+            "SELECT": [{"schema": "shop", "name": "tenants", "type": kind}] if kind else [],
+        }
+
+    def __call__(self, statement: str, *_: str) -> list[dict[str, Any]]:
+        matching = (rows for start, rows in self.answers.items() if statement.startswith(start))
+        return next(matching)
+
+
+def test_a_table_is_followed_from_the_end_of_the_binlog() -> None:
+    answer = survey(Server(), Table("", "tenants"), PLACE)
+    assert answer == (Start("binlog.000007", 1234), Watched("shop", "tenants"))
+
+
+@pytest.mark.parametrize("kind", ["VIEW", "SYSTEM VIEW"])
+def test_a_view_is_followed_by_its_database(kind: str) -> None:
+    _, watched = survey(Server(kind=kind), Table("", "tenants"), PLACE)
+    assert watched == Watched("shop", None)
+
+
+def test_a_table_that_is_not_there_is_named() -> None:
+    with pytest.raises(MissingTable, match=r"db:3306, database shop, table sales\.tenants"):
+        survey(Server(kind=""), Table("sales", "tenants"), PLACE)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"log_bin": "OFF"}, ["log_bin (is OFF)"]),
+        ({"binlog_format": "MIXED"}, ["binlog_format=ROW (is MIXED)"]),
+        ({"server_id": "0"}, ["a server_id other than 0"]),
+        (
+            {"log_bin": "OFF", "binlog_format": "STATEMENT"},
+            ["log_bin (is OFF)", "binlog_format=ROW (is STATEMENT)"],
+        ),
+        ({}, []),
+    ],
+)
+def test_every_setting_that_is_missing_is_told(changed: dict[str, str], told: list[str]) -> None:
+    assert list(missing_settings({**GOOD, **changed})) == told
+
+
+def test_a_server_that_has_dropped_a_setting_is_trusted() -> None:
+    assert not list(missing_settings({"log_bin": "ON", "server_id": "1"}))
+
+
+def test_missing_settings_are_told_together() -> None:
+    settings = {"log_bin": "OFF", "binlog_format": "MIXED"}
+    with pytest.raises(MissingSetting, match=r"log_bin \(is OFF\) and binlog_format=ROW"):
+        survey(Server(settings), Table("", "tenants"), PLACE)
+
+
+@pytest.mark.parametrize(
+    ("version", "statement"),
+    [
+        ("5.7.44-log", "SHOW MASTER STATUS"),
+        ("8.0.40", "SHOW MASTER STATUS"),
+        ("8.2.0", "SHOW BINARY LOG STATUS"),
+        ("8.4.3-commercial", "SHOW BINARY LOG STATUS"),
+        ("9.1.0", "SHOW BINARY LOG STATUS"),
+        ("10.11.6-MariaDB-log", "SHOW MASTER STATUS"),
+        ("5.5.5-10.6.1-MariaDB", "SHOW MASTER STATUS"),
+        ("12.0.2-mariadb", "SHOW MASTER STATUS"),
+        ("unheard of", "SHOW MASTER STATUS"),
+    ],
+)
+def test_the_end_of_the_binlog_is_asked_for_in_the_servers_words(
+    version: str, statement: str
+) -> None:
+    assert status_statement(version) == statement
+
+
+@pytest.mark.parametrize(
+    ("only", "never", "filtered"),
+    [
+        ("", "", False),
+        ("shop", "", False),
+        ("a,shop", "", False),
+        ("a", "", True),
+        ("", "a", False),
+        ("", "a,shop", True),
+    ],
+)
+def test_a_database_that_is_kept_out_of_the_binlog_is_noticed(
+    only: str, never: str, *, filtered: bool
+) -> None:
+    status = {**STATUS, "Binlog_Do_DB": only, "Binlog_Ignore_DB": never}
+    assert is_filtered("shop", status) == filtered
+    if filtered:
+        with pytest.raises(MissingSetting, match="binlog_do_db"):
+            survey(Server(status=status), Table("", "tenants"), PLACE)
