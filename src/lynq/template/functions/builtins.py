@@ -58,10 +58,10 @@ def _item(value: object, key: object) -> object:
     if isinstance(value, dict):
         return _map_item(value, key)
     if isinstance(value, list):
-        return value[_position(key, len(value))]
+        return value[_position(key, len(value), "slice")]
     if isinstance(value, str):
         data = to_bytes(value)
-        return Uint8(data[_position(key, len(data))])
+        return Uint8(data[_position(key, len(data), "string")])
     raise FunctionError(f"can't index item of type {type_name(value).removeprefix('*')}")
 
 
@@ -79,7 +79,7 @@ def _map_item(value: dict[str, object], key: object) -> object:
     return "" if zero_is_text else None
 
 
-def _position(key: object, size: int) -> int:
+def _position(key: object, size: int, indexed: str) -> int:
     if key is None:
         raise FunctionError("cannot index slice/array with nil")
     if not isinstance(key, int) or kind_of(key) not in INTEGER_KINDS:
@@ -88,7 +88,7 @@ def _position(key: object, size: int) -> int:
         raise FunctionError(f"index out of range: {int(key)}")
     if key == size:
         # Go's own check lets the length itself pass; reflect then panics.
-        raise FunctionError("reflect: slice index out of range")
+        raise FunctionError(f"reflect: {indexed} index out of range")
     return key
 
 
