@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import Final
 
 from lynq.template.times.calendar import MONTHS, WEEKDAYS
@@ -14,6 +15,7 @@ _SHORT_WEEKDAYS: Final = tuple(name[:3] for name in WEEKDAYS)
 _NUMBER: Final = re.compile(r"[+-]?[0-9]*\Z")
 _FRACTION: Final = re.compile(r"[.,][0-9]+")
 _SIGNED: Final = re.compile(r"[+-]0*[0-9]{1,2}(?![0-9])")
+_PAIR: Final = re.compile(r"[0-9]{2}")
 _CAPITALS: Final = re.compile(r"[A-Z]{0,6}")
 _LAST_TWO_DIGIT_YEAR: Final = 69
 _LAST_ZONE_HOUR: Final = 23
@@ -177,12 +179,8 @@ def _offset(reading: Reading, form: str) -> None:
     text = reading.take(len(form))
     if any(text[at] != ":" for at, character in enumerate(form) if character == ":"):
         raise BadValue
-    digits = text[1:].replace(":", "") if ":" in form else text[1:]
-    parts: list[int] = []
-    for at in range(0, len(digits), 2):
-        if not re.match(r"[0-9]{2}\Z", digits[at : at + 2]):
-            break
-        parts.append(int(digits[at : at + 2]))
+    pairs = [text[at : at + 2] for at in range(1, len(form), 3 if ":" in form else 2)]
+    parts = [int(pair) for pair in takewhile(_PAIR.fullmatch, pairs)]
     hours, minutes, seconds = (*parts, 0, 0, 0)[:3]
     # A range error wins over what is wrong elsewhere in the offset.
     for value, most, field in (
@@ -192,7 +190,7 @@ def _offset(reading: Reading, form: str) -> None:
     ):
         if value > most:
             raise OutOfRange(f"time zone offset {field}")
-    if len(parts) * 2 != len(digits) or text[0] not in "+-":
+    if len(parts) < len(pairs) or text[0] not in "+-":
         raise BadValue
     size = (hours * 60 + minutes) * 60 + seconds
     reading.zone_offset = -size if text[0] == "-" else size
