@@ -6,10 +6,8 @@
 Row values are data: they are never parsed. Whatever fails is a `TemplateError`.
 """
 
-from collections.abc import Mapping
-
 from lynq.template.chance import Chance
-from lynq.template.engine import Template, compile  # noqa: A004 - as in `re`
+from lynq.template.engine import Template, compile, render  # noqa: A004 - as in `re`
 from lynq.template.environment import Environment
 from lynq.template.errors import ErrorKind, TemplateError
 from lynq.template.functions.signature import Needs
@@ -30,9 +28,3 @@ __all__ = [
     "render_object",
     "variables",
 ]
-
-
-def render(source: str, data: Mapping[str, object], environment: Environment | None = None) -> str:
-    """Render one string."""
-    limits = environment.limits if environment is not None else Limits()
-    return compile(source, limits).render(data, environment)

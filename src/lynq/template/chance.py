@@ -13,9 +13,10 @@ class Chance:
     editing one field of a resource does not change what another one drew.
     """
 
-    __slots__ = ("_blocks", "_left", "_seed")
+    __slots__ = ("_blocks", "_given", "_left", "_seed")
 
     def __init__(self, seed: bytes) -> None:
+        self._given = seed
         self._seed = hashlib.sha256(seed).digest()
         self._blocks = count()
         self._left = b""
@@ -24,6 +25,10 @@ class Chance:
         """Give the source for one position, such as a resource id and a field's path."""
         lengths = "".join(f"{len(part)}:{part}" for part in parts)
         return Chance(self._seed + lengths.encode("utf-8", "surrogatepass"))
+
+    def again(self) -> Chance:
+        """Give the same source from its beginning."""
+        return Chance(self._given)
 
     def bytes(self, size: int) -> bytes:
         """Draw `size` bytes."""

@@ -12,6 +12,7 @@ _T = TypeVar("_T")
 _SMALL = 2_048
 _ITEM_BYTES = 64
 _MANY_PIECES = 10_000
+_NO_CHANCE = Chance(b"")
 
 
 class Context:
@@ -33,13 +34,13 @@ class Context:
     def __init__(
         self,
         *,
-        now: int,
-        chance: Chance,
+        now: int = 0,
+        chance: Chance | None = None,
         limits: Limits = DEFAULT_LIMITS,
         deadline: float | None = None,
     ) -> None:
         self.now = now
-        self.chance = chance
+        self.chance = chance or _NO_CHANCE
         self.limits = limits
         self.deadline = monotonic() + limits.seconds if deadline is None else deadline
         self.out: list[object] = []

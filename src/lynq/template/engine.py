@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
+from math import inf
 from typing import Final
 
+from lynq.template.chance import Chance
 from lynq.template.compiler.build import build
+from lynq.template.context import Context
 from lynq.template.environment import Environment
 from lynq.template.errors import DataError, LimitError, TemplateError
 from lynq.template.failures import located
 from lynq.template.formatting import show
+from lynq.template.functions.signature import Needs
 from lynq.template.functions.table import FUNCTIONS
 from lynq.template.limits import DEFAULT_LIMITS, Limits
 from lynq.template.parser import parse
@@ -26,6 +30,8 @@ _MUTATING: Final = frozenset(
     {"set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"}
 )
 _SMALL_SOURCE: Final = 1024
+_SMALL_OUTPUT: Final = 16 * 1024
+_NO_CHANCE: Final = Chance(b"")
 
 
 class Template:
@@ -36,8 +42,10 @@ class Template:
         "_limits",
         "_main",
         "_places",
-        "_wants_context",
+        "_shared",
+        "_simple",
         "_wants_root",
+        "draws",
         "functions",
         "needs",
         "source",
@@ -48,17 +56,20 @@ class Template:
         self.source = source
         self.functions = compiled.functions
         self.needs = compiled.needs
+        self.draws = bool(compiled.needs & Needs.CHANCE)
         self._limits = limits
         self._main = compiled.main
         self._places = compiled.places
-        self._wants_context = compiled.wants_context
         self._wants_root = compiled.wants_root
         self._copies = not _MUTATING.isdisjoint(compiled.functions)
+        self._simple = not (compiled.wants_budget or self._wants_root or self._copies)
+        # With no budget, clock or chance, all renders can share what they know of the limits.
+        self._shared = Context(limits=limits, deadline=inf)
 
     def render(self, data: Mapping[str, object], environment: Environment | None = None) -> str:
         """Give the text of the template for this data."""
         result = self._run(data, environment)
-        return result if isinstance(result, str) else show(result)
+        return result if type(result) is str else show(result)
 
     def value(self, data: Mapping[str, object], environment: Environment | None = None) -> Value:
         """Give the text, or what `int`, `float` or `bool` made if that is the whole output."""
@@ -76,20 +87,24 @@ class Template:
 
     def _run(self, data: Mapping[str, object], environment: Environment | None) -> object:
         try:
-            if type(data) is not dict or self._wants_root or self._copies:
-                data = self._own(data)
-            if self._wants_context:
-                environment = environment or Environment(limits=self._limits)
-                result = self._main(data, environment.context())
+            if self._simple and type(data) is dict:
+                result = self._main(data, self._shared)
             else:
-                result = self._main(data, None)
-            if type(result) is str:
-                return self._output(result)
+                environment = environment or self._surroundings()
+                result = self._main(self._own(data), environment.context())
+            if type(result) is str and not (len(result) < _SMALL_OUTPUT and result.isascii()):
+                return self._checked(result)
         except TemplateError:
             raise
         except Exception as error:  # noqa: BLE001 - no other may leave the package
             raise located(error, self.source, self._places) from None
         return result
+
+    def _surroundings(self) -> Environment:
+        """Give defaults; a seed costs more than most templates, so only those get one that draw."""
+        if self.draws or self.needs & Needs.CLOCK:
+            return Environment(limits=self._limits)
+        return Environment(now=0, chance=_NO_CHANCE, limits=self._limits)
 
     def _own(self, data: Mapping[str, object]) -> dict[str, object]:
         """Give the data as a dict of our own: what a template changes stays in this render."""
@@ -98,10 +113,10 @@ class Template:
         copied = _copy(data, 0) if self._copies else data
         return Variables(copied) if self._wants_root else dict(copied)
 
-    def _output(self, text: str) -> str:
+    def _checked(self, text: str) -> str:
         if len(text) * 4 > self._limits.output and byte_len(text) > self._limits.output:
             raise LimitError(f"output of more than {self._limits.output} bytes")
-        return text if text.isascii() else to_output(text)
+        return to_output(text)
 
 
 def _copy(value: Mapping[str, object], depth: int) -> dict[str, object]:
@@ -118,21 +133,38 @@ def _copied(value: object, depth: int) -> object:
     return value
 
 
+def render(source: str, data: Mapping[str, object], environment: Environment | None = None) -> str:
+    """Render one string."""
+    if environment is None:
+        return (_compile_small if len(source) <= _SMALL_SOURCE else _compile_large)(source).render(
+            data
+        )
+    return compile(source, environment.limits).render(data, environment)
+
+
 def compile(source: str, limits: Limits = DEFAULT_LIMITS) -> Template:  # noqa: A001 - as in `re`
     """Compile a source, or give the template that was made of it before."""
-    if len(source) <= _SMALL_SOURCE:
-        return _compile_small(source, limits)
-    return _compile_large(source, limits)
+    if limits is not DEFAULT_LIMITS:
+        return _compile_limited(source, limits)
+    if len(source) > _SMALL_SOURCE:
+        return _compile_large(source)
+    return _compile_small(source)
 
 
-# Two caches, so that a few huge sources can neither push out all others nor take much memory.
+# Several caches, so that a few huge sources can neither push out all others nor take much memory;
+# and limits, which are slow to hash, are part of a key only where they are not the default.
 
 
 @lru_cache(maxsize=8192)
-def _compile_small(source: str, limits: Limits) -> Template:
-    return Template(source, limits)
+def _compile_small(source: str) -> Template:
+    return Template(source)
 
 
 @lru_cache(maxsize=64)
-def _compile_large(source: str, limits: Limits) -> Template:
+def _compile_large(source: str) -> Template:
+    return Template(source)
+
+
+@lru_cache(maxsize=64)
+def _compile_limited(source: str, limits: Limits) -> Template:
     return Template(source, limits)

@@ -37,7 +37,7 @@ class Environment:
         """Start a render. What it draws begins anew, so that it can be repeated."""
         return Context(
             now=self.now,
-            chance=self.chance.derive(),
+            chance=self.chance.again(),
             limits=self.limits,
             deadline=self.deadline,
         )

@@ -135,14 +135,12 @@ def _accepted(parameter: Parameter, value: object) -> object:
 # Output.
 
 
-def top(context: Context | None, value: object) -> str:
+def top(context: Context, value: object) -> str:
     """Print a value at the top, where nil is `<no value>`."""
-    if value is None:
-        return "<no value>"
-    return show(value) if context is None else show(value, context.limits)
+    return "<no value>" if value is None else show(value, context.limits)
 
 
-def top_marked(context: Context | None, value: object) -> object:
+def top_marked(context: Context, value: object) -> object:
     """Print a value at the top, but leave the results of `int`, `float` and `bool` as they are."""
     return value if type(value) in MARKED else top(context, value)
 

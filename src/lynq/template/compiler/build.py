@@ -26,7 +26,7 @@ class Compiled:
     functions: frozenset[str]
     needs: Needs
     wants_root: bool
-    wants_context: bool
+    wants_budget: bool
 
 
 def build(template: tree.Template) -> Compiled:
@@ -41,7 +41,7 @@ def build(template: tree.Template) -> Compiled:
         frozenset(program.survey.functions),
         program.needs,
         wants_root=program.wants_root,
-        wants_context=program.wants_context,
+        wants_budget=program.wants_budget,
     )
 
 
@@ -76,7 +76,7 @@ def _main(program: Program, body: list[tree.Node]) -> ast.stmt:
     if statements.is_straight(body):
         lines.append(ast.Return(statements.text(unit, body)))
         return code.define("main", ("d", "c"), lines)
-    program.wants_context = True
+    program.wants_budget = True
     context = code.name("c")
     finish = "finish_marked" if program.marks else "finish"
     lines += [

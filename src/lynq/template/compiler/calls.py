@@ -197,17 +197,17 @@ def _unmarked(unit: Unit, value: Expr) -> Expr:
 def _call(unit: Unit, function: Function, taken: list[Expr]) -> Expr:
     arguments = [value.code for value in taken]
     if function.wants_context:
-        unit.program.wants_context = True
+        unit.program.wants_budget |= function.needs not in Needs.LIMITS
         arguments.insert(0, code.name("c"))
     put = unit.program.put("function", function.body)
     place = unit.place(function.name)
     if function.needs & Needs.SLOW:
-        unit.program.wants_context = True
+        unit.program.wants_budget = True
         called = code.call("slow", code.name("c"), code.name(put), *arguments, place=place)
     else:
         called = code.call(put, *arguments, place=place)
     if unit.program.metered:
-        unit.program.wants_context = True
+        unit.program.wants_budget = True
         called = code.call("meter", code.name("c"), called, place=place)
     dynamic = function.result in ANY_NAMES
     return Expr(called, None if dynamic else function.result, boxed=dynamic)

@@ -37,7 +37,8 @@ class Program:
     needs: Needs = Needs.NOTHING
     wants_root: bool = False
     """Whether the root of the data is used as a value, not only by its fields."""
-    wants_context: bool = False
+    wants_budget: bool = False
+    """Whether a render needs a context of its own, because it spends something of it."""
 
     @property
     def metered(self) -> bool:

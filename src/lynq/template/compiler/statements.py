@@ -35,7 +35,6 @@ def _join(unit: Unit, pieces: list[ast.expr]) -> ast.expr:
     made = sum(not isinstance(piece, ast.Constant) for piece in pieces)
     if made <= len("a handful"):
         return code.call("join", code.pair(*pieces))
-    unit.program.wants_context = True
     place = unit.place()
     return code.call("checked_join", code.name("c"), code.pair(*pieces), place=place)
 

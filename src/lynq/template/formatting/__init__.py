@@ -5,16 +5,29 @@ from lynq.template.formatting.printer import Printer
 from lynq.template.formatting.printf import sprintf
 from lynq.template.formatting.quoting import quote
 from lynq.template.limits import DEFAULT_LIMITS, Limits
-from lynq.template.values import Kind, kind_of
+from lynq.template.values import (
+    Int32,
+    Int64,
+    Kind,
+    TypedInt,
+    Uint,
+    Uint8,
+    Uint32,
+    Uint64,
+    kind_of,
+)
 
 __all__ = ["format_float", "quote", "show", "sprint", "sprintf", "sprintln"]
+
+_WHOLE = frozenset({int, TypedInt, Int32, Int64, Uint, Uint8, Uint32, Uint64})
 
 
 def show(value: object, limits: Limits = DEFAULT_LIMITS) -> str:
     """Give what `%v` prints: inside, nil is `<nil>`."""
-    if type(value) is str:
-        return value
-    if type(value) is int:
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[return-value]  # mypy does not see what `kind` says
+    if kind in _WHOLE:
         return str(value)
     printer = Printer(limits)
     printer.print_arg(value, "v")

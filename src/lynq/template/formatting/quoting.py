@@ -42,7 +42,10 @@ def is_print(char: str) -> bool:
 
 def quote(text: str, *, mark: str = '"', ascii_only: bool = False) -> str:
     """Give the text as a Go literal, as `strconv.Quote` does."""
-    if not text.isascii():
+    if text.isascii():
+        if text.isprintable() and mark not in text and "\\" not in text:
+            return mark + text + mark
+    else:
         text = from_bytes(to_bytes(text))
     return mark + "".join([_escape(char, mark, ascii_only=ascii_only) for char in text]) + mark
 

@@ -1,0 +1,142 @@
+"""Renders a Deployment + Service + Ingress form for 1,000 rows, here and in Go.
+
+Run in the folder tests: `python -m bench.bench_template`. It needs Go. Both sides render the same
+40 strings from the same rows with templates parsed before, on one thread, in turns on one machine;
+both give a digest of all they rendered, which must be equal. What counts is CPU time, of the
+fastest round.
+"""
+
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lynq.template import Environment, compile, render, render_object  # noqa: A004
+
+HERE = Path(__file__).parent / "template"
+ROWS = 1_000
+ROUNDS = 5
+PLANS = ("free", "pro", "enterprise", "")
+
+
+def main() -> None:
+    """Measure and print."""
+    form = yaml.safe_load((HERE / "form.yaml").read_text())
+    strings = list(_strings(form))
+    rows = [_row(number) for number in range(ROWS)]
+    program = _build()
+    go, digest = [], ""
+    ours: list[float] = []
+    objects: list[float] = []
+    for _ in range(ROUNDS):
+        answer = _ask(program, strings, rows)
+        go.append(answer["nanoseconds"] / 1e9)
+        digest = answer["digest"]
+        ours.append(_time_strings(strings, rows, digest))
+        objects.append(_time_objects(form, rows))
+    count = len(strings) * ROWS
+    _say(f"{len(strings)} strings x {ROWS} rows, best of {ROUNDS}, CPU time of one thread")
+    _say(f"Go text/template      {min(go) / count * 1e6:6.2f} µs per string")
+    _say(f"lynq.template         {min(ours) / count * 1e6:6.2f} µs per string")
+    _say(f"  as whole manifests  {min(objects) / count * 1e6:6.2f} µs per string")
+    _say(f"lynq.template is {min(go) / min(ours):.2f} times as fast as Go")
+    _say(f"compiling costs       {_time_compiling(strings) * 1e6:6.0f} µs per string, once")
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Give every templated string of a form, in order."""
+    if isinstance(value, str) and "{{" in value:
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+
+
+def _row(number: int) -> dict[str, str]:
+    """Make a row as a database would give it: 22 columns of text."""
+    uid = f"tenant-{number:05d}"
+    return {
+        "uid": uid,
+        "activate": str(number % 2),
+        "namespace": f"ns-{number % 50}",
+        "planId": PLANS[number % len(PLANS)],
+        "region": ("EU-West-1", "US-East-2")[number % 2],
+        "owner": f"Owner of {uid}",
+        "email": f"admin@{uid}.example.com",
+        "config": f"key=value-{number}\nother=thing",
+        "replicas": str(1 + number % 5),
+        "version": f"1.{number % 9}.{number % 7}",
+        "registry": "registry.example.com/team",
+        "image": "api-server",
+        "port": str(8000 + number % 100),
+        "dbUser": f"user{number}",
+        "dbPassword": hashlib.sha256(uid.encode()).hexdigest()[:24],
+        "dbHost": f"db-{number % 10}.internal",
+        "logLevel": ("", "debug", "warn")[number % 3],
+        "host": f"{uid}.example.com",
+        "path": "/",
+        "featureA": "search",
+        "featureB": "billing",
+        "banner": ("", "  welcome to the service ")[number % 2],
+        "cpu": f"{100 + number % 4 * 50}m",
+        "memory": str(128 * (1 + number % 4)),
+    }
+
+
+def _build() -> Path:
+    program = Path(tempfile.mkdtemp()) / "gorender"
+    subprocess.run(["go", "build", "-o", program, "."], cwd=HERE / "gorender", check=True)
+    return program
+
+
+def _ask(program: Path, strings: list[str], rows: list[dict[str, str]]) -> Any:
+    question = json.dumps({"strings": strings, "rows": rows, "rounds": 2})
+    answered = subprocess.run(
+        [program], input=question, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return json.loads(answered.stdout)
+
+
+def _time_strings(strings: list[str], rows: list[dict[str, str]], digest: str) -> float:
+    started = time.process_time()
+    rendered = [render(source, row) for row in rows for source in strings]
+    took = time.process_time() - started
+    ours = hashlib.sha256("".join(f"{text}\0" for text in rendered).encode()).hexdigest()
+    if ours != digest:
+        sys.exit("Go and lynq.template do not render the same")
+    return took
+
+
+def _time_objects(form: list[dict[str, object]], rows: list[dict[str, str]]) -> float:
+    environment = Environment()
+    started = time.process_time()
+    for row in rows:
+        for manifest in form:
+            render_object(manifest, row, environment)
+    return time.process_time() - started
+
+
+def _time_compiling(strings: list[str]) -> float:
+    different = sorted(set(strings))
+    started = time.process_time()
+    for source in different:
+        compile(source + "{{/**/}}")
+    return (time.process_time() - started) / len(different)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()
