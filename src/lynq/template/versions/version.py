@@ -194,6 +194,13 @@ class Version(Object):
         metadata = f"+{self.metadata}" if self.metadata else ""
         return f"{self.major}.{self.minor}.{self.patch}{prerelease}{metadata}"
 
+    def go_text(self) -> str:
+        """Print as Go source, for `%#v`; numbers without a sign are hexadecimal there."""
+        pointer = "&" if self.go_type.kind is Kind.POINTER else ""
+        numbers = f"major:{self.major:#x}, minor:{self.minor:#x}, patch:{self.patch:#x}"
+        texts = f"pre:{quote(self.prerelease)}, metadata:{quote(self.metadata)}"
+        return f"{pointer}semver.Version{{{numbers}, {texts}, original:{quote(self.original)}}}"
+
     def json(self) -> str:
         """Give the text that stands for it in JSON."""
         return self.text()
