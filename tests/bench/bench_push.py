@@ -28,6 +28,8 @@ from lynq.sources.settings import MySQLSettings, PostgreSQLSettings, Settings, S
 
 COMMITS = 300
 UNPACED = Timing(interval=0.0)
+# As SQLite advises for its write-ahead log: no wait for the disk at each commit.
+WAL = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL")
 CREATE = "CREATE TABLE tenants (id INT PRIMARY KEY, name INT)"
 INSERT = "INSERT INTO tenants VALUES (1, 0)"
 UPDATE = "UPDATE tenants SET name = name + 1"
@@ -128,7 +130,7 @@ async def sqlite(folder: Path) -> AsyncIterator[tuple[Settings, Commit]]:
         folder / "hub.db", isolation_level=None, check_same_thread=False, timeout=5
     )
     try:
-        for statement in ("PRAGMA journal_mode = WAL", CREATE, INSERT):
+        for statement in (*WAL, CREATE, INSERT):
             connection.execute(statement)
         settings = SQLiteSettings(path="hub.db", directory=folder)
         yield settings, lambda: asyncio.to_thread(connection.execute, UPDATE)

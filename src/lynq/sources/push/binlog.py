@@ -12,6 +12,7 @@ The library reconnects by itself when the connection breaks, in silence. It gets
 from us, one of each kind, so the second time it asks we know, and the channel is lost properly.
 """
 
+import logging
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -44,6 +45,9 @@ _IN_CLEAR = ("mysql_clear_password", "dialog", "mysql_old_password")
 # compressed statements.
 _OPAQUE = frozenset((40, 165))
 _TRANSACTIONS = ("begin", "commit", "rollback", "savepoint", "release savepoint")
+
+# It warns of columns without names, which we do not need, and of reconnecting, which we prevent.
+logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)
 
 # Neither driver has types.
 Connection = Any
@@ -120,8 +124,9 @@ class Follower:
             log_pos=start.position,
             only_events=[RotateEvent, TableMapEvent, QueryEvent, NotImplementedEvent],
             filter_non_implemented_events=False,
-            only_schemas=[watched.schema],
-            only_tables=[watched.table] if watched.table else None,
+            # With lower_case_table_names=2 the binlog has small letters where the server has not.
+            only_schemas=_both_cases(watched.schema),
+            only_tables=_both_cases(watched.table) if watched.table else None,
             enable_logging=False,
         )
 
@@ -155,6 +160,10 @@ class Follower:
         )
         connection.connect(line.socket)
         return connection
+
+
+def _both_cases(name: str) -> set[str]:
+    return {name, name.lower()}
 
 
 def _encryption(tls: TLS) -> dict[str, object]:

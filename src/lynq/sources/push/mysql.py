@@ -29,8 +29,10 @@ async def listen(settings: MySQLSettings, table: Table, timing: Timing, bell: Be
         async with asyncio.timeout(settings.connect_timeout) as limit, dialed(settings, 2) as lines:
 
             def connected() -> None:
-                limit.reschedule(None)
-                bell.connected(settled=False)
+                # Too late is too late: the lines are being cut already.
+                if not limit.expired():
+                    limit.reschedule(None)
+                    bell.connected(settled=False)
 
             def cut() -> None:
                 for line in lines:

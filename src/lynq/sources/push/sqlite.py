@@ -57,23 +57,23 @@ class _Onlooker:
         """Watch the file, and the one that takes its place, until told to stop."""
         path = (self.settings.directory or Path()) / self.settings.path
         while not self.stopped.is_set():
-            # Taken before opening: a file put there in between is noticed at the first look.
-            identity = _identity(path)
-            file = locate(self.settings)
             try:
-                self._watch(f"file:{quote(str(file))}?mode=ro", lambda: _identity(path) == identity)
+                self._watch(path)
             except sqlite3.Error as error:
                 code = getattr(error, "sqlite_errorname", type(error).__name__)
                 raise ConnectionFailed(
                     f"SQLite cannot look at the file ({code})", place=self.settings.place
                 ) from None
 
-    def _watch(self, uri: str, is_there: Callable[[], bool]) -> None:
+    def _watch(self, path: Path) -> None:
         """Watch one file until another one is in its place."""
+        # Taken before opening: a file put there in between is noticed at the first look.
+        identity = _identity(path)
+        uri = f"file:{quote(str(locate(self.settings)))}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)) as connection:
             version = _data_version(connection)
             self.connected()
-            while not self.stopped.wait(self.pause) and is_there():
+            while not self.stopped.wait(self.pause) and _identity(path) == identity:
                 seen = _data_version(connection)
                 # Somebody holds the lock, and commits, if at all, before letting go of it.
                 if seen is None or seen == version:

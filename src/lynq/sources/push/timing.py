@@ -22,7 +22,7 @@ class Timing:
     """That a channel must have lasted for the next retry to be a first one again."""
     silence: float = 15.0
     """Without a sign of life after which a connection counts as dead."""
-    look: float = 0.04
+    look: float = 0.025
     """Between two looks at a SQLite file."""
 
     def retry(self, failures: int) -> float:
