@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from math import inf
+from time import monotonic
 from typing import Final
 
 from lynq.template.chance import Chance
@@ -44,6 +45,7 @@ class Template:
         "_places",
         "_shared",
         "_simple",
+        "_timed",
         "_wants_root",
         "draws",
         "functions",
@@ -65,6 +67,7 @@ class Template:
         self._simple = not (compiled.wants_budget or self._wants_root or self._copies)
         # With no budget, clock or chance, all renders can share what they know of the limits.
         self._shared = Context(limits=limits, deadline=inf)
+        self._timed = bool(compiled.needs & Needs.LIMITS)
 
     def render(self, data: Mapping[str, object], environment: Environment | None = None) -> str:
         """Give the text of the template for this data."""
@@ -88,6 +91,9 @@ class Template:
     def _run(self, data: Mapping[str, object], environment: Environment | None) -> object:
         try:
             if self._simple and type(data) is dict:
+                if self._timed:
+                    # Renders in two threads may prolong one another; each of them still ends.
+                    self._shared.deadline = monotonic() + self._limits.seconds
                 result = self._main(data, self._shared)
             else:
                 environment = environment or self._surroundings()
