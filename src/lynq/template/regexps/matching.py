@@ -46,7 +46,7 @@ class Pattern:
         """Find the first match at or after a byte; (-1, -1) stands for a group without a match."""
         found = self._compiled.search(text.view, at)
         while found is not None and text.inside_char(found.start()):
-            # RE2 lets \\B match between the bytes of a character, Go does not.
+            # RE2 lets \B match between the bytes of a character, Go does not.
             found = self._compiled.search(text.view, text.after_char(found.start()))
         return found and [found.span(group) for group in range(len(self.names))]
 

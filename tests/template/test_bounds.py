@@ -1,0 +1,47 @@
+"""Dates, patterns, versions and URLs that would take long are refused before the work is done."""
+
+import pytest
+
+from lynq.template import Chance, Environment, ErrorKind, TemplateError, render
+
+ENVIRONMENT = Environment(now=0, chance=Chance(b"bounds"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '{{ regexReplaceAll "" (repeat 1048576 "a") "xxxxxxxxx" }}',
+        '{{ regexFindAll "" (repeat 1048576 "a") -1 }}',
+        '{{ regexFindAll "a.*?b|a" (repeat 1000000 "a") -1 }}',
+        '{{ regexMatch "(a{0,30}){0,30}b" (repeat 1000000 "a") }}',
+        '{{ regexMatch (repeat 1025 "a?") "" }}',
+        r'{{ regexFind (repeat 150 "[\\pL\\pN]+?") (repeat 500000 "é") }}',
+        '{{ regexQuoteMeta (repeat 600000 ".") }}',
+        '{{ date (repeat 5000 "1") now }}',
+        '{{ mustToDate "2006" (repeat 5000 "1") }}',
+        '{{ mustDateModify (repeat 5000 "1ns") now }}',
+        '{{ semverCompare (repeat 5000 "1 ") "1" }}',
+        '{{ semver (repeat 5000 "1") }}',
+        '{{ urlParse (repeat 70000 "a") }}',
+        '{{ urlJoin (dict "path" (repeat 1000000 "?")) }}',
+        '{{ shuffle (repeat 1000000 "a") }}',
+        '{{ range until 25 }}{{ htpasswd "a:b" "c" }}{{ end }}',
+    ],
+)
+def test_what_takes_long_is_refused(source: str) -> None:
+    with pytest.raises(TemplateError) as refused:
+        render(source, {}, ENVIRONMENT)
+
+    assert refused.value.kind is ErrorKind.LIMIT
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('{{ regexMatch "^(a+)+$" (printf "%s!" (repeat 500000 "a")) }}', "false"),
+        ('{{ regexReplaceAll "a" (repeat 5000 "ab") "" | len }}', "5000"),
+        ('{{ regexMatch "(é|ü){20}" (repeat 20 "é") }}', "true"),
+    ],
+)
+def test_what_python_would_hang_on_is_quick(source: str, expected: str) -> None:
+    assert render(source, {}, ENVIRONMENT) == expected
