@@ -28,7 +28,7 @@ bench: $(VENV)/ready  ## measure; prints tables, asserts nothing about seconds
 	$(BIN)/pytest tests/bench -o python_files='bench_*.py' -s $(ARGS)
 
 golden: $(VENV)/ready  ## remake the template engine's expected results with Go
-	$(BIN)/python tests/template/remake.py
+	cd tests && ../$(BIN)/python -m template.remake
 
 crds: $(VENV)/ready  ## write deploy/crds anew from lynq.api
 	$(BIN)/python -m lynq.api.crds
