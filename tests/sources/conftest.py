@@ -1,11 +1,14 @@
-"""The database servers of a test run."""
+"""The database servers of a test run, and the engines on them."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import databases
 from databases import Server
+from lynq.sources import SQLiteSettings
+from sources.engines import Engine, MariaDB, PostgreSQL, SQLite, mariadb_at, postgresql_at
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +21,21 @@ def mariadb() -> Iterator[Server]:
 def postgresql() -> Iterator[Server]:
     with databases.postgresql() as server:
         yield server
+
+
+@pytest.fixture(params=["mysql", "postgresql", "sqlite"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+    """Each of the three in turn."""
+    if request.param == "mysql":
+        return mariadb_at(request.getfixturevalue("mariadb"))
+    if request.param == "postgresql":
+        return postgresql_at(request.getfixturevalue("postgresql"))
+    return SQLite(SQLiteSettings(path="rows.db", directory=tmp_path))
+
+
+@pytest.fixture(params=["mysql", "postgresql"])
+def server_engine(request: pytest.FixtureRequest) -> MariaDB | PostgreSQL:
+    """Each of the two that are reached over a network."""
+    if request.param == "mysql":
+        return mariadb_at(request.getfixturevalue("mariadb"))
+    return postgresql_at(request.getfixturevalue("postgresql"))

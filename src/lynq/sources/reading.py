@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 from lynq.sources.columns import Column
 from lynq.sources.errors import NotComplete, Place
 from lynq.sources.query import Query
-from lynq.sources.rows import Layout, Row, active_rows, encode
+from lynq.sources.rows import Layout, Row, active_rows, encode, encode_all
 
 FIRST_PAGE = 100
 """Rows of the first page: nobody knows yet how large they are."""
@@ -119,7 +119,7 @@ class Reading:
             digest = hashlib.sha256(layout.salt)
             while page := await result.page(_limit(active, size)):
                 rows = active_rows(layout, page)
-                encoded = b"".join([encode(row.texts) for row in rows])
+                encoded = encode_all([row.texts for row in rows])
                 digest.update(encoded)
                 seen, active, size = seen + len(page), active + len(rows), size + len(encoded)
                 if rows:

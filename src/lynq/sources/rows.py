@@ -11,7 +11,7 @@ from itertools import compress, repeat
 from typing import Any
 
 from msgspec import Struct
-from msgspec.msgpack import Encoder
+from msgspec.json import Encoder
 
 from lynq.sources.columns import Column, Value
 from lynq.sources.query import Query
@@ -21,8 +21,11 @@ ACTIVE = frozenset(("1", "true", "TRUE", "True", "yes", "YES", "Yes"))
 
 _UID, _ACTIVATE, _HOST_OR_URL = 0, 1, 2
 
-encode = Encoder().encode
-"""Texts as bytes; MessagePack writes lengths, so no two lists of texts look alike."""
+_ENCODER = Encoder()
+encode = _ENCODER.encode
+"""Texts as bytes: as JSON, no two lists of texts look alike."""
+encode_all = _ENCODER.encode_lines
+"""The same for many lists, one per line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Layout:
 
 
 # A frozen data class of this size takes ten times as long to make: a third of the whole read.
-class Row(Struct, frozen=True, eq=False):
+class Row(Struct, frozen=True, eq=False, gc=False):
     """One active row."""
 
     texts: tuple[str, ...]
@@ -99,8 +102,8 @@ def active_rows(layout: Layout, page: Sequence[Sequence[Any]]) -> list[Row]:
     """Return the active rows of a page, in its order."""
     if not page:
         return []
-    activate = layout.columns[_ACTIVATE]
-    active = [text in ACTIVE for text in activate.texts([given[_ACTIVATE] for given in page])]
+    activate = layout.columns[_ACTIVATE].texts([given[_ACTIVATE] for given in page])
+    active = list(map(ACTIVE.__contains__, activate))
     kept = page if all(active) else list(compress(page, active))
     by_column = [
         column.texts(values)

@@ -3,17 +3,29 @@
 An engine hands over what its server wrote wherever it can, because no rule of ours is closer to
 "as written". These functions are for what must not depend on the engine: moments, bytes, numbers
 that a driver gives as numbers. docs/sources.md has the whole table.
+
+Texts are made for a whole page of a column at once, in loops that run in C where the page allows
+it: a read is a million of these.
 """
 
 import base64
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 Write = Callable[[Sequence[Any]], Sequence[str]]
 """Makes texts of one column's values on one page; NULL becomes the empty text."""
 
+_BOOLEANS = {True: "true", False: "false", None: ""}
+
+_MIDNIGHT = "T00:00:00Z"
+_UNUSUAL = (".", "-00", "0000-", "i", "B")
+"""What a moment has in it that is more than replacing a space: a fraction, a zero, infinity, BC."""
+
+_MOMENT = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+_ONLY_MOMENTS = re.compile(rf"{_MOMENT}(?:\n{_MOMENT})*", re.ASCII)
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
@@ -24,25 +36,57 @@ def as_given(values: Sequence[Any]) -> Sequence[str]:
     return values if all(values) else [value or "" for value in values]
 
 
+def booleans(values: Sequence[Any]) -> Sequence[str]:
+    """Write PostgreSQL's booleans."""
+    return [_BOOLEANS[value] for value in values]
+
+
 def each(write: Callable[[Any], str]) -> Write:
     """Write one value at a time."""
 
     def write_all(values: Sequence[Any]) -> Sequence[str]:
-        return ["" if value is None else write(value) for value in values]
+        if None in values:
+            return ["" if value is None else write(value) for value in values]
+        return list(map(write, values))
 
     return write_all
 
 
-def as_stored(values: Sequence[Any]) -> Sequence[str]:
+def moments(values: Sequence[Any]) -> Sequence[str]:
+    """Write what a server calls a moment: `2024-01-02 03:04:05`, or `2024-01-02`."""
+    joined = "\n".join(values).replace("+00", "") if all(values) else ""
+    if any(map(joined.__contains__, _UNUSUAL)):
+        return _each_moment(values)
+    if len(joined) + 1 == len(values) * len("2024-01-02 03:04:05\n"):
+        return (joined.replace(" ", "T").replace("\n", "Z\n") + "Z").split("\n")
+    if len(joined) + 1 == len(values) * len("2024-01-02\n"):
+        return (joined.replace("\n", _MIDNIGHT + "\n") + _MIDNIGHT).split("\n")
+    return _each_moment(values)
+
+
+def stored(values: Sequence[Any]) -> Sequence[str]:
     """Write what SQLite holds, where every value has a type of its own."""
-    return values if set(map(type, values)) == {str} else _each_stored(values)
+    types = set(map(type, values))
+    if types == {str}:
+        return values
+    return list(map(str, values)) if types == {int} else _each_stored(values)
+
+
+def stored_moments(values: Sequence[Any]) -> Sequence[str]:
+    """Write what SQLite holds in a column that is declared to hold moments."""
+    if set(map(type, values)) == {str} and _ONLY_MOMENTS.fullmatch("\n".join(values)):
+        with suppress(ValueError):
+            list(map(datetime.fromisoformat, values))
+            return moments(values)
+    return _each_stored_moment(values)
 
 
 def of_moment(written: str) -> str:
     """Write `2024-01-02 03:04:05.500000` or `2024-01-02` as RFC 3339 in UTC, zeros trimmed.
 
-    The server's session is in UTC, so an offset can only be +00. What RFC 3339 has no words for
-    (`infinity`, years BC) stays as the server wrote it.
+    The server's session is in UTC, so an offset can only be +00. A year, month or day of zero,
+    which only MySQL has, counts as 1. What RFC 3339 has no words for (`infinity`, years BC) stays
+    as the server wrote it.
     """
     day, _, clock = written.partition(" ")
     if not day[:1].isdigit() or clock.endswith("BC"):
@@ -50,39 +94,28 @@ def of_moment(written: str) -> str:
     clock = clock.removesuffix("+00")
     if "." in clock:
         clock = clock.rstrip("0").rstrip(".")
-    return f"{day}T{clock or '00:00:00'}Z"
+    return f"{_without_zeros(day)}T{clock or '00:00:00'}Z"
 
 
-def of_mysql_moment(written: str) -> str:
-    """As `of_moment`; a year, month or day of zero, which only MySQL has, counts as 1."""
-    if "-00" in written or written.startswith("0000"):
-        year, month, rest = written.split("-", 2)
-        day = rest[:2]
-        year, month, day = year.replace("0000", "0001"), _from_one(month), _from_one(day)
-        written = f"{year}-{month}-{day}{rest[2:]}"
-    return of_moment(written)
-
-
-def of_stored_moment(stored: object) -> str:
+def of_stored_moment(value: object) -> str:
     """Write what SQLite holds in a column declared as a moment; what is none stays as it is."""
-    text = of_stored(stored)
-    if not isinstance(stored, str) or not _ISO.fullmatch(text):
-        return text
+    if not isinstance(value, str) or not _ISO.fullmatch(value):
+        return of_stored(value)
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(value)
     except ValueError:
-        return text
+        return value
     moment = moment.astimezone(UTC) if moment.tzinfo else moment
     return of_moment(moment.replace(tzinfo=None).isoformat(" "))
 
 
-def of_stored(stored: object) -> str:
+def of_stored(value: object) -> str:
     """Write what SQLite holds, by the type of this one value."""
-    if isinstance(stored, str):
-        return stored
-    if isinstance(stored, bytes):
-        return of_bytes(stored)
-    return of_float(stored) if isinstance(stored, float) else str(stored)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return of_bytes(value)
+    return of_float(value) if isinstance(value, float) else str(value)
 
 
 def of_bytes(held: bytes) -> str:
@@ -98,18 +131,22 @@ def of_bits(held: bytes) -> str:
     return str(int.from_bytes(held, "big"))
 
 
-def of_bool(value: object) -> str:
-    """Write PostgreSQL's boolean."""
-    return "true" if value else "false"
-
-
 def of_float(value: float) -> str:
     """Write the shortest digits that make the same number; a whole number without a point."""
     return repr(value).removesuffix(".0")
 
 
+def _without_zeros(day: str) -> str:
+    if "-00" not in day and not day.startswith("0000-"):
+        return day
+    year, month, day = day.split("-")
+    return f"{_from_one(year)}-{_from_one(month)}-{_from_one(day)}"
+
+
 def _from_one(part: str) -> str:
-    return "01" if part == "00" else part
+    return part if part.strip("0") else part[:-1] + "1"
 
 
+_each_moment = each(of_moment)
 _each_stored = each(of_stored)
+_each_stored_moment = each(of_stored_moment)

@@ -51,7 +51,6 @@ _TYPES = {
 _NUMBERS = frozenset((Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT))
 _MOMENTS = frozenset((Kind.DATE, Kind.MOMENT))
 
-_moments = text.each(text.of_mysql_moment)
 _bytes = text.each(text.of_bytes)
 _bits = text.each(text.of_bits)
 
@@ -63,7 +62,7 @@ def column(field: Any) -> Column:  # noqa: ANN401 - the driver has no types
         return Column(field.name, known.binary, Kind.BYTES, _bytes)
     if field.type_code == FIELD_TYPE.BIT:
         return Column(field.name, known.name, known.kind, _bits)
-    texts = _moments if known.kind in _MOMENTS else text.as_given
+    texts = text.moments if known.kind in _MOMENTS else text.as_given
     return Column(field.name, _name(known, field.flags), known.kind, texts)
 
 

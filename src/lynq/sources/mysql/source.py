@@ -103,7 +103,7 @@ class _Result:
 
     async def end(self) -> None:
         """End the transaction, so that the server can forget the snapshot."""
-        with told(self._explain), _receiving(self._connection):
+        with told(self._explain):
             async with self._deadline.kept():
                 await _execute(self._connection, "COMMIT")
 
@@ -125,6 +125,7 @@ def _receiving(connection: Any) -> Iterator[None]:  # noqa: ANN401
 
 
 async def _execute(connection: Any, statement: str) -> None:  # noqa: ANN401
+    connection._transport.resume_reading()  # noqa: SLF001
     async with connection.cursor() as cursor:
         await cursor.execute(statement)
 

@@ -6,7 +6,7 @@ from lynq.sources import text
 from lynq.sources.columns import Column, Kind
 
 _KINDS = {
-    "bool": (Kind.BOOLEAN, text.each(text.of_bool)),
+    "bool": (Kind.BOOLEAN, text.booleans),
     "int2": (Kind.INTEGER, text.each(str)),
     "int4": (Kind.INTEGER, text.each(str)),
     "int8": (Kind.INTEGER, text.each(str)),
@@ -24,9 +24,9 @@ _WRITTEN = {
     "numeric": (Kind.DECIMAL, text.as_given),
     "float4": (Kind.FLOAT, text.as_given),
     "float8": (Kind.FLOAT, text.as_given),
-    "date": (Kind.DATE, text.each(text.of_moment)),
-    "timestamp": (Kind.MOMENT, text.each(text.of_moment)),
-    "timestamptz": (Kind.MOMENT, text.each(text.of_moment)),
+    "date": (Kind.DATE, text.moments),
+    "timestamp": (Kind.MOMENT, text.moments),
+    "timestamptz": (Kind.MOMENT, text.moments),
     "time": (Kind.TIME, text.as_given),
     "timetz": (Kind.TIME, text.as_given),
 }

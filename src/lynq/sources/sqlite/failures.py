@@ -28,7 +28,8 @@ _PRIMARY = 0xFF
 
 def while_reading(error: Exception, settings: SQLiteSettings, query: Query) -> SourceError:
     """Say what an error means for a read that is under way."""
-    code = getattr(error, "sqlite_errorcode", 0)
+    stopped = sqlite3.SQLITE_INTERRUPT if isinstance(error, InterruptedError) else 0
+    code = getattr(error, "sqlite_errorcode", stopped)
     kind, cause = _CODES.get(code & _PRIMARY) or _by_sentence(str(error), query)
     shown = getattr(error, "sqlite_errorname", type(error).__name__)
     return kind(f"{cause} ({shown})", place=settings.place, table=query.table, code=str(shown))

@@ -14,7 +14,6 @@ _INSTRUCTIONS = 10_000
 """How many of SQLite's instructions run before it asks whether to go on: well under 1 ms."""
 
 _MOMENTS = frozenset(("DATE", "DATETIME", "TIMESTAMP"))
-_stored_moments = text.each(text.of_stored_moment)
 
 _TYPES = "SELECT name, type FROM pragma_table_info(?, ?)"
 
@@ -56,7 +55,7 @@ class Worker:
     def page(self, limit: int) -> Sequence[Sequence[Any]]:
         """Return up to that many rows; none at the end."""
         if self._rows is None or self._stopped:
-            raise sqlite3.OperationalError("stopped")
+            raise InterruptedError
         return self._rows.fetchmany(limit)
 
     def end(self) -> None:
@@ -74,7 +73,7 @@ class Worker:
 
 
 def _column(name: str, declared: str) -> Column:
-    texts = _stored_moments if declared in _MOMENTS else text.as_stored
+    texts = text.stored_moments if declared in _MOMENTS else text.stored
     return Column(name, declared, Kind.STORED, texts)
 
 

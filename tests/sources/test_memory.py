@@ -1,0 +1,55 @@
+"""Memory is bounded by pages, not by the table."""
+
+import asyncio
+import tracemalloc
+
+from lynq.sources import Query
+from sources.engines import Engine, MariaDB, PostgreSQL, new_table, opened
+
+ROWS = 40_000
+"""1,000,000 rows are the bench's; of these already, all at once would be more than the limit."""
+
+LIMIT = 8 * 1024 * 1024
+
+
+async def test_a_large_table_is_read_in_little_memory(engine: Engine) -> None:
+    table = new_table()
+    columns = [f"c{n}" for n in range(8)]
+    declared = ", ".join(f"{column} VARCHAR(60)" for column in columns)
+    await engine.execute(
+        f"CREATE TABLE {table} (uid VARCHAR(20), activate INTEGER, {declared})",
+        f"INSERT INTO {table} {many(engine, columns)}",
+    )
+    query = Query(
+        table=table, uid="uid", activate="activate", extras={column: column for column in columns}
+    )
+    count = 0
+    async with opened(engine.settings) as source:
+        tracemalloc.start()
+        reading = source.read(query)
+        async for page in reading:
+            count += len(page)
+            # Whoever is slow must not be drowned: the rest waits at the server.
+            await tick()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert count == reading.summary.seen == ROWS
+    assert peak < LIMIT
+
+
+async def tick() -> None:
+    """Let the loop run for a while, as any caller does between two pages."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def many(engine: Engine, columns: list[str]) -> str:
+    """Return a SELECT that makes the rows, at the server."""
+    number = "i" if not isinstance(engine, MariaDB) else "seq"
+    values = ", ".join(f"'some text of usual length for {column}'" for column in columns)
+    if isinstance(engine, MariaDB):
+        return f"SELECT seq, 1, {values} FROM seq_1_to_{ROWS}"
+    if isinstance(engine, PostgreSQL):
+        return f"SELECT i, 1, {values} FROM generate_series(1, {ROWS}) i"
+    numbers = f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {ROWS})"
+    return f"{numbers} SELECT {number}, 1, {values} FROM n"

@@ -1,0 +1,184 @@
+"""What every engine promises about a read."""
+
+import asyncio
+
+import pytest
+
+from lynq.sources import Query, Row
+from lynq.sources.errors import ConnectionFailed, NotComplete
+from sources.engines import TENANTS, Engine, fill, new_table, opened, read, tenants, texts
+
+ACTIVE = ("1", "true", "TRUE", "True", "yes", "YES", "Yes")
+INACTIVE = ("0", "false", "on", "y", "t", "tRUE", " 1", "1 ", "2", "", None)
+
+
+async def test_active_are_the_seven_texts_and_nothing_else(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    await engine.insert(table, [(f"a{n}", text, "") for n, text in enumerate(ACTIVE)])
+    await engine.insert(table, [(f"i{n}", text, "") for n, text in enumerate(INACTIVE)])
+    async with opened(engine.settings) as source:
+        rows, summary = await read(source, tenants(table))
+    assert {row.uid: row.activate for row in rows} == {f"a{n}": t for n, t in enumerate(ACTIVE)}
+    assert summary.seen == len(ACTIVE) + len(INACTIVE)
+    assert summary.active == len(ACTIVE)
+
+
+async def test_a_boolean_column_says_what_is_active(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(
+        f"CREATE TABLE {table} (uid VARCHAR(20), activate BOOLEAN)",
+        f"INSERT INTO {table} VALUES ('on', TRUE), ('off', FALSE), ('unknown', NULL)",
+    )
+    async with opened(engine.settings) as source:
+        rows, _ = await read(source, tenants(table, extras={}))
+    assert [row.uid for row in rows] == ["on"]
+    assert rows[0].activate in {"1", "true"}
+
+
+async def test_a_row_has_all_that_is_mapped(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(
+        f"CREATE TABLE {table} (uid VARCHAR(20), activate INTEGER, url VARCHAR(50), n INTEGER)",
+        f"INSERT INTO {table} VALUES ('acme', 1, 'https://acme.example', 7)",
+        f"INSERT INTO {table} VALUES ('empty', 1, NULL, NULL)",
+    )
+    query = Query(
+        table=table,
+        uid="uid",
+        activate="activate",
+        host_or_url="url",
+        extras={"zeta": "n", "alpha": "uid", "again": "n"},
+    )
+    async with opened(engine.settings) as source:
+        rows, summary = await read(source, query)
+    acme, empty = rows
+    assert (acme.uid, acme.activate, acme.host_or_url) == ("acme", "1", "https://acme.example")
+    assert acme.extras == {"alpha": "acme", "again": "7", "zeta": "7"}
+    assert acme.values == {"alpha": "acme", "again": 7, "zeta": 7}
+    assert empty.host_or_url == ""
+    assert empty.extras == {"alpha": "empty", "again": "", "zeta": ""}
+    assert empty.values["zeta"] is None
+    names = [name for name, _ in summary.identity.columns]
+    assert names == ["uid", "activate", "url", "n", "uid", "n"]
+
+
+async def test_null_and_the_empty_text_are_the_same_text(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    await engine.insert(table, [("a", "1", None), ("b", "1", ""), ("c", "1", "x")])
+    assert await texts(engine, table) == ["", "", "x"]
+
+
+async def test_an_empty_table_is_read_completely(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    async with opened(engine.settings) as source:
+        rows, summary = await read(source, tenants(table))
+    assert rows == []
+    assert (summary.seen, summary.active) == (0, 0)
+
+
+async def test_a_view_is_read_like_a_table(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(
+        f"CREATE TABLE {table} {TENANTS}",
+        f"INSERT INTO {table} VALUES ('a', 'no', 'gold'), ('b', 'no', 'iron')",
+        f"CREATE VIEW v{table} AS SELECT uid, 1 AS activate, plan FROM {table} WHERE plan = 'gold'",
+    )
+    async with opened(engine.settings) as source:
+        rows, _ = await read(source, tenants(f"v{table}"))
+    assert [(row.uid, row.extras) for row in rows] == [("a", {"planId": "gold"})]
+
+
+async def test_pages_add_up_to_the_table(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    await fill(engine, table, 4000)
+    async with opened(engine.settings) as source:
+        reading = source.read(tenants(table))
+        pages = [page async for page in reading]
+    uids = [row.uid for page in pages for row in page]
+    assert len(pages) > 3
+    assert sorted(uids) == sorted({f"u{n}" for n in range(4000) if n % 10})
+    assert reading.summary.seen == 4000
+
+
+async def test_the_summary_is_not_there_before_the_end(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    await fill(engine, table, 1000)
+    async with opened(engine.settings) as source, source.read(tenants(table)) as reading:
+        with pytest.raises(NotComplete):
+            _ = reading.summary
+        async for _ in reading:
+            with pytest.raises(NotComplete):
+                _ = reading.summary
+        assert reading.summary.seen == 1000
+
+
+async def test_a_reading_is_of_one_moment(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    if "sqlite" in engine.settings.place.engine:
+        await engine.execute("PRAGMA journal_mode = WAL")
+    await fill(engine, table, 2000)
+    seen: list[Row] = []
+    async with opened(engine.settings) as source, source.read(tenants(table)) as reading:
+        async for page in reading:
+            if not seen:
+                await engine.execute(
+                    f"DELETE FROM {table} WHERE uid > 'u5'",
+                    f"UPDATE {table} SET plan = 'changed'",
+                )
+            seen += page
+    assert len(seen) == 1800
+    assert {row.extras["planId"] for row in seen} == {"p"}
+
+
+async def test_a_reading_can_be_given_up_and_the_source_goes_on(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    await fill(engine, table, 3000)
+    async with opened(engine.settings) as source:
+        for _ in range(4):
+            async with source.read(tenants(table)) as reading:
+                async for _ in reading:
+                    break
+            with pytest.raises(NotComplete):
+                _ = reading.summary
+        _, summary = await read(source, tenants(table))
+    assert summary.seen == 3000
+
+
+async def test_a_cancelled_reading_leaves_nothing_behind(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    await fill(engine, table, 3000)
+    async with opened(engine.settings) as source:
+        for delay in (0.0, 0.001, 0.003, 0.01):
+            task = asyncio.ensure_future(source.read(tenants(table)).all())
+            await asyncio.wait([task], timeout=delay)
+            task.cancel()
+            await asyncio.wait([task])
+        _, summary = await read(source, tenants(table))
+    assert summary.seen == 3000
+
+
+async def test_many_readings_at_once_share_the_pool(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    await fill(engine, table, 500)
+    async with opened(engine.settings) as source:
+        counts = await asyncio.gather(*(read(source, tenants(table)) for _ in range(8)))
+    assert {summary.seen for _, summary in counts} == {500}
+
+
+async def test_a_closed_source_reads_no_more(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    async with opened(engine.settings) as source:
+        await read(source, tenants(table))
+        await source.close()
+        with pytest.raises(ConnectionFailed, match="closed"):
+            await read(source, tenants(table))

@@ -1,0 +1,210 @@
+"""Encrypted connections: every mode against servers with TLS, without, and with a wrong name."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+import databases
+from certificates import Authority, Pair
+from databases import Server
+from lynq.api.source import TlsMode
+from lynq.sources import TLS, errors
+from sources.engines import (
+    TENANTS,
+    MariaDB,
+    PostgreSQL,
+    mariadb_at,
+    new_table,
+    opened,
+    postgresql_at,
+    read,
+    tenants,
+)
+
+CERTIFIED = "certified"
+"""A user who must show a certificate."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Files that a server can read, and those who sign."""
+
+    folder: Path
+    authority: Authority
+    stranger: Authority
+    client: Pair
+
+    def tls(self, mode: TlsMode, *, client: bool = False) -> TLS:
+        pair = self.client if client else None
+        return TLS(
+            mode=mode,
+            ca=self.authority.certificate.decode(),
+            certificate=pair.certificate.decode() if pair else None,
+            key=pair.key.decode() if pair else None,
+        )
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    """Certificates for 127.0.0.1, not for localhost."""
+    folder = tmp_path_factory.mktemp("tls")
+    authority = Authority()
+    pair = authority.sign("server", "127.0.0.1")
+    for name, content in (
+        ("ca.pem", authority.certificate),
+        ("server.pem", pair.certificate),
+        ("server.key", pair.key),
+    ):
+        (folder / name).write_bytes(content)
+    for each in (folder, *folder.parents[:2]):
+        each.chmod(0o755)
+    return Keys(folder, authority, Authority("stranger"), authority.sign(CERTIFIED))
+
+
+@pytest.fixture(scope="module")
+def secure_mariadb(keys: Keys) -> Iterator[Server]:
+    with databases.mariadb(
+        f"--ssl-ca={keys.folder}/ca.pem",
+        f"--ssl-cert={keys.folder}/server.pem",
+        f"--ssl-key={keys.folder}/server.key",
+    ) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+async def secure_postgresql(keys: Keys, postgresql: Server) -> AsyncIterator[Server]:
+    """The server that we have, with TLS for a while."""
+    engine = postgresql_at(postgresql)
+    async with engine.connection() as connection:
+        data = Path(await connection.fetchval("SHOW data_directory"))
+    with certified_login(data):
+        own_key(keys.folder, data)
+        await engine.execute(
+            f"ALTER SYSTEM SET ssl_ca_file = '{keys.folder}/ca.pem'",
+            f"ALTER SYSTEM SET ssl_cert_file = '{keys.folder}/server.pem'",
+            f"ALTER SYSTEM SET ssl_key_file = '{keys.folder}/postgresql.key'",
+            "ALTER SYSTEM SET ssl = on",
+            "SELECT pg_reload_conf()",
+        )
+        yield postgresql
+    await engine.execute("ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()")
+
+
+@contextmanager
+def certified_login(data: Path) -> Iterator[None]:
+    """Let one user in by certificate only."""
+    if not data.exists():
+        pytest.skip("a server named in the environment is not ours to set up")
+    hba = data / "pg_hba.conf"
+    before = hba.read_text()
+    hba.write_text(f"hostssl all {CERTIFIED} all cert\n{before}")
+    yield
+    hba.write_text(before)
+
+
+def own_key(folder: Path, data: Path) -> None:
+    """Copy the key for PostgreSQL, which takes one only if nobody else may read it."""
+    key = folder / "postgresql.key"
+    key.write_bytes((folder / "server.key").read_bytes())
+    key.chmod(0o600)
+    os.chown(key, data.stat().st_uid, data.stat().st_gid)
+
+
+@pytest.fixture(params=["mysql", "postgresql"])
+def secure(request: pytest.FixtureRequest) -> MariaDB | PostgreSQL:
+    if request.param == "mysql":
+        return mariadb_at(request.getfixturevalue("secure_mariadb"))
+    return postgresql_at(request.getfixturevalue("secure_postgresql"))
+
+
+@pytest.fixture
+async def table(secure: MariaDB | PostgreSQL) -> str:
+    """A view that says whether the connection that reads it is encrypted."""
+    table = new_table()
+    cipher = (
+        "SELECT variable_value FROM information_schema.session_status"
+        " WHERE variable_name = 'Ssl_cipher'"
+        if isinstance(secure, MariaDB)
+        else "SELECT coalesce(cipher, '') FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+    )
+    await secure.execute(
+        f"CREATE VIEW {table} AS SELECT 'u' AS uid, '1' AS activate, ({cipher}) AS plan"
+    )
+    return table
+
+
+async def cipher(engine: MariaDB | PostgreSQL, table: str, tls: TLS, host: str = "") -> str:
+    """Return how the connection of a read is encrypted."""
+    async with opened(engine.settings, tls=tls, host=host or engine.settings.host) as source:
+        (row,), _ = await read(source, tenants(table))
+    return row.extras["planId"]
+
+
+ENCRYPTED = [TlsMode.PREFER, TlsMode.REQUIRE, TlsMode.VERIFY_CA, TlsMode.VERIFY_FULL]
+
+
+@pytest.mark.parametrize("mode", ENCRYPTED)
+async def test_every_mode_but_disable_encrypts(
+    secure: MariaDB | PostgreSQL, table: str, keys: Keys, mode: TlsMode
+) -> None:
+    assert await cipher(secure, table, keys.tls(mode))
+
+
+async def test_disable_does_not_encrypt(
+    secure: MariaDB | PostgreSQL, table: str, keys: Keys
+) -> None:
+    assert await cipher(secure, table, keys.tls(TlsMode.DISABLE)) == ""
+
+
+async def test_another_name_is_found_out_by_verify_full_only(
+    secure: MariaDB | PostgreSQL, table: str, keys: Keys
+) -> None:
+    for mode in (TlsMode.REQUIRE, TlsMode.VERIFY_CA):
+        assert await cipher(secure, table, keys.tls(mode), host="localhost")
+    with pytest.raises(errors.TLSFailed, match="certificate"):
+        await cipher(secure, table, keys.tls(TlsMode.VERIFY_FULL), host="localhost")
+
+
+@pytest.mark.parametrize("mode", [TlsMode.VERIFY_CA, TlsMode.VERIFY_FULL])
+async def test_an_authority_that_we_do_not_trust(
+    secure: MariaDB | PostgreSQL, table: str, keys: Keys, mode: TlsMode
+) -> None:
+    for ca in (keys.stranger.certificate.decode(), None):
+        with pytest.raises(errors.TLSFailed, match="certificate"):
+            await cipher(secure, table, replace(keys.tls(mode), ca=ca))
+
+
+async def test_a_client_shows_its_certificate(
+    secure: MariaDB | PostgreSQL, table: str, keys: Keys
+) -> None:
+    if isinstance(secure, MariaDB):
+        await secure.execute(
+            f"CREATE OR REPLACE USER {CERTIFIED} REQUIRE X509", f"GRANT ALL ON *.* TO {CERTIFIED}"
+        )
+    else:
+        await secure.execute(
+            f"DROP ROLE IF EXISTS {CERTIFIED}", f"CREATE ROLE {CERTIFIED} LOGIN SUPERUSER"
+        )
+    settings = replace(secure.settings, username=CERTIFIED, password="")
+    shown = replace(secure, settings=settings)  # type: ignore[arg-type]
+    assert await cipher(shown, table, keys.tls(TlsMode.VERIFY_FULL, client=True))
+    with pytest.raises(errors.LoginFailed):
+        await cipher(shown, table, keys.tls(TlsMode.VERIFY_FULL))
+
+
+async def test_a_server_without_tls(server_engine: MariaDB | PostgreSQL, keys: Keys) -> None:
+    if isinstance(server_engine, PostgreSQL):
+        await server_engine.execute("ALTER SYSTEM SET ssl = off", "SELECT pg_reload_conf()")
+    table = new_table()
+    await server_engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    for mode in (TlsMode.REQUIRE, TlsMode.VERIFY_CA, TlsMode.VERIFY_FULL):
+        async with opened(server_engine.settings, tls=keys.tls(mode)) as source:
+            with pytest.raises(errors.TLSFailed, match="does not offer TLS"):
+                await read(source, tenants(table))
+    async with opened(server_engine.settings, tls=keys.tls(TlsMode.PREFER)) as source:
+        _, summary = await read(source, tenants(table))
+    assert summary.seen == 0
