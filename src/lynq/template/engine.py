@@ -45,6 +45,7 @@ class Template:
         "_places",
         "_shared",
         "_simple",
+        "_small",
         "_timed",
         "_wants_root",
         "draws",
@@ -60,6 +61,7 @@ class Template:
         self.needs = compiled.needs
         self.draws = bool(compiled.needs & Needs.CHANCE)
         self._limits = limits
+        self._small = min(_SMALL_OUTPUT, limits.output)
         self._main = compiled.main
         self._places = compiled.places
         self._wants_root = compiled.wants_root
@@ -98,7 +100,7 @@ class Template:
             else:
                 environment = environment or self._surroundings()
                 result = self._main(self._own(data), environment.context())
-            if type(result) is str and not (len(result) < _SMALL_OUTPUT and result.isascii()):
+            if type(result) is str and not (len(result) <= self._small and result.isascii()):
                 return self._checked(result)
         except TemplateError:
             raise

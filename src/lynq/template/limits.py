@@ -14,6 +14,8 @@ class Limits:
 
     source: int = 256 * _KIB
     """Bytes of a template's source."""
+    actions: int = 4_000
+    """Actions in a source: compiling one takes time and memory too."""
     output: int = _MIB
     """Bytes of one rendered string: a Kubernetes object holds about 1.5 MiB."""
     text: int = _MIB

@@ -27,17 +27,18 @@ def parse(
     if len(source.encode("utf-8", "surrogatepass")) > limits.source:
         message = f"the template is longer than {limits.source} bytes"
         raise TemplateError(ErrorKind.LIMIT, 1, 0, message)
-    return _Parser(source, is_function, limits.nesting).parse()
+    return _Parser(source, is_function, limits).parse()
 
 
 class _Parser:
     """One pass over a source."""
 
-    def __init__(self, source: str, is_function: Callable[[str], bool], nesting: int) -> None:
+    def __init__(self, source: str, is_function: Callable[[str], bool], limits: Limits) -> None:
         self._source = source
         self._tokens = TokenStream(source)
         self._is_function = is_function
-        self._deepest = nesting
+        self._limits = limits
+        self._actions = 0
         self._nesting = 0
         self._variables = ["$"]
         self._loops = 0
@@ -125,8 +126,9 @@ class _Parser:
     def _enter(self) -> None:
         """Go deeper: Go allows 10,000 levels, Python's own stack far fewer."""
         self._nesting += 1
-        if self._nesting > self._deepest:
-            self._tokens.fail(f"nested deeper than the limit of {self._deepest}", ErrorKind.LIMIT)
+        if self._nesting > self._limits.nesting:
+            message = f"nested deeper than the limit of {self._limits.nesting}"
+            self._tokens.fail(message, ErrorKind.LIMIT)
 
     def _text_or_action(self) -> tree.Node:
         token = self._tokens.next_word()
@@ -134,6 +136,10 @@ class _Parser:
             return tree.Text(token.position, token.text)
         if token.kind is not Kind.LEFT_DELIM:
             self._tokens.unexpected(token, "input")
+        self._actions += 1
+        if self._actions > self._limits.actions:
+            message = f"more actions than the limit of {self._limits.actions}"
+            self._tokens.fail(message, ErrorKind.LIMIT)
         self._tokens.action_line = token.line
         node = self._action()
         self._tokens.action_line = 0

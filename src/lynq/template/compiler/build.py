@@ -62,7 +62,7 @@ def _module(template: tree.Template) -> tuple[Program, ast.Module]:
         for name, body in {**template.defined, ROOT_NAME: template.body}.items()
         if name in called
     ]
-    return program, ast.fix_missing_locations(ast.Module(functions, []))
+    return program, ast.Module(functions, [])
 
 
 def _called(template: tree.Template) -> set[str]:
@@ -74,15 +74,15 @@ def _main(program: Program, body: list[tree.Node]) -> ast.stmt:
     """Render the root: `d` is the data, `c` the context, `w` writes output."""
     unit, lines = _start(program, ROOT_NAME, body, root=True)
     if statements.is_straight(body):
-        lines.append(ast.Return(statements.text(unit, body)))
+        lines.append(code.give(statements.text(unit, body)))
         return code.define("main", ("d", "c"), lines)
     program.wants_budget = True
     context = code.name("c")
     finish = "finish_marked" if program.marks else "finish"
     lines += [
-        code.assign(("w",), code.call("begin", context)),
+        code.assign("w", code.call("begin", context)),
         *statements.statements(unit, body),
-        ast.Return(code.call(finish, context, place=unit.place())),
+        code.give(code.call(finish, context, place=unit.place())),
     ]
     return code.define("main", ("d", "c"), lines)
 
@@ -103,7 +103,7 @@ def _start(
         unit.variables.append(("$", dot))
         return unit, []
     program.wants_root = True
-    return unit, [code.assign((unit.declare("$", dot),), code.name("d"))]
+    return unit, [code.assign(unit.declare("$", dot), code.name("d"))]
 
 
 def _compile(module: ast.Module) -> CodeType:

@@ -5,11 +5,25 @@ template, so that Python's own traceback says where a template failed, at no cos
 """
 
 import ast
+from typing import Final, TypedDict
+
+
+class _Place(TypedDict):
+    lineno: int
+    col_offset: int
+    end_lineno: int
+    end_col_offset: int
+
+
+NOWHERE: Final[_Place] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
+"""Where nothing can fail."""
+_LOAD: Final = ast.Load()
+_STORE: Final = ast.Store()
 
 
 def name(identifier: str) -> ast.expr:
     """Read a name."""
-    return ast.Name(identifier, ast.Load())
+    return ast.Name(identifier, _LOAD, **NOWHERE)
 
 
 def identifier(expression: ast.expr) -> str:
@@ -19,90 +33,113 @@ def identifier(expression: ast.expr) -> str:
 
 def constant(value: str | float | bool | None) -> ast.expr:  # noqa: FBT001 - any constant
     """Give a constant: the only way by which anything of a template enters the code."""
-    return ast.Constant(value)
+    return ast.Constant(value, **NOWHERE)
 
 
 def call(function: str, *arguments: ast.expr, place: int = 0) -> ast.expr:
     """Call a function by name."""
-    return _at(ast.Call(name(function), list(arguments), []), place)
+    return ast.Call(name(function), list(arguments), [], **_at(place))
 
 
 def subscript(value: ast.expr, key: str, *, place: int) -> ast.expr:
     """Take a key of a mapping."""
-    return _at(ast.Subscript(value, ast.Constant(key), ast.Load()), place)
+    return ast.Subscript(value, constant(key), _LOAD, **_at(place))
 
 
 def keep(identifier: str, value: ast.expr) -> ast.expr:
     """Give a value, and keep it under a name: `(name := value)`."""
-    return ast.NamedExpr(ast.Name(identifier, ast.Store()), value)
+    return ast.NamedExpr(target(identifier), value, **NOWHERE)
 
 
 def after(first: ast.expr, result: ast.expr) -> ast.expr:
     """Evaluate one thing, then give the other: `(first, result)[1]`."""
-    return ast.Subscript(pair(first, result), ast.Constant(1), ast.Load())
+    return ast.Subscript(pair(first, result), constant(1), _LOAD, **NOWHERE)
 
 
 def pair(*values: ast.expr) -> ast.expr:
     """Make a tuple."""
-    return ast.Tuple(list(values), ast.Load())
+    return ast.Tuple(list(values), _LOAD, **NOWHERE)
 
 
 def choose(test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
     """Evaluate one of two: `yes if test else no`."""
-    return ast.IfExp(test, yes, no)
+    return ast.IfExp(test, yes, no, **NOWHERE)
 
 
 def negate(value: ast.expr) -> ast.expr:
     """Give Python's `not`, whose truth is Go's."""
-    return ast.UnaryOp(ast.Not(), value)
+    return ast.UnaryOp(ast.Not(), value, **NOWHERE)
 
 
 def first_true(*values: ast.expr) -> ast.expr:
     """Give the first true value, or the last: Python's `or`."""
-    return ast.BoolOp(ast.Or(), list(values)) if len(values) > 1 else values[0]
+    return ast.BoolOp(ast.Or(), list(values), **NOWHERE) if len(values) > 1 else values[0]
 
 
 def first_false(*values: ast.expr) -> ast.expr:
     """Give the first false value, or the last: Python's `and`."""
-    return ast.BoolOp(ast.And(), list(values)) if len(values) > 1 else values[0]
+    return ast.BoolOp(ast.And(), list(values), **NOWHERE) if len(values) > 1 else values[0]
 
 
 def equal(left: ast.expr, right: ast.expr) -> ast.expr:
     """Compare by `==`."""
-    return ast.Compare(left, [ast.Eq()], [right])
+    return ast.Compare(left, [ast.Eq()], [right], **NOWHERE)
 
 
 def unequal(left: ast.expr, right: ast.expr) -> ast.expr:
     """Compare by `!=`."""
-    return ast.Compare(left, [ast.NotEq()], [right])
+    return ast.Compare(left, [ast.NotEq()], [right], **NOWHERE)
 
 
 def is_class(value: ast.expr, class_name: str) -> ast.expr:
     """Test for exactly one Python class: `type(value) is class_name`."""
-    return ast.Compare(call("type", value), [ast.Is()], [name(class_name)])
+    return ast.Compare(call("type", value), [ast.Is()], [name(class_name)], **NOWHERE)
 
 
-def assign(identifiers: tuple[str, ...], value: ast.expr) -> ast.stmt:
-    """Assign to a name, or take a pair apart into names."""
-    targets: list[ast.expr] = [ast.Name(each, ast.Store()) for each in identifiers]
-    target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
-    return ast.Assign([target], value)
+def target(identifier: str) -> ast.Name:
+    """Write a name."""
+    return ast.Name(identifier, _STORE, **NOWHERE)
+
+
+def assign(identifier: str, value: ast.expr) -> ast.stmt:
+    """Assign to a name."""
+    return ast.Assign([target(identifier)], value, **NOWHERE)
+
+
+def run(value: ast.expr) -> ast.stmt:
+    """Evaluate for what it does."""
+    return ast.Expr(value, **NOWHERE)
+
+
+def give(value: ast.expr) -> ast.stmt:
+    """Return a value."""
+    return ast.Return(value, **NOWHERE)
+
+
+def branch(test: ast.expr, yes: list[ast.stmt], no: list[ast.stmt]) -> ast.stmt:
+    """Do one of two things."""
+    return ast.If(test, yes or [ast.Pass(**NOWHERE)], no, **NOWHERE)
+
+
+def loop(index: str, element: str, items: ast.expr, body: list[ast.stmt]) -> ast.stmt:
+    """Go through pairs."""
+    both = ast.Tuple([target(index), target(element)], _STORE, **NOWHERE)
+    return ast.For(both, items, body, [], **NOWHERE)
 
 
 def define(identifier: str, parameters: tuple[str, ...], body: list[ast.stmt]) -> ast.stmt:
     """Define a function."""
     arguments = ast.arguments(
         posonlyargs=[],
-        args=[ast.arg(each) for each in parameters],
+        args=[ast.arg(each, **NOWHERE) for each in parameters],
         kwonlyargs=[],
         kw_defaults=[],
         defaults=[],
     )
-    return ast.FunctionDef(identifier, arguments, body or [ast.Pass()], [])
+    return ast.FunctionDef(identifier, arguments, body or [ast.Pass(**NOWHERE)], [], **NOWHERE)
 
 
-def _at(expression: ast.expr, place: int) -> ast.expr:
-    if place:
-        expression.lineno = expression.end_lineno = place
-        expression.col_offset = expression.end_col_offset = 0
-    return expression
+def _at(place: int) -> _Place:
+    if not place:
+        return NOWHERE
+    return {"lineno": place, "col_offset": 0, "end_lineno": place, "end_col_offset": 0}

@@ -1,6 +1,6 @@
 """What all functions generated for one template share: names, places, and what was found out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lynq.template import tree
@@ -37,6 +37,7 @@ class Program:
     needs: Needs = Needs.NOTHING
     wants_root: bool = False
     """Whether the root of the data is used as a value, not only by its fields."""
+    _given: dict[int, str] = field(default_factory=dict)
     wants_budget: bool = False
     """Whether a render needs a context of its own, because it spends something of it."""
 
@@ -52,15 +53,11 @@ class Program:
 
     def put(self, prefix: str, value: object) -> str:
         """Give a name to an object that generated code uses."""
-        for each, known in self._starting_with(prefix):
-            if known is value:
-                return each
-        made = f"{prefix}_{len(self.names)}"
-        self.names[made] = value
+        made = self._given.get(id(value))
+        if made is None:
+            made = self._given[id(value)] = f"{prefix}_{len(self.names)}"
+            self.names[made] = value
         return made
-
-    def _starting_with(self, prefix: str) -> Iterable[tuple[str, object]]:
-        return ((name, known) for name, known in self.names.items() if name.startswith(prefix))
 
     def place(self, template: str, node: tree.Node, function: str | None = None) -> int:
         """Give the line number that stands for a node and the function called there."""

@@ -100,14 +100,15 @@ def _statements(unit: Unit, node: tree.Node) -> list[ast.stmt]:
     unit.at = node
     if is_straight([node]):
         piece = _piece(unit, node)
-        return [ast.Expr(code.call("w", piece))] if piece is not None else []
+        return [code.run(code.call("w", piece))] if piece is not None else []
     if isinstance(node, tree.Range):
         return _loop(unit, node)
     if isinstance(node, tree.Call):
-        return [ast.Expr(_template(unit, node))]
+        return [code.run(_template(unit, node))]
     if isinstance(node, tree.Block):
         return _branch(unit, node)
-    return [ast.Break() if isinstance(node, tree.Break) else ast.Continue()]
+    stop = ast.Break if isinstance(node, tree.Break) else ast.Continue
+    return [stop(**code.NOWHERE)]
 
 
 def _branch(unit: Unit, node: tree.Block) -> list[ast.stmt]:
@@ -118,7 +119,7 @@ def _branch(unit: Unit, node: tree.Block) -> list[ast.stmt]:
             name = unit.fresh("d")
             test, dot = code.keep(name, test), _cursor(value, name)
         body = _block(unit, node.body, dot)
-        return [ast.If(test, body or [ast.Pass()], _block(unit, node.otherwise or []))]
+        return [code.branch(test, body, _block(unit, node.otherwise or []))]
 
 
 def _block(unit: Unit, nodes: list[tree.Node], dot: Expr | None = None) -> list[ast.stmt]:
@@ -146,8 +147,8 @@ def _loop(unit: Unit, node: tree.Range) -> list[ast.stmt]:
     body = _range(unit, node)
     unit.loops = loops
     outer = sorted(_outer_names(unit, body))
-    around: list[ast.stmt] = [ast.Nonlocal(outer)] if outer else []
-    return [code.define(name, (), around + body), ast.Expr(code.call(name))]
+    around: list[ast.stmt] = [ast.Nonlocal(outer, **code.NOWHERE)] if outer else []
+    return [code.define(name, (), around + body), code.run(code.call(name))]
 
 
 def _outer_names(unit: Unit, body: list[ast.stmt]) -> set[str]:
@@ -170,16 +171,13 @@ def _range(unit: Unit, node: tree.Range) -> list[ast.stmt]:
         count = code.constant(len(node.pipe.variables))
         items, index, element = unit.fresh("r"), unit.fresh("i"), unit.fresh("d")
         test = code.keep(items, code.call("over", value.code, count, place=place))
-        turn: list[ast.stmt] = [ast.Expr(code.call("turn", code.name("c"), place=place))]
+        turn = [code.run(code.call("turn", code.name("c"), place=place))]
         turn += _loop_variables(unit, node.pipe, index, element)
         unit.loops += 1
         turn += _block(unit, node.body, Expr(code.name(element), boxed=True))
         unit.loops -= 1
-        target = ast.Tuple(
-            [ast.Name(index, ast.Store()), ast.Name(element, ast.Store())], ast.Store()
-        )
-        loop = ast.For(target, code.name(items), turn, [])
-        return [ast.If(test, [loop], _block(unit, node.otherwise or []))]
+        loop = code.loop(index, element, code.name(items), turn)
+        return [code.branch(test, [loop], _block(unit, node.otherwise or []))]
 
 
 def _loop_variables(unit: Unit, pipe: tree.Pipe, index: str, element: str) -> list[ast.stmt]:
@@ -188,6 +186,6 @@ def _loop_variables(unit: Unit, pipe: tree.Pipe, index: str, element: str) -> li
     for variable, source in zip(pipe.variables, sources, strict=False):
         known = unit.lookup(variable.names[0])
         if known is not None:
-            made.append(code.assign((code.identifier(known.code),), code.name(source)))
+            made.append(code.assign(code.identifier(known.code), code.name(source)))
             unit.variables.append((variable.names[0], replace(known, boxed=True)))
     return made

@@ -1,6 +1,7 @@
 """fmt's printing of any value: lists, maps and structs within one another, bad verbs, limits."""
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import Final
 
 from lynq.template.errors import LimitError
@@ -23,6 +24,7 @@ from lynq.template.values import (
     type_name,
 )
 
+_BETWEEN_CHECKS: Final = 1_000
 _STRINGABLE: Final = "vsxXq"
 _ADDRESS: Final = 0xC000010000
 _POINTERS: Final = frozenset({Kind.MAP, Kind.SLICE, Kind.POINTER})
@@ -31,12 +33,14 @@ _POINTERS: Final = frozenset({Kind.MAP, Kind.SLICE, Kind.POINTER})
 class Printer:
     """Collects what is printed, and refuses to collect more than a string may hold."""
 
-    __slots__ = ("_limits", "_out", "_size", "erroring", "flags")
+    __slots__ = ("_deadline", "_items", "_limits", "_out", "_size", "erroring", "flags")
 
     def __init__(self, limits: Limits) -> None:
         self.flags = Flags()
         self.erroring = False
         self._limits = limits
+        self._deadline = 0.0
+        self._items = 0
         self._out: list[str] = []
         self._size = 0
 
@@ -152,10 +156,20 @@ class Printer:
         self.write("}" if self.flags.sharp_v else "]")
 
     def _item(self, item: object, verb: str, depth: int) -> None:
+        self._items += 1
+        if self._items % _BETWEEN_CHECKS == 0:
+            self._check_time()
         if item is None:
             self.write("interface {}(nil)" if self.flags.sharp_v else "<nil>")
         else:
             self.print_value(item, verb, depth + 1)
+
+    def _check_time(self) -> None:
+        """Stop in time: a small value that holds itself many times over is a long text."""
+        if not self._deadline:
+            self._deadline = monotonic() + self._limits.seconds / 2
+        elif monotonic() > self._deadline:
+            raise LimitError(f"printing took longer than {self._limits.seconds / 2} s")
 
     def _struct(self, value: Object, fields: Mapping[str, object], verb: str, depth: int) -> None:
         flags = self.flags
