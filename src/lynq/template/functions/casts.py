@@ -4,6 +4,7 @@ The types are compared by name: a named type, such as time.Duration, is not the 
 """
 
 import re
+from collections.abc import Iterable, Iterator
 
 from lynq.template.formatting import show
 from lynq.template.functions.signature import Context, Needs, function
@@ -32,13 +33,16 @@ _HEX_FLOAT = re.compile(
 )
 _SPECIAL_FLOAT = re.compile("[+-]?inf(?:inity)?|nan", re.IGNORECASE | re.ASCII)
 _ZERO_FRACTION = re.compile(r"\.0+\.*\Z")
+# Go would read longer ones, but they are not numbers that anyone writes: reading takes time.
+_LONGEST = 1_000
+_STRETCH = 128
 
 
 @function("int64", "func(interface{}) int64")
 def to_int(value: object) -> int:
     """Give cast.ToInt64, and with it cast.ToInt, which is the same on our machines."""
     if isinstance(value, str):
-        return _parse_any_base(_ZERO_FRACTION.sub("", value))
+        return _parse_any_base(_ZERO_FRACTION.sub("", value)) if len(value) <= _LONGEST else 0
     if isinstance(value, float):
         return truncate(value)
     if isinstance(value, int) and type_name(value) in _INTEGER_TYPES:
@@ -87,6 +91,8 @@ def parse_int(text: str) -> int | None:
 
 def parse_float(text: str) -> float | None:
     """Give strconv.ParseFloat; None where it answers with an error, a number too large included."""
+    if len(text) > _LONGEST:
+        return None
     if _DECIMAL_FLOAT.fullmatch(text):
         number = float(text)
     elif _HEX_FLOAT.fullmatch(text):
@@ -96,6 +102,22 @@ def parse_float(text: str) -> float | None:
     else:
         return None
     return number if abs(number) != float("inf") else None
+
+
+def to_ints(context: Context, values: Iterable[object]) -> Iterator[int]:
+    """Convert one by one; a call may have thousands of arguments, and each may be long."""
+    for number, value in enumerate(values, start=1):
+        if number % _STRETCH == 0:
+            context.check_deadline()
+        yield to_int(value)
+
+
+def to_floats(context: Context, values: Iterable[object]) -> Iterator[float]:
+    """Convert one by one; a call may have thousands of arguments, and each may be long."""
+    for number, value in enumerate(values, start=1):
+        if number % _STRETCH == 0:
+            context.check_deadline()
+        yield to_float(value)
 
 
 def truncate(number: float) -> int:

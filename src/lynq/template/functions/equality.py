@@ -1,6 +1,7 @@
 """reflect.DeepEqual: equal types, equal contents, to any depth."""
 
 from collections.abc import Hashable, Iterable
+from dataclasses import fields, is_dataclass
 
 from lynq.template.functions.signature import Context
 from lynq.template.values import is_nil, type_name, type_of
@@ -17,7 +18,7 @@ def deep_equal(context: Context, left: object, right: object) -> bool:
         if type_of(one) != type_of(other) or is_nil(one) != is_nil(other):
             return False
         if not isinstance(one, list | dict):
-            if one != other:
+            if _content(one) != _content(other):
                 return False
             continue
         pair = (id(one), id(other))
@@ -30,6 +31,14 @@ def deep_equal(context: Context, left: object, right: object) -> bool:
             return False
         pending += _pairs(one, other)
     return True
+
+
+def is_among(context: Context, value: object, items: Iterable[object]) -> bool:
+    """Tell whether one of the items is equal to the value."""
+    if isinstance(value, str | int | float):
+        name = type_name(value)
+        return any(item == value and type_name(item) == name for item in items)
+    return any(deep_equal(context, value, item) for item in items)
 
 
 class Collection:
@@ -54,7 +63,14 @@ class Collection:
         if isinstance(value, str | int | float):
             return value == value and (type_name(value), value) in self._keys  # noqa: PLR0124
         self._context.check_deadline()
-        return any(deep_equal(self._context, value, each) for each in self._others)
+        return is_among(self._context, value, self._others)
+
+
+def _content(value: object) -> object:
+    """Give what a pointer points to: to DeepEqual that counts, and not which one it is."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, field.name) for field in fields(value)]
+    return value
 
 
 def _same_outline(one: object, other: object) -> bool:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable
+from functools import reduce
 from typing import NamedTuple
 
 from lynq.template.formatting import format_float
-from lynq.template.functions.casts import to_float
-from lynq.template.functions.signature import FunctionError, function
+from lynq.template.functions.casts import to_float, to_floats
+from lynq.template.functions.signature import Context, FunctionError, Needs, function
 
 _DIVISION_DIGITS = 16
 _BEYOND_FLOATS = 400
@@ -23,52 +24,46 @@ class Decimal(NamedTuple):
 _Operation = Callable[[Decimal, Decimal], Decimal]
 
 
-@function("add1f", "func(interface{}) float64")
-def add1f(value: object) -> float:
+@function("add1f", "func(interface{}) float64", needs=Needs.LIMITS)
+def add1f(context: Context, value: object) -> float:
     """Add one."""
-    return _fold(_add, value, 1)
+    return _fold(context, _add, value, 1)
 
 
-@function("addf", "func(...interface{}) float64")
-def addf(*values: object) -> float:
+@function("addf", "func(...interface{}) float64", needs=Needs.LIMITS)
+def addf(context: Context, *values: object) -> float:
     """Add all."""
-    return _fold(_add, 0.0, *values)
+    return _fold(context, _add, 0.0, *values)
 
 
-@function("subf", "func(interface{}, ...interface{}) float64")
-def subf(first: object, *others: object) -> float:
+@function("subf", "func(interface{}, ...interface{}) float64", needs=Needs.LIMITS)
+def subf(context: Context, *values: object) -> float:
     """Take all others from the first."""
-    return _fold(_sub, first, *others)
+    return _fold(context, _sub, *values)
 
 
-@function("mulf", "func(interface{}, ...interface{}) float64")
-def mulf(first: object, *others: object) -> float:
+@function("mulf", "func(interface{}, ...interface{}) float64", needs=Needs.LIMITS)
+def mulf(context: Context, *values: object) -> float:
     """Multiply all."""
-    return _fold(_mul, first, *others)
+    return _fold(context, _mul, *values)
 
 
-@function("divf", "func(interface{}, ...interface{}) float64")
-def divf(first: object, *others: object) -> float:
+@function("divf", "func(interface{}, ...interface{}) float64", needs=Needs.LIMITS)
+def divf(context: Context, *values: object) -> float:
     """Divide the first by all others, each time to 16 places."""
-    return _fold(_div, first, *others)
+    return _fold(context, _div, *values)
 
 
-@function("maxf", "func(interface{}, ...interface{}) float64")
-def maxf(first: object, *others: object) -> float:
+@function("maxf", "func(interface{}, ...interface{}) float64", needs=Needs.LIMITS)
+def maxf(context: Context, *values: object) -> float:
     """Give the largest: infinity before NaN, NaN before any number, 0 before -0."""
-    largest = to_float(first)
-    for other in map(to_float, others):
-        largest = _larger(largest, other)
-    return largest
+    return reduce(_larger, to_floats(context, values))
 
 
-@function("minf", "func(interface{}, ...interface{}) float64")
-def minf(first: object, *others: object) -> float:
+@function("minf", "func(interface{}, ...interface{}) float64", needs=Needs.LIMITS)
+def minf(context: Context, *values: object) -> float:
     """Give the smallest: minus infinity before NaN, NaN before any number, -0 before 0."""
-    smallest = to_float(first)
-    for other in map(to_float, others):
-        smallest = -_larger(-smallest, -other)
-    return smallest
+    return -reduce(_larger, (-number for number in to_floats(context, values)))
 
 
 @function("floor", "func(interface{}) float64")
@@ -94,10 +89,13 @@ def rounded(value: object, places: int, *round_on: float) -> float:
     return _quotient(whole, power)
 
 
-def _fold(operation: _Operation, first: object, *others: object) -> float:
-    result = _decimal(to_float(first))
-    for other in others:
-        result = operation(result, _decimal(to_float(other)))
+def _fold(context: Context, operation: _Operation, *values: object) -> float:
+    numbers = map(_decimal, to_floats(context, values))
+    result = next(numbers)
+    for number in numbers:
+        # A product has the digits of all its factors, so each step takes longer.
+        context.check_deadline()
+        result = operation(result, number)
     return _to_float(result)
 
 

@@ -1,14 +1,14 @@
 """Integer arithmetic in 64 bits, and sequences of integers."""
 
-from lynq.template.functions.casts import to_int
+from lynq.template.functions.casts import to_int, to_ints
 from lynq.template.functions.signature import Context, FunctionError, Needs, function
 from lynq.template.values import wrap_int64
 
 
-@function("add", "func(...interface{}) int64")
-def add(*values: object) -> int:
+@function("add", "func(...interface{}) int64", needs=Needs.LIMITS)
+def add(context: Context, *values: object) -> int:
     """Add all."""
-    return wrap_int64(sum(map(to_int, values)))
+    return wrap_int64(sum(to_ints(context, values)))
 
 
 @function("add1", "func(interface{}) int64")
@@ -23,12 +23,12 @@ def sub(left: object, right: object) -> int:
     return wrap_int64(to_int(left) - to_int(right))
 
 
-@function("mul", "func(interface{}, ...interface{}) int64")
-def mul(first: object, *others: object) -> int:
+@function("mul", "func(interface{}, ...interface{}) int64", needs=Needs.LIMITS)
+def mul(context: Context, *values: object) -> int:
     """Multiply all."""
-    product = to_int(first)
-    for other in others:
-        product = wrap_int64(product * to_int(other))
+    product = 1
+    for number in to_ints(context, values):
+        product = wrap_int64(product * number)
     return product
 
 
@@ -44,17 +44,17 @@ def mod(left: object, right: object) -> int:
     return _divide(to_int(left), to_int(right))[1]
 
 
-@function("max", "func(interface{}, ...interface{}) int64")
-@function("biggest", "func(interface{}, ...interface{}) int64")
-def largest(*values: object) -> int:
+@function("max", "func(interface{}, ...interface{}) int64", needs=Needs.LIMITS)
+@function("biggest", "func(interface{}, ...interface{}) int64", needs=Needs.LIMITS)
+def largest(context: Context, *values: object) -> int:
     """Give the largest."""
-    return max(map(to_int, values))
+    return max(to_ints(context, values))
 
 
-@function("min", "func(interface{}, ...interface{}) int64")
-def smallest(*values: object) -> int:
+@function("min", "func(interface{}, ...interface{}) int64", needs=Needs.LIMITS)
+def smallest(context: Context, *values: object) -> int:
     """Give the smallest."""
-    return min(map(to_int, values))
+    return min(to_ints(context, values))
 
 
 @function("until", "func(int) []int", needs=Needs.LIMITS)

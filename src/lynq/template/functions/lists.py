@@ -5,7 +5,7 @@ an error: they are one.
 """
 
 from lynq.template.functions.casts import to_int
-from lynq.template.functions.equality import Collection, deep_equal
+from lynq.template.functions.equality import Collection, is_among
 from lynq.template.functions.signature import Context, FunctionError, Needs, function
 from lynq.template.values import NilList, kind_of
 
@@ -132,7 +132,7 @@ def has(context: Context, needle: object, value: object) -> bool:
     if value is None:
         return False
     items = items_of(value, "Cannot find has on type {}")
-    return any(deep_equal(context, needle, item) for item in items)
+    return is_among(context, needle, items)
 
 
 @function("slice", "func(interface{}, ...interface{}) interface{}")

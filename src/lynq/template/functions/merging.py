@@ -87,6 +87,7 @@ class _Copier:
     def copy(self, value: object, depth: int) -> object:
         if not isinstance(value, list | dict):
             return value
+        self.context.check_deadline()
         limits = self.context.limits
         limits.check_depth(depth)
         self.copied += len(value)

@@ -5,6 +5,8 @@ from lynq.template.formatting import show
 from lynq.template.functions.signature import Context, Needs, function
 from lynq.template.functions.string_lists import join_texts, texts_of
 
+_STRETCH = 4_096
+
 
 @function("toString", "func(interface{}) string", needs=Needs.LIMITS)
 def to_string(context: Context, value: object) -> str:
@@ -15,7 +17,8 @@ def to_string(context: Context, value: object) -> str:
 @function("quote", "func(...interface{}) string", needs=Needs.LIMITS)
 def quote(context: Context, *values: object) -> str:
     """Put the text of each value in double quotes, as Go writes a string; nil is left out."""
-    return join_texts(context, " ", map(go_quote, texts_of(context, values)))
+    texts = texts_of(context, values)
+    return join_texts(context, " ", (_quoted(context, text) for text in texts))
 
 
 @function("squote", "func(...interface{}) string", needs=Needs.LIMITS)
@@ -28,3 +31,11 @@ def squote(context: Context, *values: object) -> str:
 def cat(context: Context, *values: object) -> str:
     """Put the texts of all values but nil side by side."""
     return join_texts(context, " ", texts_of(context, values))
+
+
+def _quoted(context: Context, text: str) -> str:
+    quoted = ['"']
+    for start in range(0, len(text), _STRETCH):
+        context.check_deadline()
+        quoted.append(go_quote(text[start : start + _STRETCH])[1:-1])
+    return "".join((*quoted, '"'))
