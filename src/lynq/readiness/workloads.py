@@ -36,7 +36,8 @@ def deployment(fields: Fields) -> Verdict:
     """Judge a Deployment."""
     if not _observed(fields):
         return NOT_OBSERVED
-    gap = _gap(fields, _replicas(fields), (_UPDATED, _READY, _AVAILABLE))
+    wanted = _replicas(fields)
+    gap = _gap(fields, wanted, (_UPDATED, _READY, _AVAILABLE)) or _left_over(fields, wanted)
     return _stuck(fields, gap) if gap else READY
 
 
@@ -52,7 +53,7 @@ def stateful_set(fields: Fields) -> Verdict:
     """Judge a StatefulSet.
 
     With OnDelete a person decides when a replica is replaced, and Kubernetes never moves the
-    current revision on: to wait for it would be to wait for ever. With a partition, a person
+    current revision on: to wait for either would be to wait for ever. With a partition, a person
     decides how many are.
     """
     if not _observed(fields):
@@ -100,8 +101,22 @@ def _first_gap(fields: Fields, wanted: int, counts: Iterable[_Count]) -> str:
         if number < wanted:
             return f"{number} of {wanted} {count.says}"
         if number > wanted:
-            return f"{count.says}: {number}, wanted: {wanted}, the rest has yet to go"
+            return _too_many(count, number, wanted)
     return ""
+
+
+def _left_over(fields: Fields, wanted: int) -> str:
+    """Say whether old replicas are still there.
+
+    They count as ready ones, so that all other counters can be right for a moment in which a new
+    replica is there and not ready.
+    """
+    present = fields.number("status", _PRESENT.field)
+    return _too_many(_PRESENT, present, wanted) if present > wanted else ""
+
+
+def _too_many(count: _Count, number: int, wanted: int) -> str:
+    return f"{count.says}: {number}, wanted: {wanted}, the rest has yet to go"
 
 
 def _behind(fields: Fields, wanted: int, partition: int) -> str:

@@ -98,6 +98,12 @@ REFUSED = condition("ReplicaFailure", "True", "FailedCreate", 'pods "it-1" is fo
             counting("replicas ready: 4, wanted: 3, the rest has yet to go"),
             id="a surge is not ready: the counts are strict",
         ),
+        pytest.param(
+            deployment(counts=FULL, replicas=4),
+            counting("replicas present: 4, wanted: 3, the rest has yet to go"),
+            id="an old one is still there, and counts in place of a new one",
+        ),
+        pytest.param(deployment(counts=FULL, replicas=3), READY, id="no old one is left"),
         pytest.param(deployment(0), READY, id="scaled to zero, none left"),
         pytest.param(
             deployment(0, replicas=2),

@@ -1,0 +1,183 @@
+"""Our verdict about real objects is that of kubectl, from the first moment to the last."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cluster.local.manifests import Manifest, claim, daemon_set, deployment, job, stateful_set
+from lynq.kube import Client
+from lynq.kube.resource import DEPLOYMENTS, PODS, Resource
+from lynq.readiness import State, Verdict, project, readiness
+from waiting import eventually
+
+STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)
+DAEMON_SETS = Resource("apps", "v1", "DaemonSet", "daemonsets", namespaced=True)
+JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
+CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
+
+NEVER = {"local.lynq.sh/ready": "never"}
+SLOWLY = {"local.lynq.sh/ready-after": "1s"}
+PATIENCE = 60.0
+
+
+class Watcher:
+    """One object in one namespace, looked at by us and by kubectl."""
+
+    def __init__(
+        self, client: Client, kubectl: Callable[..., str], namespace: str, resource: Resource
+    ) -> None:
+        self._client = client
+        self._kubectl = kubectl
+        self._namespace = namespace
+        self._resource = resource
+        self.name = ""
+
+    async def create(self, manifest: Manifest) -> Verdict:
+        self.name = manifest["metadata"]["name"]
+        return readiness(await self._client.create(self._resource, manifest, self._namespace))
+
+    async def change(self, body: dict[str, Any]) -> Verdict:
+        patched = await self._client.patch(
+            self._resource, self.name, body, namespace=self._namespace
+        )
+        return readiness(patched)
+
+    async def verdict(self) -> Verdict:
+        obj = await self._client.get(self._resource, self.name, self._namespace)
+        assert readiness(project(obj)) == readiness(obj)
+        return readiness(obj)
+
+    async def until(self, state: State, message: str | None = None) -> Verdict:
+        async def reached() -> Verdict:
+            verdict = await self.verdict()
+            assert (verdict.state, verdict.message) == (state, message or verdict.message)
+            return verdict
+
+        return await eventually(reached, within=PATIENCE, every=0.1)
+
+    def asked(self, *command: str) -> str:
+        target = f"{self._resource.plural}/{self.name}"
+        return self._kubectl(f"--namespace={self._namespace}", *command, target)
+
+
+@pytest.fixture
+def watcher(
+    client: Client, kubectl: Callable[..., str], namespace: str
+) -> Callable[[Resource], Watcher]:
+    return lambda resource: Watcher(client, kubectl, namespace, resource)
+
+
+Watching = Callable[[Resource], Watcher]
+
+
+@pytest.mark.parametrize(
+    ("resource", "manifest", "done"),
+    [
+        (DEPLOYMENTS, deployment("web", annotations=SLOWLY), "successfully rolled out"),
+        (STATEFUL_SETS, stateful_set("db"), "roll out complete: 2 new pods"),
+        (DAEMON_SETS, daemon_set("agent"), "successfully rolled out"),
+    ],
+    ids=["Deployment", "StatefulSet", "DaemonSet"],
+)
+async def test_a_workload_is_ready_when_kubectl_says_that_it_is_rolled_out(
+    watcher: Watching, resource: Resource, manifest: Manifest, done: str
+) -> None:
+    it = watcher(resource)
+    assert (await it.create(manifest)).reason == "GenerationNotObserved"
+    await it.until(State.READY)
+    assert done in it.asked("rollout", "status", "--watch=false")
+
+
+async def test_a_change_makes_it_not_ready_at_once_and_ready_in_the_end(watcher: Watching) -> None:
+    it = watcher(DEPLOYMENTS)
+    await it.create(deployment("web"))
+    await it.until(State.READY)
+
+    stuck = deployment("web", image="nginx:2", annotations=NEVER)["spec"]["template"]
+    changed = await it.change({"spec": {"template": stuck}})
+    assert changed.message == "the newest generation is not observed yet"
+    await it.until(State.NOT_READY, "1 of 2 replicas updated")
+    assert "1 out of 2 new replicas" in it.asked("rollout", "status", "--watch=false")
+
+    repaired = deployment("web", image="nginx:3", annotations={"local.lynq.sh/ready": ""})
+    await it.change({"spec": {"template": repaired["spec"]["template"]}})
+    await it.until(State.READY)
+    assert "successfully rolled out" in it.asked("rollout", "status", "--watch=false")
+
+
+async def test_scaled_to_zero_it_is_ready_when_nothing_is_left(watcher: Watching) -> None:
+    it = watcher(DEPLOYMENTS)
+    await it.create(deployment("web"))
+    await it.until(State.READY)
+
+    assert (await it.change({"spec": {"replicas": 0}})).state is State.NOT_READY
+    await it.until(State.READY)
+    assert it.asked("get", "-o", "jsonpath={.spec.replicas} {.status.replicas}") == "0 "
+
+
+async def test_replicas_that_a_person_replaces_by_hand_keep_a_stateful_set_ready(
+    watcher: Watching, client: Client, namespace: str
+) -> None:
+    manifest = stateful_set("db")
+    manifest["spec"]["updateStrategy"] = {"type": "OnDelete"}
+    it = watcher(STATEFUL_SETS)
+    await it.create(manifest)
+    await it.until(State.READY)
+
+    template = deployment("db", image="nginx:2")["spec"]["template"]
+    await it.change({"spec": {"template": template}})
+    await it.until(State.READY)
+    assert it.asked("get", "-o", "jsonpath={.status.updatedReplicas}") in ("", "0")
+
+    for pod in ("db-0", "db-1"):
+        await client.delete(PODS, pod, namespace)
+    await eventually(
+        lambda: it.asked("get", "-o", "jsonpath={.status.updatedReplicas}") == "2", within=PATIENCE
+    )
+    await it.until(State.READY)
+    # What the Go operator would wait for never comes.
+    assert it.asked("get", "-o", "jsonpath={.status.currentReplicas}") in ("", "0")
+
+
+async def test_a_job_is_ready_when_complete(watcher: Watching) -> None:
+    it = watcher(JOBS)
+    assert (await it.create(job("once"))).message == "0 of 1 completions"
+    await it.until(State.READY)
+    assert "condition met" in it.asked("wait", "--for=condition=Complete", "--timeout=30s")
+
+
+async def test_a_failed_job_has_failed_for_the_reason_that_kubernetes_gives(
+    watcher: Watching,
+) -> None:
+    it = watcher(JOBS)
+    await it.create(job("bad", job="fail"))
+    verdict = await it.until(State.FAILED)
+    reason = it.asked("get", "-o", "jsonpath={.status.conditions[?(@.type=='Failed')].reason}")
+    assert verdict.reason == reason == "BackoffLimitExceeded"
+    assert verdict.message.startswith("the Job has failed: ")
+
+
+async def test_a_claim_is_ready_when_bound(watcher: Watching) -> None:
+    it = watcher(CLAIMS)
+    assert (await it.create(claim("data"))).message == "claim is Pending"
+    await it.until(State.READY)
+    assert it.asked("get", "-o", "jsonpath={.status.phase}") == "Bound"
+
+
+async def test_a_broken_image_is_told_by_the_deployment_and_by_its_pod(
+    watcher: Watching, client: Client, namespace: str
+) -> None:
+    manifest = deployment("broken", replicas=1, image="registry.local/nonexistent:1")
+    manifest["spec"]["progressDeadlineSeconds"] = 2
+    it = watcher(DEPLOYMENTS)
+    await it.create(manifest)
+
+    stuck = await it.until(State.NOT_READY, "0 of 1 replicas ready, and no progress for 2 s")
+    assert stuck.reason == "ProgressDeadlineExceeded"
+    assert "exceeded its progress deadline" in it.asked("rollout", "status", "--watch=false")
+
+    (pod,) = await client.list(PODS, namespace)
+    # Items of a list do not say their kind; who caches them adds it.
+    verdict = readiness({**pod, "apiVersion": "v1", "kind": "Pod"})
+    assert verdict.message == 'container "main" is waiting: ImagePullBackOff'
