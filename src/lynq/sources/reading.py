@@ -14,7 +14,7 @@ from lynq.sources.rows import Layout, Row, active_rows, encode, encode_all
 FIRST_PAGE = 100
 """Rows of the first page: nobody knows yet how large they are."""
 
-LARGEST_PAGE = 1000
+LARGEST_PAGE = 500
 """Rows of a page at most: enough to hide the round trip."""
 
 PAGE_BYTES = 1 << 20

@@ -100,13 +100,13 @@ class Row(Struct, frozen=True, eq=False, gc=False):
 
 def active_rows(layout: Layout, page: Sequence[Sequence[Any]]) -> list[Row]:
     """Return the active rows of a page, in its order."""
-    if not page:
+    by_column: list[Sequence[Any]] = list(zip(*page, strict=True))
+    if not by_column:
         return []
-    activate = layout.columns[_ACTIVATE].texts([given[_ACTIVATE] for given in page])
+    activate = layout.columns[_ACTIVATE].texts(by_column[_ACTIVATE])
     active = list(map(ACTIVE.__contains__, activate))
-    kept = page if all(active) else list(compress(page, active))
-    by_column = [
-        column.texts(values)
-        for column, values in zip(layout.columns, zip(*kept, strict=True), strict=False)
-    ]
-    return list(map(Row, zip(*by_column, strict=True), kept, repeat(layout)))
+    if not all(active):
+        page = list(compress(page, active))
+        by_column = [list(compress(values, active)) for values in by_column]
+    texts = [column.texts(values) for column, values in zip(layout.columns, by_column, strict=True)]
+    return list(map(Row, zip(*texts, strict=True), page, repeat(layout)))

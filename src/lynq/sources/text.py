@@ -24,8 +24,8 @@ _MIDNIGHT = "T00:00:00Z"
 _UNUSUAL = (".", "-00", "0000-", "i", "B")
 """What a moment has in it that is more than replacing a space: a fraction, a zero, infinity, BC."""
 
-_MOMENT = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
-_ONLY_MOMENTS = re.compile(rf"{_MOMENT}(?:\n{_MOMENT})*", re.ASCII)
+_SHAPE = "0000-00-00 00:00:00\n"
+_DIGITS = str.maketrans("123456789", "000000000")
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
@@ -66,15 +66,15 @@ def moments(values: Sequence[Any]) -> Sequence[str]:
 
 def stored(values: Sequence[Any]) -> Sequence[str]:
     """Write what SQLite holds, where every value has a type of its own."""
-    types = set(map(type, values))
-    if types == {str}:
+    if _joined(values) is not None:
         return values
-    return list(map(str, values)) if types == {int} else _each_stored(values)
+    return list(map(str, values)) if set(map(type, values)) == {int} else _each_stored(values)
 
 
 def stored_moments(values: Sequence[Any]) -> Sequence[str]:
     """Write what SQLite holds in a column that is declared to hold moments."""
-    if set(map(type, values)) == {str} and _ONLY_MOMENTS.fullmatch("\n".join(values)):
+    joined = _joined(values)
+    if joined and joined.translate(_DIGITS) == (_SHAPE * len(values))[:-1]:
         with suppress(ValueError):
             list(map(datetime.fromisoformat, values))
             return moments(values)
@@ -134,6 +134,14 @@ def of_bits(held: bytes) -> str:
 def of_float(value: float) -> str:
     """Write the shortest digits that make the same number; a whole number without a point."""
     return repr(value).removesuffix(".0")
+
+
+def _joined(values: Sequence[Any]) -> str | None:
+    """Return texts as lines; None if one of them is no text. The quickest way to find out."""
+    try:
+        return "\n".join(values)
+    except TypeError:
+        return None
 
 
 def _without_zeros(day: str) -> str:

@@ -1,0 +1,216 @@
+"""How long a read takes, beside the bare driver in the same run, and what it holds in memory.
+
+The bare driver does what a read cannot do without: the same statement, streamed in pages of a
+thousand rows, which it drops. Ours checks, filters, makes texts and digests of them as well. Both
+take turns, so that whatever else the machine does hits them alike; the median of the turns counts.
+Target: at most 1.5 times the bare driver's time; 1,000,000 rows × 10 columns under 200 MB.
+"""
+
+# ruff: noqa: T201 - to print is what a bench is for
+
+import asyncio
+import sqlite3
+import statistics
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import asyncmy
+import asyncpg
+from asyncmy.cursors import SSCursor
+
+import databases
+from lynq.sources import (
+    Query,
+    Settings,
+    SQLiteSettings,
+    open_source,
+)
+from sources.engines import Engine, MariaDB, PostgreSQL, SQLite, mariadb_at, postgresql_at
+
+PAGE = 1000
+TURNS = 9
+SIZES = (10_000, 100_000)
+WIDE = 1_000_000
+
+TYPES = "uid VARCHAR(63), activate SMALLINT, url VARCHAR(99), plan VARCHAR(20), seats INTEGER"
+
+Read = Callable[[], Awaitable[int]]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What reading once took."""
+
+    wall: float
+    cpu: float
+
+
+async def test_read_beside_the_bare_driver(tmp_path: Path) -> None:
+    print(f"\n{'engine':<12}{'rows':>9}{'bare ms':>9}{'ours ms':>9}{'ratio':>7}", end="")
+    print(f"{'bare cpu':>10}{'ours cpu':>10}{'ratio':>7}{'rows/s':>11}{'peak MB':>9}")
+    with servers(tmp_path) as engines:
+        for engine in engines:
+            for rows in SIZES:
+                table = f"tenants_{rows}"
+                await make(engine, table, rows)
+                await compare(engine, table, rows)
+
+
+async def test_a_million_rows_in_bounded_memory(tmp_path: Path) -> None:
+    print(f"\n{'engine':<12}{'rows':>9}{'columns':>9}{'seconds':>9}{'peak MB':>9}")
+    with servers(tmp_path) as engines:
+        for engine in engines:
+            await make(engine, "wide", WIDE, extra=4)
+            peak, seconds = in_a_process(engine.settings, "wide", extra=4)
+            name = engine.settings.place.engine
+            print(f"{name:<12}{WIDE:>9}{10:>9}{seconds:>9.1f}{peak:>9.0f}")
+            assert peak < 200
+
+
+@contextmanager
+def servers(folder: Path) -> Iterator[list[Engine]]:
+    """Start what there is to read from."""
+    with databases.mariadb() as mariadb, databases.postgresql() as postgresql:
+        sqlite = SQLite(SQLiteSettings(path="rows.db", directory=folder))
+        yield [mariadb_at(mariadb), postgresql_at(postgresql), sqlite]
+
+
+async def compare(engine: Engine, table: str, rows: int) -> None:
+    """Let both take turns, and print a line."""
+    async with bare(engine, table) as bare_read, ours(engine, table) as our_read:
+        turns = [(await cost(bare_read, rows), await cost(our_read, rows)) for _ in range(TURNS)]
+    driver, source = (middle(list(costs)) for costs in zip(*turns, strict=True))
+    peak, _ = in_a_process(engine.settings, table)
+    print(f"{engine.settings.place.engine:<12}{rows:>9}", end="")
+    print(f"{driver.wall * 1e3:>9.0f}{source.wall * 1e3:>9.0f}", end="")
+    print(f"{source.wall / driver.wall:>7.2f}", end="")
+    print(f"{driver.cpu * 1e3:>10.0f}{source.cpu * 1e3:>10.0f}", end="")
+    print(f"{source.cpu / driver.cpu:>7.2f}{rows / source.wall:>11,.0f}{peak:>9.0f}")
+
+
+async def cost(read: Read, rows: int) -> Cost:
+    wall, cpu = time.perf_counter(), time.process_time()
+    assert await read() == rows
+    return Cost(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def middle(costs: list[Cost]) -> Cost:
+    return Cost(
+        statistics.median(each.wall for each in costs),
+        statistics.median(each.cpu for each in costs),
+    )
+
+
+def asked(table: str, extra: int = 0) -> Query:
+    extras = ["url", "plan", "seats", "created", *(f"more{n}" for n in range(extra))]
+    return Query(
+        table=table, uid="uid", activate="activate", extras={each: each for each in extras}
+    )
+
+
+@asynccontextmanager
+async def ours(engine: Engine, table: str) -> AsyncIterator[Read]:
+    source = open_source(engine.settings)
+
+    async def read() -> int:
+        reading = source.read(asked(table))
+        return sum([len(page) async for page in reading])
+
+    yield read
+    await source.close()
+
+
+@asynccontextmanager
+async def bare(engine: Engine, table: str) -> AsyncIterator[Read]:
+    columns = ", ".join(asked(table).columns)
+    statement = f"SELECT {columns} FROM {table}"
+    if isinstance(engine, MariaDB):
+        async with engine.connection() as connection:
+            yield lambda: bare_mysql(connection, statement)
+    if isinstance(engine, PostgreSQL):
+        async with engine.connection() as connection:
+            yield lambda: bare_postgresql(connection, statement)
+    if isinstance(engine, SQLite):
+        with closing(sqlite3.connect(engine.file, check_same_thread=False)) as connection:
+            yield lambda: asyncio.to_thread(bare_sqlite, connection, statement)
+
+
+async def bare_mysql(connection: asyncmy.Connection, statement: str) -> int:
+    count = 0
+    async with connection.cursor(SSCursor) as cursor:
+        await cursor.execute(statement)
+        while page := await cursor.fetchmany(PAGE):
+            count += len(page)
+    return count
+
+
+async def bare_postgresql(connection: asyncpg.Connection, statement: str) -> int:
+    count = 0
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        cursor = await connection.cursor(statement)
+        while page := await cursor.fetch(PAGE):
+            count += len(page)
+    return count
+
+
+def bare_sqlite(connection: sqlite3.Connection, statement: str) -> int:
+    count = 0
+    cursor = connection.execute(statement)
+    while page := cursor.fetchmany(PAGE):
+        count += len(page)
+    return count
+
+
+async def make(engine: Engine, table: str, rows: int, extra: int = 0) -> None:
+    """Make a table at the server."""
+    moment = "TIMESTAMP" if isinstance(engine, PostgreSQL) else "DATETIME"
+    types = f"{TYPES}, created {moment}" + "".join(f", more{n} VARCHAR(60)" for n in range(extra))
+    uid, url = "'tenant-' || n", "'https://t' || n || '.example'"
+    if isinstance(engine, MariaDB):
+        uid, url = "concat('tenant-', n)", "concat('https://t', n, '.example')"
+    created = f"CAST('2024-01-02 03:04:05' AS {moment})"
+    if isinstance(engine, SQLite):
+        created = "'2024-01-02 03:04:05'"
+    values = [uid, "1", url, "'gold'", "n", created]
+    values += ["'some more text of usual length, as columns have it'"] * extra
+    await engine.execute(
+        f"CREATE TABLE {table} ({types})",
+        f"INSERT INTO {table} SELECT {', '.join(values)} FROM {numbers(engine, rows)}",
+    )
+
+
+def numbers(engine: Engine, count: int) -> str:
+    """Return where the server can take numbers from."""
+    if isinstance(engine, MariaDB):
+        return f"(SELECT seq AS n FROM seq_1_to_{count}) s"
+    if isinstance(engine, PostgreSQL):
+        return f"generate_series(1, {count}) n"
+    upward = f"SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}"
+    return f"(WITH RECURSIVE s(n) AS ({upward}) SELECT n FROM s)"
+
+
+def in_a_process(settings: Settings, table: str, extra: int = 0) -> tuple[float, float]:
+    """Read in a process of its own: its peak of resident memory in MB, and the seconds."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(measured, settings, table, extra).result()
+
+
+def measured(settings: Settings, table: str, extra: int) -> tuple[float, float]:
+    """Read once, in the process that is measured."""
+
+    async def read() -> None:
+        source = open_source(settings)
+        async for _ in source.read(asked(table, extra)):
+            pass
+        await source.close()
+
+    began = time.perf_counter()
+    asyncio.run(read())
+    status = Path("/proc/self/status").read_text()
+    peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(peak.split()[1]) / 1024, time.perf_counter() - began
