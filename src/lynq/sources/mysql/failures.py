@@ -65,6 +65,8 @@ def while_reading(error: Exception, settings: MySQLSettings, query: Query) -> So
     kind, cause = _CODES.get(_code(error), (errors.QueryFailed, "the server said no"))
     if not isinstance(error, MySQLError) or not _code(error):
         kind, cause = errors.Interrupted, "the driver could not make sense of the answer"
+    if kind is errors.ServerStopping:
+        kind = errors.Interrupted
     cause = cause.format(column=_named_column(error, query))
     return _made(kind, cause, error, settings, table=query.table)
 
