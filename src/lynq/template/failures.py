@@ -7,6 +7,7 @@ from lynq.template.compiler.build import FILE_NAME
 from lynq.template.compiler.program import Place
 from lynq.template.errors import ErrorKind, Failure, FunctionError, TemplateError
 from lynq.template.tree import Node
+from lynq.template.values import to_output
 
 
 def located(error: Exception, source: str, places: Sequence[Place]) -> TemplateError:
@@ -18,6 +19,7 @@ def located(error: Exception, source: str, places: Sequence[Place]) -> TemplateE
             number = line
     place = places[number - 1] if 0 < number <= len(places) else None
     kind, message = _say(error, place, in_generated_code=inside)
+    message = to_output(message)
     if place is None:
         return TemplateError(kind, 1, 0, message)
     node = _node(error, place)

@@ -81,7 +81,7 @@ def test_generated_code_has_no_attributes_imports_or_builtins(source: str) -> No
     nodes = list(ast.walk(ast.parse(explain(template))))
 
     assert not [node for node in nodes if isinstance(node, ast.Attribute | ast.Import | ast.Lambda)]
-    assert build(template).main.__globals__["__builtins__"] == {}  # type: ignore[attr-defined]
+    assert build(template).main.__globals__["__builtins__"] == {}
 
 
 @pytest.mark.parametrize(

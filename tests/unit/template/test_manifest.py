@@ -69,7 +69,7 @@ def test_type_of_a_field(template: str, value: object) -> None:
     rendered = render_object({"spec": {"field": template}}, ROW)["spec"]
 
     assert rendered == {"field": value}
-    assert type(rendered["field"]) is type(value)  # type: ignore[index]
+    assert type(rendered["field"]) is type(value)
 
 
 @pytest.mark.parametrize(

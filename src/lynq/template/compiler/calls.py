@@ -45,9 +45,7 @@ def function_call(
     ]
     if final is not None:
         taken.append(_accept(unit, final, _parameter(function, len(taken)), function))
-    if function.name == "call":
-        called = str(given.arguments[0]) if given.arguments else ""
-        taken.insert(0, Expr(code.constant(called), "string", literal=True))
+    _add_hidden(function, given, taken)
     # Go is at the command only if the call fails; what comes next is still at the last argument.
     last, unit.at = unit.at, command
     result = inline.call(unit, function, taken) or _call(unit, function, taken)
@@ -57,6 +55,15 @@ def function_call(
     if kept is not None:
         result = Expr(code.after(kept, result.code), result.type, boxed=result.boxed)
     return result
+
+
+def _add_hidden(function: Function, given: Given, taken: list[Expr]) -> None:
+    """Add what two built-ins are told besides their arguments, for their errors."""
+    if function.name == "call":
+        called = str(given.arguments[0]) if given.arguments else ""
+        taken.insert(0, Expr(code.constant(called), "string", literal=True))
+    elif function.name == "len":
+        taken.append(Expr(code.constant(taken[0].boxed), "bool", literal=True))
 
 
 def _with_skipped(unit: Unit, visible: int, result: Expr) -> Expr:
@@ -124,9 +131,14 @@ def _keep_final(
     final = given.final
     if final is None or final.literal:
         return None, final
-    if function is not None and all(
-        _cannot_fail(each, _parameter(function, position))
-        for position, each in enumerate(given.arguments)
+    # `and` and `or` may not come to it at all, but Go has evaluated it by then.
+    if (
+        function is not None
+        and function.name not in ("and", "or")
+        and all(
+            _cannot_fail(each, _parameter(function, position))
+            for position, each in enumerate(given.arguments)
+        )
     ):
         return None, final
     name = unit.fresh("t")

@@ -38,24 +38,17 @@ def _equal(unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None
     """Compare with a string constant: only strings equal one, and only they may be compared."""
     if len(arguments) != len(("left", "right")):
         return None
-    left, right = arguments
-    if left.literal:
-        left, right = right, left
-    if left.literal or not right.literal or right.type != "string":
+    value, text = arguments if arguments[1].literal else arguments[::-1]
+    if value.literal or not text.literal or text.type != "string":
         return None
     compare = code.equal if function.name == "eq" else code.unequal
-    if left.type == "string":
-        return Expr(compare(left.code, right.code), "bool")
-    kept = unit.fresh("t")
-    slow = code.call(function.name, code.name(kept), right.code, place=unit.place(function.name))
-    return Expr(
-        code.choose(
-            code.is_class(code.keep(kept, left.code), "str"),
-            compare(code.name(kept), right.code),
-            slow,
-        ),
-        "bool",
-    )
+    if value.type == "string":
+        return Expr(compare(value.code, text.code), "bool")
+    kept = code.name(unit.fresh("t"))
+    in_order = [kept if each is value else text.code for each in arguments]
+    slow = code.call(function.name, *in_order, place=unit.place(function.name))
+    test = code.is_class(code.keep(code.identifier(kept), value.code), "str")
+    return Expr(code.choose(test, compare(kept, text.code), slow), "bool")
 
 
 def _default(_unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | None:

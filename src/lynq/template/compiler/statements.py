@@ -10,6 +10,7 @@ from lynq.template.survey import walk
 
 # Python allows 20 loops within one another: before that, an inner one moves to a function.
 _DEEPEST_LOOP = 15
+_BOXING = frozenset({None, "[]interface {}", "map[string]interface {}"})
 _LOOPING = (tree.Range, tree.Call, tree.Break, tree.Continue)
 
 
@@ -172,20 +173,24 @@ def _range(unit: Unit, node: tree.Range) -> list[ast.stmt]:
         items, index, element = unit.fresh("r"), unit.fresh("i"), unit.fresh("d")
         test = code.keep(items, code.call("over", value.code, count, place=place))
         turn = [code.run(code.call("turn", code.name("c"), place=place))]
-        turn += _loop_variables(unit, node.pipe, index, element)
+        boxed = value.type in _BOXING
+        turn += _loop_variables(unit, node.pipe, index, element, boxed=boxed)
         unit.loops += 1
-        turn += _block(unit, node.body, Expr(code.name(element), boxed=True))
+        turn += _block(unit, node.body, Expr(code.name(element), boxed=boxed))
         unit.loops -= 1
         loop = code.loop(index, element, code.name(items), turn)
         return [code.branch(test, [loop], _block(unit, node.otherwise or []))]
 
 
-def _loop_variables(unit: Unit, pipe: tree.Pipe, index: str, element: str) -> list[ast.stmt]:
+def _loop_variables(
+    unit: Unit, pipe: tree.Pipe, index: str, element: str, *, boxed: bool
+) -> list[ast.stmt]:
     sources = (index, element) if len(pipe.variables) > 1 else (element,)
     made: list[ast.stmt] = []
     for variable, source in zip(pipe.variables, sources, strict=False):
         known = unit.lookup(variable.names[0])
         if known is not None:
             made.append(code.assign(code.identifier(known.code), code.name(source)))
-            unit.variables.append((variable.names[0], replace(known, boxed=True)))
+            held = replace(known, boxed=boxed and source == element)
+            unit.variables.append((variable.names[0], held))
     return made

@@ -31,14 +31,15 @@ def not_(value: object) -> bool:
 
 
 @function("len", f"func({_VALUE}) (int, error)")
-def length(value: object) -> int:
-    """Count bytes of a string, items of a list or map."""
+def length(value: object, boxed: bool = False) -> int:  # noqa: FBT001, FBT002 - the compiler adds it
+    """Count bytes of a string, items of a list or map; Go tells a nil in a map from others."""
     if isinstance(value, str):
         return len(value) if value.isascii() else len(to_bytes(value))
     if isinstance(value, list | dict):
         return len(value)
     if value is None:
-        raise FunctionError("len of nil pointer")
+        zero = "reflect: call of reflect.Value.Type on zero Value"
+        raise FunctionError("len of nil pointer" if boxed else zero)
     raise FunctionError(f"len of type {type_name(value).removeprefix('*')}")
 
 
