@@ -46,9 +46,10 @@ class TemplateError(Exception):
         """Go's form: `template: name:line:column: executing "name" at <action>: message`."""
         if self.kind is ErrorKind.PARSE:
             return f"template: template:{self.line}: {self.message}"
-        place = f'template: template:{self.line}:{self.column}: executing "{self.template}"'
-        where = f" at <{self.action}>" if self.action is not None else ""
-        return f"{place}{where}: {self.message}"
+        place = f"template: template:{self.line}:{self.column}: "
+        if self.action is not None:
+            place += f'executing "{self.template}" at <{self.action}>: '
+        return place + self.message
 
 
 class Failure(Exception):  # noqa: N818 - not an error to the user until it has a place
