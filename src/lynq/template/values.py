@@ -215,6 +215,10 @@ class Object(Typed):
         """Give the exported fields in order."""
         return {}
 
+    def copied(self) -> Object:
+        """Give what `deepCopy` makes of it; an object never changes, so it may be the same."""
+        return self
+
     def text(self) -> str | None:
         """Give what its `String` method prints, or None if it has no such method."""
         return None

@@ -6,7 +6,7 @@ empty one; with it, always. Two maps are merged.
 
 from lynq.template.functions.roots import Unnamed, assign, unnamed
 from lynq.template.functions.signature import Context, FunctionError, Needs, function
-from lynq.template.values import NilMap, StringMap, is_nil
+from lynq.template.values import NilMap, Object, StringMap, is_nil
 
 _MERGE = "func(map[string]interface{}, ...map[string]interface{}) interface{}"
 _MUST_MERGE = "func(map[string]interface{}, ...map[string]interface{}) (interface{}, error)"
@@ -85,6 +85,8 @@ class _Copier:
         self.copied = 0
 
     def copy(self, value: object, depth: int) -> object:
+        if isinstance(value, Object):
+            return value.copied()
         if not isinstance(value, list | dict):
             return value
         self.context.check_deadline()

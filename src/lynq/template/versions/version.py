@@ -188,6 +188,10 @@ class Version(Object):
 
     refusals: ClassVar = _unexported("*semver.Version")
 
+    def copied(self) -> Version:
+        """Give version 0.0.0: Go cannot copy the fields that only the package sees."""
+        return type(self)(0, 0, 0, "", "", "")
+
     def text(self) -> str:
         """Print without a leading v."""
         prerelease = f"-{self.prerelease}" if self.prerelease else ""
