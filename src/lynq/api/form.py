@@ -28,9 +28,9 @@ class Rollout(Wire, frozen=True, kw_only=True):
     means all at once."""
 
     progress_deadline_seconds: Annotated[Int32, Meta(ge=60, le=3600)] = 600
-    """How long a node may take to become ready in a rollout, in seconds. If one takes longer the
-    rollout's phase is Failed and no further node is started, until the form is changed or the
-    node recovers. Defaults to 600."""
+    """How long a rollout may go on without progress, in seconds: no further node becoming ready.
+    Then its phase is Failed, until a node becomes ready, is repaired by its row, or the form is
+    changed. Nodes that are not ready keep counting against maxSkew. Defaults to 600."""
 
 
 class FormSpec(ResourceLists, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class RolloutPhase(StrEnum):
     IN_PROGRESS = "InProgress"
     """Some nodes have it, and not all of them are ready."""
     FAILED = "Failed"
-    """A node did not become ready within progressDeadlineSeconds."""
+    """No node became ready within progressDeadlineSeconds."""
     COMPLETE = "Complete"
     """All nodes have it and are ready."""
 
