@@ -1,0 +1,59 @@
+"""A problem of a form: where it is, what is wrong, and whether the form can be used anyway."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from lynq.api.reasons import EventReason
+
+SHOWN: Final = 20
+"""How many problems a message lists."""
+_LONGEST: Final = 500
+
+
+class ProblemKind(Enum):
+    """How much a problem matters."""
+
+    ERROR = "error"
+    """The form cannot be used."""
+    WARNING = "warning"
+    """The form can be used, and somebody will wonder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to correct in a form."""
+
+    path: str
+    """The field, for example `spec.deployments[1].nameTemplate`."""
+    message: str
+    kind: ProblemKind = ProblemKind.ERROR
+    event: EventReason | None = None
+    """The event of its own that scripts know this problem by, if it has one."""
+
+    def __str__(self) -> str:
+        """Write it as admission answers it."""
+        return f"{self.path}: {self.message}"
+
+
+def errors(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the problems that keep the form from being used."""
+    return tuple(each for each in problems if each.kind is ProblemKind.ERROR)
+
+
+def warnings(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the problems that do not."""
+    return tuple(each for each in problems if each.kind is ProblemKind.WARNING)
+
+
+def summary(problems: Sequence[Problem]) -> str:
+    """Return the problems as one message that fits into a condition, however many there are."""
+    told = [_cut(str(each)) for each in problems[:SHOWN]]
+    if untold := len(problems) - len(told):
+        told.append(f"and {untold} more")
+    return "; ".join(told)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

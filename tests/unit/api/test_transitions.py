@@ -1,0 +1,63 @@
+"""Conditions from one status to the next."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lynq.api import Condition
+from lynq.api.reasons import ConditionReason, ConditionType
+from lynq.api.transitions import condition, find, follow, holds
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LATER = NOON + timedelta(hours=1)
+
+
+def ready(now: datetime, *, holds: bool = True, message: str = "fine") -> Condition:
+    return condition(
+        ConditionType.READY,
+        ConditionReason.RECONCILED if holds else ConditionReason.RESOURCES_FAILED,
+        message,
+        holds=holds,
+        generation=3,
+        now=now,
+    )
+
+
+def test_a_first_condition_begins_now() -> None:
+    [first] = follow((), [ready(NOON)])
+    assert (first.last_transition_time, first.observed_generation) == (NOON, 3)
+
+
+def test_a_new_message_alone_moves_no_time() -> None:
+    [after] = follow([ready(NOON)], [ready(LATER, message="better")])
+    assert (after.last_transition_time, after.message) == (NOON, "better")
+
+
+def test_a_new_status_does() -> None:
+    [after] = follow([ready(NOON)], [ready(LATER, holds=False)])
+    assert after.last_transition_time == LATER
+
+
+def test_conditions_that_are_no_longer_wanted_go() -> None:
+    assert follow([ready(NOON)], []) == ()
+
+
+def test_a_condition_is_found_by_its_type() -> None:
+    conditions = [ready(NOON, holds=False)]
+    assert find(conditions, ConditionType.READY) == conditions[0]
+    assert find(conditions, ConditionType.PAUSED) is None
+    assert not holds(conditions, ConditionType.READY)
+    assert holds([ready(NOON)], ConditionType.READY)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8))
+def test_the_time_is_that_of_the_last_flip(statuses: list[bool]) -> None:
+    conditions: tuple[Condition, ...] = ()
+    flipped = NOON
+    for hour, status in enumerate(statuses):
+        now = NOON + timedelta(hours=hour)
+        if hour == 0 or statuses[hour - 1] != status:
+            flipped = now
+        conditions = follow(conditions, [ready(now, holds=status)])
+    assert conditions[0].last_transition_time == flipped
