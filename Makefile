@@ -14,7 +14,7 @@ demo: $(VENV)/ready  ## start a local cluster and show Lynq in it
 
 test: $(VENV)/ready  ## run all tests against real servers
 	@scripts/databases
-	@$(BIN)/python -m lynq.cluster.build
+	@$(BIN)/lynq cluster build
 	$(BIN)/pytest $(ARGS)
 
 check: $(VENV)/ready  ## lint, types, import contracts, generated files

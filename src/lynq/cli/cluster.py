@@ -24,6 +24,12 @@ def cluster() -> None:
 
 
 @cluster.command()
+def build() -> None:
+    """Build the control plane if this machine has none yet, as the first `up` would."""
+    click.echo(controlplane_binary())
+
+
+@cluster.command()
 @by_name
 @click.option(
     "--data-dir",

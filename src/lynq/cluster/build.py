@@ -88,7 +88,3 @@ def _follow(build: "subprocess.Popen[str]", step: Step) -> list[str]:
             compiled += 1
             step.update(f"{compiled} of at most {PACKAGES} packages compiled")
     return lines
-
-
-if __name__ == "__main__":
-    controlplane_binary()
