@@ -1,0 +1,46 @@
+"""Which object of the cluster: its kind, place and name, and who the node is that made it."""
+
+from typing import NamedTuple
+
+from lynq.api import LynqNode
+
+
+class ObjectRef(NamedTuple):
+    """An object, whether it exists or not; the namespace of a cluster-scoped one is ""."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def group(self) -> str:
+        """The API group; "" is the core's."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """What makes it one object: an object is the same in every version of its group."""
+        return self.group, self.kind, self.namespace, self.name
+
+    def __str__(self) -> str:
+        """Name it for people."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else self.kind_name
+
+    @property
+    def kind_name(self) -> str:
+        """Kind and name alone."""
+        return f"{self.kind} {self.name}"
+
+
+class Owner(NamedTuple):
+    """The node that objects belong to."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+def owner_of(node: LynqNode) -> Owner:
+    """Return the node as the owner of its objects."""
+    return Owner(node.metadata.namespace, node.metadata.name, node.metadata.uid)
