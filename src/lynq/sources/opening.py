@@ -2,8 +2,8 @@
 
 from typing import assert_never
 
-from lynq.sources.mysql import MySQLSource
-from lynq.sources.postgresql import PostgreSQLSource
+from lynq.sources.mysql import open_mysql
+from lynq.sources.postgresql import open_postgresql
 from lynq.sources.protocol import Source
 from lynq.sources.settings import MySQLSettings, PostgreSQLSettings, Settings, SQLiteSettings
 from lynq.sources.sqlite import SQLiteSource
@@ -13,9 +13,9 @@ def open_source(settings: Settings) -> Source:
     """Return the source that the settings describe; it connects when it is first read."""
     match settings:
         case MySQLSettings():
-            return MySQLSource(settings)
+            return open_mysql(settings)
         case PostgreSQLSettings():
-            return PostgreSQLSource(settings)
+            return open_postgresql(settings)
         case SQLiteSettings():
             return SQLiteSource(settings)
         case _:

@@ -1,5 +1,5 @@
 """MySQL and MariaDB, through asyncmy."""
 
-from lynq.sources.mysql.source import MySQLSource
+from lynq.sources.mysql.source import open_mysql
 
-__all__ = ["MySQLSource"]
+__all__ = ["open_mysql"]

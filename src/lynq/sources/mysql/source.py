@@ -1,75 +1,46 @@
 """Read a table of MySQL or MariaDB."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from asyncmy.cursors import SSCursor
 
 from lynq.sources.columns import Column
 from lynq.sources.deadline import Deadline
-from lynq.sources.errors import Place, SourceError
+from lynq.sources.errors import SourceError
 from lynq.sources.mysql.columns import column
 from lynq.sources.mysql.connecting import connect
 from lynq.sources.mysql.failures import while_connecting, while_reading
-from lynq.sources.pool import Pool
 from lynq.sources.query import MYSQL, Query
-from lynq.sources.reading import Reading
+from lynq.sources.server import ServerSource
 from lynq.sources.settings import MySQLSettings
 from lynq.sources.telling import told
 
 _BEGIN = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 
 
-class MySQLSource:
-    """The tables of one database of a server."""
+def open_mysql(settings: MySQLSettings) -> ServerSource[Any]:
+    """Return the source that the settings describe; it connects when it is first read."""
 
-    def __init__(self, settings: MySQLSettings) -> None:
-        self._settings = settings
-        self._pool: Pool[Any] = Pool(
-            settings.place,
-            connect=lambda: connect(settings),
-            greet=self._begin,
-            discard=_discard,
-            size=settings.pool_size,
-            lifetime=settings.pool_lifetime,
-            patience=settings.connect_timeout,
-        )
-
-    @property
-    def place(self) -> Place:
-        """Where it is."""
-        return self._settings.place
-
-    def read(self, query: Query) -> Reading:
-        """Return the active rows at one moment; nothing happens yet."""
-        return Reading(self.place, query, self._run)
-
-    async def close(self) -> None:
-        """Let go of every connection; running readings fail."""
-        self._pool.close()
-
-    @asynccontextmanager
-    async def _run(self, query: Query) -> AsyncIterator["_Result"]:
-        sql = query.sql(MYSQL)
-        async with self._pool.lend() as connection:
-            deadline = Deadline(self._settings.query_timeout, self.place, query.table)
-            result = _Result(
-                connection, deadline, lambda error: while_reading(error, self._settings, query)
-            )
-            await result.begin(sql)
-            yield result
-            await result.end()
-
-    async def _begin(self, connection: Any) -> None:  # noqa: ANN401 - the driver has no types
-        """Begin the transaction of a reading; on an idle connection, this shows if it lives."""
-        with told(lambda error: while_connecting(error, self._settings)):
-            async with asyncio.timeout(self._settings.connect_timeout):
+    async def begin(connection: Any) -> None:  # noqa: ANN401 - the driver has no types
+        with told(lambda error: while_connecting(error, settings)):
+            async with asyncio.timeout(settings.connect_timeout):
                 await _execute(connection, _BEGIN)
 
+    return ServerSource(
+        settings,
+        connect=lambda: connect(settings),
+        begin=begin,
+        discard=lambda connection: connection.close(),
+        cursor=lambda connection, deadline, query: _Cursor(
+            connection, deadline, lambda error: while_reading(error, settings, query)
+        ),
+    )
 
-class _Result:
+
+class _Cursor:
     """An unbuffered result: the server sends as fast as we read."""
 
     def __init__(
@@ -83,11 +54,11 @@ class _Result:
         self._explain = explain
         self._cursor = connection.cursor(SSCursor)
 
-    async def begin(self, sql: str) -> None:
+    async def begin(self, query: Query) -> None:
         """Run the query, up to its first row."""
         with told(self._explain):
             async with self._deadline.kept():
-                await self._cursor.execute(sql)
+                await self._cursor.execute(query.sql(MYSQL))
 
     @property
     def columns(self) -> list[Column]:
@@ -128,7 +99,3 @@ async def _execute(connection: Any, statement: str) -> None:  # noqa: ANN401
     connection._transport.resume_reading()  # noqa: SLF001
     async with connection.cursor() as cursor:
         await cursor.execute(statement)
-
-
-def _discard(connection: Any) -> None:  # noqa: ANN401
-    connection.close()

@@ -1,5 +1,5 @@
 """PostgreSQL, through asyncpg."""
 
-from lynq.sources.postgresql.source import PostgreSQLSource
+from lynq.sources.postgresql.source import open_postgresql
 
-__all__ = ["PostgreSQLSource"]
+__all__ = ["open_postgresql"]

@@ -1,63 +1,34 @@
 """Read a table of PostgreSQL."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lynq.sources.columns import Column
 from lynq.sources.deadline import Deadline
-from lynq.sources.errors import Place, SourceError
-from lynq.sources.pool import Pool
+from lynq.sources.errors import SourceError
 from lynq.sources.postgresql.columns import column, written_by_server
 from lynq.sources.postgresql.connecting import begin, connect
 from lynq.sources.postgresql.failures import while_reading
 from lynq.sources.query import POSTGRESQL, Query
-from lynq.sources.reading import Reading
+from lynq.sources.server import ServerSource
 from lynq.sources.settings import PostgreSQLSettings
 from lynq.sources.telling import told
 
 
-class PostgreSQLSource:
-    """The tables of one database of a server."""
-
-    def __init__(self, settings: PostgreSQLSettings) -> None:
-        self._settings = settings
-        self._pool: Pool[Any] = Pool(
-            settings.place,
-            connect=lambda: connect(settings),
-            greet=lambda connection: begin(connection, settings),
-            discard=lambda connection: connection.terminate(),
-            size=settings.pool_size,
-            lifetime=settings.pool_lifetime,
-            patience=settings.connect_timeout,
-        )
-
-    @property
-    def place(self) -> Place:
-        """Where it is."""
-        return self._settings.place
-
-    def read(self, query: Query) -> Reading:
-        """Return the active rows at one moment; nothing happens yet."""
-        return Reading(self.place, query, self._run)
-
-    async def close(self) -> None:
-        """Let go of every connection; running readings fail."""
-        self._pool.close()
-
-    @asynccontextmanager
-    async def _run(self, query: Query) -> AsyncIterator["_Result"]:
-        async with self._pool.lend() as connection:
-            deadline = Deadline(self._settings.query_timeout, self.place, query.table)
-            result = _Result(
-                connection, deadline, lambda error: while_reading(error, self._settings, query)
-            )
-            await result.begin(query)
-            yield result
-            await result.end()
+def open_postgresql(settings: PostgreSQLSettings) -> ServerSource[Any]:
+    """Return the source that the settings describe; it connects when it is first read."""
+    return ServerSource(
+        settings,
+        connect=lambda: connect(settings),
+        begin=lambda connection: begin(connection, settings),
+        discard=lambda connection: connection.terminate(),
+        cursor=lambda connection, deadline, query: _Cursor(
+            connection, deadline, lambda error: while_reading(error, settings, query)
+        ),
+    )
 
 
-class _Result:
+class _Cursor:
     """A server-side cursor, fetched from page by page."""
 
     def __init__(
