@@ -86,10 +86,11 @@ def test_regular_expression_takes_linear_time() -> None:
 
 
 def test_deadline_is_a_quarter_of_a_second() -> None:
+    endless = "{{ range until 1000 }}" * 3 + "{{ end }}" * 3
     started = time.perf_counter()
 
     with pytest.raises(TemplateError, match=r"longer than 0\.25 s"):
-        render("{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}", {}, _patient())
+        render(endless, {}, _patient())
     assert 0.2 < time.perf_counter() - started < SECONDS
 
 
