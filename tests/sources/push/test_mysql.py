@@ -346,7 +346,7 @@ async def test_closing_leaves_no_thread_and_no_task(
         await ears.connected()
         assert push_threads()
         began = time.monotonic()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 5
     assert not push_threads()
     assert asyncio.all_tasks() == before
 
@@ -363,7 +363,7 @@ async def test_closing_does_not_wait_for_a_server_that_says_nothing(database: My
     async with silent, listening_to(replace(settings, connect_timeout=60.0), "tenants"):
         await eventually(lambda: push_threads() and len(connections) == 2)
         began = time.monotonic()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 5
     assert not push_threads()
     for writer in connections:
         writer.close()

@@ -266,7 +266,7 @@ async def test_closing_leaves_no_task_and_no_connection(database: PostgreSQL) ->
         await ears.connected()
         assert ears.state is ChangeKind.CONNECTED
         began = time.monotonic()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 5
     assert asyncio.all_tasks() == before
 
     async def are_gone() -> bool:

@@ -156,6 +156,6 @@ async def test_closing_leaves_no_thread_and_no_task(settings: SQLiteSettings) ->
         await ears.connected()
         assert push_threads()
         began = time.monotonic()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 5
     assert not push_threads()
     assert asyncio.all_tasks() == before
