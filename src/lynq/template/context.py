@@ -9,7 +9,8 @@ from lynq.template.formatting import show
 from lynq.template.limits import DEFAULT_LIMITS, Limits
 
 _T = TypeVar("_T")
-_SMALL = 2_048
+_WIDE_BYTES = 4
+_SHARED_BYTES = 8
 _ITEM_BYTES = 64
 _MANY_PIECES = 10_000
 _NO_CHANCE = Chance(b"")
@@ -59,11 +60,31 @@ class Context:
         """Charge a value that was made where many can be: in a loop, or in a long template."""
         if monotonic() > self.deadline:
             self.check_deadline()
-        if isinstance(value, str | list | dict) and len(value) > _SMALL:
-            self.memory -= len(value) * (1 if isinstance(value, str) else _ITEM_BYTES)
-            if self.memory < 0:
-                raise LimitError(f"values of more than {self.limits.memory} bytes in one render")
+        if isinstance(value, str):
+            self.charge(len(value) * (1 if value.isascii() else _WIDE_BYTES))
+        elif isinstance(value, list | dict):
+            self.charge(len(value) * _ITEM_BYTES)
         return value
+
+    def meter_texts(self, value: _T) -> _T:
+        """Charge a new list of new texts."""
+        if isinstance(value, list):
+            self.charge(sum(map(len, value)))
+        return self.meter(value)
+
+    def meter_shared(self, value: _T) -> _T:
+        """Charge a new list of items that were there before."""
+        if monotonic() > self.deadline:
+            self.check_deadline()
+        if isinstance(value, list):
+            self.charge(len(value) * _SHARED_BYTES)
+        return value
+
+    def charge(self, size: int) -> None:
+        """Take from what this render may make."""
+        self.memory -= size
+        if self.memory < 0:
+            raise LimitError(f"values of more than {self.limits.memory} bytes in one render")
 
     def turn(self) -> None:
         """Count a turn of a loop."""

@@ -10,7 +10,7 @@ from lynq.template.chance import Chance
 from lynq.template.compiler.build import build
 from lynq.template.context import Context
 from lynq.template.environment import Environment
-from lynq.template.errors import DataError, LimitError, TemplateError
+from lynq.template.errors import DataError, ErrorKind, LimitError, TemplateError
 from lynq.template.failures import located
 from lynq.template.formatting import show
 from lynq.template.functions.signature import Needs
@@ -55,7 +55,11 @@ class Template:
     )
 
     def __init__(self, source: str, limits: Limits = DEFAULT_LIMITS) -> None:
-        compiled = build(parse(source, FUNCTIONS.__contains__, limits))
+        try:
+            compiled = build(parse(source, FUNCTIONS.__contains__, limits))
+        except RecursionError:
+            # A long pipeline is as many calls inside one another: Python compiles only so many.
+            raise TemplateError(ErrorKind.LIMIT, 1, 0, "nested too deep to compile") from None
         self.source = source
         self.functions = compiled.functions
         self.needs = compiled.needs
@@ -96,6 +100,7 @@ class Template:
                 if self._timed:
                     # Renders in two threads may prolong one another; each of them still ends.
                     self._shared.deadline = monotonic() + self._limits.seconds
+                    self._shared.memory = self._limits.memory
                 result = self._main(data, self._shared)
             else:
                 environment = environment or self._surroundings()

@@ -14,8 +14,8 @@ class Limits:
 
     source: int = 256 * _KIB
     """Bytes of a template's source."""
-    actions: int = 4_000
-    """Actions in a source: compiling one takes time and memory too."""
+    tokens: int = 8_000
+    """Tokens in a source: compiling them takes time and memory too."""
     output: int = _MIB
     """Bytes of one rendered string: a Kubernetes object holds about 1.5 MiB."""
     text: int = _MIB
@@ -36,8 +36,12 @@ class Limits:
     """Blocks, or parentheses, within one another in a source."""
     slow_calls: int = 20
     """Calls of functions that are slow by nature, such as `bcrypt` and `genCA`."""
-    seconds: float = 0.25
-    """Time for a render, not counting the slow functions."""
+    seconds: float = 0.2
+    """Time for a render, not counting the slow functions.
+
+    A render ends within a quarter of a second: the rest is for what runs between two looks at the
+    clock.
+    """
 
     def check_text(self, size: int) -> None:
         """Refuse to make a string of more than `text` bytes."""

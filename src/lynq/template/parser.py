@@ -35,10 +35,9 @@ class _Parser:
 
     def __init__(self, source: str, is_function: Callable[[str], bool], limits: Limits) -> None:
         self._source = source
-        self._tokens = TokenStream(source)
+        self._tokens = TokenStream(source, limits.tokens)
         self._is_function = is_function
         self._limits = limits
-        self._actions = 0
         self._nesting = 0
         self._variables = ["$"]
         self._loops = 0
@@ -136,10 +135,6 @@ class _Parser:
             return tree.Text(token.position, token.text)
         if token.kind is not Kind.LEFT_DELIM:
             self._tokens.unexpected(token, "input")
-        self._actions += 1
-        if self._actions > self._limits.actions:
-            message = f"more actions than the limit of {self._limits.actions}"
-            self._tokens.fail(message, ErrorKind.LIMIT)
         self._tokens.action_line = token.line
         node = self._action()
         self._tokens.action_line = 0

@@ -244,4 +244,6 @@ NAMES: Mapping[str, object] = {
     },
     "turn": Context.turn,
     "meter": Context.meter,
+    "meter_shared": Context.meter_shared,
+    "meter_texts": Context.meter_texts,
 }

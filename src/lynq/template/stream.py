@@ -11,11 +11,13 @@ ROOT_NAME: Final = "template"
 class TokenStream:
     """Three tokens of look-ahead, as in Go: an error is on the line of the last one cut."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, limit: int) -> None:
         self._source = source
         self._lexer = Lexer(source)
         self._tokens: list[Token] = [Token(Kind.EOF, 0, "", 0)] * 3
         self._peeked = 0
+        self._limit = limit
+        self._left = limit
         self.action_line = 0
 
     def next(self) -> Token:
@@ -23,7 +25,7 @@ class TokenStream:
         if self._peeked:
             self._peeked -= 1
         else:
-            self._tokens[0] = self._lexer.next()
+            self._cut()
         return self._tokens[self._peeked]
 
     def back(self) -> None:
@@ -46,8 +48,14 @@ class TokenStream:
         if self._peeked:
             return self._tokens[self._peeked - 1]
         self._peeked = 1
-        self._tokens[0] = self._lexer.next()
+        self._cut()
         return self._tokens[0]
+
+    def _cut(self) -> None:
+        self._tokens[0] = self._lexer.next()
+        self._left -= 1
+        if self._left < 0:
+            self.fail(f"more tokens than the limit of {self._limit}", ErrorKind.LIMIT)
 
     def next_word(self) -> Token:
         """Take the next token that is not space."""

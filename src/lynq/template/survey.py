@@ -15,6 +15,8 @@ class Survey:
     """Variables that get a second value, by `=` or as those of a range."""
     calls: int = 0
     """Function calls in the source, each counted once."""
+    actions: int = 0
+    """Actions in the source, each counted once."""
     repeats: bool = False
     """Whether it has loops, or templates that may call one another."""
 
@@ -35,6 +37,8 @@ def _note(node: tree.Node, found: Survey) -> None:
     elif isinstance(node, tree.Field | tree.Chain | tree.Variable):
         # A field can be a method, which is a call too.
         found.calls += len(node.names) > 1
+    elif isinstance(node, tree.Action):
+        found.actions += 1
     elif isinstance(node, tree.Range):
         found.repeats = True
         found.assigned.update(variable.names[0] for variable in node.pipe.variables)

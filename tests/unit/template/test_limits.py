@@ -58,6 +58,23 @@ BOMBS = {
     "source": "x" * 300_000,
     "depth": "{{ $l := list }}{{ range until 10000 }}{{ $l = list $l }}{{ end }}{{ $l }}",
     "random text": "{{ randAlphaNum 1000000000 }}",
+    "pipeline": "{{ 1 " + "| print " * 3000 + "}}",
+    "arguments": "{{ print " + "1 " * 100_000 + "}}",
+    "actions with much in them": '{{ .long | upper | default "a" | quote }}' * 3000,
+    "printing a list often": "{{ $l := list (repeat 900000 .long) }}" + "{{ $l }}" * 3000,
+    "keeping short lists": "{{ $d := dict }}{{ range until 99999 }}"
+    "{{ $_ := set $d (toString .) (until 2000) }}{{ end }}",
+    "keeping short texts": "{{ range until 300 }}{{ $d := dict }}{{ range until 300 }}"
+    '{{ $_ := set $d (toString .) (repeat 2000 "x") }}{{ end }}{{ end }}',
+    "keeping lists of long texts": "{{ $d := dict }}{{ range until 300 }}"
+    '{{ $_ := set $d (toString .) (splitList "," (repeat 1000000 "x")) }}{{ end }}',
+    "keeping JSON": '{{ $j := printf "[[%s1]]" (repeat 9000 "{},") }}{{ $d := dict }}'
+    "{{ range until 9999 }}{{ $_ := set $d (toString .) (fromJson $j) }}{{ end }}",
+    "keeping deep copies": '{{ $j := fromJson (printf "[[%s1]]" (repeat 9000 "{},")) }}'
+    "{{ $d := dict }}"
+    "{{ range until 9999 }}{{ $_ := set $d (toString .) (deepCopy $j) }}{{ end }}",
+    "JSON of control characters": '{{ repeat 1000000 "\\x00" | toJson }}',
+    "JavaScript of control characters": '{{ repeat 1000000 "\\x00" | js }}',
     "slow functions": '{{ htpasswd "a" "b" }}' * 30,
 }
 
@@ -85,17 +102,17 @@ def test_regular_expression_takes_linear_time() -> None:
     assert time.process_time() - started < SECONDS
 
 
-def test_deadline_is_a_quarter_of_a_second() -> None:
+def test_render_ends_within_a_quarter_of_a_second() -> None:
     endless = "{{ range until 1000 }}" * 3 + "{{ end }}" * 3
     started = time.perf_counter()
 
-    with pytest.raises(TemplateError, match=r"longer than 0\.25 s"):
+    with pytest.raises(TemplateError, match=r"longer than 0\.2 s"):
         render(endless, {}, _patient())
-    assert 0.2 < time.perf_counter() - started < SECONDS
+    assert 0.19 < time.perf_counter() - started < SECONDS
 
 
 def _patient() -> Environment:
-    return Environment(limits=Limits(turns=1_000_000_000))
+    return Environment(limits=Limits(turns=1_000_000_000, memory=1_000_000_000_000))
 
 
 def test_limits_are_settings() -> None:

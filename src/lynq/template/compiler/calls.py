@@ -20,6 +20,25 @@ from lynq.template.values import type_name
 
 Evaluate = Callable[[Unit, tree.Node], Expr]
 _LITERALS = (tree.Bool, tree.NumberLiteral, tree.String)
+_SHARING = frozenset(
+    {
+        *("append", "push", "prepend", "concat", "rest", "initial", "reverse", "slice", "uniq"),
+        *(
+            "without",
+            "compact",
+            "list",
+            "tuple",
+            "chunk",
+            "values",
+            "pluck",
+            "first",
+            "last",
+            "index",
+        ),
+        *("get", "dig", "set", "unset", "default", "coalesce", "ternary", "fromjson", "deepcopy"),
+    }
+)
+"""Functions that make no items, but put or pass on those that were there before."""
 _CLASSES = {"string": "str", "int": "int", "float64": "float", "bool": "bool"}
 
 
@@ -206,6 +225,13 @@ def _unmarked(unit: Unit, value: Expr) -> Expr:
     return Expr(code.call("plain", value.code), value.type, boxed=value.boxed)
 
 
+def _meter(function: Function) -> str:
+    """Tell what a function's result costs: its own items, texts, or places for others' items."""
+    if function.result == "[]string":
+        return "meter_texts"
+    return "meter_shared" if function.name.removeprefix("must").lower() in _SHARING else "meter"
+
+
 def _call(unit: Unit, function: Function, taken: list[Expr]) -> Expr:
     arguments = [value.code for value in taken]
     if function.wants_context:
@@ -220,7 +246,7 @@ def _call(unit: Unit, function: Function, taken: list[Expr]) -> Expr:
         called = code.call(put, *arguments, place=place)
     if unit.program.metered:
         unit.program.wants_budget = True
-        called = code.call("meter", code.name("c"), called, place=place)
+        called = code.call(_meter(function), code.name("c"), called, place=place)
     dynamic = function.result in ANY_NAMES
     return Expr(called, None if dynamic else function.result, boxed=dynamic)
 

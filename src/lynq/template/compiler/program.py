@@ -47,6 +47,11 @@ class Program:
         return self.survey.repeats or self.survey.calls > _FEW_CALLS
 
     @property
+    def prints_much(self) -> bool:
+        """Whether each value that is printed is charged, too."""
+        return self.survey.repeats or self.survey.actions > _FEW_CALLS
+
+    @property
     def marks(self) -> bool:
         """Whether values of `int`, `float` or `bool` can occur."""
         return not self.survey.functions.isdisjoint({"int", "float", "bool"})

@@ -83,13 +83,22 @@ def _action(unit: Unit, node: tree.Action) -> ast.expr:
     printer = "top_marked" if unit.program.marks else "top"
     place = unit.place()
     if value.type is not None:
-        return code.call(printer, code.name("c"), value.code, place=place)
+        return _print(unit, printer, value.code, place)
     kept = unit.fresh("t")
     return code.choose(
         code.is_class(code.keep(kept, value.code), "str"),
         code.name(kept),
-        code.call(printer, code.name("c"), code.name(kept), place=place),
+        _print(unit, printer, code.name(kept), place),
     )
+
+
+def _print(unit: Unit, printer: str, value: ast.expr, place: int) -> ast.expr:
+    """Print what is no text; where much can be printed, charge it as a call."""
+    printed = code.call(printer, code.name("c"), value, place=place)
+    if not unit.program.prints_much:
+        return printed
+    unit.program.wants_budget = True
+    return code.call("meter", code.name("c"), printed, place=place)
 
 
 def statements(unit: Unit, nodes: list[tree.Node]) -> list[ast.stmt]:

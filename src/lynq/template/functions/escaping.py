@@ -38,7 +38,7 @@ def js(context: Context, *values: object) -> str:
     text = _text(context, values)
     if not text.isascii():
         text = from_bytes(to_bytes(text))
-    return _checked(context, "".join([_js(char) for char in text]))
+    return _checked(context, text.translate({ord(char): _js(char) for char in set(text)}))
 
 
 @function("urlquery", "func(...interface{}) string", needs=Needs.LIMITS)

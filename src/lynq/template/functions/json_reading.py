@@ -12,6 +12,7 @@ from lynq.template.functions.signature import Context, FunctionError, Needs, fun
 from lynq.template.values import to_bytes
 
 _GO_DEPTH = 10_000
+_ITEM_BYTES = 64
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -60,7 +61,9 @@ _DECODER = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_consta
 def _check_size(context: Context, text: str) -> None:
     """Refuse by the marks of structure alone, before a value is built."""
     brackets = text.count("[") + text.count("{")
-    context.limits.check_items(brackets + text.count(","))
+    items = brackets + text.count(",")
+    context.limits.check_items(items)
+    context.charge(len(text) + items * _ITEM_BYTES)
     if brackets <= context.limits.value_depth:
         return
     depth = _depth(text)

@@ -8,13 +8,12 @@ from lynq.template.formatting import format_float
 from lynq.template.functions.signature import Context, FunctionError, Needs, function
 from lynq.template.values import Object, byte_len, is_nil, sorted_keys
 
-_RAW = re.compile('[\x00-\x1f"\\\\\u2028\u2029\ud800-\udfff]')
-_HTML = re.compile('[\x00-\x1f"\\\\\u2028\u2029\ud800-\udfff<>&]')
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f"} | {
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-}
+_RAW = (
+    {chr(code): f"\\u{code:04x}" for code in (*range(0x20), 0x2028, 0x2029)}
+    | {chr(code): "\\ufffd" for code in range(0xD800, 0xE000)}
+    | {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+)
+_HTML = _RAW | {char: f"\\u{ord(char):04x}" for char in "<>&"}
 _LARGE, _SMALL = 1e21, 1e-6
 _PADDED_EXPONENT = re.compile(r"e-0([0-9])\Z")
 
@@ -125,14 +124,11 @@ class Writer:
         return self._quote(value.json()) if isinstance(value, Marshaler) else "null"
 
     def _quote(self, text: str) -> str:
-        return f'"{self._special.sub(_escape, text)}"'
-
-
-def _escape(found: re.Match[str]) -> str:
-    char = found[0]
-    if "\ud800" <= char <= "\udfff":
-        return "\\ufffd"
-    return _ESCAPES.get(char) or f"\\u{ord(char):04x}"
+        chars = set(text)
+        if self._special.keys().isdisjoint(chars):
+            return f'"{text}"'
+        # A table of all that occurs: a character that is in none is slow to translate.
+        return f'"{text.translate({ord(char): self._special.get(char, char) for char in chars})}"'
 
 
 def _float(number: float) -> str:

@@ -11,6 +11,7 @@ from lynq.template.values import NilMap, Object, StringMap, is_nil
 _MERGE = "func(map[string]interface{}, ...map[string]interface{}) interface{}"
 _MUST_MERGE = "func(map[string]interface{}, ...map[string]interface{}) (interface{}, error)"
 _Map = dict[str, object]
+_ITEM_BYTES = 64
 
 
 @function("merge", _MERGE, needs=Needs.LIMITS)
@@ -94,6 +95,7 @@ class _Copier:
         limits.check_depth(depth)
         self.copied += len(value)
         limits.check_items(self.copied)
+        self.context.charge((len(value) + 1) * _ITEM_BYTES)
         if isinstance(value, dict):
             items = {key: self.copy(item, depth + 1) for key, item in value.items()}
             return items if isinstance(value, Unnamed) else type(value)(items)
