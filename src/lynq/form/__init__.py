@@ -4,7 +4,7 @@ Pure: specs, counts and the time in; problems, status and events out. docs/desig
 decisions behind it.
 """
 
-from lynq.form.events import Event, events
+from lynq.form.events import events
 from lynq.form.problems import Problem, ProblemKind, errors, summary, warnings
 from lynq.form.resources import CheckIgnoreField
 from lynq.form.status import Totals, next_status
@@ -12,7 +12,6 @@ from lynq.form.validation import hub_not_found, validate
 
 __all__ = [
     "CheckIgnoreField",
-    "Event",
     "Problem",
     "ProblemKind",
     "Totals",

@@ -5,23 +5,13 @@ is due when the form becomes valid, when it stops being so, and when what is wro
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from lynq.api import FormStatus
 from lynq.api.conditions import ConditionStatus
+from lynq.api.events import Event
 from lynq.api.reasons import ConditionType, EventReason
 from lynq.api.transitions import find
 from lynq.form.problems import Problem, errors, summary
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something to tell about a form."""
-
-    reason: EventReason
-    message: str
-    warns: bool
-    """Whether it is of the type Warning, and not Normal."""
 
 
 def events(previous: FormStatus, problems: Sequence[Problem]) -> tuple[Event, ...]:
@@ -30,7 +20,7 @@ def events(previous: FormStatus, problems: Sequence[Problem]) -> tuple[Event, ..
     was_valid = known is not None and known.status is ConditionStatus.TRUE
     wrong = errors(problems)
     if not wrong:
-        passed = Event(EventReason.VALIDATION_PASSED, "the form can be used", warns=False)
+        passed = Event(EventReason.VALIDATION_PASSED, "the form can be used")
         return () if was_valid else (passed,)
     if known is not None and not was_valid and known.message == summary(wrong):
         return ()

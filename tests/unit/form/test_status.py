@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lynq.api import ConditionStatus, FormStatus, LynqForm, Metadata, RolloutPhase, RolloutStatus
+from lynq.api.events import Event
 from lynq.api.reasons import ConditionType, EventReason
 from lynq.api.transitions import find
-from lynq.form import Event, Problem, ProblemKind, Totals, events, next_status
+from lynq.form import Problem, ProblemKind, Totals, events, next_status
 from unit.form.forms import form
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

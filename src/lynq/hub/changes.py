@@ -1,0 +1,56 @@
+"""The writes of a plan: which node is made, changed or removed, why, and what is told about it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from lynq.api import LynqNode
+from lynq.guard import Pair
+from lynq.hub.diff import Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A node to make."""
+
+    pair: Pair
+    node: LynqNode
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A node to write again."""
+
+    pair: Pair
+    cause: Cause
+    before: LynqNode
+    after: LynqNode
+    """With the resourceVersion of `before`: whoever wrote in between is not overwritten."""
+
+
+class Why(Enum):
+    """Why a node goes."""
+
+    ROW_GONE = "its row is gone or inactive"
+    FORM_GONE = "its form is gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A node to delete."""
+
+    pair: Pair
+    name: str
+    node_uid: str
+    """The precondition of the delete: a node made anew under the same name is not meant."""
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """A form of which nodes wait for a place under maxSkew."""
+
+    form: str
+    waiting: tuple[str, ...]
+    max_skew: int
+    updating: int
+    """How many nodes hold a place."""

@@ -1,0 +1,81 @@
+"""Why a node has to be written again, found out with as little work as can be.
+
+A new form and new values show in the annotations. Whether somebody edited the node's spec shows
+only in comparison with a fresh render, so that is done once for each generation of the node: a
+`Mark` remembers it. Marks are a memory that may be lost: then one sync renders all nodes.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+from lynq.api import LynqNode
+from lynq.api.names import ANNOTATION_HUB_ID, FINALIZER_NODE
+from lynq.hub.stamps import form_generation, written_at
+from lynq.hub.values import Values
+from lynq.hub.wanted import Wanted
+
+
+class Cause(Enum):
+    """Why a node is written."""
+
+    NEW = "new"
+    """It is not there yet."""
+    FORM = "form"
+    """Its form has another generation."""
+    DATA = "data"
+    """Its row has other values."""
+    DRIFT = "drift"
+    """Somebody changed it by hand."""
+
+
+class Mark(NamedTuple):
+    """What a node's spec was found to be right for."""
+
+    node_uid: str
+    node_generation: int
+    form_uid: str
+    digest: bytes
+
+
+Marks: TypeAlias = Mapping[str, Mark]
+"""By the name of the node."""
+
+
+def mark_of(node: LynqNode, wanted: Wanted) -> Mark:
+    """Return the mark for a node whose spec is as wanted.
+
+    The form's generation is in the node's annotations, and compared each time.
+    """
+    return Mark(
+        node.metadata.uid,
+        node.metadata.generation,
+        wanted.form.metadata.uid,
+        wanted.values.digest,
+    )
+
+
+def visible_cause(node: LynqNode, wanted: Wanted) -> Cause | None:
+    """Return why the node has to be written, as far as its metadata tells."""
+    if form_generation(node) != wanted.form.metadata.generation:
+        return Cause.FORM
+    if Values.reflected_by(node, wanted.values.uid) != wanted.values:
+        return Cause.DATA
+    return None if _is_marked_as_ours(node, wanted) else Cause.DRIFT
+
+
+def spec_differs(node: LynqNode, wanted: Wanted, now: datetime) -> bool:
+    """Return whether the node's spec is another than a render gives; raises RenderError."""
+    return node.spec != wanted.spec(written_at(node) or now, node.spec)
+
+
+def _is_marked_as_ours(node: LynqNode, wanted: Wanted) -> bool:
+    known = node.metadata
+    return (
+        wanted.labels.items() <= known.labels.items()
+        and known.annotations.get(ANNOTATION_HUB_ID) == wanted.hub.metadata.name
+        and written_at(node) is not None
+        and FINALIZER_NODE in known.finalizers
+        and wanted.owner in known.owner_references
+    )

@@ -1,0 +1,82 @@
+"""Which nodes go: those without a form at once, those without a row if the guard lets them.
+
+A row that was only rejected is still there, so its nodes stay. So do nodes that are paused, or
+whose form is: nothing of them changes until a person lets it. A node that no hub of ours can have
+made (its name fits no row and form, and it is not under this hub's control) is left alone.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from lynq.api import LynqHub, LynqNode
+from lynq.api.names import ANNOTATION_APPROVE_DELETION
+from lynq.guard import Judgement, Pair, Verdict, judge_deletion
+from lynq.hub.changes import Removal, Why
+from lynq.hub.stamps import is_leaving, is_paused, pair_of
+from lynq.hub.values import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Removals:
+    """Which nodes go, and what the guard said."""
+
+    deletes: tuple[Removal, ...]
+    verdict: Verdict
+
+
+def choose_removals(
+    hub: LynqHub,
+    nodes: Mapping[str, LynqNode],
+    judgement: Judgement[Values],
+    *,
+    forms: Collection[str],
+    frozen: Collection[str],
+    source_changed: bool,
+) -> Removals:
+    """Return the nodes to delete; `frozen` are the names of forms whose nodes stay as they are."""
+    staying = {name: node for name, node in nodes.items() if not is_leaving(node)}
+    doomed = [
+        _removal(node, forms)
+        for name, node in staying.items()
+        if name not in judgement.nodes
+        and not is_paused(node)
+        and _may_go(node, hub, judgement.kept, frozen)
+    ]
+    verdict = judge_deletion(
+        hub.spec.deletion_guard,
+        existing=staying,
+        doomed=[each.name for each in doomed if each.why is Why.ROW_GONE],
+        leaving=nodes.keys() - staying.keys(),
+        source_changed=source_changed,
+        approval=hub.metadata.annotations.get(ANNOTATION_APPROVE_DELETION),
+    )
+    return Removals(tuple(_allowed(doomed, verdict)), verdict)
+
+
+def _may_go(node: LynqNode, hub: LynqHub, kept: Collection[Pair], frozen: Collection[str]) -> bool:
+    pair = pair_of(node)
+    if pair is None:
+        return not hub.spec.paused and _controls(hub, node)
+    return pair not in kept and pair.form not in frozen
+
+
+def _controls(hub: LynqHub, node: LynqNode) -> bool:
+    references = node.metadata.owner_references
+    return any(each.controller and each.uid == hub.metadata.uid for each in references)
+
+
+def _removal(node: LynqNode, forms: Collection[str]) -> Removal:
+    pair = pair_of(node)
+    # Where it is not certain which form a node is of, the guard has a say.
+    why = Why.FORM_GONE if pair and pair.form not in forms else Why.ROW_GONE
+    claimed = pair or Pair(node.spec.uid, node.spec.template_ref)
+    return Removal(claimed, node.metadata.name, node.metadata.uid, why)
+
+
+def _allowed(doomed: Iterable[Removal], verdict: Verdict) -> Iterable[Removal]:
+    allowed = frozenset(verdict.removable)
+    return (
+        each
+        for each in sorted(doomed, key=lambda each: each.name)
+        if each.why is Why.FORM_GONE or each.name in allowed
+    )

@@ -1,0 +1,59 @@
+"""What a node says about itself: whose it is, and what it was written from, and when."""
+
+from datetime import UTC, datetime
+
+from lynq.api import LynqNode
+from lynq.api.names import (
+    ANNOTATION_PAUSED,
+    ANNOTATION_ROLLOUT_UPDATE_START,
+    ANNOTATION_TEMPLATE_GENERATION,
+    LABEL_UID,
+    TRUE,
+)
+from lynq.guard import Pair, node_name
+
+
+def pair_of(node: LynqNode) -> Pair | None:
+    """Return which row and form a node is for, as its name says; None if it does not say so.
+
+    A node whose spec was edited to name another row is still the one that its name says.
+    """
+    claimed = Pair(node.spec.uid, node.spec.template_ref)
+    name = node.metadata.name
+    if node_name(claimed) == name:
+        return claimed
+    uid = node.metadata.labels.get(LABEL_UID)
+    if uid and name.startswith(f"{uid}-"):
+        return Pair(uid, name.removeprefix(f"{uid}-"))
+    return None
+
+
+def form_generation(node: LynqNode) -> int | None:
+    """Return the generation of the form that the node was written from; None if it says none."""
+    text = node.metadata.annotations.get(ANNOTATION_TEMPLATE_GENERATION, "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def written_at(node: LynqNode) -> datetime | None:
+    """Return when the node was last written for a new row or form."""
+    text = node.metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, "")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
+def stamp(moment: datetime) -> str:
+    """Write a moment so that two writes within one second differ."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def is_paused(node: LynqNode) -> bool:
+    """Return whether a person wants the node left as it is."""
+    return node.metadata.annotations.get(ANNOTATION_PAUSED) == TRUE
+
+
+def is_leaving(node: LynqNode) -> bool:
+    """Return whether the node is being deleted."""
+    return node.metadata.deletion_timestamp is not None

@@ -1,0 +1,118 @@
+"""A row's values: as nodes hold them in annotations, and as templates see them.
+
+What a node was written from can be read back from its annotations, also from those that the Go
+operator wrote. So rows and nodes are compared without any memory of our own.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from lynq.api import LynqNode
+from lynq.api.names import ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL
+from lynq.template.functions.hosts import to_host
+
+_LONE: Final = re.compile("[\ud800-\udfff]")
+_ESCAPED: Final = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+
+
+class Row(Protocol):
+    """What the hub has to know of an active row."""
+
+    @property
+    def uid(self) -> str | None:
+        """Which row it is; None is NULL."""
+
+    @property
+    def activate(self) -> str:
+        """The text that made it active."""
+
+    @property
+    def host_or_url(self) -> str:
+        """The deprecated column; empty when it is not mapped."""
+
+    @property
+    def extras(self) -> Mapping[str, str]:
+        """The further variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What is taken from a row, in the form in which a node holds it."""
+
+    uid: str
+    activate: str
+    host_or_url: str
+    extra: str
+    """The further variables as JSON."""
+
+    @classmethod
+    def of(cls, row: Row) -> "Values":
+        """Return the values of a row."""
+        return cls(
+            row.uid or "", _text(row.activate), _text(row.host_or_url), extra_json(row.extras)
+        )
+
+    @classmethod
+    def reflected_by(cls, node: LynqNode, uid: str) -> "Values":
+        """Return the values that the node of this uid was written from."""
+        known = node.metadata.annotations
+        return cls(
+            uid,
+            known.get(ANNOTATION_ACTIVATE, ""),
+            known.get(ANNOTATION_HOST_OR_URL, ""),
+            known.get(ANNOTATION_EXTRA, ""),
+        )
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The values as annotations of a node."""
+        return {
+            ANNOTATION_HOST_OR_URL: self.host_or_url,
+            ANNOTATION_ACTIVATE: self.activate,
+            ANNOTATION_EXTRA: self.extra,
+        }
+
+    @property
+    def size(self) -> int:
+        """How many bytes they take in a node: JSON can be much longer than what it holds."""
+        texts = (self.uid, self.activate, self.host_or_url, self.extra)
+        return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+
+    @property
+    def digest(self) -> bytes:
+        """Stands for all values but the uid, which says whose they are."""
+        texts = json.dumps([self.activate, self.host_or_url, self.extra])
+        return hashlib.sha256(texts.encode()).digest()
+
+    def __repr__(self) -> str:
+        """Say whose they are, and nothing of what they are: values can be secrets."""
+        return f"Values(uid={self.uid!r})"
+
+
+def extra_json(extras: Mapping[str, str]) -> str:
+    """Return the variables exactly as Go's json.Marshal writes a map[string]string."""
+    text = json.dumps(dict(extras), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    # Outside of strings JSON has none of these characters, so the whole text can be looked at.
+    return _ESCAPED.sub(_escape, text)
+
+
+def variables(values: Values, *, hub: str, form: str) -> dict[str, object]:
+    """Return what templates see; an extra hides uid, activate and host, but not the last two."""
+    known: dict[str, object] = {"uid": values.uid, "activate": values.activate}
+    if values.host_or_url:
+        known |= {"hostOrUrl": values.host_or_url, "host": to_host(values.host_or_url)}
+    extras: dict[str, object] = json.loads(values.extra)
+    return known | extras | {"hubId": hub, "templateRef": form}
+
+
+def _text(text: str) -> str:
+    return text if text.isascii() else _LONE.sub("\ufffd", text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    char = found[0]
+    return "\\ufffd" if _LONE.match(char) else f"\\u{ord(char):04x}"

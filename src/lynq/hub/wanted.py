@@ -1,0 +1,94 @@
+"""The node that a row and a form want: complete for one create, or written over one that exists."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from lynq.api import LynqForm, LynqHub, LynqNode, Metadata, NodeSpec, OwnerReference
+from lynq.api.names import (
+    ANNOTATION_HUB_ID,
+    ANNOTATION_ROLLOUT_UPDATE_START,
+    ANNOTATION_TEMPLATE_GENERATION,
+    FINALIZER_NODE,
+    LABEL_HUB,
+    LABEL_UID,
+)
+from lynq.guard import Pair, node_name
+from lynq.hub.rendering import render_spec
+from lynq.hub.stamps import stamp
+from lynq.hub.values import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A row and a form of a hub: all that decides about one node."""
+
+    hub: LynqHub
+    form: LynqForm
+    values: Values
+
+    @property
+    def pair(self) -> Pair:
+        """Which node it is."""
+        return Pair(self.values.uid, self.form.metadata.name)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What the node is found by."""
+        return {LABEL_HUB: self.hub.metadata.name, LABEL_UID: self.values.uid}
+
+    @property
+    def owner(self) -> OwnerReference:
+        """How the node belongs to its hub."""
+        return OwnerReference(
+            api_version=self.hub.api_version,
+            kind=self.hub.kind,
+            name=self.hub.metadata.name,
+            uid=self.hub.metadata.uid,
+            controller=True,
+            block_owner_deletion=True,
+        )
+
+    def annotations(self, written: datetime) -> dict[str, str]:
+        """Return what the node is rendered with, and when it was last given something new."""
+        return self.values.annotations | {
+            ANNOTATION_TEMPLATE_GENERATION: str(self.form.metadata.generation),
+            ANNOTATION_HUB_ID: self.hub.metadata.name,
+            ANNOTATION_ROLLOUT_UPDATE_START: stamp(written),
+        }
+
+    def spec(self, written: datetime, previous: NodeSpec | None = None) -> NodeSpec:
+        """Return the node's spec; raises RenderError."""
+        return render_spec(self.hub, self.form, self.values, now=written, previous=previous)
+
+    def new(self, now: datetime) -> LynqNode:
+        """Return a new node, with everything it ever needs from the hub; raises RenderError."""
+        return LynqNode(
+            metadata=Metadata(
+                name=node_name(self.pair),
+                namespace=self.hub.metadata.namespace,
+                labels=self.labels,
+                annotations=self.annotations(now),
+                owner_references=[self.owner],
+                finalizers=[FINALIZER_NODE],
+            ),
+            spec=self.spec(now),
+        )
+
+    def over(self, node: LynqNode, written: datetime) -> LynqNode:
+        """Return the node as it should be; what others put on it stays. Raises RenderError."""
+        known = node.metadata
+        others = [each for each in known.owner_references if not self._replaces(each)]
+        metadata = replace(
+            known,
+            labels=known.labels | self.labels,
+            annotations=known.annotations | self.annotations(written),
+            owner_references=[*others, self.owner],
+            finalizers=list(dict.fromkeys([*known.finalizers, FINALIZER_NODE])),
+        )
+        return replace(node, metadata=metadata, spec=self.spec(written, node.spec))
+
+    def _replaces(self, reference: OwnerReference) -> bool:
+        # An object has one controller at most: a hub made anew takes the place of its namesake.
+        return reference.controller or reference.uid == self.hub.metadata.uid
