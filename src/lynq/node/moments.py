@@ -1,5 +1,6 @@
-"""Times as text, and back."""
+"""Times as text and back, and the first of them."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 
@@ -15,3 +16,8 @@ def parse_rfc3339(text: str) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo is not None else None
+
+
+def earliest(moments: Iterable[datetime | None]) -> datetime | None:
+    """Return the first of the moments that are known."""
+    return min((moment for moment in moments if moment is not None), default=None)

@@ -1,0 +1,57 @@
+"""What a step is decided by: for each resource what is wanted, what is there, what we last did."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from lynq.api import TResource
+from lynq.node.identity import ObjectRef
+from lynq.node.live import Live
+from lynq.node.preparing import Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The API server did not take our write."""
+
+    message: str
+    """One sentence, without contents of Secrets."""
+    is_conflict: bool = False
+    """Whether someone else owns a field, and the API server says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Our own last write of an object. It is in no store: after a restart it is unknown."""
+
+    hash: str
+    """Of what was written, or tried."""
+    digest: bytes = b""
+    """Of the fields that we owned by the answer; empty if it was no server-side apply."""
+    refusal: Refusal | None = None
+    not_before: datetime | None = None
+    """Until when the same content is not written again: the back-off, which keeps two controllers
+    from overwriting each other as fast as they can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """One resource of the node's spec, and what is known of its object."""
+
+    resource: TResource
+    wanted: Wanted | None = None
+    """None if it could not be rendered."""
+    problem: str = ""
+    """Why it could not be rendered."""
+    live: Live | None = None
+    """None if the object does not exist."""
+    memory: Memory | None = None
+    was_written: bool = False
+    """Whether it was already written in this pass; nothing is written twice in one."""
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The object, as far as it is known; without name if it could not be rendered."""
+        if self.wanted is not None:
+            return self.wanted.ref
+        spec = self.resource.spec
+        return ObjectRef(str(spec.get("apiVersion", "")), str(spec.get("kind", "")), "", "")

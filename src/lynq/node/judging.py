@@ -1,0 +1,196 @@
+"""Judge one resource whose turn it is: write it, leave it alone, or see whether it is ready."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from lynq.api import ConflictPolicy, CreationPolicy, PatchStrategy, ResourceState
+from lynq.api.names import (
+    ANNOTATION_APPLIED_HASH,
+    ANNOTATION_APPLY_START_TIME,
+    ANNOTATION_CREATED_ONCE,
+    LABEL_NODE,
+    TRUE,
+)
+from lynq.api.reasons import EventReason
+from lynq.guard import shown
+from lynq.node.facts import Facts, Memory
+from lynq.node.identity import Owner
+from lynq.node.live import Live
+from lynq.node.moments import earliest
+from lynq.node.outcome import Cause, Method, Outcome, StateReason, Write
+from lynq.node.preparing import Wanted
+from lynq.node.tracking import adoption, is_another_nodes, is_orphan, is_ours
+from lynq.readiness import State, countdown
+
+_METHODS: Final = {
+    PatchStrategy.APPLY: Method.APPLY,
+    PatchStrategy.MERGE: Method.MERGE,
+    PatchStrategy.REPLACE: Method.REPLACE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What holds for all resources of a pass."""
+
+    owner: Owner
+    now: datetime
+    force: bool = False
+    """Whether everything is written, changed or not."""
+
+
+def judge(facts: Facts, around: Surroundings) -> Outcome:
+    """Return how far the resource has come, with the write that takes it further, if any."""
+    wanted, live = facts.wanted, facts.live
+    if wanted is None:
+        reason = EventReason.TEMPLATE_RENDER_ERROR
+        return _outcome(facts, ResourceState.FAILED, reason, facts.problem)
+    if live is not None and is_another_nodes(live, around.owner):
+        return _taken(facts, live)
+    cause = _cause(facts, wanted, around)
+    if cause is None:
+        return _refused(facts) or _readiness(facts, around.now)
+    if memory := _holding(facts, wanted, around):
+        return _held(facts, memory, around.now)
+    message = "it is being written"
+    write = _write(facts, wanted, cause, around.now)
+    return _outcome(facts, ResourceState.PROGRESSING, StateReason.APPLYING, message, write=write)
+
+
+def _cause(facts: Facts, wanted: Wanted, around: Surroundings) -> Cause | None:
+    """Return why the object has to be written; None if it need not be, or cannot be now."""
+    live = facts.live
+    # Whatever the answer says: another write in the same pass would only repeat it.
+    if facts.was_written:
+        return None
+    if live is None:
+        return Cause.MISSING
+    if live.deleting:
+        return None
+    if is_orphan(live):
+        return Cause.ORPHANED
+    return None if _is_done_once(facts, live) else _difference(facts, live, wanted, around)
+
+
+def _difference(facts: Facts, live: Live, wanted: Wanted, around: Surroundings) -> Cause | None:
+    written = live.annotations.get(ANNOTATION_APPLIED_HASH)
+    if written != wanted.hash:
+        lost = not written and is_ours(live, around.owner)
+        return Cause.HASH_LOST if lost else Cause.CHANGED
+    if _refused(facts):
+        return Cause.REFUSED
+    if _fields_were_taken(facts, live):
+        return Cause.FIELDS_TAKEN
+    return Cause.FORCED if around.force else None
+
+
+def _is_done_once(facts: Facts, live: Live) -> bool:
+    once = facts.resource.creation_policy is CreationPolicy.ONCE
+    return once and live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE
+
+
+def _fields_were_taken(facts: Facts, live: Live) -> bool:
+    """Return whether our entry in managedFields is another than our own apply left."""
+    memory = facts.memory
+    return memory is not None and bool(memory.digest) and memory.digest != live.digest
+
+
+def _holding(facts: Facts, wanted: Wanted, around: Surroundings) -> Memory | None:
+    """Return the memory that forbids a write for now: the same content, too soon."""
+    memory = facts.memory
+    if memory is None or memory.hash != wanted.hash or around.force:
+        return None
+    too_soon = memory.not_before is not None and around.now < memory.not_before
+    return memory if too_soon else None
+
+
+def _held(facts: Facts, memory: Memory, now: datetime) -> Outcome:
+    if refused := _refused(facts):
+        return refused
+    outcome = _readiness(facts, now)
+    return replace(outcome, look_again=earliest((outcome.look_again, memory.not_before)))
+
+
+def _refused(facts: Facts) -> Outcome | None:
+    """Return what the API server said to the last write of this very content."""
+    memory = facts.memory
+    if memory is None or memory.refusal is None:
+        return None
+    if facts.wanted is not None and memory.hash != facts.wanted.hash:
+        return None
+    message, again = memory.refusal.message, memory.not_before
+    if memory.refusal.is_conflict:
+        state, reason = ResourceState.CONFLICTED, EventReason.RESOURCE_CONFLICT
+    else:
+        state, reason = ResourceState.FAILED, EventReason.APPLY_FAILED
+    return _outcome(facts, state, reason, message, look_again=again)
+
+
+def _taken(facts: Facts, live: Live) -> Outcome:
+    other = live.labels.get(LABEL_NODE)
+    whose = f'the LynqNode "{shown(other)}"' if other else "another LynqNode"
+    message = (
+        f"{facts.ref} belongs to {whose}; two nodes cannot write one object: "
+        "give it another name, or let the other node go"
+    )
+    return _outcome(facts, ResourceState.CONFLICTED, EventReason.RESOURCE_CONFLICT, message)
+
+
+def _readiness(facts: Facts, now: datetime) -> Outcome:
+    """Return the state of an object that is as it should be, by its kind's rule and the clock."""
+    live, resource = facts.live, facts.resource
+    if live is None:
+        message = "it was removed right after it was written; it is written again after a pause"
+        return _outcome(facts, ResourceState.PROGRESSING, StateReason.HELD_BACK, message)
+    if live.verdict.is_ready or not (resource.wait_for_ready or live.deleting):
+        return _outcome(facts, ResourceState.READY, StateReason.READY)
+    verdict = live.verdict
+    if verdict.state is State.FAILED:
+        return _outcome(facts, ResourceState.FAILED, verdict.reason, verdict.message)
+    started = live.annotations.get(ANNOTATION_APPLY_START_TIME, "")
+    time = countdown(started, resource.timeout_seconds, now=now, otherwise=live.created or now)
+    if time.is_over:
+        message = f"not ready within {time.timeout} s: {verdict.message}"
+        return _outcome(facts, ResourceState.FAILED, EventReason.READINESS_TIMEOUT, message)
+    deadline = now + timedelta(seconds=time.remaining)
+    state = ResourceState.PROGRESSING
+    return _outcome(facts, state, verdict.reason, verdict.message, look_again=deadline)
+
+
+def _write(facts: Facts, wanted: Wanted, cause: Cause, now: datetime) -> Write:
+    resource, live = facts.resource, facts.live
+    obj = wanted.to_write(live, now)
+    if cause is Cause.ORPHANED and live is not None:
+        adopted = _marks_of(obj) if _is_done_once(facts, live) else obj
+        return Write(resource.id, wanted.ref, adoption(adopted), Method.MERGE, cause)
+    method = _METHODS[resource.patch_strategy]
+    if live is None and method is not Method.APPLY:
+        method = Method.CREATE
+    force = method is Method.APPLY and resource.conflict_policy is ConflictPolicy.FORCE
+    return Write(resource.id, wanted.ref, obj, method, cause, force)
+
+
+def _marks_of(obj: dict[str, Any]) -> dict[str, Any]:
+    """Return the object without its body: what was written once is adopted as it is."""
+    return {key: obj[key] for key in ("apiVersion", "kind", "metadata")}
+
+
+def _outcome(
+    facts: Facts,
+    state: ResourceState,
+    reason: str,
+    message: str = "",
+    *,
+    write: Write | None = None,
+    look_again: datetime | None = None,
+) -> Outcome:
+    return Outcome(
+        id=facts.resource.id,
+        ref=facts.ref,
+        state=state,
+        reason=str(reason),
+        message=message,
+        write=write,
+        look_again=look_again,
+    )

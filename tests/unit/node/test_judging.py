@@ -1,0 +1,287 @@
+"""One resource whose turn it is: written, left alone, or looked at."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from lynq.api import (
+    ConflictPolicy,
+    CreationPolicy,
+    DeletionPolicy,
+    PatchStrategy,
+    ResourceState,
+)
+from lynq.api.reasons import OrphanReason
+from lynq.node.facts import Facts, Memory, Refusal
+from lynq.node.judging import Surroundings, judge
+from lynq.node.live import Live
+from lynq.node.outcome import Cause, Method, Outcome
+from lynq.readiness.verdict import READY, failed
+from unit.node.nodes import NOW, a_resource, an_owner
+from unit.node.worlds import STARTING, live_after, wanted_by
+
+S = ResourceState
+LATER = NOW + timedelta(seconds=60)
+AROUND = Surroundings(an_owner(), NOW)
+
+
+def settled(**more: Any) -> Facts:
+    """Give a resource whose object is as it should be."""
+    resource = a_resource(**more)
+    wanted = wanted_by(resource)
+    live = live_after(wanted.to_write(None, NOW))
+    memory = Memory(hash=wanted.hash, digest=b"ours")
+    return Facts(resource=resource, wanted=wanted, live=live, memory=memory)
+
+
+def but(facts: Facts, **live: Any) -> Facts:
+    assert facts.live is not None
+    return replace(facts, live=replace(facts.live, **live))
+
+
+def without(facts: Facts, annotation: str) -> Facts:
+    assert facts.live is not None
+    kept = {key: value for key, value in facts.live.annotations.items() if annotation not in key}
+    return but(facts, annotations=kept)
+
+
+def foreign(**live: Any) -> Live:
+    return Live(uid="9", verdict=READY, **live)
+
+
+def cause_of(facts: Facts, around: Surroundings = AROUND) -> Cause | None:
+    write = judge(facts, around).write
+    return write.cause if write else None
+
+
+def test_what_is_as_it_should_be_is_not_written() -> None:
+    outcome = judge(settled(), AROUND)
+    assert (outcome.state, outcome.write) == (S.READY, None)
+
+
+def test_what_does_not_exist_is_written_with_all_marks() -> None:
+    write = judge(replace(settled(), live=None), AROUND).write
+    assert write is not None
+    assert (write.cause, write.method, write.force) == (Cause.MISSING, Method.APPLY, False)
+    assert write.obj["metadata"]["annotations"].keys() == {
+        "lynq.sh/applied-hash",
+        "lynq.sh/apply-start-time",
+        "lynq.sh/deletion-policy",
+    }
+
+
+def test_a_resource_that_cannot_be_rendered_fails_and_says_why() -> None:
+    outcome = judge(Facts(resource=a_resource(), problem="no variable"), AROUND)
+    assert (outcome.state, outcome.reason) == (S.FAILED, "TemplateRenderError")
+    assert outcome.message == "no variable"
+    assert outcome.ref.name == ""
+
+
+def test_another_content_is_written() -> None:
+    changed = replace(settled(), wanted=wanted_by(a_resource(labels_template={"a": "b"})))
+    assert cause_of(changed) is Cause.CHANGED
+
+
+def test_drift_a_lost_hash_is_written_at_once() -> None:
+    assert cause_of(without(settled(), "applied-hash")) is Cause.HASH_LOST
+
+
+def test_drift_b_a_taken_field_is_written_at_once_with_force() -> None:
+    write = judge(
+        but(settled(conflict_policy=ConflictPolicy.FORCE), digest=b"theirs"), AROUND
+    ).write
+    assert write is not None
+    assert (write.cause, write.force) == (Cause.FIELDS_TAKEN, True)
+
+
+def test_drift_b_under_stuck_asks_the_api_server_and_reports_its_answer() -> None:
+    taken = but(settled(), digest=b"theirs")
+    write = judge(taken, AROUND).write
+    assert write is not None
+    assert (write.cause, write.force) == (Cause.FIELDS_TAKEN, False)
+    assert taken.wanted is not None
+    refusal = Refusal("kubectl owns .data.plan", is_conflict=True)
+    memory = Memory(hash=taken.wanted.hash, refusal=refusal, not_before=LATER)
+    outcome = judge(replace(taken, memory=memory, was_written=True), AROUND)
+    assert (outcome.state, outcome.reason) == (S.CONFLICTED, "ResourceConflict")
+    assert (outcome.message, outcome.look_again) == ("kubectl owns .data.plan", LATER)
+
+
+def test_drift_b_is_unknown_after_a_restart() -> None:
+    assert cause_of(but(replace(settled(), memory=None), digest=b"theirs")) is None
+
+
+def test_drift_c_all_is_written_again() -> None:
+    assert cause_of(settled(), replace(AROUND, force=True)) is Cause.FORCED
+
+
+def test_nothing_is_written_twice_in_a_pass() -> None:
+    restless = replace(without(settled(), "applied-hash"), was_written=True)
+    assert cause_of(restless, replace(AROUND, force=True)) is None
+
+
+@pytest.mark.parametrize("drift", ["hash", "fields", "gone"])
+def test_two_controllers_do_not_fight_hot(drift: str) -> None:
+    facts = settled(conflict_policy=ConflictPolicy.FORCE)
+    assert facts.wanted is not None
+    memory = Memory(hash=facts.wanted.hash, digest=b"ours", not_before=LATER)
+    facts = replace(facts, memory=memory)
+    if drift == "hash":
+        facts = without(facts, "applied-hash")
+    elif drift == "fields":
+        facts = but(facts, digest=b"theirs")
+    else:
+        facts = replace(facts, live=None)
+    held = judge(facts, AROUND)
+    assert (held.write, held.look_again) == (None, LATER)
+    assert judge(facts, replace(AROUND, now=LATER)).write is not None
+
+
+def test_new_content_does_not_wait_for_the_back_off() -> None:
+    facts = replace(settled(), memory=Memory(hash="older", not_before=LATER))
+    changed = replace(facts, wanted=wanted_by(a_resource(labels_template={"a": "b"})))
+    assert cause_of(changed) is Cause.CHANGED
+
+
+@pytest.mark.parametrize(
+    ("refusal", "state", "reason"),
+    [
+        (Refusal("quota"), S.FAILED, "ApplyFailed"),
+        (Refusal("helm owns it", is_conflict=True), S.CONFLICTED, "ResourceConflict"),
+    ],
+)
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_refused_write_is_told_until_it_is_tried_again(
+    refusal: Refusal, state: ResourceState, reason: str, *, exists: bool
+) -> None:
+    facts = settled()
+    assert facts.wanted is not None
+    memory = Memory(hash=facts.wanted.hash, refusal=refusal, not_before=LATER)
+    facts = replace(facts, memory=memory, live=facts.live if exists else None)
+    told = judge(facts, AROUND)
+    assert (told.state, told.reason, told.message) == (state, reason, refusal.message)
+    assert told.look_again == LATER
+    assert cause_of(facts, replace(AROUND, now=LATER)) in {Cause.REFUSED, Cause.MISSING}
+    assert cause_of(facts, replace(AROUND, force=True)) is not None
+
+
+def test_what_was_written_once_is_never_written_again_but_looked_at() -> None:
+    facts = settled(creation_policy=CreationPolicy.ONCE)
+    restless = but(without(facts, "applied-hash"), digest=b"theirs", verdict=STARTING)
+    outcome = judge(restless, replace(AROUND, force=True))
+    assert (outcome.state, outcome.write) == (S.PROGRESSING, None)
+    assert outcome.reason == "ReplicasNotReady"
+
+
+def test_once_is_written_over_an_object_that_was_not_marked() -> None:
+    facts = replace(settled(creation_policy=CreationPolicy.ONCE), live=foreign())
+    assert cause_of(facts) is Cause.CHANGED
+
+
+@pytest.mark.parametrize(
+    "live",
+    [
+        foreign(labels={"lynq.sh/node": "other", "lynq.sh/node-namespace": "shop"}),
+        foreign(labels={"lynq.sh/managed": "true"}, owners=("other",)),
+        foreign(annotations={"lynq.sh/applied-hash": "x"}, owners=("other",)),
+    ],
+)
+@pytest.mark.parametrize("policy", ConflictPolicy)
+def test_another_nodes_object_is_a_conflict_and_never_written(
+    live: Live, policy: ConflictPolicy
+) -> None:
+    outcome = judge(replace(settled(conflict_policy=policy), live=live), AROUND)
+    assert (outcome.state, outcome.write) == (S.CONFLICTED, None)
+    assert "LynqNode" in outcome.message
+
+
+def test_about_a_foreign_object_the_api_server_decides() -> None:
+    write = judge(replace(settled(), live=foreign(owners=("x",)), memory=None), AROUND).write
+    assert write is not None
+    assert (write.method, write.force) == (Method.APPLY, False)
+
+
+def orphan(**more: Any) -> Facts:
+    facts = settled(deletion_policy=DeletionPolicy.RETAIN, **more)
+    assert facts.live is not None
+    marks = {"lynq.sh/orphaned-reason": str(OrphanReason.REMOVED_FROM_TEMPLATE)}
+    return but(
+        facts,
+        labels={"lynq.sh/orphaned": "true"},
+        annotations={**facts.live.annotations, **marks},
+    )
+
+
+def test_an_orphan_is_adopted_in_one_write() -> None:
+    write = judge(orphan(), AROUND).write
+    assert write is not None
+    assert (write.cause, write.method) == (Cause.ORPHANED, Method.MERGE)
+    assert write.obj["metadata"]["labels"]["lynq.sh/orphaned"] is None
+    assert write.obj["metadata"]["labels"]["lynq.sh/node"] == "acme-web"
+    assert write.obj["data"] == {"plan": "acme"}
+
+
+def test_an_orphan_that_was_written_once_is_adopted_without_its_body() -> None:
+    write = judge(orphan(creation_policy=CreationPolicy.ONCE), AROUND).write
+    assert write is not None
+    assert write.obj.keys() == {"apiVersion", "kind", "metadata"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "exists", "method"),
+    [
+        (PatchStrategy.APPLY, True, Method.APPLY),
+        (PatchStrategy.APPLY, False, Method.APPLY),
+        (PatchStrategy.MERGE, True, Method.MERGE),
+        (PatchStrategy.MERGE, False, Method.CREATE),
+        (PatchStrategy.REPLACE, True, Method.REPLACE),
+        (PatchStrategy.REPLACE, False, Method.CREATE),
+    ],
+)
+def test_how_each_strategy_writes(strategy: PatchStrategy, method: Method, *, exists: bool) -> None:
+    facts = settled(patch_strategy=strategy, conflict_policy=ConflictPolicy.FORCE)
+    facts = without(facts, "applied-hash") if exists else replace(facts, live=None)
+    write = judge(facts, AROUND).write
+    assert write is not None
+    assert (write.method, write.force) == (method, method is Method.APPLY)
+
+
+def at(seconds: int, **live: Any) -> Outcome:
+    facts = but(settled(timeout_seconds=30), verdict=STARTING, **live)
+    return judge(facts, replace(AROUND, now=NOW + timedelta(seconds=seconds)))
+
+
+def test_until_its_deadline_a_resource_is_on_its_way() -> None:
+    outcome = at(29)
+    assert (outcome.state, outcome.look_again) == (S.PROGRESSING, NOW + timedelta(seconds=30))
+    assert outcome.message == "0 of 1 replicas are ready"
+
+
+def test_at_its_deadline_a_resource_has_failed_and_may_still_recover() -> None:
+    outcome = at(30)
+    assert (outcome.state, outcome.reason) == (S.FAILED, "ReadinessTimeout")
+    assert outcome.message == "not ready within 30 s: 0 of 1 replicas are ready"
+    assert at(31, annotations={}).write is not None
+
+
+def test_what_gave_up_has_failed_before_its_deadline() -> None:
+    outcome = judge(but(settled(), verdict=failed("JobFailed", "it gave up")), AROUND)
+    assert (outcome.state, outcome.reason) == (S.FAILED, "JobFailed")
+
+
+def test_without_waiting_it_is_ready_once_written() -> None:
+    outcome = judge(but(settled(wait_for_ready=False), verdict=STARTING), AROUND)
+    assert outcome.state is S.READY
+
+
+def test_what_is_being_deleted_is_neither_written_nor_ready() -> None:
+    going = but(settled(wait_for_ready=False), deleting=True, verdict=STARTING)
+    outcome = judge(without(going, "applied-hash"), AROUND)
+    assert (outcome.state, outcome.write) == (S.PROGRESSING, None)
+
+
+def test_what_is_removed_right_after_its_write_waits_for_the_next_pass() -> None:
+    outcome = judge(replace(settled(), live=None, was_written=True), AROUND)
+    assert (outcome.state, outcome.reason) == (S.PROGRESSING, "HeldBack")
