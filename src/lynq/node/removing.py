@@ -1,0 +1,110 @@
+"""What goes, and in which order: dependents before dependencies, and only what is ours.
+
+The same rules hold for what left the form and for a node that is deleted. What turns out not to be
+ours is let go without a touch: the inventory says what we once meant to write, not what we own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lynq.api import DeletionPolicy, ResourceState
+from lynq.api.names import ANNOTATION_DELETION_POLICY
+from lynq.api.reasons import OrphanReason
+from lynq.graph import Entry, removal_waves
+from lynq.node.identity import ObjectRef, Owner
+from lynq.node.inventory import Item
+from lynq.node.live import Live
+from lynq.node.outcome import Outcome, StateReason
+from lynq.node.tracking import is_orphan, is_ours
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """An item of the inventory that has to go, and what is known of its object."""
+
+    item: Item
+    live: Live | None = None
+    """None if the object does not exist."""
+    policy: DeletionPolicy | None = None
+    """What the node's spec says, if the item is still in it; else the annotation counts."""
+    problem: str = ""
+    """Why it could not be looked up or removed the last time, and what to do about it."""
+    is_unknown: bool = False
+    """Whether it could not even be looked up: then nothing is known of its existence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """One object that goes, or is retained, now."""
+
+    item: Item
+    uid: str
+    """The precondition: an object made anew under the name is another one."""
+    retain: bool
+    reason: OrphanReason
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalStep:
+    """What to remove now, and what is still there."""
+
+    removals: tuple[Removal, ...]
+    outcomes: tuple[Outcome, ...]
+    """One per object that is still there; the others are done and leave the inventory."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything is gone, retained or not ours: then the finalizer may go."""
+        return not self.outcomes
+
+
+def next_removals(
+    entries: Iterable[Entry], leftovers: Sequence[Leftover], owner: Owner, reason: OrphanReason
+) -> RemovalStep:
+    """Return what to remove now; `entries` are those of the node's spec."""
+    remaining = [this for this in leftovers if _remains(this, owner)]
+    present = {this.item.id for this in remaining if not this.is_unknown}
+    waves = removal_waves(entries, present)
+    turn = frozenset(waves[0]) if waves else frozenset()
+    removals = tuple(
+        _removal(this, this.live, reason)
+        for this in remaining
+        if this.live is not None and not this.live.deleting and this.item.id in turn
+    )
+    going: Mapping[ObjectRef, Removal] = {this.item.ref: this for this in removals}
+    return RemovalStep(removals, tuple(_outcome(this, going, turn) for this in remaining))
+
+
+def _remains(leftover: Leftover, owner: Owner) -> bool:
+    if leftover.is_unknown:
+        return True
+    live = leftover.live
+    return live is not None and not is_orphan(live) and is_ours(live, owner)
+
+
+def _removal(leftover: Leftover, live: Live, reason: OrphanReason) -> Removal:
+    policy = leftover.policy or live.annotations.get(ANNOTATION_DELETION_POLICY)
+    return Removal(leftover.item, live.uid, policy == DeletionPolicy.RETAIN, reason)
+
+
+def _outcome(
+    leftover: Leftover, going: Mapping[ObjectRef, Removal], turn: frozenset[str]
+) -> Outcome:
+    item = leftover.item
+    if leftover.problem:
+        reason, message = StateReason.REMOVAL_FAILED, leftover.problem
+    elif item.ref in going:
+        retain = going[item.ref].retain
+        reason = StateReason.DELETING
+        message = "it is being let go" if retain else "it is being deleted"
+    elif item.id in turn:
+        reason, message = StateReason.DELETING, "it is being deleted and not gone yet"
+    else:
+        reason, message = StateReason.WAITING_FOR_DEPENDENTS, "what depends on it goes first"
+    return Outcome(
+        id=item.id,
+        ref=item.ref,
+        state=ResourceState.DELETING,
+        reason=str(reason),
+        message=message,
+    )
