@@ -16,6 +16,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,11 @@ START_SECONDS = 90.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.1
 LONGEST_PAUSE = 5.0
+HOPELESS_DEATHS = 5
+"""How often a component may end early, one time after the other, before a start is given up."""
 RESOURCES = Path(__file__).parent
+
+_LAST_LINES = 5
 
 
 class Supervisor:
@@ -40,6 +45,7 @@ class Supervisor:
         self._binary = binary
         self._stopping = False
         self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._deaths: Counter[str] = Counter()
         self._record = Record(os.getpid(), _ports(layout))
         # Nobody writes to it: the components notice that it closes.
         self._lifeline, self._held = os.pipe()
@@ -80,21 +86,29 @@ class Supervisor:
                 await self._fill()
         except (TimeoutError, ClusterError) as error:
             reason = str(error) or f"not ready after {START_SECONDS:.0f} s"
-            self._publish(Phase.FAILED, f"{reason}; the logs are in {self._layout.logs}")
+            self._publish(Phase.FAILED, f"{reason}\n{self._last_words()}")
         else:
             self._publish(Phase.READY)
 
+    def _last_words(self) -> str:
+        """Return the end of every log: whoever reads why it failed finds the folder gone."""
+        ends = []
+        for log in sorted(self._layout.logs.iterdir()):
+            lines = log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+            ends += [f"{log.stem}: {line}" for line in lines]
+        return "\n".join(ends)
+
     async def _keep_running(self, component: str) -> None:
         """Start a component, and start it again whenever it ends, as a kubelet would."""
-        pause = POLL_SECONDS
         while not self._stopping:
             started = time.monotonic()
             process = await self._start(component)
             await process.wait()
             lived = time.monotonic() - started
-            pause = POLL_SECONDS if lived > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
+            deaths = 0 if lived > LONGEST_PAUSE else self._deaths[component] + 1
+            self._deaths[component] = deaths
             if not self._stopping:
-                await asyncio.sleep(pause)
+                await asyncio.sleep(min(POLL_SECONDS * 2**deaths, LONGEST_PAUSE))
 
     async def _start(self, component: str) -> asyncio.subprocess.Process:
         flags = arguments(component, self._layout, self._record.ports)
@@ -118,6 +132,9 @@ class Supervisor:
         url = f"https://{LOOPBACK}:{self._record.ports.apiserver}/readyz"
         trust = ssl.create_default_context(cafile=self._layout.pki / "ca.crt")
         while not await asyncio.to_thread(_is_ok, url, trust):
+            for component, deaths in self._deaths.items():
+                if deaths >= HOPELESS_DEATHS:
+                    raise ClusterError(f"{component} ends as soon as it is started")
             await asyncio.sleep(POLL_SECONDS)
 
     async def _fill(self) -> None:

@@ -1,0 +1,29 @@
+"""A cluster that cannot start says why, and leaves nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from lynq.cluster import Cluster, ClusterError
+
+BROKEN = """#!/bin/sh
+echo "$1: no such disk" >&2
+exit 1
+"""
+
+
+def test_the_end_of_every_log_is_told(
+    clusters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binary = tmp_path / "controlplane"
+    binary.write_text(BROKEN)
+    binary.chmod(0o755)
+    monkeypatch.setattr("lynq.cluster.local.controlplane_binary", lambda: binary)
+    cluster = Cluster("broken", clusters)
+
+    with pytest.raises(ClusterError, match="ends as soon as it is started") as error:
+        cluster.up(owned=True)
+
+    assert "etcd: etcd: no such disk" in str(error.value)
+    assert "kube-apiserver: kube-apiserver: no such disk" in str(error.value)
+    assert not cluster.exists
