@@ -30,7 +30,8 @@ Value = str | int | float | bool
 _MUTATING: Final = frozenset(
     {"set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"}
 )
-_SMALL_SOURCE: Final = 1024
+_SMALL_SOURCE: Final = 256
+_LARGE_SOURCE: Final = 2048
 _SMALL_OUTPUT: Final = 16 * 1024
 _NO_CHANCE: Final = Chance(b"")
 
@@ -149,9 +150,7 @@ def _copied(value: object, depth: int) -> object:
 def render(source: str, data: Mapping[str, object], environment: Environment | None = None) -> str:
     """Render one string."""
     if environment is None:
-        return (_compile_small if len(source) <= _SMALL_SOURCE else _compile_large)(source).render(
-            data
-        )
+        return (_compile_small if len(source) <= _SMALL_SOURCE else compile)(source).render(data)
     return compile(source, environment.limits).render(data, environment)
 
 
@@ -159,9 +158,9 @@ def compile(source: str, limits: Limits = DEFAULT_LIMITS) -> Template:  # noqa: 
     """Compile a source, or give the template that was made of it before."""
     if limits is not DEFAULT_LIMITS:
         return _compile_limited(source, limits)
-    if len(source) > _SMALL_SOURCE:
-        return _compile_large(source)
-    return _compile_small(source)
+    if len(source) <= _SMALL_SOURCE:
+        return _compile_small(source)
+    return (_compile_middle if len(source) <= _LARGE_SOURCE else _compile_large)(source)
 
 
 # Several caches, so that a few huge sources can neither push out all others nor take much memory;
@@ -170,6 +169,11 @@ def compile(source: str, limits: Limits = DEFAULT_LIMITS) -> Template:  # noqa: 
 
 @lru_cache(maxsize=8192)
 def _compile_small(source: str) -> Template:
+    return Template(source)
+
+
+@lru_cache(maxsize=512)
+def _compile_middle(source: str) -> Template:
     return Template(source)
 
 

@@ -47,7 +47,9 @@ def quote(text: str, *, mark: str = '"', ascii_only: bool = False) -> str:
             return mark + text + mark
     else:
         text = from_bytes(to_bytes(text))
-    return mark + "".join([_escape(char, mark, ascii_only=ascii_only) for char in text]) + mark
+    # Each character that occurs is looked at once, however long the text.
+    table = {ord(char): _escape(char, mark, ascii_only=ascii_only) for char in set(text)}
+    return mark + text.translate(table) + mark
 
 
 def quote_rune(code: int, *, ascii_only: bool = False) -> str:
@@ -65,7 +67,7 @@ def can_backquote(text: str) -> bool:
     """Tell whether the text can stand between backquotes unchanged."""
     return not any(
         (char < " " and char != "\t") or char in "`\x7f\ufeff" or "\udc80" <= char <= "\udcff"
-        for char in text
+        for char in set(text)
     )
 
 

@@ -7,9 +7,14 @@ from lynq.template.formatting.quoting import is_print
 from lynq.template.functions.signature import Context, Needs, function
 from lynq.template.values import from_bytes, to_bytes
 
-_HTML: Final = str.maketrans(
-    {"\0": "\ufffd", '"': "&#34;", "'": "&#39;", "&": "&amp;", "<": "&lt;", ">": "&gt;"}
-)
+_HTML: Final = {
+    "&": "&amp;",  # first: the others bring their own
+    "\0": "\ufffd",
+    '"': "&#34;",
+    "'": "&#39;",
+    "<": "&lt;",
+    ">": "&gt;",
+}
 _JS: Final = {
     "\\": r"\\",
     "'": r"\'",
@@ -29,7 +34,10 @@ _QUERY: Final = tuple(
 @function("html", "func(...interface{}) string", needs=Needs.LIMITS)
 def html(context: Context, *values: object) -> str:
     """Escape for HTML."""
-    return _checked(context, _text(context, values).translate(_HTML))
+    text = _text(context, values)
+    for char, escaped in _HTML.items():
+        text = text.replace(char, escaped)
+    return _checked(context, text)
 
 
 @function("js", "func(...interface{}) string", needs=Needs.LIMITS)
