@@ -1,0 +1,146 @@
+"""The conditions of a node: four answers from the states of its resources.
+
+Reasons go by priority, and a conflict counts as a failure too, as alerts made for the Go operator
+expect. Messages count resources and name some, and hold nothing that changes by itself: the same
+states give the same words, and no write of the status.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from lynq.api import Condition, ConditionStatus, ResourceState
+from lynq.api.reasons import ConditionReason as Reason
+from lynq.api.reasons import ConditionType as Type
+from lynq.node.outcome import Outcome
+
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one condition says, before it is known since when."""
+
+    type: Type
+    holds: bool
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The ids of a node's resources, by how far they have come."""
+
+    desired: int
+    ready: tuple[str, ...]
+    failed: tuple[str, ...]
+    """Conflicts included."""
+    conflicted: tuple[str, ...]
+    skipped: tuple[str, ...]
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome]) -> "Tally":
+        """Count the resources that the spec has; what is being removed is not among them."""
+
+        def ids(*states: ResourceState) -> tuple[str, ...]:
+            return tuple(outcome.id for outcome in outcomes if outcome.state in states)
+
+        return cls(
+            desired=len(outcomes),
+            ready=ids(ResourceState.READY),
+            failed=ids(ResourceState.FAILED, ResourceState.CONFLICTED),
+            conflicted=ids(ResourceState.CONFLICTED),
+            skipped=ids(ResourceState.SKIPPED),
+        )
+
+
+def answers(tally: Tally, *, is_writing: bool) -> tuple[Answer, ...]:
+    """Return what the four conditions say, in their fixed order."""
+    return (
+        _ready(tally),
+        _progressing(is_writing=is_writing),
+        _conflicted(tally),
+        _degraded(tally),
+    )
+
+
+def since(
+    previous: Iterable[Condition], said: Iterable[Answer], generation: int, now: datetime
+) -> tuple[Condition, ...]:
+    """Return the conditions, each with the time at which its status last became another."""
+    known = {condition.type: condition for condition in previous}
+    return tuple(_condition(known.get(this.type), this, generation, now) for this in said)
+
+
+def _condition(
+    before: Condition | None, answer: Answer, generation: int, now: datetime
+) -> Condition:
+    status = ConditionStatus.TRUE if answer.holds else ConditionStatus.FALSE
+    is_same = before is not None and before.status is status
+    return Condition(
+        type=str(answer.type),
+        status=status,
+        reason=str(answer.reason),
+        message=answer.message,
+        last_transition_time=before.last_transition_time if before and is_same else now,
+        observed_generation=generation,
+    )
+
+
+def _ready(tally: Tally) -> Answer:
+    if not tally.failed and len(tally.ready) == tally.desired:
+        message = f"all {tally.desired} resources are ready" if tally.desired else "no resources"
+        return Answer(Type.READY, holds=True, reason=Reason.RECONCILED, message=message)
+    reason = Reason.NOT_ALL_RESOURCES_READY
+    if tally.conflicted:
+        reason = Reason.RESOURCES_FAILED_AND_CONFLICTED
+    elif tally.failed:
+        reason = Reason.RESOURCES_FAILED
+    return Answer(Type.READY, holds=False, reason=reason, message=_shortfall(tally))
+
+
+def _progressing(*, is_writing: bool) -> Answer:
+    reason = Reason.RECONCILING if is_writing else Reason.RECONCILE_COMPLETE
+    message = "resources are being written" if is_writing else "there is nothing left to write"
+    return Answer(Type.PROGRESSING, is_writing, reason, message)
+
+
+def _conflicted(tally: Tally) -> Answer:
+    if not tally.conflicted:
+        message = "nobody else claims our fields"
+        return Answer(Type.CONFLICTED, holds=False, reason=Reason.NO_CONFLICT, message=message)
+    message = (
+        f"{len(tally.conflicted)} in conflict with another owner: {_names(tally.conflicted)}; "
+        "see status.resources, or let conflictPolicy Force take the fields over"
+    )
+    return Answer(Type.CONFLICTED, holds=True, reason=Reason.RESOURCE_CONFLICT, message=message)
+
+
+def _degraded(tally: Tally) -> Answer:
+    if not tally.failed and len(tally.ready) == tally.desired:
+        message = "nothing needs attention"
+        return Answer(Type.DEGRADED, holds=False, reason=Reason.HEALTHY, message=message)
+    reason = Reason.RESOURCES_NOT_READY
+    if tally.conflicted:
+        reason = Reason.RESOURCE_FAILURES_AND_CONFLICTS
+    elif tally.failed:
+        reason = Reason.RESOURCE_FAILURES
+    return Answer(Type.DEGRADED, holds=True, reason=reason, message=_shortfall(tally))
+
+
+def _shortfall(tally: Tally) -> str:
+    """Return what is missing: how many are ready, and which ones failed."""
+    parts = [f"not all resources are ready: {len(tally.ready)}/{tally.desired} ready"]
+    if tally.failed:
+        parts.append(f"{len(tally.failed)} failed: {_names(tally.failed)}")
+    if tally.conflicted:
+        parts.append(f"of these in conflict: {_names(tally.conflicted)}")
+    if tally.skipped:
+        parts.append(f"{len(tally.skipped)} skipped: {_names(tally.skipped)}")
+    return "; ".join(parts)
+
+
+def _names(ids: Sequence[str]) -> str:
+    further = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return ", ".join(ids[:_NAMED]) + further
