@@ -75,6 +75,7 @@ BOMBS = {
     "{{ range until 9999 }}{{ $_ := set $d (toString .) (deepCopy $j) }}{{ end }}",
     "JSON of control characters": '{{ repeat 1000000 "\\x00" | toJson }}',
     "quoting control characters": '{{ repeat 1000000 "\\x00" | printf "%#q" }}',
+    "format of many verbs": '{{ printf (repeat 500000 "%1") }}',
     "HTML of HTML": '{{ repeat 70000 "&"' + " | html" * 90 + " }}",
     "JavaScript of control characters": '{{ repeat 1000000 "\\x00" | js }}',
     "slow functions": '{{ htpasswd "a" "b" }}' * 30,

@@ -156,13 +156,17 @@ class Printer:
         self.write("}" if self.flags.sharp_v else "]")
 
     def _item(self, item: object, verb: str, depth: int) -> None:
-        self._items += 1
-        if self._items % _BETWEEN_CHECKS == 0:
-            self._check_time()
+        self.count()
         if item is None:
             self.write("interface {}(nil)" if self.flags.sharp_v else "<nil>")
         else:
             self.print_value(item, verb, depth + 1)
+
+    def count(self) -> None:
+        """Count an item of a value, or a verb of a format."""
+        self._items += 1
+        if self._items % _BETWEEN_CHECKS == 0:
+            self._check_time()
 
     def _check_time(self) -> None:
         """Stop in time: a small value that holds itself many times over is a long text."""

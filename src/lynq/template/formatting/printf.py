@@ -37,6 +37,7 @@ class _Formatter:
                 break
             self._printer.write(self._text[self._at : percent])
             self._at = percent + 1
+            self._printer.count()
             self._one_verb()
         self._extra_args()
         return self._printer.result()
