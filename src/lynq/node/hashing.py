@@ -6,7 +6,8 @@ left out, the first 8 bytes in hexadecimal.
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any, Final
 
@@ -16,10 +17,8 @@ from lynq.template.formatting import format_float
 _STAMPS: Final = frozenset({ANNOTATION_APPLIED_HASH, ANNOTATION_APPLY_START_TIME})
 _DIGITS: Final = 16
 _LARGE, _SMALL = 1e21, 1e-6
-_ESCAPED: Final = str.maketrans(
-    {char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
-    | {chr(code): "\\ufffd" for code in range(0xD800, 0xE000)}
-)
+_SURROGATES: Final = range(0xD800, 0xE000)
+_ESCAPED: Final = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 def applied_hash(obj: Mapping[str, Any]) -> str:
@@ -29,7 +28,10 @@ def applied_hash(obj: Mapping[str, Any]) -> str:
 
 def go_json(value: object) -> str:
     """Return the value as Go's json.Marshal writes it: sorted keys, no spaces, HTML escaped."""
-    return "".join(_pieces(value))
+    out: list[str] = []
+    _write(value, out)
+    # None of these characters can be outside a string.
+    return _ESCAPED.sub(_escape, "".join(out))
 
 
 def _unstamped(obj: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -44,26 +46,41 @@ def _unstamped(obj: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**obj, "metadata": {**rest, "annotations": kept} if kept else rest}
 
 
-def _pieces(value: object) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        yield from _items("{}", ((f"{_text(key)}:", value[key]) for key in sorted(value)))
+def _write(value: object, out: list[str]) -> None:
+    if isinstance(value, str):
+        out.append(encode_basestring(value))
+    elif isinstance(value, dict):
+        _write_object(value, out)
     elif isinstance(value, list | tuple):
-        yield from _items("[]", (("", item) for item in value))
+        _write_list(value, out)
     else:
-        yield _scalar(value)
+        out.append(_scalar(value))
 
 
-def _items(brackets: str, items: Iterator[tuple[str, object]]) -> Iterator[str]:
-    yield brackets[0]
-    for number, (key, item) in enumerate(items):
-        yield f",{key}" if number else key
-        yield from _pieces(item)
-    yield brackets[1]
+def _write_object(value: dict[str, Any], out: list[str]) -> None:
+    separator = "{"
+    for key in sorted(value):
+        out += (separator, encode_basestring(key), ":")
+        _write(value[key], out)
+        separator = ","
+    out.append("}" if value else "{}")
+
+
+def _write_list(value: Sequence[object], out: list[str]) -> None:
+    separator = "["
+    for item in value:
+        out.append(separator)
+        _write(item, out)
+        separator = ","
+    out.append("]" if value else "[]")
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return "\\ufffd" if code in _SURROGATES else f"\\u{code:04x}"
 
 
 def _scalar(value: object) -> str:
-    if isinstance(value, str):
-        return _text(value)
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -73,10 +90,6 @@ def _scalar(value: object) -> str:
     if isinstance(value, float):
         return _float(value)
     raise TypeError(f"JSON has no {type(value).__name__}")
-
-
-def _text(text: str) -> str:
-    return encode_basestring(text).translate(_ESCAPED)
 
 
 def _float(number: float) -> str:

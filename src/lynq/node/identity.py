@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from lynq.api import LynqNode
+from lynq.api.metadata import ObjectKey
 
 
 class ObjectRef(NamedTuple):
@@ -25,12 +26,7 @@ class ObjectRef(NamedTuple):
 
     def __str__(self) -> str:
         """Name it for people."""
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else self.kind_name
-
-    @property
-    def kind_name(self) -> str:
-        """Kind and name alone."""
-        return f"{self.kind} {self.name}"
+        return f"{self.kind} {ObjectKey(self.namespace, self.name)}"
 
 
 class Owner(NamedTuple):

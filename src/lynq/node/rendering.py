@@ -8,7 +8,7 @@ The manifest and targetNamespace are still templates, and become text here.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from lynq.api import LynqNode, TResource
 from lynq.api.names import ANNOTATION_ROLLOUT_UPDATE_START
@@ -19,7 +19,8 @@ from lynq.node.refusals import RenderError, template_failed
 from lynq.node.reserved import merged_annotations, merged_labels, without_server_fields
 from lynq.template import Chance, Environment, TemplateError, render, render_object
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_OUTLINE: Final = ("apiVersion", "kind", "metadata")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,16 @@ class Renderer:
         chance = Chance(node.metadata.uid.encode())
         return cls(node.metadata.namespace, variables, Environment(_changed_at(node), chance))
 
-    def render(self, resource: TResource, *, namespaced: bool) -> Rendered:
-        """Return the wanted object; raises RenderError. The caller knows the kind's scope."""
+    def render(self, resource: TResource, *, namespaced: bool, with_body: bool = True) -> Rendered:
+        """Return the wanted object; raises RenderError. The caller knows the kind's scope.
+
+        Without body it is what it is and where: enough for an object that was written once, whose
+        keys and certificates nobody wants to make anew in every pass.
+        """
         # The deadline is shared: a bomb has the same time in many strings as in one.
         environment = self.environment.at(resource.id).within_one_deadline()
-        body = self._body(resource, environment)
+        manifest = _manifest(resource, with_body=with_body)
+        body = self._body(resource.id, manifest, environment)
         metadata = dict(_mapping(resource.id, body, "metadata"))
         metadata["name"] = check_name(
             resource.id, resource.name_template or metadata.get("name") or ""
@@ -66,13 +72,14 @@ class Renderer:
         )
         return Rendered(ref, obj)
 
-    def _body(self, resource: TResource, environment: Environment) -> dict[str, Any]:
-        manifest = _without_replaced(resource)
+    def _body(
+        self, this: str, manifest: dict[str, Any], environment: Environment
+    ) -> dict[str, Any]:
         try:
             return render_object(manifest, self.variables, environment)
         except TemplateError as error:
             kind = str(manifest.get("kind", ""))
-            raise template_failed(resource.id, error, error.field or "spec", kind) from None
+            raise template_failed(this, error, error.field or "spec", kind) from None
 
     def _namespace(self, resource: TResource, environment: Environment) -> str:
         if not resource.target_namespace:
@@ -92,14 +99,17 @@ def _changed_at(node: LynqNode) -> int:
     return since // timedelta(microseconds=1) * 1000
 
 
-def _without_replaced(resource: TResource) -> dict[str, Any]:
+def _manifest(resource: TResource, *, with_body: bool) -> dict[str, Any]:
     """Return the manifest without what the entry says better: nothing unused is rendered."""
-    metadata = resource.spec.get("metadata")
+    manifest = resource.spec
+    if not with_body:
+        manifest = {key: manifest[key] for key in _OUTLINE if key in manifest}
+    metadata = manifest.get("metadata")
     if not isinstance(metadata, dict):
-        return resource.spec
+        return manifest
     replaced = {"namespace", "name"} if resource.name_template else {"namespace"}
     kept = {key: value for key, value in metadata.items() if key not in replaced}
-    return {**resource.spec, "metadata": without_server_fields(kept)}
+    return {**manifest, "metadata": without_server_fields(kept)}
 
 
 def _mark(resource: TResource, metadata: dict[str, Any]) -> None:

@@ -136,6 +136,16 @@ def test_chance_repeats_itself_and_differs_by_resource_and_position() -> None:
     assert len({*first.values(), *other.values()}) == 4
 
 
+def test_without_body_nothing_of_it_is_rendered() -> None:
+    resource = a_resource(spec=manifest(metadata={"labels": {"a": "{{ .uid }}"}}, data="{{ .no }}"))
+    node = a_node(resource)
+    renderer = Renderer.of(node, variables_of(node))
+    wanted = renderer.render(resource, namespaced=True, with_body=False)
+    assert wanted.ref == ObjectRef("v1", "ConfigMap", "shop", "acme-config")
+    assert wanted.obj.keys() == {"apiVersion", "kind", "metadata"}
+    assert wanted.obj["metadata"]["labels"]["a"] == "acme"
+
+
 def test_an_error_names_resource_field_line_and_variable() -> None:
     error = refused(a_resource(spec=manifest(data={"x": "a\n{{ .planId }}"})))
     assert (error.resource, error.field, error.line, error.variable) == (
