@@ -137,6 +137,8 @@ class EventReason(StrEnum):
     """The node was written for a new generation of its form."""
     DATA_UPDATED = "DataUpdated"
     """The node was written for new values of its row."""
+    DRIFT_CORRECTED = "DriftCorrected"
+    """The node was edited by hand, and written as it should be."""
     RETAIN_RESOURCE_PRESERVED = "RetainResourcePreserved"
     """An object was retained while the hub was being deleted."""
     # On forms

@@ -18,10 +18,8 @@ from lynq.hub.wanted import Wanted
 
 
 class Cause(Enum):
-    """Why a node is written."""
+    """Why a node is written again."""
 
-    NEW = "new"
-    """It is not there yet."""
     FORM = "form"
     """Its form has another generation."""
     DATA = "data"
@@ -36,7 +34,8 @@ class Mark(NamedTuple):
     node_uid: str
     node_generation: int
     form_uid: str
-    digest: bytes
+    values: int
+    """The hash of the row's values: a mark lives no longer than the process."""
 
 
 Marks: TypeAlias = Mapping[str, Mark]
@@ -52,7 +51,7 @@ def mark_of(node: LynqNode, wanted: Wanted) -> Mark:
         node.metadata.uid,
         node.metadata.generation,
         wanted.form.metadata.uid,
-        wanted.values.digest,
+        hash(wanted.values),
     )
 
 

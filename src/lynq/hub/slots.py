@@ -42,6 +42,8 @@ def take_turns(
     now: datetime,
 ) -> Turn:
     """Render and return the writes that may go now; `pending` makes each, by the node's name."""
+    if not pending:
+        return Turn((), {}, None, None)
     facts = [facts_of(node, workloads_ready=workloads_ready(node)) for node in nodes]
     made = _Made({}, {})
 

@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from msgspec.json import Encoder
+
 from lynq.api import LynqNode
 from lynq.api.names import ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL
 from lynq.template.functions.hosts import to_host
 
+_ENCODER: Final = Encoder(order="sorted")
 _LONE: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED: Final = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
@@ -79,14 +82,13 @@ class Values:
     @property
     def size(self) -> int:
         """How many bytes they take in a node: JSON can be much longer than what it holds."""
-        texts = (self.uid, self.activate, self.host_or_url, self.extra)
-        return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        return sum(map(_size, (self.uid, self.activate, self.host_or_url, self.extra)))
 
     @property
     def digest(self) -> bytes:
         """Stands for all values but the uid, which says whose they are."""
-        texts = json.dumps([self.activate, self.host_or_url, self.extra])
-        return hashlib.sha256(texts.encode()).digest()
+        texts = _ENCODER.encode((self.activate, self.host_or_url, self.extra))
+        return hashlib.sha256(texts).digest()
 
     def __repr__(self) -> str:
         """Say whose they are, and nothing of what they are: values can be secrets."""
@@ -95,7 +97,11 @@ class Values:
 
 def extra_json(extras: Mapping[str, str]) -> str:
     """Return the variables exactly as Go's json.Marshal writes a map[string]string."""
-    text = json.dumps(dict(extras), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    try:
+        text = _ENCODER.encode(extras).decode()
+    except UnicodeEncodeError:
+        # Seldom and slow: half a surrogate pair, which Go would write as an escape.
+        text = json.dumps(dict(extras), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     # Outside of strings JSON has none of these characters, so the whole text can be looked at.
     return _ESCAPED.sub(_escape, text)
 
@@ -111,6 +117,10 @@ def variables(values: Values, *, hub: str, form: str) -> dict[str, object]:
 
 def _text(text: str) -> str:
     return text if text.isascii() else _LONE.sub("\ufffd", text)
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _escape(found: re.Match[str]) -> str:

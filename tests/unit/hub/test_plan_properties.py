@@ -55,10 +55,10 @@ def histories(draw: st.DrawFn) -> Cluster:
 
 
 def settled(cluster: Cluster, rows: Sequence[ARow], given_forms: Sequence[LynqForm]) -> HubPlan:
-    """Sync until nothing is written any more."""
+    """Sync until nothing is written and nobody waits any more."""
     for number in range(100):
         order = synced(cluster, rows, *given_forms, now=at(10 * number))
-        if order.is_empty:
+        if order.is_empty and not order.throttled:
             return order
         cluster.settle(at(10 * number + 5))
     raise AssertionError("the hub never comes to rest")

@@ -1,0 +1,58 @@
+"""How reading went: what a complete read amounted to, why one failed, how the push channel is."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from lynq.api import LynqHub, RejectedRows
+from lynq.guard import held_message, rejected_rows
+from lynq.hub.plan import HubPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What has to be remembered of the last complete read."""
+
+    at: datetime
+    generation: int
+    """The hub's generation by which the rows were read."""
+    desired: int
+    unmade: int
+    kept: frozenset[str]
+    rejected_rows: RejectedRows | None
+    held: str
+    """What the guard says about the removals it holds; empty if it holds none."""
+
+    @classmethod
+    def by(
+        cls, plan: HubPlan, hub: LynqHub, at: datetime, *, source_changed: bool = False
+    ) -> "Synced":
+        """Return what a plan leaves to be told."""
+        guard = hub.spec.deletion_guard
+        return cls(
+            at=at,
+            generation=hub.metadata.generation,
+            desired=plan.judgement.desired,
+            unmade=plan.unmade,
+            kept=plan.kept,
+            rejected_rows=rejected_rows(plan.judgement),
+            held=held_message(plan.verdict, guard, source_changed=source_changed)
+            if plan.held
+            else "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """The last read failed."""
+
+    cause: str
+    """Why, without passwords."""
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """How the push channel is."""
+
+    connected: bool
+    message: str

@@ -1,0 +1,77 @@
+"""Counting nodes as they come, change and go."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from lynq.api import LynqNode, NodeStatus
+from lynq.hub import Health, Tally, Values, Wanted
+from lynq.hub.tally import health_of
+from unit.hub.worlds import NOON, ARow, a_form, a_hub, readiness
+
+FORMS = ("web", "db")
+UIDS = ("a", "b", "c")
+
+
+def a_node(uid: str, form: str, ready: bool | None, *, leaving: bool = False) -> LynqNode:  # noqa: FBT001
+    node = Wanted(a_hub(), a_form(form), Values.of(ARow(uid))).new(NOON)
+    conditions = () if ready is None else (readiness(ready=ready),)
+    metadata = replace(node.metadata, deletion_timestamp=NOON if leaving else None)
+    return replace(node, metadata=metadata, status=NodeStatus(conditions=conditions))
+
+
+NODES = st.builds(
+    a_node,
+    st.sampled_from(UIDS),
+    st.sampled_from(FORMS),
+    st.sampled_from([True, False, None]),
+    leaving=st.booleans(),
+)
+STEPS = st.lists(NODES | st.sampled_from([f"{uid}-{form}" for uid in UIDS for form in FORMS]))
+
+
+@given(STEPS)
+def test_counts_equal_a_full_recount(steps: Sequence[LynqNode | str]) -> None:
+    tally, model = Tally(), dict[str, LynqNode]()
+    for step in steps:
+        if isinstance(step, str):
+            tally.remove(step)
+            model.pop(step, None)
+        else:
+            tally.put(step)
+            model[step.metadata.name] = step
+    staying = [node for node in model.values() if node.metadata.deletion_timestamp is None]
+    for form in (None, *FORMS):
+        counted = [node for node in staying if form in (None, node.spec.template_ref)]
+        assert tally.count(form=form) == len(counted)
+        for health in Health:
+            expected = sum(health_of(node) is health for node in counted)
+            assert tally.count(health, form=form) == expected
+    for name in model:
+        known = health_of(model[name]) if model[name] in staying else None
+        assert tally.health(name) is known
+
+
+@given(st.lists(NODES))
+def test_telling_twice_changes_nothing(nodes: list[LynqNode]) -> None:
+    once, twice = Tally(), Tally()
+    for node in nodes:
+        once.put(node)
+        twice.put(node)
+        twice.put(node)
+    assert once.count() == twice.count()
+
+
+def test_a_node_that_has_said_nothing_is_neither_ready_nor_failed() -> None:
+    tally = Tally()
+    tally.put(a_node("a", "web", None))
+    assert (tally.count(), tally.count(Health.READY), tally.count(Health.FAILED)) == (1, 0, 0)
+
+
+def test_an_edited_node_counts_for_the_form_that_its_name_says() -> None:
+    node = a_node("a", "web", ready=True)
+    tally = Tally()
+    tally.put(replace(node, spec=replace(node.spec, template_ref="db")))
+    assert (tally.count(form="web"), tally.count(form="db")) == (1, 0)
