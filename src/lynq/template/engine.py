@@ -61,6 +61,11 @@ class Template:
         except RecursionError:
             # A long pipeline is as many calls inside one another: Python compiles only so many.
             raise TemplateError(ErrorKind.LIMIT, 1, 0, "nested too deep to compile") from None
+        except TemplateError:
+            raise
+        except Exception as error:  # noqa: BLE001 - no other may leave the package
+            message = f"internal error: {type(error).__name__}"
+            raise TemplateError(ErrorKind.PARSE, 1, 0, message) from None
         self.source = source
         self.functions = compiled.functions
         self.needs = compiled.needs

@@ -30,6 +30,7 @@ _FLOAT: Final = re.compile(
     r"|(?=[0-9_.]*[0-9])[0-9_]*\.?[0-9_]*(?:[eE][+-]?[0-9_]+)?)"
 )
 _PREFIX: Final = re.compile(r"[+-]?(0[xXoObB])?")
+_MOST_DIGITS: Final = 4_000
 _MAX_BYTE: Final = 0xFF
 _INT64: Final = range(-(1 << 63), 1 << 63)
 _UINT64: Final = range(1 << 64)
@@ -126,6 +127,8 @@ def _integer(literal: str) -> int | None:
         return None
     digits = literal.replace("_", "").lstrip("+-")
     old_octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
+    if digits.isdigit() and not old_octal and len(digits) > _MOST_DIGITS:
+        return None  # far too large; Python would refuse to read it
     value = int(digits, 8 if old_octal else 0)
     return -value if literal[0] == "-" else value
 

@@ -146,7 +146,7 @@ class _Formatter:
             return
         inside = self._text[self._at + 1 : closing]
         self._at = closing + 1
-        number = int(inside) if _is_index(inside) else 0
+        number = int(inside.lstrip("0") or "0") if _is_index(inside) else 0
         self._after_index = _is_index(inside)
         if 1 <= number <= len(self._args):
             self._next_arg = number - 1

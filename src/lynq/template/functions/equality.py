@@ -7,6 +7,7 @@ from lynq.template.functions.signature import Context
 from lynq.template.values import is_nil, type_name, type_of
 
 _CHECK_EVERY = 1024
+_NAMES: dict[type, str] = {str: "string", int: "int", float: "float64", bool: "bool"}
 
 
 def deep_equal(context: Context, left: object, right: object) -> bool:
@@ -54,14 +55,15 @@ class Collection:
     def add(self, value: object) -> None:
         """Add a value."""
         if isinstance(value, str | int | float):
-            self._keys.add((type_name(value), value))
+            self._keys.add((_NAMES.get(type(value)) or type_name(value), value))
         else:
             self._others.append(value)
 
     def __contains__(self, value: object) -> bool:
         """Tell whether an equal value was added; NaN is equal to nothing."""
         if isinstance(value, str | int | float):
-            return value == value and (type_name(value), value) in self._keys  # noqa: PLR0124
+            name = _NAMES.get(type(value)) or type_name(value)
+            return value == value and (name, value) in self._keys  # noqa: PLR0124
         self._context.check_deadline()
         return is_among(self._context, value, self._others)
 

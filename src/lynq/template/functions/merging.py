@@ -12,6 +12,7 @@ _MERGE = "func(map[string]interface{}, ...map[string]interface{}) interface{}"
 _MUST_MERGE = "func(map[string]interface{}, ...map[string]interface{}) (interface{}, error)"
 _Map = dict[str, object]
 _ITEM_BYTES = 64
+_CHECK_EVERY = 1024
 
 
 @function("merge", _MERGE, needs=Needs.LIMITS)
@@ -52,9 +53,10 @@ class _Merger:
 
     def _merge(self, target: _Map, source: _Map, depth: int) -> None:
         self.context.limits.check_depth(depth)
-        self.context.check_deadline()
         # A copy of the items: a map may be merged with itself.
-        for key, value in list(source.items()):
+        for number, (key, value) in enumerate(list(source.items())):
+            if number % _CHECK_EVERY == 0:
+                self.context.check_deadline()
             if value is None and type(source) is not StringMap:
                 if self.overwrite:
                     self._put(target, source, key)
