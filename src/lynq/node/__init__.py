@@ -1,4 +1,65 @@
 """The node's core: from a LynqNode and what the caches know, to the next writes and its status.
 
-Pure: no socket, no clock; docs/design/node.md has the decisions behind it.
+Pure: no socket, no clock. A pass of the controller is
+
+    variables_of → Renderer.render → prepare → next_step, next_removals → next_status
+
+and docs/design/node.md has the decisions behind it.
 """
+
+from lynq.node.facts import Facts, Memory, Refusal
+from lynq.node.identity import ObjectRef, Owner, owner_of
+from lynq.node.inventory import Item, orphans, read_inventory
+from lynq.node.judging import Surroundings
+from lynq.node.live import Live
+from lynq.node.outcome import Cause, Method, Outcome, StateReason, Write
+from lynq.node.preparing import Wanted, ignores_fields, prepare
+from lynq.node.refusals import RenderError
+from lynq.node.removing import Leftover, Removal, RemovalStep, next_removals
+from lynq.node.rendering import Rendered, Renderer
+from lynq.node.schedule import force_due_at
+from lynq.node.status import Report, Trouble, broken_status, next_status, with_paused
+from lynq.node.step import Step, next_step
+from lynq.node.tracking import is_ours, orphaning
+from lynq.node.variables import VariablesError, variables_of
+
+__all__ = [
+    "Cause",
+    "Facts",
+    "Item",
+    "Leftover",
+    "Live",
+    "Memory",
+    "Method",
+    "ObjectRef",
+    "Outcome",
+    "Owner",
+    "Refusal",
+    "Removal",
+    "RemovalStep",
+    "RenderError",
+    "Rendered",
+    "Renderer",
+    "Report",
+    "StateReason",
+    "Step",
+    "Surroundings",
+    "Trouble",
+    "VariablesError",
+    "Wanted",
+    "Write",
+    "broken_status",
+    "force_due_at",
+    "ignores_fields",
+    "is_ours",
+    "next_removals",
+    "next_status",
+    "next_step",
+    "orphaning",
+    "orphans",
+    "owner_of",
+    "prepare",
+    "read_inventory",
+    "variables_of",
+    "with_paused",
+]

@@ -1,0 +1,171 @@
+"""A node's life from its first pass to its end, through what the package offers and no more."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from lynq import node as core
+from lynq.api import DeletionPolicy, LynqNode, NodeStatus, TResource
+from lynq.api.reasons import OrphanReason
+from lynq.graph import build, collect, entries_of
+from lynq.readiness import readiness
+from unit.node.nodes import NOW, a_node
+
+WEB = TResource(
+    id="web",
+    spec={"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": "{{ .n | int }}"}},
+    name_template="acme-web",
+    depend_ids=("config",),
+)
+CONFIG = TResource(
+    id="config",
+    spec={"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": "{{ .plan }}"}},
+    name_template="acme-config",
+)
+SPACE = TResource(
+    id="space",
+    spec={"apiVersion": "v1", "kind": "Namespace"},
+    name_template="tenant-acme",
+    deletion_policy=DeletionPolicy.RETAIN,
+)
+
+
+class Cluster:
+    """A controller without its cluster: objects are kept as they were sent."""
+
+    def __init__(self) -> None:
+        self.objects: dict[core.ObjectRef, dict[str, Any]] = {}
+        self.status = NodeStatus()
+        self.writes = 0
+
+    def live(self, ref: core.ObjectRef) -> core.Live | None:
+        obj = self.objects.get(ref)
+        if obj is None:
+            return None
+        metadata = obj["metadata"]
+        return core.Live(
+            uid=ref.name,
+            verdict=readiness(obj),
+            labels=metadata["labels"],
+            annotations=metadata["annotations"],
+            owners=tuple(this["uid"] for this in metadata.get("ownerReferences", ())),
+        )
+
+    def facts(self, node: LynqNode, resource: TResource) -> core.Facts:
+        renderer = core.Renderer.of(node, core.variables_of(node))
+        namespaced = resource.spec["kind"] != "Namespace"
+        try:
+            rendered = renderer.render(resource, namespaced=namespaced)
+        except core.RenderError as error:
+            return core.Facts(resource=resource, problem=str(error))
+        wanted = core.prepare(rendered, resource, core.owner_of(node))
+        return core.Facts(resource=resource, wanted=wanted, live=self.live(wanted.ref))
+
+    def reconcile(self, node: LynqNode) -> NodeStatus:
+        around = core.Surroundings(core.owner_of(node), NOW)
+        graph = build(entries_of(node.spec))
+        while True:
+            facts = {this.id: self.facts(node, this) for this in collect(node.spec)}
+            step = core.next_step(graph, facts, around)
+            for write in step.writes:
+                self.writes += 1
+                self.objects[write.ref] = msgspec.json.decode(msgspec.json.encode(write.obj))
+            if not step.writes:
+                break
+        leaving, undecided = self.prune(node, facts)
+        report = core.Report(
+            namespace="shop",
+            generation=node.metadata.generation,
+            outcomes=step.outcomes,
+            leaving=leaving,
+            undecided=undecided,
+        )
+        self.status = core.next_status(self.status, report, NOW)
+        return self.status
+
+    def prune(
+        self, node: LynqNode, facts: dict[str, core.Facts]
+    ) -> tuple[tuple[core.Outcome, ...], list[core.Item]]:
+        inventory = core.read_inventory(self.status, "shop", core.variables_of(node))
+        unrendered = {this for this, known in facts.items() if known.wanted is None}
+        wanted = [known.ref for known in facts.values() if known.wanted is not None]
+        leaving = self.remove(node, core.orphans(inventory, wanted, unrendered))
+        return leaving, [item for item in inventory if item.id in unrendered]
+
+    def remove(self, node: LynqNode, items: tuple[core.Item, ...]) -> tuple[core.Outcome, ...]:
+        while True:
+            step = core.next_removals(
+                entries_of(node.spec),
+                [core.Leftover(item, self.live(item.ref)) for item in items],
+                core.owner_of(node),
+                OrphanReason.LYNQ_NODE_DELETED,
+            )
+            for removal in step.removals:
+                self.writes += 1
+                gone = self.objects.pop(removal.item.ref)
+                if removal.retain:
+                    gone["metadata"]["labels"] = {"lynq.sh/orphaned": "true"}
+                    self.objects[removal.item.ref] = gone
+            if not step.removals:
+                return step.outcomes
+
+    def names(self) -> set[str]:
+        return {ref.name for ref in self.objects}
+
+
+def node_with(*resources: TResource, plan: str = "pro") -> LynqNode:
+    return a_node(*resources, extra=f'{{"n":"0","plan":"{plan}"}}', rollout_update_start="")
+
+
+def test_a_node_comes_changes_and_goes() -> None:
+    cluster = Cluster()
+    node = node_with(WEB, CONFIG, SPACE)
+
+    first = cluster.reconcile(node)
+    assert cluster.names() == {"acme-config", "acme-web", "tenant-acme"}
+    assert cluster.writes == 3
+    assert first.applied_resources == (
+        "ConfigMap/shop/acme-config@config",
+        "Deployment/shop/acme-web@web",
+        "Namespace/shop/tenant-acme@space",
+    )
+
+    cluster.writes = 0
+    assert cluster.reconcile(node) == first
+    assert cluster.writes == 0
+
+    cluster.reconcile(node_with(WEB, CONFIG, SPACE, plan="free"))
+    assert cluster.writes == 1
+
+    fewer = cluster.reconcile(node_with(CONFIG))
+    assert cluster.names() == {"acme-config", "tenant-acme"}
+    assert fewer.applied_resources == ("ConfigMap/shop/acme-config@config",)
+
+    gone = cluster.remove(node, core.read_inventory(fewer, "shop", {}))
+    assert gone == ()
+    assert cluster.names() == {"tenant-acme"}
+
+
+def test_a_typo_in_a_template_takes_nothing_away() -> None:
+    cluster = Cluster()
+    before = cluster.reconcile(node_with(CONFIG, SPACE))
+    broken = msgspec.structs.replace(CONFIG, spec={**CONFIG.spec, "data": {"x": "{{ .typo }}"}})
+    after = cluster.reconcile(node_with(broken, SPACE))
+    assert cluster.names() == {"acme-config", "tenant-acme"}
+    assert after.applied_resources == before.applied_resources
+    assert '"typo"' in after.resources[0].message
+    assert cluster.reconcile(node_with(CONFIG, SPACE)).failed_resources == 0
+
+
+def test_facts_of_the_world_are_all_that_a_step_knows() -> None:
+    node = node_with(CONFIG)
+    cluster = Cluster()
+    cluster.reconcile(node)
+    facts = {"config": cluster.facts(node, CONFIG)}
+    around = core.Surroundings(core.owner_of(node), NOW + timedelta(days=1), force=True)
+    forced = core.next_step(build(entries_of(node.spec)), facts, around)
+    again = core.next_step(build(entries_of(node.spec)), facts, replace(around))
+    assert forced == again
+    assert [write.cause for write in forced.writes] == [core.Cause.FORCED]
