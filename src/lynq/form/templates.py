@@ -73,7 +73,4 @@ def _check_variables(uses: dict[str, _Use], hub: HubSpec | None) -> Iterator[Pro
                 "and use the function toHost"
             )
         elif hub is not None:
-            yield use.warning(
-                f"the hub does not map .{variable}: rendering fails until its "
-                "extraValueMappings does"
-            )
+            yield use.warning(f"the hub does not map .{variable}: add it to its extraValueMappings")

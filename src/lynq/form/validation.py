@@ -43,11 +43,13 @@ def _check_hub_id(spec: FormSpec) -> Iterator[Problem]:
 
 
 def _check_graph(spec: FormSpec) -> Iterator[Problem]:
+    paths = {placed.resource.id: placed.path for placed in placed_resources(spec)}
     for problem in find_problems(entries_of(spec)):
-        double = problem.kind is GraphProblem.DUPLICATE_ID
-        event = (
-            EventReason.DUPLICATE_RESOURCE_IDS
-            if double
-            else EventReason.DEPENDENCY_VALIDATION_FAILED
-        )
-        yield Problem("spec", problem.message, event=event)
+        if problem.kind is GraphProblem.DUPLICATE_ID:
+            event = EventReason.DUPLICATE_RESOURCE_IDS
+        else:
+            event = EventReason.DEPENDENCY_VALIDATION_FAILED
+        # An id that is empty or doubled is in several places, which its message names.
+        of_ids = problem.kind in (GraphProblem.DUPLICATE_ID, GraphProblem.EMPTY_ID)
+        path = "spec" if of_ids else f"{paths[problem.ids[0]]}.dependIds"
+        yield Problem(path, problem.message, event=event)

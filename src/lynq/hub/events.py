@@ -36,7 +36,7 @@ def update_event(update: Update) -> Event:
 
 
 def row_rejected(rejection: Rejection) -> Event:
-    """Return what is told on the hub about rows that were set apart; `lynq.guard.news` says when."""
+    """Return what is told on the hub about rows set apart; `lynq.guard.news` says when."""
     return Event(EventReason.ROW_REJECTED, f"{rejection.reason}: {rejection.message}", warns=True)
 
 

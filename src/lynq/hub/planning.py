@@ -6,7 +6,7 @@ differs is found, and writes take turns under maxSkew.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -36,6 +36,7 @@ def plan(
     now: datetime,
     taken: Mapping[str, Pair] | None = None,
     marks: Marks | None = None,
+    unreadable: Collection[str] = (),
     source_changed: bool = False,
     workloads_ready: WorkloadsReady = lambda _: True,
 ) -> HubPlan:
@@ -43,11 +44,12 @@ def plan(
 
     `taken` are the names of other hubs' nodes in the namespace. Without `marks` every node is
     compared with a fresh render. Forms of other hubs, and those being deleted, are passed over.
+    `unreadable` are forms that are there, but could not be decoded: their nodes stay as they are.
     """
     known = {each.name: each for each in forms if _belongs(each.form, hub)}
     existing = {node.metadata.name: node for node in nodes}
     judgement = _judge([Values.of(row) for row in rows], known, existing, taken or {})
-    frozen = _frozen(hub, known, existing)
+    frozen = _frozen(hub, known, existing) | frozenset(unreadable)
     removals = choose_removals(
         hub, existing, judgement, forms=known, frozen=frozen, source_changed=source_changed
     )

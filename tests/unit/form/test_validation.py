@@ -52,12 +52,12 @@ def deep(levels: int) -> dict[str, Any]:
         ),
         pytest.param(
             form(resource("a", depend_ids=("x",))),
-            'spec: "a" depends on "x", which is the id of no resource',
+            'spec.configMaps[0].dependIds: "a" depends on "x", which is the id of no resource',
             id="unknown dependency",
         ),
         pytest.param(
             form(resource("a", depend_ids=("b",)), resource("b", depend_ids=("a",))),
-            "spec: circular dependency detected: a -> b -> a",
+            "spec.configMaps[0].dependIds: circular dependency detected: a -> b -> a",
             id="circle",
         ),
         pytest.param(

@@ -9,7 +9,7 @@ DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment"}
 
 
 def unmapped(variable: str) -> str:
-    return f"the hub does not map .{variable}: rendering fails until its extraValueMappings does"
+    return f"the hub does not map .{variable}: add it to its extraValueMappings"
 
 
 def deprecated(variable: str) -> str:

@@ -123,6 +123,12 @@ def test_nodes_of_a_deleted_form_go_unguarded() -> None:
     assert order.held == ()
 
 
+def test_a_form_that_cannot_be_decoded_is_not_gone() -> None:
+    cluster = running("a", "b")
+    assert planned(cluster, rows("a"), unreadable={"web"}).is_empty
+    assert len(planned(cluster, rows("a")).deletes) == 2
+
+
 def test_forms_of_other_hubs_and_forms_being_deleted_count_for_nothing() -> None:
     foreign = a_form("other", hub_id="elsewhere")
     going = replace(DB, metadata=replace(DB.metadata, deletion_timestamp=NOON))
