@@ -14,6 +14,7 @@ from lynq.api import Condition, ConditionStatus, ResourceState
 from lynq.api.reasons import ConditionReason as Reason
 from lynq.api.reasons import ConditionType as Type
 from lynq.node.outcome import Outcome
+from lynq.node.wording import fit_condition
 
 _NAMED: Final = 3
 
@@ -82,7 +83,7 @@ def _condition(
         type=str(answer.type),
         status=status,
         reason=str(answer.reason),
-        message=answer.message,
+        message=fit_condition(answer.message),
         last_transition_time=before.last_transition_time if before and is_same else now,
         observed_generation=generation,
     )

@@ -75,12 +75,14 @@ def _cause(facts: Facts, wanted: Wanted, around: Surroundings) -> Cause | None:
 
 def _difference(facts: Facts, live: Live, wanted: Wanted, around: Surroundings) -> Cause | None:
     written = live.annotations.get(ANNOTATION_APPLIED_HASH)
+    is_tied = is_ours(live, around.owner)
     if written != wanted.hash:
-        lost = not written and is_ours(live, around.owner)
-        return Cause.HASH_LOST if lost else Cause.CHANGED
+        return Cause.HASH_LOST if is_tied and not written else Cause.CHANGED
+    if not is_tied:
+        return Cause.TIES_LOST
     if _refused(facts):
         return Cause.REFUSED
-    if _fields_were_taken(facts, live):
+    if _fields_were_taken(facts, live, wanted):
         return Cause.FIELDS_TAKEN
     return Cause.FORCED if around.force else None
 
@@ -90,10 +92,13 @@ def _is_done_once(facts: Facts, live: Live) -> bool:
     return once and live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE
 
 
-def _fields_were_taken(facts: Facts, live: Live) -> bool:
+def _fields_were_taken(facts: Facts, live: Live, wanted: Wanted) -> bool:
     """Return whether our entry in managedFields is another than our own apply left."""
     memory = facts.memory
-    return memory is not None and bool(memory.digest) and memory.digest != live.digest
+    # What we remember of other content says nothing: another operator wrote this one.
+    if memory is None or memory.hash != wanted.hash or not memory.digest:
+        return False
+    return memory.digest != live.digest
 
 
 def _holding(facts: Facts, wanted: Wanted, around: Surroundings) -> Memory | None:

@@ -43,6 +43,8 @@ class Cause(Enum):
     """Row or form have changed, or the object was not written by us before."""
     HASH_LOST = "hash lost"
     """Someone took our hash off: drift."""
+    TIES_LOST = "ties lost"
+    """Someone took off the owner reference or labels that tie it to its node: drift."""
     FIELDS_TAKEN = "fields taken"
     """Someone took or removed a field that we own: drift."""
     REFUSED = "refused"

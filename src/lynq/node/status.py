@@ -19,6 +19,7 @@ from lynq.node.identity import ObjectRef
 from lynq.node.inventory import Item, key_of
 from lynq.node.outcome import Outcome
 from lynq.node.variables import VariablesError
+from lynq.node.wording import fit
 
 _OWN: Final = frozenset({Type.READY, Type.PROGRESSING, Type.CONFLICTED, Type.DEGRADED})
 
@@ -149,7 +150,7 @@ def _entry(outcome: Outcome, ref: ObjectRef) -> ResourceStatus:
         name=ref.name,
         state=outcome.state,
         reason=outcome.reason,
-        message=outcome.message,
+        message=fit(outcome.message),
     )
 
 

@@ -74,8 +74,11 @@ def is_another_nodes(live: Live, owner: Owner) -> bool:
     """
     if is_ours(live, owner) or is_orphan(live):
         return False
+    # One label without the other is what is left when somebody took one off: that is healed.
+    if LABEL_NODE in live.labels and LABEL_NODE_NAMESPACE in live.labels:
+        return True
     written = LABEL_MANAGED in live.labels or ANNOTATION_APPLIED_HASH in live.annotations
-    return LABEL_NODE in live.labels or (written and bool(live.owners))
+    return written and bool(live.owners)
 
 
 def is_orphan(live: Live) -> bool:

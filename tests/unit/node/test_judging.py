@@ -88,6 +88,16 @@ def test_drift_a_lost_hash_is_written_at_once() -> None:
     assert cause_of(without(settled(), "applied-hash")) is Cause.HASH_LOST
 
 
+@pytest.mark.parametrize("labels", [{}, {"lynq.sh/node": "acme-web"}])
+def test_an_object_whose_ties_were_taken_off_is_tied_again(labels: dict[str, str]) -> None:
+    cut = but(settled(deletion_policy=DeletionPolicy.RETAIN), labels=labels)
+    assert cause_of(replace(cut, memory=None)) is Cause.TIES_LOST
+
+
+def test_an_object_that_lost_its_owner_is_tied_again() -> None:
+    assert cause_of(replace(but(settled(), owners=()), memory=None)) is Cause.TIES_LOST
+
+
 def test_drift_b_a_taken_field_is_written_at_once_with_force() -> None:
     write = judge(
         but(settled(conflict_policy=ConflictPolicy.FORCE), digest=b"theirs"), AROUND
@@ -111,6 +121,11 @@ def test_drift_b_under_stuck_asks_the_api_server_and_reports_its_answer() -> Non
 
 def test_drift_b_is_unknown_after_a_restart() -> None:
     assert cause_of(but(replace(settled(), memory=None), digest=b"theirs")) is None
+
+
+def test_drift_b_is_not_seen_where_another_operator_wrote_last() -> None:
+    older = Memory(hash="older", digest=b"ours")
+    assert cause_of(but(replace(settled(), memory=older), digest=b"theirs")) is None
 
 
 def test_drift_c_all_is_written_again() -> None:

@@ -180,6 +180,15 @@ def test_messages_name_the_failed_and_count_the_ready() -> None:
     assert "6 failed: r0, r1, r2 and 3 more" in condition(many, "Ready").message
 
 
+@given(st.text(max_size=40), st.sampled_from([0, 500, 100_000]))
+def test_messages_take_one_line_and_come_to_an_end(text: str, more: int) -> None:
+    long = outcome("a" * more, S.FAILED, message=text + "\n" + "x" * more)
+    status = next_status(NodeStatus(), report([long]), NOW)
+    assert len(status.resources[0].message) <= 1000
+    assert status.resources[0].message.isprintable()
+    assert all(len(this.message) <= 32768 for this in status.conditions)
+
+
 def test_conditions_say_which_generation_they_speak_about() -> None:
     assert {this.observed_generation for this in after(S.READY).conditions} == {3}
     assert after().observed_generation == 3
