@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from lynq.api import Condition, ConditionStatus, ResourceState
+from lynq.api import Condition, ResourceState
 from lynq.api.reasons import ConditionReason as Reason
 from lynq.api.reasons import ConditionType as Type
+from lynq.api.transitions import condition, follow
 from lynq.node.outcome import Outcome
 from lynq.node.wording import fit_condition
 
@@ -70,23 +71,18 @@ def since(
     previous: Iterable[Condition], said: Iterable[Answer], generation: int, now: datetime
 ) -> tuple[Condition, ...]:
     """Return the conditions, each with the time at which its status last became another."""
-    known = {condition.type: condition for condition in previous}
-    return tuple(_condition(known.get(this.type), this, generation, now) for this in said)
-
-
-def _condition(
-    before: Condition | None, answer: Answer, generation: int, now: datetime
-) -> Condition:
-    status = ConditionStatus.TRUE if answer.holds else ConditionStatus.FALSE
-    is_same = before is not None and before.status is status
-    return Condition(
-        type=str(answer.type),
-        status=status,
-        reason=str(answer.reason),
-        message=fit_condition(answer.message),
-        last_transition_time=before.last_transition_time if before and is_same else now,
-        observed_generation=generation,
+    wanted = (
+        condition(
+            this.type,
+            this.reason,
+            fit_condition(this.message),
+            holds=this.holds,
+            generation=generation,
+            now=now,
+        )
+        for this in said
     )
+    return follow(previous, wanted)
 
 
 def _ready(tally: Tally) -> Answer:
