@@ -37,19 +37,27 @@ class Resource:
 
         A collection without a namespace spans all namespaces. An object of a namespaced kind
         has no path without its namespace: that raises InvalidObject, because the request
-        could only hit something else than was meant.
+        could only hit something else than was meant. So does a name that is empty, which would
+        be the whole collection (and a delete of it), or that names more than one step of a path.
         """
-        if name and self.namespaced and not namespace:
+        if name is not None and self.namespaced and not namespace:
             raise InvalidObject(f"{self.kind} {name!r} needs a namespace: its kind is namespaced")
         parts = [self._root()]
         if namespace and self.namespaced:
-            parts += ["namespaces", quote(namespace, safe="")]
+            parts += ["namespaces", self._step(namespace)]
         parts.append(self.plural)
-        if name:
-            parts.append(quote(name, safe=":"))
+        if name is not None:
+            parts.append(self._step(name))
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
+
+    def _step(self, name: str) -> str:
+        # Quoting is no help: the API server splits the path after it has unquoted it, and reads
+        # "web/status" as the status of "web".
+        if name in ("", ".", "..") or "/" in name or "%" in name:
+            raise InvalidObject(f"{self.kind}: {name!r} can be no name of an object or namespace")
+        return quote(name, safe=":")
 
     def _root(self) -> str:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"

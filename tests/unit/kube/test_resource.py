@@ -24,7 +24,7 @@ CLUSTER_ROLES = Resource(
             CLUSTER_ROLES.path(name="system:node"),
             "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node",
         ),
-        (CONFIG_MAPS.path("shop", "../x?y"), "/api/v1/namespaces/shop/configmaps/..%2Fx%3Fy"),
+        (CONFIG_MAPS.path("shop", "..x?y"), "/api/v1/namespaces/shop/configmaps/..x%3Fy"),
     ],
 )
 def test_paths(path: str, expected: str) -> None:
@@ -34,6 +34,15 @@ def test_paths(path: str, expected: str) -> None:
 def test_an_object_of_a_namespaced_kind_has_no_path_without_its_namespace() -> None:
     with pytest.raises(InvalidObject, match="ConfigMap 'a' needs a namespace"):
         CONFIG_MAPS.path(name="a")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "web/status", "a%2Fb"])
+def test_a_name_that_would_reach_something_else_has_no_path(name: str) -> None:
+    with pytest.raises(InvalidObject, match="can be no name"):
+        DEPLOYMENTS.path("shop", name)
+    if name:
+        with pytest.raises(InvalidObject, match="can be no name"):
+            DEPLOYMENTS.path(name, "web")
 
 
 def test_names() -> None:
