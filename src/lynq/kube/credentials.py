@@ -87,6 +87,8 @@ class TokenFileCredentials:
             token = self._path.read_text().strip()
         except OSError as error:
             return self._keep_going(f"cannot be read ({error.strerror})")
+        except UnicodeDecodeError:
+            return self._keep_going("is no text")
         if not token:
             return self._keep_going("is empty")
         self._known = Credential(token, self._certificate)

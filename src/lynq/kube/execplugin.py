@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -52,10 +52,11 @@ class ExecPlugin:
 
 
 class _Granted(Struct, frozen=True, rename="camel"):
-    token: str = ""
-    client_certificate_data: str = ""
-    client_key_data: str = ""
-    expiration_timestamp: datetime | None = None
+    # Null is what plugins that are not written in Go print for what they do not grant.
+    token: str | None = None
+    client_certificate_data: str | None = None
+    client_key_data: str | None = None
+    expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
 class _ExecCredential(Struct, frozen=True, rename="camel"):
@@ -139,7 +140,7 @@ class ExecCredentials:
         return answer.status
 
     def _credential(self, granted: _Granted) -> Credential:
-        pair = (granted.client_certificate_data, granted.client_key_data)
+        pair = (granted.client_certificate_data or "", granted.client_key_data or "")
         if any(pair) and not all(pair):
             raise self._failed("granted a certificate without its key, or the reverse")
         if not any((granted.token, *pair)):

@@ -15,7 +15,7 @@ from yarl import URL
 
 from lynq.kube.config import ClusterConfig, Impersonation
 from lynq.kube.credentials import ClientCertificate, Credential
-from lynq.kube.errors import ConnectionFailed, ResponseTooLarge, TimedOut
+from lynq.kube.errors import ConnectionFailed, CredentialError, ResponseTooLarge, TimedOut
 from lynq.kube.options import ClientOptions
 from lynq.kube.request import Request, Response
 from lynq.kube.tls import tls_context
@@ -68,7 +68,7 @@ class Session:
             raise ConnectionFailed(f"{request.verb} {request.path}: not connected", sent=False)
         headers = CIMultiDict(request.headers)
         if credential.token:
-            headers["Authorization"] = f"Bearer {credential.token}"
+            headers["Authorization"] = f"Bearer {_in_a_header(credential.token)}"
         return await self._http.request(
             request.method,
             self._url(request),
@@ -80,7 +80,8 @@ class Session:
             proxy=self._config.proxy,
             timeout=aiohttp.ClientTimeout(
                 total=None,
-                sock_connect=self._options.connect_timeout,
+                # All of it: the name looked up, the socket, the proxy's consent, TLS.
+                connect=self._options.connect_timeout,
                 sock_read=request.timeout if request.stream else None,
             ),
         )
@@ -177,6 +178,12 @@ def _failures_as_ours(request: Request) -> Iterator[None]:
         # Not the error's own text: that of a malformed answer quotes the answer.
         cause = getattr(error, "strerror", None) or type(error).__name__
         raise ConnectionFailed(f"{what}: the connection broke: {cause}") from error
+
+
+def _in_a_header(token: str) -> str:
+    if any(character < " " or character == "\x7f" for character in token):
+        raise CredentialError("the token holds a control character, such as the end of a line")
+    return token
 
 
 def _payload(body: bytes | None) -> bytes | BytesIO | None:

@@ -77,6 +77,13 @@ async def test_the_last_token_is_kept_while_its_file_is_away(tmp_path: Path) -> 
     assert (await source.current()).token == "one"
 
 
+async def test_a_token_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(CredentialError, match="is no text"):
+        await TokenFileCredentials(file).current()
+
+
 async def test_a_token_file_that_was_never_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CredentialError, match="No such file"):
         await TokenFileCredentials(tmp_path / "token").current()
@@ -158,6 +165,12 @@ async def test_many_refusals_run_the_plugin_once(plugin: Plugin, tmp_path: Path)
     assert len(runs(tmp_path)) == 2
 
 
+async def test_nulls_in_an_answer_are_as_good_as_nothing(plugin: Plugin) -> None:
+    status = {"token": "t", "clientCertificateData": None, "clientKeyData": None}
+    granted = ExecCredentials(plugin({**status, "expirationTimestamp": None}))
+    assert await granted.current() == Credential("t")
+
+
 async def test_a_plugin_can_grant_a_certificate(plugin: Plugin) -> None:
     source = ExecCredentials(plugin({"clientCertificateData": "C", "clientKeyData": "K"}))
     assert await source.current() == Credential(None, ClientCertificate(b"C", b"K"))
@@ -170,6 +183,11 @@ async def test_a_plugin_can_grant_a_certificate(plugin: Plugin) -> None:
         (None, V1, "granted nothing"),
         ({}, V1, "granted neither a token nor a certificate"),
         ({"clientKeyData": "hunter2"}, V1, "granted a certificate without its key"),
+        (
+            {"token": "hunter2", "expirationTimestamp": "2026-01-01T00:00:00"},
+            V1,
+            "did not print an ExecCredential",
+        ),
     ],
 )
 async def test_an_answer_that_is_of_no_use(

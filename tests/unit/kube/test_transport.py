@@ -8,7 +8,7 @@ from aiohttp import web
 
 from lynq.kube import Client, ClientOptions, ClusterConfig, Impersonation, Patch, errors
 from lynq.kube.backoff import Backoff
-from lynq.kube.credentials import Credential
+from lynq.kube.credentials import Credential, StaticCredentials
 from lynq.kube.request import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
 from serving import Handler, Serve
@@ -362,3 +362,36 @@ async def test_a_client_that_is_not_open_says_so() -> None:
     client = Client.connect(ClusterConfig("http://127.0.0.1:1"), options=ClientOptions(attempts=1))
     with pytest.raises(errors.ConnectionFailed, match="not connected"):
         await VERBS["get"](client)
+
+
+async def test_all_of_connecting_is_bounded_not_only_its_socket() -> None:
+    """What passes between the fence's yes and the wire must fit into the lease's reserve."""
+    asked = asyncio.Event()
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        asked.set()
+        await reader.read()
+        writer.close()
+
+    proxy = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    config = ClusterConfig("https://k8s.invalid", proxy=address)
+    options = ClientOptions(timeout=5, connect_timeout=0.2, attempts=1)
+    async with proxy, Client.connect(config, options=options) as client:
+        with pytest.raises(errors.ConnectionFailed, match="cannot connect in time") as caught:
+            await VERBS["create"](client)
+    assert asked.is_set()
+    assert not caught.value.sent
+
+
+@pytest.mark.parametrize("token", ["hunter2\n", "hunter\r\n2", "hunter2\0"])
+async def test_a_token_that_fits_into_no_header_is_an_error_of_ours(
+    serve: Serve, token: str
+) -> None:
+    credentials = StaticCredentials(Credential(token))
+    config = ClusterConfig(await serve(Script()), credentials=credentials)
+    async with Client.connect(config, options=QUICK) as client:
+        with pytest.raises(errors.CredentialError, match="control character") as caught:
+            await VERBS["get"](client)
+    assert "hunter" not in str(caught.value)
