@@ -19,6 +19,7 @@ leader need not wait for it to run out.
 """
 
 import asyncio
+import math
 import random
 import socket
 import time
@@ -175,7 +176,8 @@ class LeaderElection:
     async def _write(self) -> bool:
         """Write our claim; False when somebody was faster, or the lease is not there."""
         started = self._clock()
-        seconds = max(1, round(self._duration))
+        # Up, never down: others must not take what we still count on.
+        seconds = math.ceil(self._duration)
         known = self._seen.lease
         spec = claim(known, self.identity, seconds=seconds, at=datetime.now(UTC))
         try:

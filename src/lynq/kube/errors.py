@@ -17,7 +17,7 @@ _SHOWN = 5
 """How many fields or managers a message names before it says "and N more"."""
 
 _CONFLICT = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
-_SET_VALUE = re.compile(r"\[=.*?\](?=$|[.\[])")
+_SET_VALUE = re.compile(r'\[=(?:"(?:[^"\\]|\\.)*"\]|.*?\](?=$|[.\[]))')
 _DENIED = re.compile(
     r' User "[^"]*" cannot (?P<verb>[a-z]+) resource "(?P<resource>[a-z0-9/.-]+)"'
     r' in API group "(?P<group>[a-z0-9.-]*)"'

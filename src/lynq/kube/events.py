@@ -225,9 +225,10 @@ def _seconds(moment: datetime) -> str:
 
 
 def _capped(message: str) -> str:
-    encoded = message.encode()
+    # Half a surrogate pair has no bytes; who reports must not stumble over it.
+    encoded = message.encode(errors="replace")
     if len(encoded) <= _MESSAGE_LIMIT:
-        return message
+        return encoded.decode()
     # A cut inside a character leaves bytes that are no text; they go too.
     kept = encoded[: _MESSAGE_LIMIT - len(_ELLIPSIS.encode())].decode(errors="ignore")
     return kept + _ELLIPSIS

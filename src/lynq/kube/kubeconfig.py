@@ -197,6 +197,9 @@ def _parse(path: Path) -> _File:
         raise ConfigError(f"the kubeconfig {path} is not YAML{place}") from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"the kubeconfig {path} is malformed: {error}") from None
+    except ValueError:
+        # What looks like a date or a number to YAML and is none, such as 2026-13-45.
+        raise ConfigError(f"the kubeconfig {path} is not YAML: quote its values") from None
 
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - YAML is anything

@@ -22,8 +22,9 @@ class ClientOptions:
     timeout: float = 30.0
     """For one attempt, from the first byte sent to the last one received."""
     connect_timeout: float = 5.0
-    """For the connection alone, with all that belongs to it. It passes between the fence's yes and the first byte sent, so it
-    stays within what a lease keeps in reserve (duration less renew deadline)."""
+    """For the connection alone: name, socket, proxy, TLS. It passes between the fence's yes and the
+    first byte sent, so it stays within what a lease keeps in reserve (duration less renew
+    deadline)."""
     max_in_flight: int = 64
     """Requests under way at once; watches do not count."""
     max_response: int = 64 * _MIB

@@ -130,7 +130,8 @@ class Store(Generic[T]):
 
     def advance(self, version: int) -> None:
         """Note that the watch has told everything up to `version`."""
-        self._told = version
+        # A bookmark of an API server that lags behind the last one takes nothing back.
+        self._told = max(self._told, version)
 
     def merge(self, seen: Sighting, value: Callable[[], T]) -> Change[T] | None:
         """Take what a list or the watch shows, if it is news."""

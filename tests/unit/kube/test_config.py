@@ -221,6 +221,15 @@ def test_a_file_that_is_no_yaml_is_not_quoted(tmp_path: Path) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize("value", ["2026-13-45", "0x_"])
+def test_a_value_that_yaml_takes_for_a_broken_date_or_number(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(f"users: [{{name: a, user: {{token: {value}}}}}]")
+    with pytest.raises(ConfigError, match="is not YAML") as caught:
+        load_config(path)
+    assert value not in str(caught.value)
+
+
 def test_a_context_must_be_there_and_complete(tmp_path: Path) -> None:
     path = write(
         tmp_path / "config",

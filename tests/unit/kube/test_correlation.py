@@ -117,6 +117,10 @@ def test_event_names_are_unique_and_fit_however_long_the_object_s_is() -> None:
         assert ".-." not in name
 
 
+def test_half_a_character_in_a_message_does_not_reach_who_reports_it() -> None:
+    assert _capped("broken \ud83d here") == "broken ? here"
+
+
 @given(st.text(max_size=2000))
 def test_a_message_is_capped_in_bytes_and_stays_text(message: str) -> None:
     capped = _capped(message)

@@ -100,9 +100,12 @@ def test_the_elements_of_a_set_are_values_and_are_not_shown() -> None:
         causes=[
             {"message": 'conflict with "x" using v1', "field": '.spec.tokens[="hunter2"]'},
             {"message": 'conflict with "x" using v1', "field": '.spec.a[="hun]ter2"].b'},
+            {"message": 'conflict with "x" using v1', "field": '.spec.c[="hun].ter2[\\"]."].d'},
         ],
     )
     assert ".spec.tokens[=…] is managed by 'x', .spec.a[=…].b is" in str(error)
+    assert ".spec.c[=…].d is" in str(error)
+    assert "ter2" not in str(error)
     assert "ter2" not in str(error)
 
 

@@ -74,6 +74,12 @@ def test_the_answer_to_our_write_is_read_before_the_watch_tells_it() -> None:
     assert store.get(KEY) == "ours"
 
 
+def test_what_was_told_stays_told_whatever_an_api_server_that_lags_says() -> None:
+    store = store_with(5, told=8)
+    store.advance(6)
+    assert store.told == 8
+
+
 def test_a_late_answer_does_not_resurrect_what_the_watch_told_deleted() -> None:
     store = store_with(5, told=5)
     store.remove(seen(8))
