@@ -32,6 +32,10 @@ _CODES: dict[int, tuple[type[SourceError], str]] = {
     1143: (errors.MissingGrant, "the user may not read the column {column}: grant SELECT"),
     1370: (errors.MissingGrant, "the user may not run a function that the view uses"),
     1205: (errors.Locked, "somebody holds a lock on it"),
+    1412: (
+        errors.Interrupted,
+        "it was rewritten or replaced as the reading began; the next one sees its rows",
+    ),
     1317: (errors.Interrupted, "somebody has killed the statement"),
     1927: (errors.Interrupted, "somebody has killed the connection"),
     3169: (errors.Interrupted, "somebody has killed the connection"),

@@ -5,7 +5,7 @@ from typing import Any
 
 from lynq.sources.columns import Column
 from lynq.sources.deadline import Deadline
-from lynq.sources.errors import SourceError
+from lynq.sources.errors import Interrupted, SourceError
 from lynq.sources.postgresql.columns import column, written_by_server
 from lynq.sources.postgresql.connecting import begin, connect
 from lynq.sources.postgresql.failures import while_reading
@@ -13,6 +13,21 @@ from lynq.sources.query import POSTGRESQL, Query
 from lynq.sources.server import ServerSource
 from lynq.sources.settings import PostgreSQLSettings
 from lynq.sources.telling import told
+
+# The snapshot comes before the locks. If one of them was waited for, the table may have been
+# truncated, rewritten or replaced meanwhile, by a transaction that the snapshot knows nothing of:
+# PostgreSQL then shows a table without rows, and no error. Seen from the snapshot, pg_class has
+# another file for it than the server has, or does not know it at all. (Mapped catalogs have 0.)
+_REWRITTEN = """
+SELECT EXISTS (
+  SELECT FROM pg_catalog.pg_locks AS held
+  LEFT JOIN pg_catalog.pg_class AS class ON class.oid = held.relation
+  WHERE held.locktype = 'relation' AND held.pid = pg_catalog.pg_backend_pid()
+    AND held.database <> 0
+    AND (class.oid IS NULL OR class.relfilenode <> 0
+      AND class.relfilenode <> pg_catalog.pg_relation_filenode(class.oid))
+)
+"""
 
 
 def open_postgresql(settings: PostgreSQLSettings) -> ServerSource[Any]:
@@ -23,7 +38,14 @@ def open_postgresql(settings: PostgreSQLSettings) -> ServerSource[Any]:
         begin=lambda connection: begin(connection, settings),
         discard=lambda connection: connection.terminate(),
         cursor=lambda connection, deadline, query: _Cursor(
-            connection, deadline, lambda error: while_reading(error, settings, query)
+            connection,
+            deadline,
+            lambda error: while_reading(error, settings, query),
+            Interrupted(
+                "it was rewritten or replaced as the reading began; the next one sees its rows",
+                place=settings.place,
+                table=query.table,
+            ),
         ),
     )
 
@@ -36,10 +58,12 @@ class _Cursor:
         connection: Any,  # noqa: ANN401 - the driver has no types
         deadline: Deadline,
         explain: Callable[[Exception], SourceError],
+        rewritten: SourceError,
     ) -> None:
         self._connection = connection
         self._deadline = deadline
         self._explain = explain
+        self._rewritten = rewritten
         self._cursor: Any = None
         self._columns: list[Column] = []
 
@@ -72,7 +96,9 @@ class _Cursor:
                 return rows
 
     async def end(self) -> None:
-        """End the transaction, so that the server can forget the snapshot."""
+        """End the transaction, unless its snapshot could not see what was in the tables."""
         with told(self._explain):
             async with self._deadline.kept():
+                if await self._connection.fetchval(_REWRITTEN):
+                    raise self._rewritten
                 await self._connection.execute("COMMIT")
