@@ -20,6 +20,7 @@ from lynq.sources.push.timing import Timing
 from lynq.sources.push.trigger import trigger_sql
 from lynq.sources.query import Table
 from lynq.sources.settings import PostgreSQLSettings
+from sources.proxy import Fault, proxied
 from waiting import eventually
 
 PostgreSQL = Changing[PostgreSQLSettings]
@@ -223,6 +224,19 @@ async def test_a_server_that_falls_silent_is_noticed(database: PostgreSQL) -> No
             await ears.connected()
         finally:
             os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("after", [400, 600, 800, 1000])
+async def test_a_server_that_falls_silent_after_the_log_in_is_noticed(
+    database: PostgreSQL, after: int
+) -> None:
+    async with proxied(database.server.host, database.server.port) as proxy:
+        settings = replace(database.settings, port=proxy.port, connect_timeout=1.0)
+        proxy.breaks(Fault.SILENCE, after=after)
+        async with listening_to(settings, "tenants", replace(QUICK, silence=1.0)) as ears:
+            await ears.lost()
+            proxy.breaks(Fault.NONE)
+            await ears.connected()
 
 
 async def backends(database: PostgreSQL) -> list[int]:

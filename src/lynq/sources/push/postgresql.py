@@ -44,7 +44,9 @@ async def listen(settings: PostgreSQLSettings, table: Table, timing: Timing, bel
     """Ring the bell when the table changes, until the channel is lost or closed."""
     connection = await connect(settings)
     try:
-        watched = await _find(connection, table, settings)
+        # Logged in is not answered: silence counts from here on.
+        async with asyncio.timeout(timing.silence):
+            watched = await _find(connection, table, settings)
         await _follow(connection, watched, timing, bell)
     except TimeoutError:
         raise Interrupted("the server has gone silent", place=settings.place) from None
@@ -91,7 +93,8 @@ async def _follow(connection: Any, watched: _Watched, timing: Timing, bell: Bell
     """Listen, and see every now and then whether there is anything to hear."""
     gone = asyncio.Event()
     connection.add_termination_listener(lambda _: gone.set())
-    await connection.add_listener(watched.channel, lambda *_: bell.changed())
+    async with asyncio.timeout(timing.silence):
+        await connection.add_listener(watched.channel, lambda *_: bell.changed())
     notified = False
     # Half of the silence may pass before we ask, and half before we give up on the answer.
     patience = timing.silence / 2
