@@ -252,6 +252,12 @@ class TestSQLite:
         assert isinstance(error, errors.InvalidSettings)
         assert error.field == "sqlite.path"
 
+    @pytest.mark.parametrize("path", ["x" * 300, "x/" * 3000, "rows.db\ud800"])
+    async def test_a_path_that_no_file_can_have(self, settings: SQLiteSettings, path: str) -> None:
+        error = await failure(settings, tenants("t"), path=path)
+        assert isinstance(error, errors.InvalidSettings)
+        assert error.field == "sqlite.path"
+
     async def test_a_link_that_leads_out(self, settings: SQLiteSettings) -> None:
         assert settings.directory
         outside = settings.directory.parent / "outside.db"
