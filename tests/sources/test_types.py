@@ -209,3 +209,51 @@ async def test_mysql_select_limit_of_somebody_cuts_nothing(mariadb: Server) -> N
     finally:
         await engine.execute("SET GLOBAL sql_select_limit = DEFAULT")
     assert summary.seen == 3
+
+
+async def test_mysql_char_is_never_padded_whatever_the_server_thinks(mariadb: Server) -> None:
+    engine = mariadb_at(mariadb)
+    table = new_table()
+    await engine.execute(
+        f"CREATE TABLE {table} (uid CHAR(9), activate CHAR(9), plan CHAR(9))",
+        f"INSERT INTO {table} VALUES ('a', 'yes', 'gold')",
+        "SET GLOBAL sql_mode = 'PAD_CHAR_TO_FULL_LENGTH,NO_ZERO_DATE'",
+    )
+    try:
+        async with opened(engine.settings) as source:
+            rows, _ = await read(source, tenants(table))
+    finally:
+        await engine.execute("SET GLOBAL sql_mode = DEFAULT")
+    assert [row.texts for row in rows] == [("a", "yes", "gold")]
+
+
+@pytest.mark.parametrize("how", ["VIRTUAL", "STORED"])
+async def test_sqlite_generated_columns_have_their_declared_type(tmp_path: Any, how: str) -> None:
+    engine = SQLite(SQLiteSettings(path="rows.db", directory=tmp_path))
+    await engine.execute(
+        "CREATE TABLE t (uid TEXT, activate INTEGER, day TEXT,"
+        f" plan DATETIME GENERATED ALWAYS AS (day || ' 03:04:05') {how})",
+        "INSERT INTO t (uid, activate, day) VALUES ('a', 1, '2024-01-02')",
+    )
+    async with opened(engine.settings) as source:
+        rows, summary = await read(source, tenants("t"))
+    assert rows[0].extras == {"planId": "2024-01-02T03:04:05Z"}
+    assert summary.identity.columns[2] == ("plan", "DATETIME")
+
+
+async def test_postgresql_types_of_somebody_with_names_of_known_ones(postgresql: Server) -> None:
+    engine = postgresql_at(postgresql)
+    table, schema = new_table(), f"s{new_table()}"
+    await engine.execute(
+        f"CREATE SCHEMA {schema}",
+        f"CREATE TYPE {schema}.bool AS ENUM ('maybe')",
+        f"CREATE TYPE {schema}.json AS (a integer, b text)",
+        f"CREATE TYPE {schema}.date AS ENUM ('2024-01-02')",
+        f"CREATE TABLE {table} (uid text, activate boolean,"
+        f" a {schema}.bool, b {schema}.json, c {schema}.date)",
+        f"INSERT INTO {table} VALUES ('a', true, 'maybe', (1, 'x'), '2024-01-02')",
+    )
+    async with opened(engine.settings) as source:
+        rows, summary = await read(source, tenants(table, extras={"a": "a", "b": "b", "c": "c"}))
+    assert rows[0].texts[2:] == ("maybe", "(1,x)", "2024-01-02")
+    assert summary.identity.columns[2] == ("a", f"{schema}.bool")

@@ -74,7 +74,8 @@ def _session(settings: MySQLSettings, version: str) -> list[str]:
     """Return what makes a session ours.
 
     The server stops a statement a little after we have given up, so that nothing runs on when we
-    cannot tell it any more. A `sql_select_limit` set by somebody would cut the result in silence.
+    cannot tell it any more. A `sql_select_limit` set by somebody would cut the result in silence,
+    and a `yes` that is padded to the width of its CHAR column would be active no more.
     """
     limit = settings.query_timeout + 1
     stop = (
@@ -85,6 +86,7 @@ def _session(settings: MySQLSettings, version: str) -> list[str]:
     locks = f"lock_wait_timeout = {max(1, int(settings.query_timeout * 0.9))}"
     return [
         f"SET SESSION time_zone = '+00:00', sql_select_limit = {_EVERYTHING}, {stop}, {locks}",
+        "SET SESSION sql_mode = REPLACE(@@sql_mode, 'PAD_CHAR_TO_FULL_LENGTH', '')",
         "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     ]
 

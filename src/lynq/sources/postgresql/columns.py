@@ -31,12 +31,15 @@ _WRITTEN = {
     "timetz": (Kind.TIME, text.as_given),
 }
 
+_SYSTEM = "pg_catalog"
 _ANY_OTHER = (Kind.TEXT, text.as_given)
 
 
 def column(attribute: Any) -> Column:  # noqa: ANN401 - the driver has no types
     """Return the column that an attribute of the result is."""
-    name = attribute.type.name
+    # Anybody may call a type of his own `date`; only the system's are what we know them as.
+    given = attribute.type
+    name = given.name if given.schema == _SYSTEM else f"{given.schema}.{given.name}"
     kind, texts = _KINDS.get(name) or _WRITTEN.get(name) or _ANY_OTHER
     return Column(attribute.name, name, kind, texts)
 

@@ -15,7 +15,8 @@ _INSTRUCTIONS = 10_000
 
 _MOMENTS = frozenset(("DATE", "DATETIME", "TIMESTAMP"))
 
-_TYPES = "SELECT name, type FROM pragma_table_info(?, ?)"
+# With the x: the other pragma leaves out generated columns.
+_TYPES = "SELECT name, type FROM pragma_table_xinfo(?, ?)"
 
 
 class Worker:
