@@ -5,16 +5,26 @@ record are meaningful only then; the kernel drops the lock however the superviso
 """
 
 import fcntl
+import random
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
+from typing import Final, TextIO
 
 import msgspec
 
 from lynq.cluster.errors import ClusterError
+
+_PORTS: Final = range(20000, 30000)
+"""Below those that the kernel gives to outgoing connections: a client that keeps calling a server
+that is down would sooner or later sit on the server's port, and below those of NodePorts."""
+_TRIES: Final = 10
+_TRY_SECONDS: Final = 0.05
 
 
 class Phase(StrEnum):
@@ -90,22 +100,28 @@ class Layout:
     def alive(self) -> bool:
         """Whether a supervisor holds this cluster."""
         try:
-            with self.hold():
-                return False
-        except ClusterError:
-            return True
+            with self._lock.open() as lock:
+                # Shared, so that two who look do not take each other for the supervisor.
+                return not _locked(lock, fcntl.LOCK_SH)
         except FileNotFoundError:
             return False
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Be the one that holds the cluster, or fail at once."""
-        with (self.directory / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ClusterError(f"the cluster in {self.directory} is already running") from None
+        """Be the one that holds the cluster, or fail within a moment."""
+        with self._lock.open("a") as lock:
+            # Somebody who only looks is gone by the next try.
+            for _ in range(_TRIES):
+                if _locked(lock, fcntl.LOCK_EX):
+                    break
+                time.sleep(_TRY_SECONDS)
+            else:
+                raise ClusterError(f"the cluster in {self.directory} is already running")
             yield
+
+    @property
+    def _lock(self) -> Path:
+        return self.directory / "lock"
 
     @property
     def _record(self) -> Path:
@@ -114,20 +130,28 @@ class Layout:
 
 def choose_ports() -> Ports:
     """Return ports that were free a moment ago."""
-    with socket.socket() as first, socket.socket() as second, socket.socket() as third:
-        sockets = (first, second, third)
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return Ports(*(each.getsockname()[1] for each in sockets))
+    shuffled = random.sample(_PORTS, len(_PORTS))
+    return Ports(*islice(filter(_is_free, shuffled), len(Ports.__struct_fields__)))
 
 
 def are_free(ports: Ports) -> bool:
     """Tell whether all these ports can be bound now."""
+    return all(map(_is_free, msgspec.structs.astuple(ports)))
+
+
+def _is_free(port: int) -> bool:
     try:
-        for port in msgspec.structs.astuple(ports):
-            with socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(("127.0.0.1", port))
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
     except OSError:
+        return False
+    return True
+
+
+def _locked(lock: TextIO, kind: int) -> bool:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
     return True

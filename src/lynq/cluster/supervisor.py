@@ -120,12 +120,14 @@ class Supervisor:
                 stdin=self._lifeline,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "CONTROLPLANE_LIFELINE": "1"},
+                env=_environment(),
                 # A Ctrl-C in the terminal is for the supervisor, which stops them in order.
                 start_new_session=True,
             )
         self._processes[component] = process
         self._publish()
+        if self._stopping:  # all others were ended while this one was being started
+            await _end(process)
         return process
 
     async def _answering(self) -> None:
@@ -141,10 +143,10 @@ class Supervisor:
         """Make the nodes and what else a cluster starts with; wait until pods can be scheduled."""
         bootstrap = str(RESOURCES / "bootstrap.yaml")
         await self._kubectl("apply", "--server-side", "--validate=false", "-f", bootstrap)
-        async with asyncio.TaskGroup() as waits:
-            waits.create_task(self._kubectl("wait", "--for=condition=Ready", "node", "--all"))
-            account = ("serviceaccount/default", "--namespace=default")
-            waits.create_task(self._kubectl("wait", "--for=create", *account))
+        wait = ("wait", f"--timeout={START_SECONDS:.0f}s")
+        await self._kubectl(*wait, "--for=condition=Ready", "node", "--all")
+        account = ("serviceaccount/default", "--namespace=default")
+        await self._kubectl(*wait, "--for=create", *account)
 
     async def _kubectl(self, *command: str) -> None:
         process = await asyncio.create_subprocess_exec(
@@ -152,9 +154,10 @@ class Supervisor:
             "kubectl",
             f"--kubeconfig={self._layout.kubeconfig}",
             *command,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=self._lifeline,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
+            env=_environment(),
         )
         _, complaint = await process.communicate()
         if process.returncode:
@@ -179,9 +182,16 @@ async def _end(process: asyncio.subprocess.Process) -> None:
                 continue
 
 
+def _environment() -> dict[str, str]:
+    return {**os.environ, "CONTROLPLANE_LIFELINE": "1"}
+
+
 def _is_ok(url: str, trust: ssl.SSLContext) -> bool:
+    # Without the environment's proxies: Python would ask them for loopback, too.
+    direct = urllib.request.ProxyHandler({})
+    opener = urllib.request.build_opener(direct, urllib.request.HTTPSHandler(context=trust))
     try:
-        with urllib.request.urlopen(url, timeout=2, context=trust) as answer:  # noqa: S310
+        with opener.open(url, timeout=2) as answer:
             return bool(answer.status == 200)  # noqa: PLR2004
     except (urllib.error.URLError, OSError):
         return False

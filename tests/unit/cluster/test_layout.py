@@ -1,6 +1,8 @@
 """A cluster's folder: who holds it, what its record says, which ports are free."""
 
+import fcntl
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,22 @@ def test_chosen_ports_are_free_and_differ() -> None:
         taken.bind(("127.0.0.1", ports.etcd))
         taken.listen()
         assert not are_free(ports)
+
+
+def test_ports_are_not_those_of_outgoing_connections() -> None:
+    """A client that tries again and again would take the port of a server that is down."""
+    for _ in range(20):
+        ports = choose_ports()
+        assert max(ports.etcd, ports.etcd_peer, ports.apiserver) < 30000
+
+
+def test_who_looks_does_not_keep_others_from_holding(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    with layout.hold():
+        pass
+    with (tmp_path / "lock").open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        assert not layout.alive
+        threading.Timer(0.1, lambda: fcntl.flock(looking, fcntl.LOCK_UN)).start()
+        with layout.hold():
+            assert layout.alive

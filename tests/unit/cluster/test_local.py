@@ -1,0 +1,122 @@
+"""Names, folders and starts that go wrong, with a control plane that only waits."""
+
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from lynq.cluster import Cluster, ClusterError, all_clusters
+
+WAITING = """#!/bin/sh
+exec sleep 60
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of clusters, on a machine whose control plane never answers."""
+    binary = tmp_path / "controlplane"
+    binary.write_text(WAITING)
+    binary.chmod(0o755)
+    monkeypatch.setattr("lynq.cluster.local.controlplane_binary", lambda: binary)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "lynq" / "clusters"
+
+
+def supervisors(root: Path) -> list[str]:
+    answer = subprocess.run(["pgrep", "-f", f"supervisor {root}"], capture_output=True, check=False)
+    return answer.stdout.decode().split()
+
+
+@pytest.mark.parametrize("name", ["", "..", ".", "a/b", "Upper"])
+def test_down_removes_no_folder_that_is_no_cluster(root: Path, name: str) -> None:
+    precious = root / "precious"
+    precious.mkdir(parents=True)
+    for each in (name, str(precious)):
+        with pytest.raises(ClusterError, match="no name for a cluster"):
+            Cluster(each).down()
+    assert precious.is_dir()
+
+
+def test_what_is_no_cluster_is_not_listed(root: Path) -> None:
+    (root / "one").mkdir(parents=True)
+    (root / "file").write_text("")
+    (root / ".hidden").mkdir()
+    assert [each.name for each in all_clusters()] == ["one"]
+
+
+def test_looking_whether_a_cluster_is_alive_leaves_no_trace(root: Path) -> None:
+    (root / "one").mkdir(parents=True)
+    assert not Cluster("one").alive
+    assert not list((root / "one").iterdir())
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize("chosen", [None, "data"])
+def test_an_interrupted_start_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str | None
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    # Ctrl-C before the new supervisor has said a word.
+    monkeypatch.setattr("lynq.cluster.local.time.sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        Cluster("one").up(directory=tmp_path / chosen if chosen else None)
+    assert not supervisors(tmp_path)
+    assert not Cluster("one").exists
+
+
+def test_of_two_starts_at_once_one_is_refused(root: Path, tmp_path: Path) -> None:
+    refused: list[str] = []
+
+    def up() -> None:
+        try:
+            Cluster("one").up()
+        except ClusterError as error:
+            refused.append(str(error))
+
+    starts = [threading.Thread(target=up) for _ in range(2)]
+    for each in starts:
+        each.start()
+    try:
+        while not refused:
+            starts[0].join(0.05)
+        assert "already running" in refused[0]
+        assert len(supervisors(root)) == 1
+    finally:
+        Cluster("one").down()
+        for each in starts:
+            each.join()
+    assert not supervisors(tmp_path)
+    assert "did not start" in refused[1]
+
+
+def test_a_folder_with_other_things_in_it_is_no_data_directory(root: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "home"
+    precious.mkdir()
+    (precious / "kubeconfig").write_text("precious")
+    with pytest.raises(ClusterError, match="is not empty"):
+        Cluster("one").up(directory=precious)
+    assert (precious / "kubeconfig").read_text() == "precious"
+    assert not (root / "one").exists()
+
+
+@pytest.mark.usefixtures("root")
+def test_a_data_directory_that_cannot_be_made_is_said() -> None:
+    with pytest.raises(ClusterError, match=r"/proc/none: "):
+        Cluster("one").up(directory=Path("/proc/none"))
+
+
+def test_the_callers_folder_does_not_shadow_our_modules(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "yaml.py").write_text("raise SystemExit('not this one')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("lynq.cluster.local.START_SECONDS", 3.0)
+    with pytest.raises(ClusterError) as caught:
+        Cluster("one").up()
+    assert "not this one" not in str(caught.value)
+    assert os.listdir(root) == []  # noqa: PTH208 - reads best

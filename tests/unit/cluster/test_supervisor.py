@@ -1,0 +1,99 @@
+"""The supervisor against components that are shell scripts."""
+
+import asyncio
+import http.server
+import ssl
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lynq.cluster import supervisor as module
+from lynq.cluster.errors import ClusterError
+from lynq.cluster.layout import Layout, Phase
+from lynq.cluster.pki import write_pki
+from lynq.cluster.supervisor import Supervisor
+
+SCRIPT = """#!/bin/sh
+[ "$1" = kubectl ] || exec sleep 60
+echo "told $*" >&2
+[ "$3" != wait ]
+"""
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Supervisor:
+    """A supervisor whose components wait and whose kubectl cannot wait."""
+    binary = tmp_path / "controlplane"
+    binary.write_text(SCRIPT)
+    binary.chmod(0o755)
+    return Supervisor(Layout(tmp_path), binary)
+
+
+def test_the_environments_proxy_is_not_asked_about_loopback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+    write_pki(tmp_path / "pki")
+    server = http.server.HTTPServer(("127.0.0.1", 0), Answer)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "pki" / "apiserver.crt", tmp_path / "pki" / "apiserver.key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    trust = ssl.create_default_context(cafile=tmp_path / "pki" / "ca.crt")
+    try:
+        assert module._is_ok(f"https://127.0.0.1:{server.server_port}/readyz", trust)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+async def test_a_wait_of_kubectl_that_fails_is_told_as_why_the_start_failed(
+    made: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_is_ok", lambda *_: True)
+    stop = asyncio.Event()
+    running = asyncio.create_task(made.run(stop))
+    try:
+        async with asyncio.timeout(10):
+            while not running.done():
+                record = Layout(tmp_path).read()
+                if record and record.phase is not Phase.STARTING:
+                    break
+                await asyncio.sleep(0.05)
+    finally:
+        stop.set()
+        await running
+    assert record
+    assert record.phase is Phase.FAILED
+    assert "kubectl wait failed" in record.error
+
+
+async def test_what_is_being_started_when_all_stops_is_ended_too(
+    made: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, stop = asyncio.create_subprocess_exec, asyncio.Event()
+
+    async def slowly(*command: Any, **options: Any) -> asyncio.subprocess.Process:
+        stop.set()
+        await asyncio.sleep(0.3)
+        return await start(*command, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", slowly)
+    async with asyncio.timeout(10):
+        await made.run(stop)
+
+
+async def test_kubectl_ends_with_the_supervisor(made: Supervisor, tmp_path: Path) -> None:
+    (tmp_path / "controlplane").write_text('#!/bin/sh\necho "$CONTROLPLANE_LIFELINE" >&2; exit 1')
+    with pytest.raises(ClusterError, match="failed: 1"):
+        await made._kubectl("get")
