@@ -7,6 +7,7 @@ import click
 
 from lynq.cluster import DEFAULT_NAME, Cluster, all_clusters
 from lynq.cluster.build import KUBERNETES, controlplane_binary
+from lynq.cluster.layout import Phase
 from lynq.cluster.progress import Step
 
 by_name = click.option(
@@ -72,7 +73,14 @@ def kubeconfig(name: str) -> None:
     click.echo(_running(name).kubeconfig)
 
 
-@cluster.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@cluster.command(
+    context_settings={
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+        # What follows kubectl's own verb is kubectl's: `expose` has a --name, too.
+        "allow_interspersed_args": False,
+    }
+)
 @by_name
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(name: str, arguments: tuple[str, ...]) -> None:
@@ -101,6 +109,8 @@ def _running(name: str) -> Cluster:
 def _columns(each: Cluster) -> tuple[str, ...]:
     if not each.alive:
         return each.name, f"dead, remove it: lynq cluster down --name {each.name}", "", ""
-    record = each.record
+    record = each.layout.read()
+    if record is None:  # its supervisor has yet to say a word
+        return each.name, str(Phase.STARTING), "", ""
     server = f"https://127.0.0.1:{record.ports.apiserver}"
     return each.name, str(record.phase), server, str(each.kubeconfig)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lynq.cluster import Cluster
+from lynq.cluster.layout import Layout
 
 Lynq = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -46,6 +47,18 @@ def test_a_cluster_by_hand(lynq: Lynq) -> None:
         assert Path(kubeconfig).stat().st_mode & 0o077 == 0
         nodes = lynq("cluster", "kubectl", "--name", "mine", "get", "nodes", "-o", "name")
         assert nodes.stdout.split() == ["node/node-1", "node/node-2"]
+        # A --name behind kubectl's own verb is kubectl's.
+        expose = (
+            "expose",
+            "service",
+            "kubernetes",
+            "--name=other",
+            "--selector=a=b",
+            "--dry-run=client",
+        )
+        exposed = lynq("cluster", "kubectl", "--name", "mine", *expose)
+        assert "no cluster named" not in exposed.stderr
+        assert "service/other" in exposed.stdout
         again = lynq("cluster", "up", "--name", "mine")
         assert again.returncode == 1
         assert "already running" in again.stderr
@@ -53,6 +66,23 @@ def test_a_cluster_by_hand(lynq: Lynq) -> None:
         down = lynq("cluster", "down", "--name", "mine")
     assert down.returncode == 0, down.stderr
     assert "No cluster here" in lynq("cluster", "status").stdout
+
+
+def test_a_cluster_that_has_yet_to_say_a_word_is_starting(lynq: Lynq, tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "lynq" / "clusters" / "new"
+    folder.mkdir(parents=True)
+    with Layout(folder).hold():
+        status = lynq("cluster", "status")
+    assert status.returncode == 0, status.stderr
+    assert status.stdout.splitlines()[1].split() == ["new", "starting"]
+
+
+@pytest.mark.parametrize("command", ["down", "kubeconfig", "kubectl"])
+@pytest.mark.parametrize("name", ["", "../up", "/"])
+def test_a_name_that_leads_elsewhere(lynq: Lynq, command: str, name: str) -> None:
+    answer = lynq("cluster", command, "--name", name)
+    assert answer.returncode == 1
+    assert "no name for a cluster" in answer.stderr
 
 
 @pytest.mark.parametrize("command", ["down", "kubeconfig"])
