@@ -144,6 +144,17 @@ async def test_a_trigger_that_goes_away_or_is_disabled_is_told(database: Postgre
         await ears.connected()
 
 
+async def test_a_trigger_that_fires_on_replicas_only_is_as_good_as_none(
+    database: PostgreSQL,
+) -> None:
+    async with listening_to(database.settings, "tenants", replace(QUICK, silence=0.5)) as ears:
+        await ears.connected()
+        await database.execute('ALTER TABLE tenants ENABLE REPLICA TRIGGER "lynq_public.tenants"')
+        assert (await ears.lost()).reason == "MissingTrigger"
+        await database.execute('ALTER TABLE tenants ENABLE ALWAYS TRIGGER "lynq_public.tenants"')
+        await ears.connected()
+
+
 async def test_notifications_of_somebody_else_are_taken_without_a_trigger(
     database: PostgreSQL,
 ) -> None:

@@ -31,11 +31,12 @@ FROM pg_catalog.pg_class AS class
 JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
 WHERE class.oid = pg_catalog.to_regclass($1)
 """
-# Arguments of a trigger are stored one after the other, each ended by a zero byte.
+# Arguments of a trigger are stored one after the other, each ended by a zero byte. O and A fire for
+# ordinary sessions; D is disabled, R fires for replication alone.
 _NOTIFIED = """
 SELECT EXISTS (
   SELECT FROM pg_catalog.pg_trigger
-  WHERE tgargs = convert_to($1, getdatabaseencoding()) || '\\x00'::bytea AND tgenabled <> 'D'
+  WHERE tgargs = convert_to($1, getdatabaseencoding()) || '\\x00'::bytea AND tgenabled IN ('O', 'A')
 )
 """
 
