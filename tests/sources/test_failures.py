@@ -2,8 +2,11 @@
 
 import asyncio
 import os
+import shutil
+import sqlite3
 import stat
 import traceback
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -309,6 +312,21 @@ class TestSQLite:
         error = await failure(settings, tenants("t"))
         assert type(error) is errors.QueryFailed
         assert "damaged" in str(error)
+
+    async def test_what_a_writer_left_behind_when_it_died_is_not_read(
+        self, settings: SQLiteSettings
+    ) -> None:
+        engine = SQLite(settings)
+        await engine.insert("t", [(f"u{n}", "1", "x" * 100) for n in range(3000)])
+        with closing(sqlite3.connect(engine.file, isolation_level=None)) as writer:
+            writer.execute("PRAGMA cache_size = 1")
+            writer.execute("BEGIN")
+            writer.execute("UPDATE t SET plan = 'y'")
+            for left in (engine.file, engine.file.with_name("rows.db-journal")):
+                shutil.copy(left, left.with_name(left.name.replace("rows", "left")))
+        error = await failure(settings, tenants("t"), path="left.db")
+        assert type(error) is errors.QueryFailed
+        assert "in the middle of a transaction" in str(error)
 
     async def test_text_that_is_no_utf8_is_not_shown(self, settings: SQLiteSettings) -> None:
         await SQLite(settings).execute(

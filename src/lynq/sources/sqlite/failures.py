@@ -16,6 +16,11 @@ _CODES: dict[int, tuple[type[SourceError], str]] = {
         errors.MissingGrant,
         "the operator may not open the file, or its journal",
     ),
+    # To roll back what is half done is to write, which is not for us.
+    sqlite3.SQLITE_READONLY: (
+        errors.QueryFailed,
+        "a writer died in the middle of a transaction: the next one to open the file repairs it",
+    ),
     sqlite3.SQLITE_PERM: (errors.MissingGrant, "the operator may not read the file"),
     sqlite3.SQLITE_AUTH: (errors.MissingGrant, "the operator may not read it"),
     sqlite3.SQLITE_NOTADB: (errors.QueryFailed, "the file is no SQLite database"),
