@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import signal
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -107,7 +109,12 @@ class ExecCredentials:
         try:
             # Its complaints go where ours go; its answer, which is the secret, only to us.
             process = await asyncio.create_subprocess_exec(
-                plugin.program, *plugin.args, env=plugin.environment(), stdin=DEVNULL, stdout=PIPE
+                plugin.program,
+                *plugin.args,
+                env=plugin.environment(),
+                stdin=DEVNULL,
+                stdout=PIPE,
+                start_new_session=True,
             )
         except OSError as error:
             hint = f"; {plugin.install_hint}" if plugin.install_hint else ""
@@ -122,7 +129,9 @@ class ExecCredentials:
             raise self._failed(f"did not answer within {_PATIENCE:.0f} s") from None
         finally:
             if process.returncode is None:
-                process.kill()
+                # With all it has started: a script's child would keep its output open, and us.
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
         if process.returncode != 0:
             raise self._failed(f"ended with code {process.returncode}; see its output on stderr")

@@ -147,6 +147,8 @@ class Informer(Generic[W, T]):
                 self._refused(error)
             except KubeError as error:
                 self._failed(error)
+            except Exception as error:  # noqa: BLE001 - a bug in a projection or an index
+                self._stumbled(error)
             else:
                 # The server ends every watch after some minutes. One that brought us no further
                 # may have been cut at once: without a pause, the next one too, and the next.
@@ -252,6 +254,11 @@ class Informer(Generic[W, T]):
         if health != self.health:
             _log.warning("informer failing, retrying", kind=self._kind, error=health.problem)
         self.health = health
+
+    def _stumbled(self, error: Exception) -> None:
+        # Not its words, which can hold a value of the object: health is shown in many places.
+        self._failed(UnexpectedResponse(f"{self.resource}: {type(error).__name__} while reading"))
+        _log.error("informer stumbled", kind=self._kind, traceback=place_of(error))
 
     def _recovered(self) -> None:
         self._failures = 0

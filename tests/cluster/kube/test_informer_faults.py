@@ -174,3 +174,25 @@ async def _created(client: Client, name: str) -> bool:
     except KubeError:
         return False
     return True
+
+
+async def test_a_projection_that_raises_does_not_end_the_informer(
+    client: Client, namespace: str
+) -> None:
+    fails = True
+
+    def project(obj: Partial) -> str:
+        if fails:
+            raise KeyError("hunter2")
+        return obj.metadata.name
+
+    informer = Informer(
+        client, CONFIG_MAPS, into=Partial, project=project, namespace=namespace, backoff=QUICK
+    )
+    await client.create(CONFIG_MAPS, {"metadata": {"name": "a"}}, namespace)
+    async with running(informer.run()):
+        await eventually(lambda: informer.health.phase is Phase.FAILING)
+        assert "KeyError" in informer.health.problem
+        assert "hunter2" not in informer.health.problem
+        fails = False
+        await eventually(lambda: "a" in informer.store.values())

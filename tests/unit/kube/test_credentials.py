@@ -227,6 +227,16 @@ async def test_a_plugin_that_hangs_is_ended(
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
+async def test_what_a_plugin_that_hangs_has_started_is_ended_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("lynq.kube.execplugin._PATIENCE", 0.2)
+    command = ExecPlugin("sh", args=("-c", "sleep 60; echo"))
+    async with asyncio.timeout(10):
+        with pytest.raises(CredentialError, match="did not answer"):
+            await ExecCredentials(command).current()
+
+
 def test_a_relative_command_starts_from_the_kubeconfigs_folder() -> None:
     assert ExecPlugin("./bin/login", folder=Path("/etc/kube")).program == "/etc/kube/bin/login"
     assert ExecPlugin("/bin/login", folder=Path("/etc/kube")).program == "/bin/login"
