@@ -13,10 +13,8 @@ import sqlite3
 import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import asyncmy
@@ -24,12 +22,8 @@ import asyncpg
 from asyncmy.cursors import SSCursor
 
 import databases
-from lynq.sources import (
-    Query,
-    Settings,
-    SQLiteSettings,
-    open_source,
-)
+from bench.peak import in_a_process
+from lynq.sources import Query, SQLiteSettings, open_source
 from sources.engines import Engine, MariaDB, PostgreSQL, SQLite, mariadb_at, postgresql_at
 
 PAGE = 1000
@@ -66,7 +60,7 @@ async def test_a_million_rows_in_bounded_memory(tmp_path: Path) -> None:
     with servers(tmp_path) as engines:
         for engine in engines:
             await make(engine, "wide", WIDE, extra=4)
-            peak, seconds = in_a_process(engine.settings, "wide", extra=4)
+            peak, seconds = in_a_process(engine.settings, asked("wide", extra=4))
             name = engine.settings.place.engine
             print(f"{name:<12}{WIDE:>9}{10:>9}{seconds:>9.1f}{peak:>9.0f}")
             assert peak < 200
@@ -85,7 +79,7 @@ async def compare(engine: Engine, table: str, rows: int) -> None:
     async with bare(engine, table) as bare_read, ours(engine, table) as our_read:
         turns = [(await cost(bare_read, rows), await cost(our_read, rows)) for _ in range(TURNS)]
     driver, source = (middle(list(costs)) for costs in zip(*turns, strict=True))
-    peak, _ = in_a_process(engine.settings, table)
+    peak, _ = in_a_process(engine.settings, asked(table))
     print(f"{engine.settings.place.engine:<12}{rows:>9}", end="")
     print(f"{driver.wall * 1e3:>9.0f}{source.wall * 1e3:>9.0f}", end="")
     print(f"{source.wall / driver.wall:>7.2f}", end="")
@@ -192,25 +186,3 @@ def numbers(engine: Engine, count: int) -> str:
         return f"generate_series(1, {count}) n"
     upward = f"SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}"
     return f"(WITH RECURSIVE s(n) AS ({upward}) SELECT n FROM s)"
-
-
-def in_a_process(settings: Settings, table: str, extra: int = 0) -> tuple[float, float]:
-    """Read in a process of its own: its peak of resident memory in MB, and the seconds."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(measured, settings, table, extra).result()
-
-
-def measured(settings: Settings, table: str, extra: int) -> tuple[float, float]:
-    """Read once, in the process that is measured."""
-
-    async def read() -> None:
-        source = open_source(settings)
-        async for _ in source.read(asked(table, extra)):
-            pass
-        await source.close()
-
-    began = time.perf_counter()
-    asyncio.run(read())
-    status = Path("/proc/self/status").read_text()
-    peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(peak.split()[1]) / 1024, time.perf_counter() - began
