@@ -110,9 +110,11 @@ def _controller_manager(layout: Layout) -> list[str]:
 
 
 def _kwok(layout: Layout) -> list[str]:
+    # A list, read as CSV: a comma in the path would end it.
+    stages = str(layout.directory / "stages.yaml").replace('"', '""')
     return [
         f"--kubeconfig={layout.kubeconfig}",
-        f"--config={layout.directory / 'stages.yaml'}",
+        f'--config="{stages}"',
         "--manage-all-nodes=true",
         "--node-lease-duration-seconds=40",
         "--cidr=10.244.0.0/16",

@@ -78,6 +78,7 @@ def test_a_cluster_runs_once(cluster: Cluster) -> None:
 
 def test_a_chosen_data_directory_is_resumed(clusters: Path, tmp_path: Path) -> None:
     cluster = Cluster("resumed", clusters)
+    tmp_path /= 'a "folder", with é'
     cluster.up(directory=tmp_path, owned=True)
     created = kubectl(cluster.kubeconfig, "create", "configmap", "kept").stdout
     assert "created" in created
