@@ -1,8 +1,9 @@
 """What a node says about itself: whose it is, and what it was written from, and when."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from lynq.api import LynqNode
+from lynq.api.moments import parse_rfc3339, rfc3339
 from lynq.api.names import (
     ANNOTATION_PAUSED,
     ANNOTATION_ROLLOUT_UPDATE_START,
@@ -36,17 +37,12 @@ def form_generation(node: LynqNode) -> int | None:
 
 def written_at(node: LynqNode) -> datetime | None:
     """Return when the node was last written for a new row or form."""
-    text = node.metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, "")
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None
+    return parse_rfc3339(node.metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""))
 
 
 def stamp(moment: datetime) -> str:
     """Write a moment so that two writes within one second differ."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return rfc3339(moment, digits="microseconds")
 
 
 def is_paused(node: LynqNode) -> bool:

@@ -15,11 +15,11 @@ from msgspec.json import Encoder
 
 from lynq.api import LynqNode
 from lynq.api.names import ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL
+from lynq.template.formatting.gojson import go_escaped
 from lynq.template.functions.hosts import to_host
 
 _ENCODER: Final = Encoder(order="sorted")
 _LONE: Final = re.compile("[\ud800-\udfff]")
-_ESCAPED: Final = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 class Row(Protocol):
@@ -102,8 +102,7 @@ def extra_json(extras: Mapping[str, str]) -> str:
     except UnicodeEncodeError:
         # Seldom and slow: half a surrogate pair, which Go would write as an escape.
         text = json.dumps(dict(extras), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    # Outside of strings JSON has none of these characters, so the whole text can be looked at.
-    return _ESCAPED.sub(_escape, text)
+    return go_escaped(text)
 
 
 def variables(values: Values, *, hub: str, form: str) -> dict[str, object]:
@@ -121,8 +120,3 @@ def _text(text: str) -> str:
 
 def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-def _escape(found: re.Match[str]) -> str:
-    char = found[0]
-    return "\\ufffd" if _LONE.match(char) else f"\\u{ord(char):04x}"

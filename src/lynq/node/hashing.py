@@ -6,19 +6,15 @@ left out, the first 8 bytes in hexadecimal.
 
 import hashlib
 import math
-import re
 from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any, Final
 
 from lynq.api.names import ANNOTATION_APPLIED_HASH, ANNOTATION_APPLY_START_TIME
-from lynq.template.formatting import format_float
+from lynq.template.formatting.gojson import go_escaped, go_number
 
 _STAMPS: Final = frozenset({ANNOTATION_APPLIED_HASH, ANNOTATION_APPLY_START_TIME})
 _DIGITS: Final = 16
-_LARGE, _SMALL = 1e21, 1e-6
-_SURROGATES: Final = range(0xD800, 0xE000)
-_ESCAPED: Final = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 def applied_hash(obj: Mapping[str, Any]) -> str:
@@ -30,8 +26,7 @@ def go_json(value: object) -> str:
     """Return the value as Go's json.Marshal writes it: sorted keys, no spaces, HTML escaped."""
     out: list[str] = []
     _write(value, out)
-    # None of these characters can be outside a string.
-    return _ESCAPED.sub(_escape, "".join(out))
+    return go_escaped("".join(out))
 
 
 def _unstamped(obj: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -75,11 +70,6 @@ def _write_list(value: Sequence[object], out: list[str]) -> None:
     out.append("]" if value else "[]")
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return "\\ufffd" if code in _SURROGATES else f"\\u{code:04x}"
-
-
 def _scalar(value: object) -> str:
     if value is None:
         return "null"
@@ -93,9 +83,6 @@ def _scalar(value: object) -> str:
 
 
 def _float(number: float) -> str:
-    """Return Go's shortest form; its exponent has one digit where one is enough."""
     if not math.isfinite(number):
         raise ValueError("JSON has no infinity and no NaN")
-    if number == 0 or _SMALL <= abs(number) < _LARGE:
-        return format_float(number, "f")
-    return format_float(number, "e").replace("e-0", "e-")
+    return go_number(number)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from lynq.api import CreationPolicy, TResource
+from lynq.api.moments import rfc3339
 from lynq.api.names import (
     ANNOTATION_APPLIED_HASH,
     ANNOTATION_APPLY_START_TIME,
@@ -16,7 +17,6 @@ from lynq.api.names import (
 )
 from lynq.node.hashing import applied_hash
 from lynq.node.live import Live
-from lynq.node.moments import rfc3339
 
 Object = dict[str, Any]
 

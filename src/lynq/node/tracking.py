@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from lynq.api import DeletionPolicy, LynqNode, OwnerReference
+from lynq.api.moments import rfc3339
 from lynq.api.names import (
     ANNOTATION_APPLIED_HASH,
     ANNOTATION_NODE_NAME,
@@ -28,7 +29,6 @@ from lynq.api.reasons import OrphanReason
 from lynq.guard import tracked_name, tracking_label
 from lynq.node.identity import ObjectRef, Owner
 from lynq.node.live import Live
-from lynq.node.moments import rfc3339
 
 Object = dict[str, Any]
 

@@ -1,21 +1,18 @@
-"""Make sentences fit for a status: one line, printable, of bounded length.
-
-An error can quote a template of a megabyte, and a status is an object of at most 1.5.
-"""
+"""How long a sentence may be in a node's status, an object of at most 1.5 MB."""
 
 from typing import Final
+
+from lynq.api.wording import one_line
 
 _LONGEST: Final = 1000
 _CONDITION: Final = 8000
 
 
-def fit(text: str, longest: int = _LONGEST) -> str:
-    """Return the text on one line, cut where it is too long."""
-    shown = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
-    line = " ".join(shown.split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+def fit(text: str) -> str:
+    """Return the text for one resource."""
+    return one_line(text, _LONGEST)
 
 
 def fit_condition(text: str) -> str:
     """Return the text for a condition, which the API server takes up to 32,768 characters."""
-    return fit(text, _CONDITION)
+    return one_line(text, _CONDITION)

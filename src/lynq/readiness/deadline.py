@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from lynq.api.moments import parse_rfc3339
+
 _DEFAULT_TIMEOUT = 300
 
 
@@ -34,15 +36,6 @@ def countdown(
     `otherwise` stands in for an annotation that is missing or was made unreadable. A start in the
     future is another machine's clock going ahead, and counts as now. No timeout means 300 seconds.
     """
-    elapsed = now - (_moment(started) or otherwise)
+    elapsed = now - (parse_rfc3339(started) or otherwise)
     timeout = timeout_seconds if timeout_seconds > 0 else _DEFAULT_TIMEOUT
     return Countdown(max(0.0, elapsed.total_seconds()), timeout)
-
-
-def _moment(text: str) -> datetime | None:
-    """Return an RFC 3339 time; one without a zone could be off by hours, and is none."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None

@@ -2,17 +2,15 @@
 
 import re
 
+from lynq.api import wording
+
 MAX_CHARACTERS = 300
-# What is looked at in order to find that many; a condition may hold 32 KiB, a custom kind any text.
-_LOOKED_AT = 4 * MAX_CHARACTERS
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 
 
 def one_line(text: str) -> str:
     """Return the text on one line, without control characters, cut at 300 characters."""
-    shown = (char if char.isprintable() else " " for char in text[:_LOOKED_AT])
-    line = " ".join("".join(shown).split())
-    return line if len(line) <= MAX_CHARACTERS else f"{line[: MAX_CHARACTERS - 1]}…"
+    return wording.one_line(text, MAX_CHARACTERS)
 
 
 def word(text: str, otherwise: str) -> str:

@@ -1,10 +1,10 @@
 """toJson and its relatives: JSON as Go's encoding/json writes it."""
 
 import math
-import re
 from typing import Protocol, runtime_checkable
 
 from lynq.template.formatting import format_float
+from lynq.template.formatting.gojson import go_number
 from lynq.template.functions.signature import Context, FunctionError, Needs, function
 from lynq.template.values import Object, byte_len, is_nil, sorted_keys
 
@@ -14,8 +14,6 @@ _RAW = (
     | {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 )
 _HTML = _RAW | {char: f"\\u{ord(char):04x}" for char in "<>&"}
-_LARGE, _SMALL = 1e21, 1e-6
-_PADDED_EXPONENT = re.compile(r"e-0([0-9])\Z")
 
 
 @runtime_checkable
@@ -134,6 +132,4 @@ class Writer:
 def _float(number: float) -> str:
     if not math.isfinite(number):
         raise FunctionError(f"json: unsupported value: {format_float(number)}")
-    if number == 0 or _SMALL <= abs(number) < _LARGE:
-        return format_float(number, "f")
-    return _PADDED_EXPONENT.sub(r"e-\1", format_float(number, "e"))
+    return go_number(number)
