@@ -108,7 +108,7 @@ class Supervisor:
             deaths = 0 if lived > LONGEST_PAUSE else self._deaths[component] + 1
             self._deaths[component] = deaths
             if not self._stopping:
-                await asyncio.sleep(min(POLL_SECONDS * 2**deaths, LONGEST_PAUSE))
+                await asyncio.sleep(pause_after(deaths))
 
     async def _start(self, component: str) -> asyncio.subprocess.Process:
         flags = arguments(component, self._layout, self._record.ports)
@@ -169,6 +169,12 @@ class Supervisor:
         for component in (*FOLLOWERS, APISERVER, ETCD):
             if process := self._processes.get(component):
                 await _end(process)
+
+
+def pause_after(deaths: int) -> float:
+    """Return how long to wait before a component that ended early so often is started again."""
+    # No more doublings than it takes: after a night of them the power would be no float any more.
+    return min(POLL_SECONDS * 2 ** min(deaths, 10), LONGEST_PAUSE)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

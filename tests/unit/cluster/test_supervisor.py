@@ -13,7 +13,7 @@ from lynq.cluster import supervisor as module
 from lynq.cluster.errors import ClusterError
 from lynq.cluster.layout import Layout, Phase
 from lynq.cluster.pki import write_pki
-from lynq.cluster.supervisor import Supervisor
+from lynq.cluster.supervisor import LONGEST_PAUSE, Supervisor, pause_after
 
 SCRIPT = """#!/bin/sh
 [ "$1" = kubectl ] || exec sleep 60
@@ -97,3 +97,8 @@ async def test_kubectl_ends_with_the_supervisor(made: Supervisor, tmp_path: Path
     (tmp_path / "controlplane").write_text('#!/bin/sh\necho "$CONTROLPLANE_LIFELINE" >&2; exit 1')
     with pytest.raises(ClusterError, match="failed: 1"):
         await made._kubectl("get")
+
+
+def test_pauses_grow_up_to_a_limit_and_never_overflow() -> None:
+    assert pause_after(0) < pause_after(1) < pause_after(2)
+    assert pause_after(100_000) == LONGEST_PAUSE
