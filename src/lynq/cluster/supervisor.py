@@ -174,7 +174,7 @@ class Supervisor:
 def pause_after(deaths: int) -> float:
     """Return how long to wait before a component that ended early so often is started again."""
     # No more doublings than it takes: after a night of them the power would be no float any more.
-    return min(POLL_SECONDS * 2 ** min(deaths, 10), LONGEST_PAUSE)
+    return min(POLL_SECONDS * 2.0 ** min(deaths, 10), LONGEST_PAUSE)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
