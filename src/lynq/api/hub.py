@@ -116,6 +116,10 @@ class HubStatus(Wire, frozen=True, kw_only=True):
     last_sync_time: Time | None = None
     """When all rows were last read completely."""
 
+    source_identity: str = ""
+    """Stands for what is being read: place, table, columns and their types. After a change of it
+    the deletion guard holds every removal above deletionGuard.maxCount."""
+
     conditions: Conditions = ()
     """Ready: the last read of the database succeeded. DeletionHeld: the deletion guard keeps
     nodes whose rows have vanished. Paused: spec.paused is set. PushConnected: the channel of

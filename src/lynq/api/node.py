@@ -107,6 +107,13 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     """When all resources were last written whether they had changed or not. The next time is due
     --force-reapply-interval after it."""
 
+    observed_update_start: str = ""
+    """The annotation lynq.sh/rollout-update-start that this status speaks about: the hub's last
+    write that the resources reflect."""
+
+    last_handled_force_reconcile: str = ""
+    """The value of the annotation lynq.sh/force-reconcile that was last acted upon."""
+
     # Not by id alone: while a renamed resource is being replaced, both objects carry the id.
     resources: Annotated[
         tuple[ResourceStatus, ...], list_map("id", "kind", "namespace", "name")

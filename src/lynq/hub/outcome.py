@@ -21,10 +21,19 @@ class Synced:
     rejected_rows: RejectedRows | None
     held: str
     """What the guard says about the removals it holds; empty if it holds none."""
+    identity: str = ""
+    """Stands for what was read. While removals are held because it has changed, it is the old one:
+    then a restart does not make anybody forget the change."""
 
     @classmethod
     def by(
-        cls, plan: HubPlan, hub: LynqHub, at: datetime, *, source_changed: bool = False
+        cls,
+        plan: HubPlan,
+        hub: LynqHub,
+        at: datetime,
+        *,
+        identity: str = "",
+        source_changed: bool = False,
     ) -> "Synced":
         """Return what a plan leaves to be told."""
         guard = hub.spec.deletion_guard
@@ -38,6 +47,7 @@ class Synced:
             held=held_message(plan.verdict, guard, source_changed=source_changed)
             if plan.held
             else "",
+            identity=hub.status.source_identity if plan.held and source_changed else identity,
         )
 
 

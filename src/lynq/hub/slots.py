@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from lynq.api import LynqForm, LynqNode
+from lynq.api.moments import parse_rfc3339
 from lynq.api.reasons import ConditionType
 from lynq.api.transitions import find, holds
 from lynq.hub.changes import Creation, Throttle, Update
@@ -77,6 +78,7 @@ def facts_of(node: LynqNode, *, workloads_ready: bool) -> NodeFacts:
         ready=holds(node.status.conditions, ConditionType.READY),
         ready_changed_at=ready.last_transition_time if ready else None,
         workloads_ready=workloads_ready,
+        observed_write=parse_rfc3339(node.status.observed_update_start),
         paused=is_paused(node),
     )
 

@@ -65,6 +65,7 @@ def _counted(status: HubStatus, synced: Synced, tally: Tally) -> HubStatus:
         failed=tally.count(Health.FAILED) + synced.unmade + rejected,
         rejected_rows=synced.rejected_rows,
         last_sync_time=synced.at,
+        source_identity=synced.identity,
     )
 
 

@@ -41,6 +41,10 @@ class Report:
     """Whether the pass goes on after this status."""
     was_forced: bool = False
     """Whether the pass has written everything, changed or not."""
+    update_start: str = ""
+    """The annotation `lynq.sh/rollout-update-start` that the pass went by."""
+    force_reconcile: str = ""
+    """The annotation `lynq.sh/force-reconcile` that the pass went by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,8 @@ def next_status(previous: NodeStatus, report: Report, now: datetime) -> NodeStat
         skipped_resource_ids=tally.skipped,
         applied_resources=_keys(resources, report.namespace),
         last_full_reconcile_at=_last_full(previous, now, was_forced=report.was_forced),
+        observed_update_start=report.update_start,
+        last_handled_force_reconcile=report.force_reconcile,
         resources=resources,
         conditions=(*conditions, *_others(previous.conditions)),
     )

@@ -1,0 +1,24 @@
+"""What the person who starts the operator decides."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from lynq.controllers.shard import Shard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The operator's settings; each is a flag of `lynq run`."""
+
+    hub_workers: int = 3
+    form_workers: int = 5
+    node_workers: int = 10
+    force_reapply_interval: timedelta = timedelta(minutes=10)
+    """How often everything is written, changed or not."""
+    sqlite_directory: Path | None = None
+    """Where SQLite databases may lie; None refuses hubs of that type."""
+    namespaces: tuple[str, ...] = ()
+    """Which namespaces are watched; empty: all."""
+    shard: Shard = field(default_factory=Shard)
+    """Which hubs, forms and nodes this process works on."""

@@ -1,0 +1,27 @@
+"""The smallest merge patch (RFC 7386) from one state to another."""
+
+from typing import Any
+
+import msgspec
+
+
+def merge_patch(before: msgspec.Struct, after: msgspec.Struct) -> dict[str, Any]:
+    """Return what has to be sent; nothing if both are equal."""
+    return _difference(_plain(before), _plain(after))
+
+
+def _plain(state: msgspec.Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(state)
+    return plain
+
+
+def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
+    for key, value in after.items():
+        known = before.get(key)
+        if isinstance(value, dict) and isinstance(known, dict):
+            if inner := _difference(known, value):
+                patch[key] = inner
+        elif key not in before or known != value:
+            patch[key] = value
+    return patch

@@ -1,0 +1,98 @@
+"""What all three controllers stand on: the caches, the census, the clock, who runs tasks."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.controllers.census import Census, hub_of
+from lynq.controllers.decoding import Nodes, form_from, hub_from
+from lynq.controllers.options import Options
+from lynq.controllers.records import Records
+from lynq.kube import Client, Metrics
+from lynq.telemetry import Series
+
+HUB = "hub"
+"""Index of forms and nodes: by the hub they belong to."""
+FORM = "form"
+"""Index of nodes: by the form they were made from."""
+UID = "uid"
+"""Index of nodes: by their own uid, which owner references name."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The cluster as this process sees it, and the means to change it."""
+
+    client: Client
+    """Fenced: it writes only while we surely lead."""
+    options: Options
+    hubs: Records[LynqHub]
+    forms: Records[LynqForm]
+    nodes: Records[LynqNode]
+    series: Series
+    metrics: Metrics
+    census: Census = field(default_factory=Census)
+    now: Callable[[], datetime] = _now
+
+    @classmethod
+    def of(cls, client: Client, options: Options, metrics: Metrics, series: Series) -> "World":
+        """Return the world behind a client; nothing is read until its caches run."""
+        places = options.namespaces
+        hubs = Records(
+            client, LynqHub.definition, hub_from, metrics=metrics, namespaces=places, indexes={}
+        )
+        forms = Records(
+            client,
+            LynqForm.definition,
+            form_from,
+            metrics=metrics,
+            namespaces=places,
+            indexes={HUB: _hub_of_form},
+        )
+        nodes = Records(
+            client,
+            LynqNode.definition,
+            Nodes(),
+            metrics=metrics,
+            namespaces=places,
+            indexes={HUB: _hub_of_node, FORM: _form_of_node, UID: _uid_of_node},
+        )
+        world = cls(client, options, hubs, forms, nodes, series, metrics)
+        # First of all handlers, so that whoever is woken by a change finds it counted.
+        nodes.on_change(world.census.take)
+        return world
+
+    async def watch(self) -> None:
+        """Keep the caches in step until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for records in (self.hubs, self.forms, self.nodes):
+                group.create_task(records.cache.run())
+
+    async def synced(self) -> None:
+        """Wait until all three kinds have been listed."""
+        for records in (self.hubs, self.forms, self.nodes):
+            await records.cache.synced()
+
+
+def _hub_of_form(form: LynqForm) -> tuple[ObjectKey, ...]:
+    return (ObjectKey(form.metadata.namespace, form.spec.hub_id),)
+
+
+def _hub_of_node(node: LynqNode) -> tuple[ObjectKey, ...]:
+    hub = hub_of(node)
+    return (hub,) if hub else ()
+
+
+def _form_of_node(node: LynqNode) -> tuple[ObjectKey, ...]:
+    return (ObjectKey(node.metadata.namespace, node.spec.template_ref),)
+
+
+def _uid_of_node(node: LynqNode) -> tuple[str, ...]:
+    return (node.metadata.uid,)
