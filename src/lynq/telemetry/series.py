@@ -1,13 +1,18 @@
 """The operator's own series: hubs, forms and nodes, under the names that alerts know."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from lynq.api import HubStatus, NodeStatus, RolloutStatus
 from lynq.api.metadata import ObjectKey
 from lynq.api.reasons import RejectionReason
+from lynq.telemetry.gauges import Gauges
+from lynq.telemetry.records import HubRecord, NodeRecord, RolloutRecord
+
+_RECONCILE_BUCKETS: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+_ROW_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 
 
 class Series:
@@ -15,44 +20,85 @@ class Series:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
+        self._gauges = Gauges()
+        registry.register(self._gauges)
+        self._reconciles = Histogram(
+            "lynqnode_reconcile_duration_seconds",
+            "Length of a node's pass",
+            ("result",),
+            buckets=_RECONCILE_BUCKETS,
+            registry=registry,
+        )
+        self._applies = Counter(
+            "apply_attempts_total",
+            "Writes of resources",
+            ("kind", "result", "conflict_policy"),
+            registry=registry,
+        )
+        self._rows = Histogram(
+            "lynq_row_to_ready_seconds",
+            "Time from the read of a row until its node was ready with it",
+            buckets=_ROW_BUCKETS,
+            registry=registry,
+        )
 
     def reconciled(
         self, result: Literal["success", "partial_failure", "error"], seconds: float
     ) -> None:
         """Note the end of a node's pass."""
+        self._reconciles.labels(result).observe(seconds)
 
     def node_status(self, key: ObjectKey, status: NodeStatus) -> None:
         """Show how a node is."""
+        self._gauges.nodes[key] = NodeRecord.of(status)
 
     def applied(self, kind: str, result: Literal["success", "error"], conflict_policy: str) -> None:
         """Count a write of a resource."""
+        self._applies.labels(kind, result, conflict_policy).inc()
 
     def conflict(self, key: ObjectKey, kind: str, conflict_policy: str) -> None:
         """Count a conflict."""
+        counts = self._gauges.conflicts.setdefault(key, {})
+        counts[kind, conflict_policy] = counts.get((kind, conflict_policy), 0) + 1
 
     def row_to_ready(self, seconds: float) -> None:
         """Note how long it took from the read of a row until its node was ready with it."""
+        self._rows.observe(seconds)
 
     def forget_node(self, key: ObjectKey) -> None:
         """Remove the series of a node that is gone."""
+        self._gauges.nodes.pop(key, None)
+        self._gauges.conflicts.pop(key, None)
 
     def hub_status(self, key: ObjectKey, status: HubStatus) -> None:
         """Show a hub's counters."""
+        self._gauges.hubs[key] = HubRecord.of(status)
 
     def hub_rejected(self, key: ObjectKey, rows: Mapping[RejectionReason, int]) -> None:
         """Show how many rows are rejected, by reason."""
+        self._gauges.rejected[key] = dict(rows)
 
     def hub_held(self, key: ObjectKey, nodes: int) -> None:
         """Show how many nodes the deletion guard keeps."""
+        self._gauges.held[key] = nodes
 
     def source_up(self, key: ObjectKey, *, up: bool) -> None:
         """Show whether the last read of a hub's rows succeeded."""
+        self._gauges.sources[key] = up
 
     def forget_hub(self, key: ObjectKey) -> None:
         """Remove the series of a hub that is gone."""
+        gauges = self._gauges
+        for noted in (gauges.hubs, gauges.rejected, gauges.held, gauges.sources):
+            noted.pop(key, None)
 
     def form_rollout(self, key: ObjectKey, rollout: RolloutStatus | None) -> None:
         """Show a form's rollout; None removes its series."""
+        if rollout is None:
+            self.forget_form(key)
+        else:
+            self._gauges.rollouts[key] = RolloutRecord.of(rollout)
 
     def forget_form(self, key: ObjectKey) -> None:
         """Remove the series of a form that is gone."""
+        self._gauges.rollouts.pop(key, None)

@@ -1,0 +1,112 @@
+"""What is shown of a node, a hub or a rollout: a few numbers out of its status."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from lynq.api import (
+    ConditionStatus,
+    HubStatus,
+    NodeStatus,
+    ResourceState,
+    RolloutPhase,
+    RolloutStatus,
+)
+from lynq.api.reasons import ConditionReason, ConditionType
+
+_SHOWN: Final = frozenset(
+    {
+        ConditionType.READY,
+        ConditionType.PROGRESSING,
+        ConditionType.CONFLICTED,
+        ConditionType.DEGRADED,
+    }
+)
+_TRUTH: Final = {ConditionStatus.FALSE: 0, ConditionStatus.TRUE: 1, ConditionStatus.UNKNOWN: 2}
+_DEGRADED: Final = (
+    ConditionReason.RESOURCE_FAILURES_AND_CONFLICTS,
+    ConditionReason.RESOURCE_FAILURES,
+    ConditionReason.RESOURCE_CONFLICTS,
+    ConditionReason.RESOURCES_NOT_READY,
+    ConditionReason.VARIABLES_BUILD_ERROR,
+    ConditionReason.DEPENDENCY_CYCLE,
+)
+"""Every reason to be degraded, so that an alert on one of them finds its 0, too."""
+_PHASES: Final = {
+    RolloutPhase.IDLE: 0,
+    RolloutPhase.IN_PROGRESS: 1,
+    RolloutPhase.FAILED: 2,
+    RolloutPhase.COMPLETE: 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """What is shown of a node."""
+
+    ready: int
+    desired: int
+    failed: int
+    conflicted: int
+    conditions: tuple[tuple[str, int], ...]
+    degraded: str | None
+    """Why the node is degraded; None: it is not."""
+
+    @classmethod
+    def of(cls, status: NodeStatus) -> "NodeRecord":
+        """Return what is to be shown of a status."""
+        conflicted = sum(each.state is ResourceState.CONFLICTED for each in status.resources)
+        conditions = [each for each in status.conditions if each.type in _SHOWN]
+        degraded = (
+            each.reason
+            for each in conditions
+            if each.type == ConditionType.DEGRADED and each.status is ConditionStatus.TRUE
+        )
+        return cls(
+            status.ready_resources,
+            status.desired_resources,
+            status.failed_resources,
+            conflicted,
+            tuple((each.type, _TRUTH[each.status]) for each in conditions),
+            next(degraded, None),
+        )
+
+    def degradation(self) -> Iterator[tuple[str, int]]:
+        """Yield every known reason to be degraded, and whether it is the present one."""
+        for reason in _DEGRADED:
+            yield reason, int(reason == self.degraded)
+        if self.degraded is not None and self.degraded not in _DEGRADED:
+            yield self.degraded, 1
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutRecord:
+    """What is shown of a form's rollout."""
+
+    updating: int
+    phase: int
+    progress: float
+
+    @classmethod
+    def of(cls, status: RolloutStatus) -> "RolloutRecord":
+        """Return what is to be shown of a rollout."""
+        total = status.total_nodes
+        return cls(
+            status.updating_nodes,
+            _PHASES[status.phase or RolloutPhase.IDLE],
+            status.ready_updated_nodes / total * 100 if total else 0.0,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HubRecord:
+    """What is shown of a hub's counters."""
+
+    desired: int
+    ready: int
+    failed: int
+
+    @classmethod
+    def of(cls, status: HubStatus) -> "HubRecord":
+        """Return what is to be shown of a status."""
+        return cls(status.desired, status.ready, status.failed)
