@@ -5,22 +5,21 @@ gauges each of them would be an object with a lock and a dict of its own; here a
 record, an update is one assignment, and a node that is gone takes everything with it by one
 `pop`.
 
-A scrape may run in another thread than the updates. It walks over copies of the dicts, taken by
-`list()`, which nothing can interrupt; the records themselves never change.
+`collect` only copies the dicts, so it can be called between two passes; the families hold no
+samples but make them when they are written, which may be in another thread. The records
+themselves never change.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from prometheus_client import Metric
 
 from lynq.api.metadata import ObjectKey
 from lynq.api.reasons import RejectionReason
+from lynq.telemetry.families import Family, Rows
 from lynq.telemetry.records import HubRecord, NodeRecord, RolloutRecord
-
-_Rows: TypeAlias = Iterable[tuple[tuple[str, ...], float]]
-"""Values of labels, and the value of the series."""
 
 _NODE: Final = ("lynqnode", "namespace")
 _HUB: Final = ("hub", "namespace")
@@ -52,89 +51,84 @@ class Gauges:
         yield from self._of_forms()
 
     def _of_nodes(self) -> Iterator[Metric]:
-        nodes = [((key.name, key.namespace), node) for key, node in list(self.nodes.items())]
+        nodes = [((key.name, key.namespace), node) for key, node in self.nodes.items()]
         for name, text in (
             ("ready", "Resources that are ready"),
             ("desired", "Resources that a node should have"),
             ("failed", "Resources that failed, conflicts included"),
             ("conflicted", "Resources that someone else owns a field of"),
         ):
-            rows = ((at, getattr(node, name)) for at, node in nodes)
-            yield _family(f"lynqnode_resources_{name}", text, _NODE, rows)
-        yield _family(
+            yield Family(f"lynqnode_resources_{name}", text, _NODE, _field(nodes, name))
+        yield Family(
             "lynqnode_condition_status",
             "Conditions of a node: 0 False, 1 True, 2 Unknown",
             (*_NODE, "type"),
-            (((*at, name), truth) for at, node in nodes for name, truth in node.conditions),
+            lambda: (((*at, name), truth) for at, node in nodes for name, truth in node.conditions),
         )
-        yield _family(
+        yield Family(
             "lynqnode_degraded_status",
             "1 for the reason that a node is degraded for",
             (*_NODE, "reason"),
-            (((*at, why), holds) for at, node in nodes for why, holds in node.degradation()),
+            lambda: (((*at, why), holds) for at, node in nodes for why, holds in node.degradation),
         )
-        yield _family(
-            "lynqnode_conflicts",
+        yield self._of_conflicts()
+
+    def _of_conflicts(self) -> Metric:
+        rows = [
+            ((key.name, key.namespace, *what), count)
+            for key, counts in self.conflicts.items()
+            for what, count in counts.items()
+        ]
+        return Family(
+            "lynqnode_conflicts_total",
             "Conflicts with other owners of fields",
             (*_NODE, "resource_kind", "conflict_policy"),
-            self._conflicts(),
-            counter=True,
+            lambda: rows,
         )
 
-    def _conflicts(self) -> _Rows:
-        for key, counts in list(self.conflicts.items()):
-            for (kind, policy), count in list(counts.items()):
-                yield (key.name, key.namespace, kind, policy), count
-
     def _of_hubs(self) -> Iterator[Metric]:
-        hubs = [((key.name, key.namespace), hub) for key, hub in list(self.hubs.items())]
+        hubs = [((key.name, key.namespace), hub) for key, hub in self.hubs.items()]
         for name, text in (
             ("desired", "Nodes that a hub should have"),
             ("ready", "Nodes that are ready"),
             ("failed", "Nodes that are not ready, or could not be made"),
         ):
-            rows = ((at, getattr(hub, name)) for at, hub in hubs)
-            yield _family(f"hub_{name}", text, _HUB, rows)
-        yield _family(
+            yield Family(f"hub_{name}", text, _HUB, _field(hubs, name))
+        rejected = [
+            ((key.name, key.namespace, reason), rows.get(reason, 0))
+            for key, rows in self.rejected.items()
+            for reason in RejectionReason
+        ]
+        yield Family(
             "lynq_rejected_rows",
             "Rows that were set apart by the last sync",
             (*_HUB, "reason"),
-            (
-                ((key.name, key.namespace, reason), rows.get(reason, 0))
-                for key, rows in list(self.rejected.items())
-                for reason in RejectionReason
-            ),
+            lambda: rejected,
         )
-        yield _family(
-            "lynq_deletion_held", "Nodes that the deletion guard keeps", _HUB, _plain(self.held)
+        yield Family(
+            "lynq_deletion_held", "Nodes that the deletion guard keeps", _HUB, _values(self.held)
         )
-        yield _family(
+        yield Family(
             "lynq_source_up",
             "Whether the last read of a hub's rows succeeded",
             _HUB,
-            _plain(self.sources),
+            _values(self.sources),
         )
 
     def _of_forms(self) -> Iterator[Metric]:
-        forms = [((key.name, key.namespace), each) for key, each in list(self.rollouts.items())]
+        forms = [((key.name, key.namespace), each) for key, each in self.rollouts.items()]
         for name, measure, text in (
             ("updating_nodes", "updating", "Updated nodes that are not ready yet"),
             ("phase", "phase", "0 Idle, 1 InProgress, 2 Failed, 3 Complete"),
             ("progress", "progress", "Percentage of nodes that are updated and ready"),
         ):
-            rows = ((at, getattr(each, measure)) for at, each in forms)
-            yield _family(f"lynqform_rollout_{name}", text, _FORM, rows)
+            yield Family(f"lynqform_rollout_{name}", text, _FORM, _field(forms, measure))
 
 
-def _plain(values: Mapping[ObjectKey, float]) -> _Rows:
-    return (((key.name, key.namespace), value) for key, value in list(values.items()))
+def _field(records: Sequence[tuple[tuple[str, str], object]], name: str) -> Rows:
+    return lambda: ((at, getattr(record, name)) for at, record in records)
 
 
-def _family(
-    name: str, text: str, labels: tuple[str, ...], rows: _Rows, *, counter: bool = False
-) -> Metric:
-    family = Metric(name, text, "counter" if counter else "gauge")
-    sample = f"{name}_total" if counter else name
-    for values, value in rows:
-        family.add_sample(sample, dict(zip(labels, values, strict=True)), value)
-    return family
+def _values(noted: Mapping[ObjectKey, int]) -> Rows:
+    rows = [((key.name, key.namespace), int(value)) for key, value in noted.items()]
+    return lambda: rows

@@ -1,6 +1,5 @@
 """What is shown of a node, a hub or a rollout: a few numbers out of its status."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +31,10 @@ _DEGRADED: Final = (
     ConditionReason.DEPENDENCY_CYCLE,
 )
 """Every reason to be degraded, so that an alert on one of them finds its 0, too."""
+_DEGRADATIONS: Final[dict[str | None, tuple[tuple[str, int], ...]]] = {
+    present: tuple((str(reason), int(reason == present)) for reason in _DEGRADED)
+    for present in (None, *_DEGRADED)
+}
 _PHASES: Final = {
     RolloutPhase.IDLE: 0,
     RolloutPhase.IN_PROGRESS: 1,
@@ -71,12 +74,11 @@ class NodeRecord:
             next(degraded, None),
         )
 
-    def degradation(self) -> Iterator[tuple[str, int]]:
-        """Yield every known reason to be degraded, and whether it is the present one."""
-        for reason in _DEGRADED:
-            yield reason, int(reason == self.degraded)
-        if self.degraded is not None and self.degraded not in _DEGRADED:
-            yield self.degraded, 1
+    @property
+    def degradation(self) -> tuple[tuple[str, int], ...]:
+        """Every known reason to be degraded, and whether it is the present one."""
+        known = _DEGRADATIONS.get(self.degraded)
+        return known or (*_DEGRADATIONS[None], (str(self.degraded), 1))
 
 
 @dataclass(frozen=True, slots=True)

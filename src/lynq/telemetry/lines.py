@@ -1,0 +1,104 @@
+"""One event of the log as one line, as zap writes it: JSON, or columns for people."""
+
+import json
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from lynq.api.wording import one_line
+from lynq.telemetry.masking import LONGEST, Plain, masked, text
+
+Encoding = Literal["json", "console"]
+TimeEncoding = Literal["epoch", "millis", "nano", "iso8601", "rfc3339", "rfc3339nano"]
+
+_FRAMES: Final = 12
+_BILLION: Final = 1_000_000_000
+_OWN: Final = ("level", "ts", "logger", "msg", "stacktrace")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What somebody has to say."""
+
+    level: str
+    """As zap spells it: debug, info, warn, error."""
+    logger: str
+    message: str
+    context: Mapping[str, object]
+    error: BaseException | None = None
+    with_stack: bool = True
+    """Whether the places that the error came through are to be shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Turns events into lines."""
+
+    encoding: Encoding
+    time_encoding: TimeEncoding
+    says_foreign_errors: bool
+    """Whether exceptions of others may speak. What they say can quote the value that was wrong,
+    and that may have come out of a Secret; our own exceptions take care."""
+    clock: Callable[[], int] = time.time_ns
+
+    def line(self, event: Event) -> str:
+        """Return the event without a line feed in it."""
+        fields = self._fields(event)
+        moment = written_time(self.clock(), self.time_encoding)
+        message = text(event.message)
+        if self.encoding == "json":
+            head: dict[str, Plain] = {"level": event.level, "ts": moment}
+            if event.logger:
+                head["logger"] = event.logger
+            return json.dumps(head | {"msg": message} | fields)
+        columns = [str(moment), event.level.upper(), event.logger, one_line(message, LONGEST)]
+        if fields:
+            columns.append(json.dumps(fields))
+        return "\t".join(column for column in columns if column)
+
+    def _fields(self, event: Event) -> dict[str, Plain]:
+        # A field that is called like one of ours would be in the line twice.
+        fields = {
+            f"{key}_" if key in _OWN else key: masked(key, value)
+            for key, value in event.context.items()
+        }
+        if event.error is not None:
+            fields.setdefault("error", self._words(event.error))
+            if event.with_stack:
+                fields["stacktrace"] = _places(event.error)
+        return fields
+
+    def _words(self, error: BaseException) -> str:
+        is_ours = type(error).__module__.partition(".")[0] == "lynq"
+        if is_ours or self.says_foreign_errors:
+            return text(f"{type(error).__name__}: {error}")
+        return type(error).__name__
+
+
+def written_time(nanoseconds: int, encoding: TimeEncoding) -> float | int | str:
+    """Return a moment as zap's encoder of that name writes it."""
+    match encoding:
+        case "epoch":
+            return nanoseconds / _BILLION
+        case "millis":
+            return nanoseconds / 1_000_000
+        case "nano":
+            return nanoseconds
+    seconds, rest = divmod(nanoseconds, _BILLION)
+    whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    match encoding:
+        case "iso8601":
+            return f"{whole}.{rest // 1_000_000:03}Z"
+        case "rfc3339":
+            return f"{whole}Z"
+    fraction = f".{rest:09}".rstrip("0").rstrip(".")
+    return f"{whole}{fraction}Z"
+
+
+def _places(error: BaseException) -> str:
+    """Return where it was raised: functions, files and lines, neither source nor values."""
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+    return "\n".join(f"{each.name}\n\t{each.filename}:{each.lineno}" for each in frames)
