@@ -5,14 +5,7 @@ from pathlib import Path
 
 from lynq.controllers.options import Options
 from lynq.telemetry.address import Address
-
-
-@dataclass(frozen=True, slots=True)
-class CertificateFiles:
-    """A server's certificate and key, in PEM; read again when they change."""
-
-    certificate: Path
-    key: Path
+from lynq.telemetry.certificates import CertificateFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,51 @@
+"""A small HTTP server at one address: started, told apart from others, stopped."""
+
+import ssl
+from collections.abc import Mapping
+from typing import Final
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from lynq.telemetry.address import Address
+
+_GRACE: Final = 1.0
+"""Seconds that answers under way have when the server stops."""
+
+
+class ListenError(OSError):
+    """An address cannot be listened on."""
+
+
+class Listener:
+    """Serves GET requests by path."""
+
+    def __init__(self, what: str, address: Address, handlers: Mapping[str, Handler]) -> None:
+        self._what = what
+        self._wanted = address
+        app = web.Application()
+        app.router.add_routes([web.get(path, handler) for path, handler in handlers.items()])
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GRACE)
+
+    async def start(self, tls: ssl.SSLContext | None = None) -> None:
+        """Begin to answer; raises ListenError."""
+        await self._runner.setup()
+        host, port = self._wanted.host or None, self._wanted.port
+        try:
+            await web.TCPSite(self._runner, host, port, ssl_context=tls).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            why = (error.strerror or str(error)).lower()
+            raise ListenError(
+                f"the {self._what} server cannot listen on {self._wanted}: {why}"
+            ) from error
+
+    async def stop(self) -> None:
+        """Answer no more."""
+        await self._runner.cleanup()
+
+    @property
+    def address(self) -> Address:
+        """Where it really listens, which differs from what was wanted if that was port 0."""
+        host, port = self._runner.addresses[0][:2]
+        return Address(host, port)

@@ -1,0 +1,149 @@
+"""What `--enable-pprof` serves: where time and memory go, on the paths that Go operators have.
+
+On loopback only: `kubectl port-forward` leads there, and nothing else does. The answers are
+texts for people, not the files that `go tool pprof` reads.
+"""
+
+import asyncio
+import cProfile
+import gc
+import io
+import pstats
+import sys
+from collections import Counter
+from types import TracebackType
+from typing import Final, Self
+
+import structlog
+from aiohttp import web
+
+from lynq.telemetry.address import Address
+from lynq.telemetry.listening import Listener
+
+ADDRESS: Final = Address("127.0.0.1", 6060)
+
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+_TYPES: Final = 50
+_TASKS: Final = 2000
+_FUNCTIONS: Final = 100
+_DEFAULT_SECONDS: Final = 30.0
+_LONGEST: Final = 300.0
+
+_INDEX: Final = """<html><head><title>/debug/pprof/</title></head><body>
+<h1>/debug/pprof/</h1>
+<ul>
+<li><a href="heap">heap</a>: number and size of live objects, by type</li>
+<li><a href="goroutine">goroutine</a>: all tasks and where they stand</li>
+<li><a href="profile?seconds=30">profile</a>: where the event loop spends its time</li>
+</ul></body></html>
+"""
+
+_log = structlog.get_logger("controller-runtime.pprof")
+
+
+class ProfileServer:
+    """Serves profiles of this process; to be entered with `async with`."""
+
+    def __init__(self, address: Address = ADDRESS) -> None:
+        if address.host not in _LOOPBACK:
+            raise ValueError(f"profiles are served on loopback only, not on {address}")
+        self._wanted = address
+        self._is_profiling = False
+        handlers = {
+            "/debug/pprof/": _index,
+            "/debug/pprof/heap": _heap,
+            "/debug/pprof/goroutine": _goroutine,
+            "/debug/pprof/profile": self._profile,
+        }
+        self._listener = Listener("pprof", address, handlers)
+
+    async def __aenter__(self) -> Self:
+        """Begin to answer; raises ListenError."""
+        _log.info("Starting pprof server", bindAddress=str(self._wanted))
+        await self._listener.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Answer no more."""
+        await self._listener.stop()
+
+    @property
+    def address(self) -> Address:
+        """Where it really listens."""
+        return self._listener.address
+
+    async def _profile(self, request: web.Request) -> web.Response:
+        seconds = _seconds(request.query.get("seconds"))
+        if seconds is None:
+            text = f"seconds: a number above 0 and up to {_LONGEST:g}\n"
+            return web.Response(status=400, text=text)
+        if self._is_profiling:
+            return web.Response(status=409, text="another profile is being taken\n")
+        self._is_profiling = True
+        try:
+            return web.Response(text=await _profiled(seconds))
+        finally:
+            self._is_profiling = False
+
+
+async def _index(_request: web.Request) -> web.Response:
+    return web.Response(text=_INDEX, content_type="text/html")
+
+
+async def _heap(_request: web.Request) -> web.Response:
+    # Millions of objects take a while: not on the loop.
+    return web.Response(text=await asyncio.to_thread(_live_objects))
+
+
+async def _goroutine(_request: web.Request) -> web.Response:
+    tasks = sorted(asyncio.all_tasks(), key=lambda task: task.get_name())
+    shown = "\n".join(map(_standing, tasks[:_TASKS]))
+    return web.Response(text=f"{len(tasks)} tasks\n\n{shown}\n")
+
+
+async def _profiled(seconds: float) -> str:
+    profile = cProfile.Profile()
+    # It measures the thread it was started in: the event loop's, whatever runs there meanwhile.
+    profile.enable()
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        profile.disable()
+    text = io.StringIO()
+    pstats.Stats(profile, stream=text).sort_stats("cumulative").print_stats(_FUNCTIONS)
+    return text.getvalue()
+
+
+def _live_objects() -> str:
+    counts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for each in gc.get_objects():
+        kind = type(each)
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        counts[name] += 1
+        sizes[name] += sys.getsizeof(each, 0)
+    lines = [f"{sum(counts.values())} objects, {sum(sizes.values())} bytes", "", "bytes count type"]
+    lines += [f"{size} {counts[name]} {name}" for name, size in sizes.most_common(_TYPES)]
+    return "\n".join(lines) + "\n"
+
+
+def _standing(task: "asyncio.Task[object]") -> str:
+    """Return a task's name and the places it waits at, without values."""
+    frames = [
+        f"    {frame.f_code.co_qualname} {frame.f_code.co_filename}:{frame.f_lineno}"
+        for frame in task.get_stack()
+    ]
+    return "\n".join([task.get_name(), *frames])
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        seconds = float(text) if text else _DEFAULT_SECONDS
+    except ValueError:
+        return None
+    return seconds if 0 < seconds <= _LONGEST else None
