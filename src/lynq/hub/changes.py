@@ -32,6 +32,7 @@ class Why(Enum):
 
     ROW_GONE = "its row is gone or inactive"
     FORM_GONE = "its form is gone"
+    HUB_GONE = "its hub is being deleted"
 
 
 @dataclass(frozen=True, slots=True)

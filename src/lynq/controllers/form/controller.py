@@ -1,0 +1,159 @@
+"""The form's controller: is it valid, how are its nodes, how far is its rollout; nothing else.
+
+It writes no nodes. The hub asks the same `Validity`, so what is told here is what is done there.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+
+from lynq.api import LynqForm, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.controllers.form.triggers import Triggers
+from lynq.controllers.telling import Teller
+from lynq.controllers.validity import Validity
+from lynq.controllers.world import FORM, World
+from lynq.form import Problem, Totals, events, next_status
+from lynq.hub import Health
+from lynq.hub.slots import facts_of
+from lynq.hub.stamps import is_leaving
+from lynq.kube import Queue, Result
+from lynq.kube.errors import Conflict, NotFound
+from lynq.rollout import Assessment, NodeFacts, assess
+
+_log = structlog.get_logger(__name__)
+
+PACE: Final = 1.0
+"""Seconds between two writes of a form's status at least."""
+_SOON: Final = 0.05
+_SOONEST: Final = 0.001
+_CACHES: Final = 0.1
+_WORKLOADS: Final = timedelta(seconds=1)
+"""How long until workloads are looked at again that are behind the status of their node."""
+
+
+class FormController:
+    """Reconciles forms."""
+
+    def __init__(
+        self,
+        world: World,
+        queue: Queue[ObjectKey],
+        teller: Teller,
+        *,
+        workloads_ready: Callable[[LynqNode], bool],
+        validity: Validity,
+    ) -> None:
+        self._world = world
+        self._teller = teller
+        self._workloads_ready = workloads_ready
+        self._validity = validity
+        self._written: dict[ObjectKey, float] = {}
+        self._triggers = Triggers(world, queue, self._pause)
+
+    def attach(self) -> None:
+        """Have changes of forms, hubs and nodes wake the forms concerned."""
+        self._triggers.attach()
+
+    async def reconcile(self, key: ObjectKey) -> Result:
+        """Bring a form's status up to date."""
+        if not self._sees_everything():
+            return Result(_CACHES)
+        form = self._world.forms.get(key)
+        if form is None:
+            return self._without(key)
+        problems = self._validity.problems(form)
+        assessment = self._assessed(form)
+        self._world.series.form_rollout(key, assessment.status)
+        wait = await self._report(form, problems, assessment)
+        return _result(wait, assessment.look_again, self._world.now())
+
+    def _sees_everything(self) -> bool:
+        """Return whether all was listed: a hub not seen yet must not look like one missing."""
+        world = self._world
+        return all(each.cache.has_synced for each in (world.hubs, world.forms, world.nodes))
+
+    def _without(self, key: ObjectKey) -> Result:
+        self._written.pop(key, None)
+        if problem := self._world.forms.problem(key):
+            _log.warning(
+                "form cannot be read, its nodes stay as they are", form=str(key), why=problem
+            )
+        else:
+            self._world.series.forget_form(key)
+        return Result()
+
+    def _assessed(self, form: LynqForm) -> Assessment:
+        """Return how far the rollout is; without a limit nothing has to be looked at."""
+        rollout = form.spec.rollout
+        limited = rollout is not None and rollout.max_skew > 0
+        facts = self._facts(form) if limited else []
+        now = self._world.now()
+        found = assess(
+            facts,
+            form.status.rollout,
+            generation=form.metadata.generation,
+            rollout=rollout,
+            now=now,
+        )
+        if any(_is_behind(each, now) for each in facts):
+            soon = now + _WORKLOADS
+            return Assessment(found.status, min(found.look_again or soon, soon))
+        return found
+
+    def _facts(self, form: LynqForm) -> list[NodeFacts]:
+        return [
+            facts_of(node, workloads_ready=self._workloads_ready(node))
+            for node in self._world.nodes.by(FORM, form.metadata.key)
+            if not is_leaving(node)
+        ]
+
+    def _totals(self, form: LynqForm) -> Totals:
+        known = form.metadata
+        tally = self._world.census.of(ObjectKey(known.namespace, form.spec.hub_id))
+        return Totals(
+            total=tally.count(form=known.name),
+            ready=tally.count(Health.READY, form=known.name),
+        )
+
+    async def _report(
+        self, form: LynqForm, problems: tuple[Problem, ...], assessment: Assessment
+    ) -> float | None:
+        """Make the status so; return in how many seconds to try again, if it has to wait."""
+        key = form.metadata.key
+        now = self._world.now()
+        status = next_status(form, problems, self._totals(form), assessment.status, now)
+        if status == form.status:
+            return None
+        if (wait := self._pause(key)) > 0:
+            return wait
+        try:
+            await self._world.forms.write_status(form, status)
+        except Conflict:
+            # Somebody changed the form; once the cache knows how, it is tried again.
+            return _SOON
+        except NotFound:
+            return None
+        self._written[key] = asyncio.get_running_loop().time()
+        # Told from the status before: were it told first, a crash would have it told twice.
+        self._teller.tell(form, *events(form.status, problems))
+        return None
+
+    def _pause(self, key: ObjectKey) -> float:
+        """Return how many seconds the next write of a status has to wait; 0 or less: none."""
+        written = self._written.get(key)
+        return 0.0 if written is None else written + PACE - asyncio.get_running_loop().time()
+
+
+def _is_behind(facts: NodeFacts, now: datetime) -> bool:
+    """Return whether a node says it has settled, and its workloads have not."""
+    return not facts.workloads_ready and facts.holds_slot(now) and facts.ready
+
+
+def _result(wait: float | None, look_again: datetime | None, now: datetime) -> Result:
+    waits = [] if wait is None else [wait]
+    waits += [] if look_again is None else [(look_again - now).total_seconds()]
+    return Result(max(min(waits), _SOONEST)) if waits else Result()

@@ -1,0 +1,71 @@
+"""When a hub reads its rows, when it plans from those it remembers, when it looks again.
+
+Pure: the hub, what is remembered of it and the time in. The rules:
+
+- Rows are read when the interval is over, when somebody asks for it (a new spec, `force-sync`, an
+  approval), when the push channel tells of changes, and after a failure when its pause is over.
+- All else plans from remembered rows. They are at most one interval old: older ones are read anew.
+- After a failed read nothing is planned. What could not be read may say anything by now.
+"""
+
+from datetime import datetime
+
+from lynq.api import LynqHub
+from lynq.controllers.hub.memory import Memory, Orders
+from lynq.hub import sync_interval
+
+
+def must_read(hub: LynqHub, memory: Memory, now: datetime) -> bool:
+    """Return whether the rows have to be read now."""
+    if memory.reading or hub.spec.paused:
+        return False
+    if memory.orders is None or Orders.of(hub).exceed(memory.orders) or memory.wants_read:
+        return True
+    due = _read_due(hub, memory)
+    # A clock that was set back must not keep a hub from reading for as long.
+    ahead = memory.rows is not None and memory.rows.at > now
+    return due is None or due <= now or ahead
+
+
+def must_plan(hub: LynqHub, memory: Memory, now: datetime) -> bool:
+    """Return whether to plan now, from the rows that are remembered."""
+    due = _plan_due(hub, memory, now)
+    return due is not None and due <= now
+
+
+def next_look(hub: LynqHub, memory: Memory, now: datetime) -> datetime | None:
+    """Return when the passing of time alone gives the hub something to do."""
+    if hub.spec.paused:
+        return None
+    # A read under way wakes the hub at its end.
+    read = None if memory.reading else _read_due(hub, memory)
+    moments = (read, _plan_due(hub, memory, now))
+    return min((moment for moment in moments if moment), default=None)
+
+
+def _read_due(hub: LynqHub, memory: Memory) -> datetime | None:
+    if memory.unread:
+        return memory.retry_at
+    if memory.rows is None:
+        return None
+    return memory.rows.at + sync_interval(hub.spec.source.sync_interval)
+
+
+def _plan_due(hub: LynqHub, memory: Memory, now: datetime) -> datetime | None:
+    if hub.spec.paused or not _has_good_rows(hub, memory, now):
+        return None
+    moments = [now] if memory.replan else []
+    moments += [each for each in (memory.look_again, memory.rewrite_at) if each]
+    if not moments:
+        return None
+    return max(min(moments), memory.rest_until or min(moments))
+
+
+def _has_good_rows(hub: LynqHub, memory: Memory, now: datetime) -> bool:
+    rows = memory.rows
+    return (
+        rows is not None
+        and memory.unread is None
+        and rows.generation == hub.metadata.generation
+        and now - rows.at <= sync_interval(hub.spec.source.sync_interval)
+    )

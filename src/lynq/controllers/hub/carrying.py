@@ -1,0 +1,143 @@
+"""Carries out a plan: deletes, creates and updates nodes, and tells of it.
+
+One node that cannot be written stops no other. Before each write the hub is looked at once more:
+if it has changed, been paused or deleted meanwhile, the rest of the plan is void, and the next pass
+knows better.
+"""
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import structlog
+
+from lynq.api import LynqHub, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.controllers.hub.memory import Memory
+from lynq.controllers.hub.noticing import is_as_written
+from lynq.controllers.hub.writing import each_in_parallel
+from lynq.controllers.telling import Teller
+from lynq.controllers.world import World
+from lynq.hub import (
+    Creation,
+    HubPlan,
+    Removal,
+    Update,
+    deleted,
+    deleting,
+    deletion_failed,
+    update_event,
+)
+from lynq.kube.errors import Conflict, Fenced, KubeError
+
+_log = structlog.get_logger(__name__)
+
+Write: TypeAlias = Removal | Creation | Update
+
+
+class _NameTakenError(KubeError):
+    """A node cannot be made, and the API server need not be asked."""
+
+
+@dataclass(slots=True)
+class Carried:
+    """How far it came."""
+
+    failed: int = 0
+    """Writes that the API server refused, or that got no answer."""
+    stopped: bool = False
+    """Whether the plan became void on the way."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything was done."""
+        return not self.failed and not self.stopped
+
+
+class Carrier:
+    """Writes nodes in the name of a hub."""
+
+    def __init__(self, world: World, teller: Teller) -> None:
+        self._world = world
+        self._teller = teller
+
+    async def carry_out(self, hub: LynqHub, plan: HubPlan, memory: Memory) -> Carried:
+        """Do what the plan says; raises Fenced, and nothing else that the API server answers."""
+        carried = Carried()
+
+        async def write(each: Write) -> None:
+            carried.stopped = carried.stopped or not self._still_holds(hub)
+            if not carried.stopped and not await self._write(hub, each, memory):
+                carried.failed += 1
+
+        writes: tuple[Write, ...] = (*plan.deletes, *plan.creates, *plan.updates)
+        await each_in_parallel(writes, write)
+        return carried
+
+    async def remove(self, hub: LynqHub, removal: Removal, memory: Memory) -> KubeError | None:
+        """Delete a node and tell of it; return why that failed, if it did."""
+        if memory.deleted.get(removal.name) == removal.node_uid:
+            return None
+        self._teller.tell(hub, deleting(removal))
+        try:
+            key = ObjectKey(hub.metadata.namespace, removal.name)
+            await self._world.nodes.delete(key, removal.node_uid)
+        except Fenced:
+            raise
+        except KubeError as error:
+            self._teller.tell(hub, deletion_failed(removal, str(error)))
+            return error
+        memory.deleted[removal.name] = removal.node_uid
+        self._teller.tell(hub, deleted(removal))
+        return None
+
+    def _still_holds(self, hub: LynqHub) -> bool:
+        current = self._world.hubs.get(hub.metadata.key)
+        return (
+            current is not None
+            and current.metadata.uid == hub.metadata.uid
+            and current.metadata.generation == hub.metadata.generation
+            and current.metadata.deletion_timestamp is None
+        )
+
+    async def _write(self, hub: LynqHub, write: Write, memory: Memory) -> bool:
+        name = write.name if isinstance(write, Removal) else _name_of(write)
+        memory.writing.add(name)
+        try:
+            error = await self._send(hub, write, memory)
+        finally:
+            memory.writing.discard(name)
+        if error:
+            log = _log.info if isinstance(error, Conflict) else _log.warning
+            log("node not written", hub=str(hub.metadata.key), node=name, error=str(error))
+        return error is None
+
+    async def _send(self, hub: LynqHub, write: Write, memory: Memory) -> KubeError | None:
+        if isinstance(write, Removal):
+            return await self.remove(hub, write, memory)
+        try:
+            if isinstance(write, Creation):
+                if self._world.nodes.exists(write.node.metadata.key):
+                    # Not the hub's, or unreadable: the plan does not know it, the cache does.
+                    return _NameTakenError("another node has this name: rename it, or delete it")
+                await self._noting(self._world.nodes.create(write.node), memory)
+            else:
+                written = await self._noting(self._world.nodes.replace(write.after), memory)
+                self._teller.tell(written, update_event(write))
+        except Fenced:
+            raise
+        except KubeError as error:
+            return error
+        return None
+
+    async def _noting(self, writing: Awaitable[LynqNode], memory: Memory) -> LynqNode:
+        """Write, and note whether somebody else changed the node before we had the answer."""
+        written = await writing
+        if not is_as_written(written, self._world.nodes.get(written.metadata.key)):
+            memory.replan = True
+        return written
+
+
+def _name_of(write: Creation | Update) -> str:
+    node = write.node if isinstance(write, Creation) else write.after
+    return node.metadata.name

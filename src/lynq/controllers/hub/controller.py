@@ -1,0 +1,189 @@
+"""The hub's controller: from the rows of a table to nodes, in steps.
+
+A pass begins a read when one is due and plans when there is something to plan; it waits for no
+database. What a pass needs and does is in the modules around this one; here is their order.
+"""
+
+from collections.abc import Callable
+
+from lynq.api import LynqHub, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import ANNOTATION_APPROVE_DELETION, FINALIZER_HUB
+from lynq.controllers.hub.agenda import must_plan, must_read, next_look
+from lynq.controllers.hub.carrying import Carried, Carrier
+from lynq.controllers.hub.feed import Feed
+from lynq.controllers.hub.jobs import Jobs
+from lynq.controllers.hub.memory import Memories, Memory
+from lynq.controllers.hub.planning import Decided, Planner
+from lynq.controllers.hub.reading import Reader
+from lynq.controllers.hub.removal import Remover
+from lynq.controllers.hub.reporting import Reporter
+from lynq.controllers.hub.triggers import Triggers
+from lynq.controllers.telling import Teller
+from lynq.controllers.validity import Validity
+from lynq.controllers.world import World
+from lynq.guard import Outcome, news, rows_by_reason
+from lynq.hub import fresh, retry_delay, row_rejected, standing_events, sync_interval
+from lynq.kube import Queue, Result
+from lynq.kube.errors import Conflict
+
+_CACHES = 0.1
+"""Seconds until a hub is looked at again while caches are not complete."""
+_SOONEST = 0.001
+_QUICK = 16
+"""A failed write is tried again so many times sooner than a failed read."""
+
+
+class HubController:
+    """Reconciles hubs."""
+
+    def __init__(
+        self,
+        world: World,
+        queue: Queue[ObjectKey],
+        teller: Teller,
+        *,
+        workloads_ready: Callable[[LynqNode], bool],
+        validity: Validity,
+    ) -> None:
+        self._world = world
+        self._teller = teller
+        self._memories = Memories()
+        self._jobs = Jobs()
+        self._triggers = Triggers(world, queue, self._memories)
+        self._reader = Reader(world, queue, teller, self._jobs)
+        self._feed = Feed(queue, self._jobs)
+        self._planner = Planner(world, workloads_ready=workloads_ready, validity=validity)
+        self._carrier = Carrier(world, teller)
+        self._reporter = Reporter(world)
+        self._remover = Remover(world, teller, self._carrier)
+
+    def attach(self) -> None:
+        """Have changes of hubs, forms and nodes wake the hubs concerned."""
+        self._triggers.attach()
+
+    async def run(self) -> None:
+        """Run reads and push channels until cancelled; then close all sources."""
+        try:
+            await self._jobs.run()
+        finally:
+            for key in list(self._memories):
+                await self._forget(key)
+
+    async def reconcile(self, key: ObjectKey) -> Result:
+        """Bring a hub's nodes and status one step further."""
+        if not self._sees_everything():
+            return Result(_CACHES)
+        hub = self._world.hubs.get(key)
+        if hub is None:
+            return await self._without(key)
+        memory = await self._remembered(hub)
+        if hub.metadata.deletion_timestamp is not None:
+            await self._close(memory)
+            return await self._remover.remove(hub, memory)
+        hub = await self._with_finalizer(hub)
+        await self._sync(hub, memory)
+        return await self._reported(key, memory)
+
+    def _sees_everything(self) -> bool:
+        """Return whether all was listed: a form not seen yet must not look like one deleted."""
+        world = self._world
+        return all(each.cache.has_synced for each in (world.hubs, world.forms, world.nodes))
+
+    async def _without(self, key: ObjectKey) -> Result:
+        """Forget a hub that is gone; leave one that cannot be read as it is."""
+        await self._forget(key)
+        if not self._world.hubs.exists(key):
+            self._world.series.forget_hub(key)
+        return Result()
+
+    async def _remembered(self, hub: LynqHub) -> Memory:
+        key, uid = hub.metadata.key, hub.metadata.uid
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != uid:
+            await self._forget(key)
+            memory = Memory(uid)
+            self._memories.put(key, memory)
+        return memory
+
+    async def _with_finalizer(self, hub: LynqHub) -> LynqHub:
+        finalizers = hub.metadata.finalizers
+        if FINALIZER_HUB in finalizers or hub.spec.paused:
+            return hub
+        return await self._world.hubs.patch(hub, {"finalizers": [*finalizers, FINALIZER_HUB]})
+
+    async def _sync(self, hub: LynqHub, memory: Memory) -> None:
+        """Read if rows are due, plan if something has changed."""
+        now = self._world.now()
+        if must_read(hub, memory, now):
+            self._reader.begin(hub, memory)
+        self._feed.keep(hub, memory)
+        if memory.rows and must_plan(hub, memory, now):
+            decided = await self._planner.decide(hub, memory.rows, memory)
+            carried = await self._carrier.carry_out(hub, decided.plan, memory)
+            self._look_back(hub, memory, carried)
+            self._tell(hub, memory, decided)
+            await self._without_spent_approval(hub, memory, decided, carried)
+
+    def _look_back(self, hub: LynqHub, memory: Memory, carried: Carried) -> None:
+        """See to it that what could not be written is tried again, and soon."""
+        memory.replan = memory.replan or carried.stopped
+        if not carried.failed:
+            memory.write_failures = 0
+            return
+        memory.write_failures += 1
+        longest = sync_interval(hub.spec.source.sync_interval)
+        delay = retry_delay(memory.write_failures, longest * _QUICK) / _QUICK
+        memory.rewrite_at = self._world.now() + delay
+
+    def _tell(self, hub: LynqHub, memory: Memory, decided: Decided) -> None:
+        rejections = decided.plan.judgement.rejections
+        found = news(rejections, memory.told)
+        memory.told = found.told
+        self._teller.tell(hub, *map(row_rejected, found.fresh))
+        standing = standing_events(hub, decided.plan, source_changed=decided.source_changed)
+        self._teller.tell(hub, *fresh(standing, memory.standing))
+        memory.standing = standing
+        key = hub.metadata.key
+        self._world.series.hub_rejected(key, rows_by_reason(rejections))
+        self._world.series.hub_held(key, len(decided.plan.held))
+
+    async def _without_spent_approval(
+        self, hub: LynqHub, memory: Memory, decided: Decided, carried: Carried
+    ) -> None:
+        """Take an approval off that has done its work: it must not release anything later."""
+        verdict = decided.plan.verdict
+        done = verdict.outcome is Outcome.RELEASED and carried.is_complete
+        if not (verdict.spent or done):
+            return
+        try:
+            await self._world.hubs.patch(hub, {"annotations": {ANNOTATION_APPROVE_DELETION: None}})
+        except Conflict:
+            # It may be another approval by now: the next plan knows.
+            memory.replan = True
+
+    async def _reported(self, key: ObjectKey, memory: Memory) -> Result:
+        """Write the status, and say when to come back."""
+        hub = self._world.hubs.get(key)
+        if hub is None or hub.metadata.uid != memory.uid:
+            return Result()
+        wait = await self._reporter.report(hub, memory)
+        now = self._world.now()
+        look = next_look(hub, memory, now)
+        waits = [] if wait is None else [wait]
+        waits += [] if look is None else [(look - now).total_seconds()]
+        return Result(max(min(waits), _SOONEST)) if waits else Result()
+
+    async def _forget(self, key: ObjectKey) -> None:
+        if memory := self._memories.pop(key):
+            await self._close(memory)
+
+    async def _close(self, memory: Memory) -> None:
+        """Let go of the source: what runs is ended, and nothing new is begun."""
+        self._feed.stop(memory)
+        if memory.reading:
+            memory.reading.cancel()
+            memory.reading = None
+        if opened := memory.opened:
+            memory.opened = None
+            await opened.source.close()

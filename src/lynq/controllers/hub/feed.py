@@ -1,0 +1,84 @@
+"""Keeps a hub's push channel: word of changes makes the hub read, loss of it shows in its status.
+
+The poll goes on beside it, so whatever happens here a hub stays right; it is only later to know.
+"""
+
+from typing import Final
+
+import structlog
+
+from lynq.api import Changes, LynqHub
+from lynq.api.metadata import ObjectKey
+from lynq.controllers.hub.jobs import Jobs
+from lynq.controllers.hub.memory import Channel, Memory
+from lynq.controllers.hub.sourcing import Origin
+from lynq.hub import Push
+from lynq.kube import Queue
+from lynq.kube.failures import place_of
+from lynq.sources import Change, ChangeKind
+from lynq.sources.push.opening import open_changes
+
+_log = structlog.get_logger(__name__)
+
+_SECRET_MAY_HAVE_CHANGED: Final = frozenset({"LoginFailed", "WrongPassword", "TLSFailed"})
+
+
+class Feed:
+    """The push channels of all hubs."""
+
+    def __init__(self, queue: Queue[ObjectKey], jobs: Jobs) -> None:
+        self._queue = queue
+        self._jobs = jobs
+
+    def keep(self, hub: LynqHub, memory: Memory) -> None:
+        """Listen to what the hub reads, if it wants that; stop listening to anything else."""
+        wanted = memory.origin if _wants_push(hub) else None
+        if not _hears(memory.channel, wanted):
+            self.stop(memory)
+            if wanted:
+                memory.channel = self._listen(hub.metadata.key, memory, wanted)
+
+    def stop(self, memory: Memory) -> None:
+        """Close the channel."""
+        if memory.channel:
+            memory.channel.job.cancel()
+        memory.channel = memory.push = None
+
+    def _listen(self, key: ObjectKey, memory: Memory, origin: Origin) -> Channel:
+        settings, table = origin.settings, origin.query.table
+
+        async def listen() -> None:
+            try:
+                async with open_changes(settings, table) as changes:
+                    async for change in changes:
+                        self._hear(key, memory, change)
+            except Exception as error:  # noqa: BLE001 - one channel must not end all others
+                _log.error(
+                    "push channel ended unexpectedly", hub=str(key), traceback=place_of(error)
+                )
+                memory.push = Push(connected=False, message=f"ended by {type(error).__name__}")
+                self._queue.add(key, group=str(key))
+
+        return Channel(settings, table, self._jobs.start(listen, name=f"changes of {key}"))
+
+    def _hear(self, key: ObjectKey, memory: Memory, change: Change) -> None:
+        match change.kind:
+            case ChangeKind.CONNECTED:
+                memory.push = Push(connected=True, message="changes of the table arrive at once")
+            case ChangeKind.ARRIVED:
+                memory.wants_read = True
+            case ChangeKind.LOST:
+                message = f"{change.message}; until then the table is polled"
+                memory.push = Push(connected=False, message=message)
+                memory.stale = memory.stale or change.reason in _SECRET_MAY_HAVE_CHANGED
+        self._queue.add(key, group=str(key))
+
+
+def _wants_push(hub: LynqHub) -> bool:
+    return hub.spec.source.changes is Changes.PUSH and not hub.spec.paused
+
+
+def _hears(channel: Channel | None, wanted: Origin | None) -> bool:
+    if channel is None or wanted is None:
+        return channel is None and wanted is None
+    return (channel.settings, channel.table) == (wanted.settings, wanted.query.table)

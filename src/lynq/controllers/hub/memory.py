@@ -1,0 +1,152 @@
+"""What is remembered of a hub between two passes; all of it may be lost at any time.
+
+What has to survive a restart is in the API server. This saves work: reading, rendering, telling.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lynq.api import LynqHub
+from lynq.api.events import Event
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
+from lynq.controllers.hub.jobs import Job
+from lynq.controllers.hub.sourcing import Origin
+from lynq.guard import Pair, Told
+from lynq.hub import Marks, Push, Synced, Unread
+from lynq.sources import Row, Settings, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What people have asked of a hub, as far as it makes the hub read its rows."""
+
+    generation: int
+    force: str
+    approval: str
+
+    @classmethod
+    def of(cls, hub: LynqHub) -> "Orders":
+        """Return what a hub asks for."""
+        annotations = hub.metadata.annotations
+        return cls(
+            hub.metadata.generation,
+            annotations.get(ANNOTATION_FORCE_SYNC, ""),
+            annotations.get(ANNOTATION_APPROVE_DELETION, ""),
+        )
+
+    def exceed(self, known: "Orders") -> bool:
+        """Return whether anything is asked for that was not before; less is no order."""
+        return (
+            self.generation != known.generation
+            or self.force not in ("", known.force)
+            or self.approval not in ("", known.approval)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The rows of the last complete read."""
+
+    rows: Sequence[Row]
+    identity: str
+    at: datetime
+    generation: int
+    """The hub's generation by which they were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A source, kept open between reads."""
+
+    settings: Settings
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A push channel, and what it listens to."""
+
+    settings: Settings
+    table: str
+    job: Job
+
+
+@dataclass(slots=True)
+class Memory:
+    """One hub. Changed only on the event loop, between two awaits."""
+
+    uid: str
+
+    # Where the rows come from.
+    origin: Origin | None = None
+    stale: bool = False
+    """Whether Secrets have to be looked at again before the next read."""
+    opened: Opened | None = None
+    channel: Channel | None = None
+    push: Push | None = None
+
+    # Reading.
+    reading: Job | None = None
+    orders: Orders | None = None
+    """Those that the last read was begun with."""
+    wants_read: bool = False
+    """Whether the push channel has told of changes."""
+    rows: Remembered | None = None
+    unread: Unread | None = None
+    """Why the last read failed; None if it did not."""
+    failures: int = 0
+    retry_at: datetime | None = None
+
+    # Planning.
+    replan: bool = False
+    """Whether something has happened that may call for other nodes."""
+    rest_until: datetime | None = None
+    """No plan before this: a plan of ten thousand nodes takes its time."""
+    look_again: datetime | None = None
+    marks: Marks = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
+    """Forms of which nodes wait for a place under maxSkew."""
+    wanted: Mapping[str, Pair] = field(default_factory=dict)
+    """The nodes that the last plan wanted, by name."""
+    crowded: bool = False
+    """Whether names are wanted that other nodes have."""
+
+    # Carrying out.
+    writing: set[str] = field(default_factory=set)
+    """Nodes that are being written by us: their changes are no news."""
+    deleted: dict[str, str] = field(default_factory=dict)
+    """Uids, by name, of nodes whose deletion was accepted, and not yet seen."""
+    write_failures: int = 0
+    rewrite_at: datetime | None = None
+
+    # Telling.
+    synced: Synced | None = None
+    told: Told = field(default_factory=Told)
+    standing: tuple[Event, ...] = ()
+    status_at: float = -1.0e9
+    """When the status was last written, by the loop's clock."""
+
+
+class Memories:
+    """The memories of all hubs."""
+
+    def __init__(self) -> None:
+        self._known: dict[ObjectKey, Memory] = {}
+
+    def get(self, key: ObjectKey) -> Memory | None:
+        """Return what is remembered of a hub."""
+        return self._known.get(key)
+
+    def put(self, key: ObjectKey, memory: Memory) -> None:
+        """Remember a hub."""
+        self._known[key] = memory
+
+    def pop(self, key: ObjectKey) -> Memory | None:
+        """Forget a hub."""
+        return self._known.pop(key, None)
+
+    def __iter__(self) -> Iterator[ObjectKey]:
+        """Yield which hubs are remembered."""
+        return iter(self._known)

@@ -1,0 +1,103 @@
+"""What a change of a hub, form or node means to the hub: nothing, other counters, or a new plan.
+
+Pure. Most changes of nodes are of their status, and most of those concern nobody here: a hub of
+ten thousand nodes must not be woken ten thousand times for nothing.
+"""
+
+from datetime import datetime
+from enum import IntEnum
+
+from lynq.api import LynqForm, LynqHub, LynqNode, Metadata
+from lynq.controllers.hub.memory import Memory
+from lynq.hub import Health
+from lynq.hub.slots import facts_of
+from lynq.hub.stamps import is_leaving, pair_of
+from lynq.hub.tally import health_of
+
+
+class Effect(IntEnum):
+    """What a hub has to do about a change."""
+
+    NOTHING = 0
+    COUNT = 1
+    """Look at its counters."""
+    PLAN = 2
+    """Plan anew."""
+
+
+def effect_on_hub(old: LynqHub | None, new: LynqHub | None) -> Effect:
+    """Return what a change of the hub itself means; its status is our own work."""
+    if old is None or new is None:
+        return Effect.PLAN
+    return Effect.NOTHING if _marks(old.metadata) == _marks(new.metadata) else Effect.PLAN
+
+
+def effect_of_form(old: LynqForm | None, new: LynqForm | None) -> Effect:
+    """Return what a change of a form means to its hub."""
+    if old is None or new is None:
+        return Effect.PLAN
+    before, after = old.metadata, new.metadata
+    same = (before.uid, before.generation, before.deletion_timestamp) == (
+        after.uid,
+        after.generation,
+        after.deletion_timestamp,
+    )
+    return Effect.NOTHING if same else Effect.PLAN
+
+
+def effect_of_node(
+    old: LynqNode | None, new: LynqNode | None, memory: Memory, now: datetime
+) -> Effect:
+    """Return what a change of a node, not made by the hub, means to its hub."""
+    if new is None or is_leaving(new):
+        return _effect_of_leaving(old, new, memory)
+    if old is None or not is_as_written(old, new):
+        return Effect.PLAN
+    if _form_of(new) in memory.waiting and not _holds_slot(new, now):
+        return Effect.PLAN
+    return Effect.NOTHING if health_of(old) is health_of(new) else Effect.COUNT
+
+
+def is_as_written(written: LynqNode, current: LynqNode | None) -> bool:
+    """Return whether all that a hub writes into a node is still there."""
+    if current is None:
+        return False
+    before, after = written.metadata, current.metadata
+    return before.uid == after.uid and _marks(before) == _marks(after)
+
+
+def _effect_of_leaving(old: LynqNode | None, new: LynqNode | None, memory: Memory) -> Effect:
+    node = new or old
+    if node is None:
+        return Effect.NOTHING
+    # The name is free when the node is gone; its place under maxSkew as soon as it is leaving.
+    if node.metadata.name in memory.wanted or _form_of(node) in memory.waiting:
+        return Effect.PLAN
+    if new is None and memory.crowded:
+        return Effect.PLAN
+    return Effect.NOTHING if _counted(old) is None else Effect.COUNT
+
+
+def _counted(node: LynqNode | None) -> Health | None:
+    return None if node is None or is_leaving(node) else health_of(node)
+
+
+def _holds_slot(node: LynqNode, now: datetime) -> bool:
+    return facts_of(node, workloads_ready=True).holds_slot(now)
+
+
+def _form_of(node: LynqNode) -> str:
+    pair = pair_of(node)
+    return pair.form if pair else node.spec.template_ref
+
+
+def _marks(metadata: Metadata) -> tuple[object, ...]:
+    return (
+        metadata.uid,
+        metadata.generation,
+        metadata.labels,
+        metadata.annotations,
+        metadata.owner_references,
+        metadata.finalizers,
+        metadata.deletion_timestamp,
+    )

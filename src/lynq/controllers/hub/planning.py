@@ -1,0 +1,160 @@
+"""Plans a hub's nodes from the rows it remembers: what the core is asked, what is kept of it."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.api.reasons import RejectionReason
+from lynq.controllers.decoding import Unreadable
+from lynq.controllers.hub.memory import Memory, Remembered
+from lynq.controllers.validity import Validity
+from lynq.controllers.world import HUB, World
+from lynq.guard import Pair
+from lynq.hub import HubPlan, KnownForm, Synced, plan
+from lynq.hub.slots import WorkloadsReady, facts_of
+from lynq.hub.stamps import is_leaving, pair_of
+
+MANY: Final = 300
+"""From so many nodes or rows on, planning leaves the event loop to leases and watches."""
+_SHARE: Final = 4
+"""Planning rests for so many times as long as it took."""
+_WORKLOADS: Final = timedelta(seconds=1)
+"""How long until workloads are looked at again that are behind the status of their node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A plan, and whether it came from another source than the one before."""
+
+    plan: HubPlan
+    source_changed: bool
+
+
+class Planner:
+    """Decides about the nodes of hubs."""
+
+    def __init__(
+        self, world: World, *, workloads_ready: WorkloadsReady, validity: Validity
+    ) -> None:
+        self._world = world
+        self._workloads_ready = workloads_ready
+        self._validity = validity
+
+    async def decide(self, hub: LynqHub, rows: Remembered, memory: Memory) -> Decided:
+        """Return what to do, and remember what the next plan has to know."""
+        # Before anything is looked at: what happens from now on calls for another plan.
+        memory.replan = False
+        memory.look_again = memory.rewrite_at = None
+        key = hub.metadata.key
+        forms = self._world.forms.by(HUB, key)
+        nodes, taken = self._nodes(hub)
+        ready = self._workloads(forms, nodes)
+        known = hub.status.source_identity
+        source_changed = bool(known) and known != rows.identity
+        work = partial(
+            plan,
+            hub,
+            [KnownForm(form, self._validity.is_valid(form)) for form in forms],
+            rows.rows,
+            nodes,
+            now=self._world.now(),
+            taken=taken,
+            marks=memory.marks,
+            unreadable=self._world.forms.unreadable(key.namespace),
+            source_changed=source_changed,
+            workloads_ready=lambda node: ready.get(node.metadata.name, True),
+        )
+        began = time.monotonic()
+        large = max(len(nodes), len(rows.rows) * len(forms)) > MANY
+        decided = await asyncio.to_thread(work) if large else work()
+        self._remember(hub, rows, memory, Decided(decided, source_changed))
+        taken_time = timedelta(seconds=time.monotonic() - began)
+        memory.rest_until = self._world.now() + _SHARE * taken_time
+        if decided.throttled and self._is_behind(nodes, ready):
+            soon = self._world.now() + _WORKLOADS
+            memory.look_again = min(decided.look_again or soon, soon)
+        return Decided(decided, source_changed)
+
+    def _nodes(self, hub: LynqHub) -> tuple[list[LynqNode], dict[str, Pair]]:
+        """Return the hub's nodes, and the names that others have in its namespace.
+
+        A node that lost its label is still the hub's if the hub is its controller. Whose name an
+        unreadable one has is unknown: whoever carries out the plan leaves it alone.
+        """
+        key = hub.metadata.key
+        nodes = self._world.nodes.by(HUB, key)
+        ours = {node.metadata.name for node in nodes}
+        taken: dict[str, Pair] = {}
+        for (namespace, name), node in self._world.nodes.cache.items():
+            if namespace != key.namespace or name in ours:
+                continue
+            if isinstance(node, Unreadable):
+                continue
+            if _controls(hub, node):
+                nodes.append(node)
+            else:
+                taken[name] = pair_of(node) or Pair(node.spec.uid, node.spec.template_ref)
+        return nodes, taken
+
+    def _workloads(self, forms: list[LynqForm], nodes: list[LynqNode]) -> dict[str, bool]:
+        """Return whether the workloads are ready, by node, where a rollout has to know it.
+
+        Looked up before the plan, which may run in another thread than the caches.
+        """
+        limited = {
+            form.metadata.name for form in forms if form.spec.rollout and form.spec.rollout.max_skew
+        }
+        return {
+            node.metadata.name: self._workloads_ready(node)
+            for node in nodes
+            if node.spec.template_ref in limited
+        }
+
+    def _is_behind(self, nodes: list[LynqNode], ready: dict[str, bool]) -> bool:
+        """Return whether a node says it has settled, and its workloads have not.
+
+        Nobody wakes the hub when they have: the node has said all it has to say.
+        """
+        now = self._world.now()
+        return any(
+            not ready.get(node.metadata.name, True)
+            and not is_leaving(node)
+            and facts_of(node, workloads_ready=True).has_settled(now)
+            for node in nodes
+        )
+
+    def _remember(self, hub: LynqHub, rows: Remembered, memory: Memory, decided: Decided) -> None:
+        found = decided.plan
+        memory.marks = found.marks
+        memory.look_again = found.look_again
+        memory.waiting = frozenset(each.form for each in found.throttled)
+        memory.wanted = found.judgement.nodes
+        memory.crowded = any(
+            each.reason is RejectionReason.NODE_NAME_TAKEN for each in found.judgement.rejections
+        )
+        memory.synced = Synced.by(
+            found,
+            hub,
+            rows.at,
+            identity=rows.identity,
+            source_changed=decided.source_changed,
+        )
+        _prune(memory, self._world, hub.metadata.namespace)
+
+
+def _controls(hub: LynqHub, node: LynqNode) -> bool:
+    references = node.metadata.owner_references
+    return any(each.controller and each.uid == hub.metadata.uid for each in references)
+
+
+def _prune(memory: Memory, world: World, namespace: str) -> None:
+    """Forget accepted deletions that the cache knows of by now."""
+    for name, uid in list(memory.deleted.items()):
+        node = world.nodes.get(ObjectKey(namespace, name))
+        if node is None or node.metadata.uid != uid or is_leaving(node):
+            del memory.deleted[name]

@@ -1,0 +1,112 @@
+"""Reads a hub's rows beside the reconciles, over a source that stays open between reads.
+
+Secrets are looked at when a source is opened, and again when a connection could not be made: then
+the password may have been changed, and with the new one the same read goes on.
+"""
+
+import random
+
+import structlog
+
+from lynq.api import LynqHub
+from lynq.controllers.hub.jobs import Jobs
+from lynq.controllers.hub.memory import Memory, Opened, Orders, Remembered
+from lynq.controllers.hub.sourcing import Origin, Sourcing
+from lynq.controllers.telling import Teller
+from lynq.controllers.world import World
+from lynq.hub import Unread, query_failed, retry_delay, sync_interval
+from lynq.kube import ObjectKey, Queue
+from lynq.kube.failures import place_of
+from lynq.sources import SourceError, open_source
+from lynq.sources.errors import ConnectionFailed
+
+_log = structlog.get_logger(__name__)
+
+
+class Reader:
+    """Begins reads, and remembers how they ended."""
+
+    def __init__(self, world: World, queue: Queue[ObjectKey], teller: Teller, jobs: Jobs) -> None:
+        self._world = world
+        self._queue = queue
+        self._teller = teller
+        self._jobs = jobs
+        self._sourcing = Sourcing(world.client, world.options.sqlite_directory)
+
+    def begin(self, hub: LynqHub, memory: Memory) -> None:
+        """Read all rows; the hub is woken when that has ended, one way or the other."""
+        memory.orders = Orders.of(hub)
+        # Taken before the read: what is told from now on may not be in it.
+        memory.wants_read = False
+        memory.reading = self._jobs.start(
+            lambda: self._read(hub, memory), name=f"rows of {hub.metadata.key}"
+        )
+
+    async def _read(self, hub: LynqHub, memory: Memory) -> None:
+        key = hub.metadata.key
+        try:
+            self._succeeded(hub, memory, await self._rows(hub, memory))
+        except SourceError as error:
+            self._failed(hub, memory, str(error), error)
+        except Exception as error:  # noqa: BLE001 - a bug here must not end the reads of all hubs
+            _log.error("reading failed unexpectedly", hub=str(key), traceback=place_of(error))
+            self._failed(hub, memory, f"unexpectedly: {type(error).__name__}", error)
+        finally:
+            memory.reading = None
+        self._queue.add(key, group=str(key))
+
+    async def _rows(self, hub: LynqHub, memory: Memory) -> Remembered:
+        known = memory.origin
+        if known is None or memory.stale or known.generation != hub.metadata.generation:
+            return await self._read_from(await self._origin(hub, memory), memory)
+        try:
+            return await self._read_from(known, memory)
+        except ConnectionFailed:
+            fresh = await self._origin(hub, memory)
+            if fresh.settings == known.settings:
+                raise
+            return await self._read_from(fresh, memory)
+
+    async def _origin(self, hub: LynqHub, memory: Memory) -> Origin:
+        metadata = hub.metadata
+        memory.origin = await self._sourcing.origin(
+            hub.spec, metadata.namespace, metadata.generation
+        )
+        memory.stale = False
+        return memory.origin
+
+    async def _read_from(self, origin: Origin, memory: Memory) -> Remembered:
+        opened = memory.opened
+        if opened is None or opened.settings != origin.settings:
+            if opened:
+                await opened.source.close()
+            opened = Opened(origin.settings, open_source(origin.settings))
+            memory.opened = opened
+        async with opened.source.read(origin.query) as reading:
+            rows = [row async for page in reading for row in page]
+        identity = reading.summary.identity.digest
+        return Remembered(rows, identity, self._world.now(), origin.generation)
+
+    def _succeeded(self, hub: LynqHub, memory: Memory, rows: Remembered) -> None:
+        memory.rows = rows
+        memory.unread = None
+        memory.failures = 0
+        memory.retry_at = None
+        memory.replan = True
+        self._world.series.source_up(hub.metadata.key, up=True)
+
+    def _failed(self, hub: LynqHub, memory: Memory, cause: str, error: Exception) -> None:
+        key = hub.metadata.key
+        if memory.unread is None or memory.unread.cause != cause:
+            _log.warning("rows could not be read", hub=str(key), cause=cause)
+            self._teller.tell(hub, query_failed(cause))
+        memory.unread = Unread(cause, hub.metadata.generation)
+        memory.stale = memory.stale or isinstance(error, ConnectionFailed)
+        memory.failures += 1
+        delay = retry_delay(
+            memory.failures,
+            sync_interval(hub.spec.source.sync_interval),
+            jitter=random.random(),  # noqa: S311 - no secret
+        )
+        memory.retry_at = self._world.now() + delay
+        self._world.series.source_up(key, up=False)

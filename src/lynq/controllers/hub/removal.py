@@ -1,0 +1,103 @@
+"""Takes a deleted hub's nodes away, and then lets the hub go.
+
+Deleting a hub is an order, so the guard is not asked. With `--cascade=orphan` the garbage collector
+first takes the owner references off; until it has, nothing is touched, and the nodes that it has
+freed are no longer the hub's.
+"""
+
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from lynq.api import LynqHub, LynqNode
+from lynq.api.events import Event
+from lynq.api.names import FINALIZER_HUB
+from lynq.api.reasons import EventReason
+from lynq.controllers.hub.carrying import Carrier
+from lynq.controllers.hub.memory import Memory
+from lynq.controllers.hub.writing import each_in_parallel
+from lynq.controllers.telling import Teller
+from lynq.controllers.world import World
+from lynq.guard import Pair
+from lynq.hub import Removal, Why, retry_delay
+from lynq.hub.stamps import is_leaving, pair_of
+from lynq.kube import Result
+from lynq.kube.errors import KubeError, NotFound
+
+_log = structlog.get_logger(__name__)
+
+_ORPHAN: Final = "orphan"
+"""The finalizer by which the API server has the garbage collector free the dependents."""
+_LONGEST_RETRY: Final = timedelta(seconds=30)
+_NAMED: Final = 3
+
+
+class Remover:
+    """Takes hubs away."""
+
+    def __init__(self, world: World, teller: Teller, carrier: Carrier) -> None:
+        self._world = world
+        self._teller = teller
+        self._carrier = carrier
+
+    async def remove(self, hub: LynqHub, memory: Memory) -> Result:
+        """Do what can be done now; changes of the hub and its nodes call for the next step."""
+        finalizers = hub.metadata.finalizers
+        if FINALIZER_HUB not in finalizers or _ORPHAN in finalizers:
+            return Result()
+        nodes = self._nodes(hub)
+        if not nodes:
+            await self._let_go(hub)
+            return Result()
+        failures = await self._delete(hub, nodes, memory)
+        if not failures:
+            memory.write_failures = 0
+            return Result()
+        memory.write_failures += 1
+        self._tell_of(hub, failures)
+        return Result(retry_delay(memory.write_failures, _LONGEST_RETRY).total_seconds())
+
+    def _nodes(self, hub: LynqHub) -> list[LynqNode]:
+        """Return all nodes that the hub owns, whatever their labels say by now."""
+        return [
+            node
+            for node in self._world.nodes.values()
+            if node.metadata.namespace == hub.metadata.namespace
+            and any(each.uid == hub.metadata.uid for each in node.metadata.owner_references)
+        ]
+
+    async def _delete(
+        self, hub: LynqHub, nodes: list[LynqNode], memory: Memory
+    ) -> dict[str, KubeError]:
+        failures: dict[str, KubeError] = {}
+
+        async def delete(node: LynqNode) -> None:
+            if error := await self._carrier.remove(hub, _removal(node), memory):
+                failures[node.metadata.name] = error
+
+        await each_in_parallel([node for node in nodes if not is_leaving(node)], delete)
+        return failures
+
+    def _tell_of(self, hub: LynqHub, failures: dict[str, KubeError]) -> None:
+        names = sorted(failures)
+        shown = ", ".join(names[:_NAMED])
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        message = (
+            f"nodes could not be deleted, and will be tried again: {shown}{more}; "
+            f"the first one: {failures[names[0]]}"
+        )
+        _log.warning("hub not cleaned up", hub=str(hub.metadata.key), nodes=len(names))
+        self._teller.tell(hub, Event(EventReason.CLEANUP_FAILED, message, warns=True))
+
+    async def _let_go(self, hub: LynqHub) -> None:
+        rest = [each for each in hub.metadata.finalizers if each != FINALIZER_HUB]
+        try:
+            await self._world.hubs.patch(hub, {"finalizers": rest})
+        except NotFound:
+            return
+
+
+def _removal(node: LynqNode) -> Removal:
+    pair = pair_of(node) or Pair(node.spec.uid, node.spec.template_ref)
+    return Removal(pair, node.metadata.name, node.metadata.uid, Why.HUB_GONE)

@@ -1,0 +1,54 @@
+"""Writes a hub's status: only if it says something new, and at most once a second."""
+
+import asyncio
+from typing import Final
+
+from lynq.api import LynqHub
+from lynq.controllers.hub.memory import Memory
+from lynq.controllers.world import HUB, World
+from lynq.hub import is_worth_writing, next_status
+from lynq.kube.errors import Conflict, NotFound
+
+PACE: Final = 1.0
+"""Seconds between two writes at least: ten thousand nodes becoming ready are a few writes."""
+_SOON: Final = 0.05
+
+
+class Reporter:
+    """Keeps the statuses of hubs."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def report(self, hub: LynqHub, memory: Memory) -> float | None:
+        """Make the status so; return in how many seconds to try again, if it has to wait."""
+        key = hub.metadata.key
+        status = next_status(
+            hub,
+            self._world.census.of(key),
+            forms=len(self._world.forms.by(HUB, key)),
+            synced=memory.synced,
+            unread=memory.unread,
+            push=memory.push,
+            now=self._world.now(),
+        )
+        self._world.series.hub_status(key, status)
+        if not is_worth_writing(hub.status, status):
+            return None
+        if (wait := pause(memory)) > 0:
+            return wait
+        memory.status_at = asyncio.get_running_loop().time()
+        try:
+            await self._world.hubs.write_status(hub, status)
+        except Conflict:
+            # Somebody changed the hub; once the cache knows how, it is tried again.
+            memory.status_at -= PACE
+            return _SOON
+        except NotFound:
+            return None
+        return None
+
+
+def pause(memory: Memory) -> float:
+    """Return how many seconds the next write of the status has to wait; 0 or less: none."""
+    return memory.status_at + PACE - asyncio.get_running_loop().time()

@@ -1,0 +1,70 @@
+"""Turns changes of hubs, forms and nodes into keys of hubs."""
+
+from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.controllers.census import hub_of
+from lynq.controllers.hub.memory import Memories, Memory
+from lynq.controllers.hub.noticing import Effect, effect_of_form, effect_of_node, effect_on_hub
+from lynq.controllers.hub.reporting import pause
+from lynq.controllers.world import World
+from lynq.kube import Queue
+
+_GATHERING = 0.2
+"""Seconds in which the nodes of a deleted hub that go are taken together."""
+
+
+class Triggers:
+    """Wakes hubs, each no more often than it has something to do."""
+
+    def __init__(self, world: World, queue: Queue[ObjectKey], memories: Memories) -> None:
+        self._world = world
+        self._queue = queue
+        self._memories = memories
+
+    def attach(self) -> None:
+        """Listen to all changes, those that happened before included."""
+        self._world.hubs.on_change(self._hub_changed)
+        self._world.forms.on_change(self._form_changed)
+        self._world.nodes.on_change(self._node_changed)
+
+    def _hub_changed(self, key: ObjectKey, old: LynqHub | None, new: LynqHub | None) -> None:
+        if effect_on_hub(old, new) is not Effect.NOTHING:
+            self._wake(key)
+
+    def _form_changed(self, key: ObjectKey, old: LynqForm | None, new: LynqForm | None) -> None:
+        effect = effect_of_form(old, new)
+        for form in (old, new):
+            if form:
+                self._bring(ObjectKey(key.namespace, form.spec.hub_id), effect)
+
+    def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
+        for hub in {hub_of(old), hub_of(new)} - {None}:
+            memory = self._memories.get(hub) if hub else None
+            if hub and memory and key.name not in memory.writing:
+                if self._is_deleting(hub):
+                    self._queue.add_after(hub, _GATHERING, group=str(hub))
+                else:
+                    self._bring(hub, effect_of_node(old, new, memory, self._world.now()))
+
+    def _is_deleting(self, key: ObjectKey) -> bool:
+        hub = self._world.hubs.get(key)
+        return hub is not None and hub.metadata.deletion_timestamp is not None
+
+    def _bring(self, hub: ObjectKey, effect: Effect) -> None:
+        memory = self._memories.get(hub)
+        match effect:
+            case Effect.PLAN:
+                if memory:
+                    memory.replan = True
+                self._wake(hub)
+            case Effect.COUNT:
+                self._count(hub, memory)
+
+    def _count(self, hub: ObjectKey, memory: Memory | None) -> None:
+        # Counters wait until they may be written: ten thousand changes are a few passes.
+        if self._world.options.shard.owns(hub):
+            self._queue.add_after(hub, pause(memory) if memory else 0.0, group=str(hub))
+
+    def _wake(self, hub: ObjectKey) -> None:
+        if self._world.options.shard.owns(hub):
+            self._queue.add(hub, group=str(hub))
