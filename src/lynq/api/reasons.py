@@ -175,6 +175,8 @@ class EventReason(StrEnum):
     """A resource was written although something it depends on has failed."""
     READINESS_TIMEOUT = "ReadinessTimeout"
     """A resource was not ready within timeoutSeconds."""
+    RESOURCE_FAILED = "ResourceFailed"
+    """A resource itself says that it has failed: a Job, a rollout past its deadline."""
     LYNQ_NODE_READY = "LynqNodeReady"
     """The node has become ready."""
     ORPHANED_RESOURCE_DELETED = "OrphanedResourceDeleted"

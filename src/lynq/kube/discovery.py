@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from lynq.kube.client import Client
-from lynq.kube.errors import UnknownKind
+from lynq.kube.errors import GroupUnavailable, UnknownKind
 from lynq.kube.resource import Resource
 from lynq.kube.served import Served, read_served
 
@@ -42,7 +42,7 @@ class Discovery:
         try:
             return self._kinds[api_version, kind]
         except KeyError:
-            raise UnknownKind(self._explain(api_version, kind)) from None
+            raise self._unknown(api_version, kind) from None
 
     async def resources(self) -> list[Resource]:
         """Return everything that is served."""
@@ -81,10 +81,13 @@ class Discovery:
             for resource in reversed(resources or ())
         }
 
-    def _explain(self, api_version: str, kind: str) -> str:
+    def _unknown(self, api_version: str, kind: str) -> UnknownKind:
         what = f"the API server serves no {api_version} {kind}"
         if api_version in self._served and self._served[api_version] is None:
-            return f"{what}: nobody answers for {api_version} at the moment"
+            return GroupUnavailable(f"{what}: nobody answers for {api_version} at the moment")
+        return UnknownKind(self._explain(what, api_version, kind))
+
+    def _explain(self, what: str, api_version: str, kind: str) -> str:
         group = api_version.rpartition("/")[0]
         others = [each for each in self._kinds.values() if each.group == group]
         if elsewhere := [each.api_version for each in others if each.kind == kind]:

@@ -97,6 +97,10 @@ class UnknownKind(KubeError):
     """The API server serves no such kind."""
 
 
+class GroupUnavailable(UnknownKind):
+    """Nobody answers for the kind's group at the moment: it may well exist."""
+
+
 class Fenced(KubeError):
     """A write was held back: the lease is not surely ours any more."""
 

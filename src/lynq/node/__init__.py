@@ -18,9 +18,17 @@ from lynq.node.refusals import RenderError
 from lynq.node.removing import Leftover, Removal, RemovalStep, next_removals
 from lynq.node.rendering import Rendered, Renderer
 from lynq.node.schedule import force_due_at
-from lynq.node.status import Report, Trouble, broken_status, next_status, with_paused
+from lynq.node.status import (
+    Report,
+    Trouble,
+    broken_status,
+    leaving_status,
+    next_status,
+    with_paused,
+)
 from lynq.node.step import Step, next_step
 from lynq.node.tracking import is_ours, orphaning
+from lynq.node.urgency import is_urgent
 from lynq.node.variables import VariablesError, variables_of
 
 __all__ = [
@@ -52,6 +60,8 @@ __all__ = [
     "force_due_at",
     "ignores_fields",
     "is_ours",
+    "is_urgent",
+    "leaving_status",
     "next_removals",
     "next_status",
     "next_step",

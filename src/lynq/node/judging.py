@@ -9,6 +9,7 @@ from lynq.api.names import (
     ANNOTATION_APPLIED_HASH,
     ANNOTATION_APPLY_START_TIME,
     ANNOTATION_CREATED_ONCE,
+    LABEL_MANAGED,
     LABEL_NODE,
     TRUE,
 )
@@ -78,7 +79,8 @@ def _difference(facts: Facts, live: Live, wanted: Wanted, around: Surroundings) 
     is_tied = is_ours(live, around.owner)
     if written != wanted.hash:
         return Cause.HASH_LOST if is_tied and not written else Cause.CHANGED
-    if not is_tied:
+    # Without the label no watch of ours shows the object: it is a tie as well.
+    if not is_tied or live.labels.get(LABEL_MANAGED) != TRUE:
         return Cause.TIES_LOST
     if _refused(facts):
         return Cause.REFUSED
@@ -170,7 +172,9 @@ def _write(facts: Facts, wanted: Wanted, cause: Cause, now: datetime) -> Write:
         adopted = _marks_of(obj) if _is_done_once(facts, live) else obj
         return Write(resource.id, wanted.ref, adoption(adopted), Method.MERGE, cause)
     method = _METHODS[resource.patch_strategy]
-    if live is None and method is not Method.APPLY:
+    # What may be written only once must not be written over what no cache has shown us.
+    once = resource.creation_policy is CreationPolicy.ONCE
+    if live is None and (once or method is not Method.APPLY):
         method = Method.CREATE
     force = method is Method.APPLY and resource.conflict_policy is ConflictPolicy.FORCE
     return Write(resource.id, wanted.ref, obj, method, cause, force)

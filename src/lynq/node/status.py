@@ -94,6 +94,31 @@ def next_status(previous: NodeStatus, report: Report, now: datetime) -> NodeStat
     )
 
 
+def leaving_status(
+    previous: NodeStatus,
+    remaining: Sequence[Outcome],
+    namespace: str,
+    generation: int,
+    now: datetime,
+) -> NodeStatus:
+    """Return the status of a node that is being deleted: what is still there, and why."""
+    now = now.replace(microsecond=0)
+    report = Report(namespace=namespace, generation=generation, outcomes=(), leaving=remaining)
+    resources = tuple(_since(previous.resources, _entries(report), now))
+    message = "the node is being deleted, and still has " + "; ".join(
+        f"{this.ref}: {this.message}" for this in remaining
+    )
+    ready = Answer(Type.READY, holds=False, reason=Reason.NOT_ALL_RESOURCES_READY, message=message)
+    told = {this.type: this for this in since(previous.conditions, [ready], generation, now)}
+    kept = {this.type: this for this in previous.conditions}
+    return replace(
+        previous,
+        resources=resources,
+        applied_resources=_keys(resources, namespace),
+        conditions=_in_order({**kept, **told}.values()),
+    )
+
+
 def broken_status(
     previous: NodeStatus, trouble: Trouble, generation: int, now: datetime
 ) -> NodeStatus:

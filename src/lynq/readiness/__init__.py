@@ -5,7 +5,7 @@ Verdict(state=<State.NOT_READY: 'not ready'>, reason='ClaimNotBound', message='c
 """
 
 from lynq.readiness.deadline import Countdown, countdown
-from lynq.readiness.judging import project, readiness
+from lynq.readiness.judging import project, readiness, reads_body
 from lynq.readiness.verdict import Reason, State, Verdict
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "countdown",
     "project",
     "readiness",
+    "reads_body",
 ]

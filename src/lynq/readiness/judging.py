@@ -45,6 +45,11 @@ def readiness(obj: Mapping[str, Any]) -> Verdict:
     return _judge(Fields(obj))
 
 
+def reads_body(api_version: str, kind: str) -> bool:
+    """Return whether more than the metadata of such an object is needed for a verdict."""
+    return _rule(api_version, kind) is not kinds.exists
+
+
 def project(obj: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of the object that its verdict depends on: the same verdict, less memory."""
     fields = Fields(obj)

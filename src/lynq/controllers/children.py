@@ -1,0 +1,225 @@
+"""The objects that nodes own, one watch per kind, begun when a node first needs the kind.
+
+Every managed object carries `lynq.sh/managed`, and the API server sends us no others. Of kinds that
+are ready as soon as they exist it sends metadata only, so the contents of Secrets and ConfigMaps
+never come here. What is kept of an object is its marks and the verdict on its readiness.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from lynq.api import LynqNode, Metadata
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import (
+    ANNOTATION_NODE_NAME,
+    FIELD_MANAGER,
+    LABEL_MANAGED,
+    LABEL_NODE,
+    LABEL_NODE_NAMESPACE,
+    TRUE,
+)
+from lynq.api.wire import Wire
+from lynq.controllers.cache import Cache
+from lynq.guard import tracked_name
+from lynq.kube import Change, Client, Metrics, Partial, Resource
+from lynq.kube.outline import digest_of
+from lynq.node import Live
+from lynq.readiness import readiness, reads_body
+
+BY_NODE: Final = "node"
+"""Index of children: by the node that their labels name."""
+BY_OWNER: Final = "owner"
+"""Index of children: by the uids of their owners."""
+
+_PATIENCE: Final = 5.0
+"""How long a pass waits for the first list of a kind."""
+_GLANCE: Final = 0.02
+_WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
+
+
+class Unwatched(Exception):  # noqa: N818 - says what is the case
+    """Objects of a kind cannot be seen at the moment; says why."""
+
+
+class Whole(Wire, frozen=True):
+    """An object of any kind, as far as readiness looks at it."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    spec: Any = None
+    status: Any = None
+
+
+class Child(Struct, frozen=True, gc=False):
+    """An object in the cluster that a node has made, or wants to."""
+
+    live: Live
+    generation: int
+    resource_version: str
+
+
+class Kind:
+    """The objects of one kind."""
+
+    def __init__(
+        self, client: Client, resource: Resource, metrics: Metrics, namespaces: tuple[str, ...]
+    ) -> None:
+        self.resource = resource
+        has_body = reads_body(resource.api_version, resource.kind)
+        self.into: type[Any] = Whole if has_body else Partial
+        self.absorbing = False
+        """Whether a change that is being told is the answer to a write of our own."""
+        self.cache: Cache[Any, Child] = Cache(
+            client,
+            resource,
+            into=self.into,
+            project=self.child_of,
+            metrics=metrics,
+            namespaces=namespaces,
+            labels=f"{LABEL_MANAGED}={TRUE}",
+            indexes={BY_NODE: _named_nodes, BY_OWNER: lambda child: child.live.owners},
+        )
+
+    def child_of(self, obj: Any) -> Child:  # noqa: ANN401 - Whole or Partial
+        """Return what is kept of an object."""
+        known: Metadata = obj.metadata
+        deleting = known.deletion_timestamp is not None
+        seen = {
+            "apiVersion": self.resource.api_version,
+            "kind": self.resource.kind,
+            "metadata": {
+                "generation": known.generation,
+                "annotations": known.annotations,
+                "deletionTimestamp": "set" if deleting else "",
+            },
+            "spec": getattr(obj, "spec", None),
+            "status": getattr(obj, "status", None),
+        }
+        live = Live(
+            uid=known.uid,
+            verdict=readiness(seen),
+            labels=known.labels,
+            annotations=known.annotations,
+            owners=tuple(owner.uid for owner in known.owner_references),
+            deleting=deleting,
+            digest=digest_of(known, FIELD_MANAGER),
+            created=known.creation_timestamp,
+        )
+        return Child(live, known.generation, known.resource_version)
+
+    def child(self, key: ObjectKey) -> Child | None:
+        """Return an object, if there is one."""
+        return self.cache.get(key)
+
+    def absorb(self, obj: Any) -> None:  # noqa: ANN401 - Whole or Partial
+        """Take the answer to a write; whoever wrote it need not be woken by it."""
+        self.absorbing = True
+        try:
+            self.cache.absorb(obj)
+        finally:
+            self.absorbing = False
+
+    def absorb_deleted(self, key: ObjectKey, uid: str) -> None:
+        """Take the API server's word that an object is gone; nobody is woken by it."""
+        self.absorbing = True
+        try:
+            self.cache.absorb_deleted(key, uid)
+        finally:
+            self.absorbing = False
+
+
+class Children:
+    """All kinds that are watched; `wake` is called with the children that others changed."""
+
+    def __init__(
+        self,
+        client: Client,
+        metrics: Metrics,
+        *,
+        wake: Callable[[Child], None],
+        namespaces: tuple[str, ...] = (),
+    ) -> None:
+        self._client = client
+        self._metrics = metrics
+        self._wake = wake
+        self._namespaces = namespaces
+        self._kinds: dict[tuple[str, str], Kind] = {}
+        self._group = asyncio.TaskGroup()
+        self._stopped = asyncio.Event()
+
+    async def run(self) -> None:
+        """Watch the kinds that are asked for, until cancelled."""
+        async with self._group:
+            await self._stopped.wait()
+
+    async def watched(self, resource: Resource) -> Kind:
+        """Return a kind whose objects have been listed; raises Unwatched.
+
+        The first to ask begins the watch. A watch that does not come up is tried for ever; until
+        it does, this raises.
+        """
+        kind = self._kind(resource)
+        if not kind.cache.has_synced:
+            await _settled(kind.cache)
+        if not kind.cache.has_synced:
+            problem = kind.cache.health.problem or "the API server has not answered yet"
+            raise Unwatched(f"{resource.kind} objects cannot be watched: {problem}")
+        return kind
+
+    def kinds(self) -> list[Kind]:
+        """Return the kinds that have been listed."""
+        return [kind for kind in self._kinds.values() if kind.cache.has_synced]
+
+    def are_workloads_ready(self, node: LynqNode) -> bool:
+        """Return whether a node's workloads are ready themselves: its status can be behind."""
+        return all(
+            self._is_ready(each.api_version, each.kind, ObjectKey(each.namespace, each.name))
+            for each in node.status.resources
+            if each.kind in _WORKLOADS
+        )
+
+    def _is_ready(self, api_version: str, kind: str, key: ObjectKey) -> bool:
+        known = self._kinds.get((api_version, kind))
+        child = known.child(key) if known else None
+        return child is not None and child.live.verdict.is_ready
+
+    def _kind(self, resource: Resource) -> Kind:
+        name = (resource.api_version, resource.kind)
+        if name not in self._kinds:
+            kind = Kind(self._client, resource, self._metrics, self._namespaces)
+            kind.cache.on_change(lambda change: self._told(kind, change))
+            self._group.create_task(kind.cache.run(), name=f"watch of {resource}")
+            self._kinds[name] = kind
+        return self._kinds[name]
+
+    def _told(self, kind: Kind, change: Change[Child]) -> None:
+        old, new = change.old, change.new
+        if kind.absorbing or (old and new and old.live == new.live):
+            return
+        for child in (old, new):
+            if child is not None:
+                self._wake(child)
+
+
+def node_named_by(live: Live) -> ObjectKey | None:
+    """Return the node that an object's labels name."""
+    label, namespace = live.labels.get(LABEL_NODE), live.labels.get(LABEL_NODE_NAMESPACE)
+    if not label or not namespace:
+        return None
+    return ObjectKey(namespace, tracked_name(label, live.annotations.get(ANNOTATION_NODE_NAME)))
+
+
+def _named_nodes(child: Child) -> Iterator[ObjectKey]:
+    if node := node_named_by(child.live):
+        yield node
+
+
+async def _settled(cache: Cache[Any, Child]) -> None:
+    """Wait until a watch has come up or failed, but not for ever."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            while not (cache.has_synced or cache.has_failed):
+                await asyncio.sleep(_GLANCE)

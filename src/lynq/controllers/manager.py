@@ -1,0 +1,142 @@
+"""One process of the operator, from its start to its end.
+
+Every replica keeps its caches warm, answers probes and serves its series; only the one that holds
+the lease works. What ends the process early, a lost lease above all, is raised.
+"""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
+from functools import partial
+from typing import Any, Final
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from lynq.controllers.access import may_read_metrics
+from lynq.controllers.operator import Operator
+from lynq.controllers.process import ProcessSettings
+from lynq.controllers.world import World
+from lynq.kube import Client, ClientOptions, LeaderElection, Metrics, load_config
+from lynq.telemetry import HealthServer, MetricsServer, ProfileServer, Protection, Series
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+_log = structlog.get_logger(__name__)
+
+
+async def run(settings: ProcessSettings) -> None:
+    """Run until a signal comes; raises LeaseLost, KubeError, ListenError."""
+    config = load_config(kubeconfig=settings.kubeconfig, context=settings.context)
+    limits = ClientOptions(max_in_flight=settings.max_in_flight)
+    async with Client.connect(config, options=limits) as client:
+        with _signalled() as stop:
+            await Process(settings, client).run(stop)
+
+
+class Process:
+    """The parts of the process; separate from `run` so that a test can bring its own client."""
+
+    def __init__(self, settings: ProcessSettings, client: Client) -> None:
+        self._settings = settings
+        self._client = client
+        self.registry = CollectorRegistry()
+        self._metrics = Metrics(self.registry)
+        self._election = self._candidate() if settings.leader_elect else None
+        self.world = World.of(
+            client.fenced(self._election.fence) if self._election else client,
+            settings.options,
+            self._metrics,
+            Series(self.registry),
+        )
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until `stop` is set; returns within five seconds then."""
+        async with AsyncExitStack() as servers:
+            for server in self._servers():
+                await servers.enter_async_context(server)
+            async with _beside(self.world.watch()):
+                await self._lead(stop)
+
+    async def _lead(self, stop: asyncio.Event) -> None:
+        operator = Operator(self.world)
+        lead = partial(operator.run, stop)
+        leading = asyncio.ensure_future(self._election.run(lead) if self._election else lead())
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait((leading, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if not operator.has_begun:
+                # Nothing to drain: it waits for the lease or for the caches.
+                leading.cancel()
+            await asyncio.wait((leading,))
+        finally:
+            for task in (leading, stopping):
+                task.cancel()
+        if not leading.cancelled():
+            leading.result()
+
+    def _candidate(self) -> LeaderElection:
+        lease = self._settings.options.shard.lease
+        return LeaderElection(
+            self._client,
+            namespace=self._settings.leader_election_namespace,
+            name=lease,
+            leading=self._metrics.leading(lease),
+        )
+
+    def _servers(self) -> Iterator[AbstractAsyncContextManager[Any]]:
+        settings = self._settings
+        if settings.health_address:
+            yield HealthServer(settings.health_address, self._problems)
+        if settings.metrics_address:
+            authorize = partial(may_read_metrics, self._client)
+            protection = Protection(authorize, settings.metrics_certificate)
+            yield MetricsServer(
+                settings.metrics_address,
+                self.registry,
+                protection if settings.metrics_secure else None,
+            )
+        if settings.pprof:
+            yield ProfileServer()
+
+    def _problems(self) -> list[str]:
+        """Return what keeps the process from being ready."""
+        caches = (self.world.hubs.cache, self.world.forms.cache, self.world.nodes.cache)
+        return [
+            f"{cache.resource.name} are not listed yet {cache.health.problem}".rstrip()
+            for cache in caches
+            if not cache.has_synced
+        ]
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run something while the block does; if it fails, so does the block."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work)
+        yield
+        task.cancel()
+
+
+@contextmanager
+def _signalled() -> Iterator[asyncio.Event]:
+    """Yield what is set when somebody asks the process to end."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+
+    def ask(number: signal.Signals) -> None:
+        _log.info("stopping", signal=number.name)
+        stop.set()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, ask, number)
+    try:
+        yield stop
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,117 @@
+"""The node's controller: which nodes are looked at when, and what kind of pass each gets."""
+
+import time
+import uuid
+
+import structlog
+
+from lynq.api import LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import ANNOTATION_PAUSED, TRUE
+from lynq.controllers.census import hub_of
+from lynq.controllers.children import Child, Children, node_named_by
+from lynq.controllers.node.keeping import Keeper
+from lynq.controllers.node.leaving import Leaver
+from lynq.controllers.node.looking import Lookout
+from lynq.controllers.node.memory import Memories
+from lynq.controllers.node.publishing import Publisher
+from lynq.controllers.node.removing import Remover
+from lynq.controllers.node.writing import Writer
+from lynq.controllers.telling import Teller
+from lynq.controllers.world import UID, World
+from lynq.kube import Discovery, Priority, Queue, Result
+from lynq.node import with_paused
+
+
+class NodeController:
+    """Reconciles nodes."""
+
+    def __init__(
+        self, world: World, queue: Queue[ObjectKey], teller: Teller, object_teller: Teller
+    ) -> None:
+        self._world = world
+        self._queue = queue
+        self.children = Children(
+            world.client,
+            world.metrics,
+            wake=self._wake_owners,
+            namespaces=world.options.namespaces,
+        )
+        self._memories = Memories()
+        discovery = Discovery(world.client)
+        lookout = Lookout(world.client, self.children, discovery)
+        remover = Remover(world.client, lookout, self.children, discovery)
+        writer = Writer(world.client, lookout, world.series)
+        self._publisher = Publisher(world, teller, object_teller)
+        self._keeper = Keeper(world, lookout, remover, writer, self._publisher)
+        self._leaver = Leaver(world, lookout, remover, self._publisher)
+
+    def attach(self) -> None:
+        """Have changes of nodes, and of their objects, put nodes into the queue."""
+        self._world.nodes.on_change(self._changed)
+
+    async def prepare(self) -> None:
+        """Begin to watch the kinds that are in use, so that the first passes find them listed."""
+        await self._keeper.watch_kinds_in_use()
+
+    async def reconcile(self, key: ObjectKey) -> Result:
+        """Bring a node as far as it can be brought now."""
+        node = self._world.nodes.get(key)
+        if node is None:
+            return Result()
+        with structlog.contextvars.bound_contextvars(
+            node=str(key), form=node.spec.template_ref, reconcile_id=uuid.uuid4().hex[:16]
+        ):
+            began = time.monotonic()
+            try:
+                return await self._pass(node)
+            except Exception:
+                self._world.series.reconciled("error", time.monotonic() - began)
+                raise
+
+    async def _pass(self, node: LynqNode) -> Result:
+        memory = self._memories.of(node)
+        if node.metadata.deletion_timestamp is not None:
+            return await self._leaver.leave(node, memory)
+        if node.metadata.annotations.get(ANNOTATION_PAUSED) == TRUE:
+            generation, now = node.metadata.generation, self._world.now()
+            status = with_paused(node.status, generation, now, is_paused=True)
+            await self._world.nodes.write_status(node, status)
+            return Result()
+        return await self._keeper.keep(node, memory)
+
+    def _changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
+        if new is None:
+            self._memories.forget(key)
+            self._world.series.forget_node(key)
+            return
+        if old is not None and _gist(old) == _gist(new):
+            return
+        # At a start all nodes come at once; those that nobody has looked at yet go first.
+        known = old is None and new.status.observed_generation == new.metadata.generation
+        self._add(key, new, Priority.PERIODIC if known else Priority.EVENT)
+
+    def _wake_owners(self, child: Child) -> None:
+        keys = {key for owner in child.live.owners for key in self._world.nodes.keys_by(UID, owner)}
+        if named := node_named_by(child.live):
+            keys.add(named)
+        for key in keys:
+            if node := self._world.nodes.get(key):
+                self._add(key, node, Priority.EVENT)
+
+    def _add(self, key: ObjectKey, node: LynqNode, priority: Priority) -> None:
+        if self._world.options.shard.owns(key):
+            self._queue.add(key, priority=priority, group=str(hub_of(node) or ""))
+
+
+def _gist(node: LynqNode) -> tuple[object, ...]:
+    """Return what a pass goes by; of the status only we write, and know what."""
+    known = node.metadata
+    return (
+        known.uid,
+        known.generation,
+        known.annotations,
+        known.labels,
+        known.finalizers,
+        known.deletion_timestamp,
+    )

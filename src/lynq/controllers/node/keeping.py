@@ -1,0 +1,230 @@
+"""A pass over a node that is to be kept: its steps, in their order.
+
+Nothing in it waits for readiness: it brings everything as far as it can be brought now, says so in
+one status, and comes back when something changes or the next deadline is due.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from lynq.api import LynqNode, NodeStatus, ResourceState
+from lynq.api.names import (
+    ANNOTATION_FORCE_RECONCILE,
+    ANNOTATION_PAUSED,
+    ANNOTATION_ROLLOUT_UPDATE_START,
+    FINALIZER_NODE,
+    TRUE,
+)
+from lynq.api.reasons import OrphanReason
+from lynq.controllers.children import Unwatched
+from lynq.controllers.node.looking import Lookout, Sight
+from lynq.controllers.node.memory import NodeMemory
+from lynq.controllers.node.publishing import Publisher
+from lynq.controllers.node.removing import Cleared, Remover
+from lynq.controllers.node.writing import Progress, Writer
+from lynq.controllers.together import together
+from lynq.controllers.world import World
+from lynq.graph import Graph, GraphError, build, collect, entries_of
+from lynq.kube import Result
+from lynq.kube.errors import UnknownKind
+from lynq.node import (
+    Item,
+    Report,
+    Trouble,
+    VariablesError,
+    broken_status,
+    force_due_at,
+    next_status,
+    orphans,
+    read_inventory,
+    variables_of,
+    with_paused,
+)
+
+_LOOK_AT_LEAST: Final = timedelta(seconds=30)
+"""How often a node that is not ready is looked at, whatever the watches say."""
+_ON_ITS_WAY: Final = frozenset({ResourceState.PROGRESSING, ResourceState.WAITING})
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What a node asks for, as far as it can be understood."""
+
+    variables: Mapping[str, str]
+    graph: Graph
+
+
+class Keeper:
+    """Keeps nodes as their rows and forms want them."""
+
+    def __init__(
+        self, world: World, lookout: Lookout, remover: Remover, writer: Writer, publisher: Publisher
+    ) -> None:
+        self._world = world
+        self._lookout = lookout
+        self._remover = remover
+        self._writer = writer
+        self._publisher = publisher
+
+    async def watch_kinds_in_use(self) -> None:
+        """Begin the watches of every kind that a node has objects of."""
+        nodes = self._world.nodes.values()
+        kinds = {(each.api_version, each.kind) for node in nodes for each in node.status.resources}
+        await together(self._try_kind(*kind) for kind in kinds if all(kind))
+
+    async def keep(self, node: LynqNode, memory: NodeMemory) -> Result:
+        """Bring a node as far as it can be brought now."""
+        began = time.monotonic()
+        node = await self._with_finalizer(node)
+        wish = _understood(node)
+        if isinstance(wish, Trouble):
+            return await self._give_up(node, memory, wish)
+        memory.absent.clear()
+        inventory = read_inventory(node.status, node.metadata.namespace, wish.variables)
+        sights = await self._look(node, wish, inventory, memory)
+        cleared = await self._prune(node, sights, inventory, memory)
+        force = self._is_forced(node)
+        progress = await self._writer.write(
+            node,
+            wish.graph,
+            sights,
+            memory,
+            force=force,
+            now=self._world.now,
+            goes_on=lambda: self._is_still_wanted(node),
+        )
+        if progress.step.writes:
+            # The node became another one meanwhile, and is in the queue again.
+            return Result()
+        status = self._status(node, progress, cleared, inventory, force=force)
+        memory.keep_only({sight.ref for sight in sights.values()})
+        delay = await self._publisher.publish(
+            node, memory, status, progress, cleared, seconds=time.monotonic() - began
+        )
+        return Result(self._until(status, progress, node, delay))
+
+    async def _try_kind(self, api_version: str, kind: str) -> None:
+        try:
+            await self._lookout.kind(api_version, kind)
+        except (UnknownKind, Unwatched):
+            # Told by the resources of that kind.
+            return
+
+    async def _with_finalizer(self, node: LynqNode) -> LynqNode:
+        """Make sure that the node cannot go without us; the hub's nodes come with it."""
+        finalizers = node.metadata.finalizers
+        if FINALIZER_NODE in finalizers:
+            return node
+        return await self._world.nodes.patch(node, {"finalizers": [*finalizers, FINALIZER_NODE]})
+
+    async def _give_up(self, node: LynqNode, memory: NodeMemory, trouble: Trouble) -> Result:
+        now = self._world.now()
+        status = broken_status(node.status, trouble, node.metadata.generation, now)
+        await self._publisher.publish_trouble(node, memory, status, trouble)
+        return Result()
+
+    async def _look(
+        self, node: LynqNode, wish: _Wish, inventory: tuple[Item, ...], memory: NodeMemory
+    ) -> dict[str, Sight]:
+        return await self._lookout.look(
+            node,
+            collect(node.spec),
+            wish.variables,
+            memory,
+            listed={item.ref.place for item in inventory},
+            now=self._world.now(),
+        )
+
+    async def _prune(
+        self,
+        node: LynqNode,
+        sights: Mapping[str, Sight],
+        inventory: tuple[Item, ...],
+        memory: NodeMemory,
+    ) -> Cleared:
+        """Take away what left the form, before anything is written that may need its place."""
+        undecided = {this for this, sight in sights.items() if not sight.is_decided}
+        wanted = [sight.ref for sight in sights.values() if sight.facts.wanted is not None]
+        listed = {item.ref for item in inventory}
+        unlisted = [item for item in self._remover.unlisted(node) if item.ref not in listed]
+        # What an entry that cannot be decided about would want may be among the unlisted.
+        known = (*inventory, *(() if undecided else unlisted))
+        leftovers = orphans(known, wanted, undecided)
+        reason = OrphanReason.REMOVED_FROM_TEMPLATE
+        return await self._remover.clear(node, leftovers, memory, reason, now=self._world.now)
+
+    def _is_forced(self, node: LynqNode) -> bool:
+        asked = node.metadata.annotations.get(ANNOTATION_FORCE_RECONCILE, "")
+        if asked and asked != node.status.last_handled_force_reconcile:
+            return True
+        due = self._force_due(node, node.status)
+        return due is not None and due <= self._world.now()
+
+    def _force_due(self, node: LynqNode, status: NodeStatus) -> datetime | None:
+        interval = self._world.options.force_reapply_interval
+        return force_due_at(status.last_full_reconcile_at, interval, node.metadata.uid)
+
+    def _is_still_wanted(self, node: LynqNode) -> bool:
+        now = self._world.nodes.get(node.metadata.key)
+        return (
+            now is not None
+            and now.metadata.uid == node.metadata.uid
+            and now.metadata.generation == node.metadata.generation
+            and now.metadata.deletion_timestamp is None
+            and now.metadata.annotations.get(ANNOTATION_PAUSED) != TRUE
+        )
+
+    def _status(
+        self,
+        node: LynqNode,
+        progress: Progress,
+        cleared: Cleared,
+        inventory: tuple[Item, ...],
+        *,
+        force: bool,
+    ) -> NodeStatus:
+        known, outcomes = node.metadata, progress.step.outcomes
+        undecided = {this for this, sight in progress.sights.items() if not sight.is_decided}
+        report = Report(
+            namespace=known.namespace,
+            generation=known.generation,
+            outcomes=outcomes,
+            leaving=cleared.remaining,
+            undecided=[item for item in inventory if item.id in undecided],
+            is_writing=any(each.state in _ON_ITS_WAY for each in outcomes),
+            was_forced=force,
+            update_start=known.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""),
+            force_reconcile=known.annotations.get(ANNOTATION_FORCE_RECONCILE, ""),
+        )
+        now = self._world.now()
+        previous = with_paused(node.status, known.generation, now, is_paused=False)
+        return next_status(previous, report, now)
+
+    def _until(
+        self, status: NodeStatus, progress: Progress, node: LynqNode, delay: timedelta | None
+    ) -> float:
+        """Return how long nothing can happen by the passing of time alone."""
+        now = self._world.now()
+        moments = [self._force_due(node, status), progress.step.look_again]
+        if delay is not None:
+            moments.append(now + delay)
+        if (
+            status.ready_resources != status.desired_resources
+            or len(status.resources) > status.desired_resources
+        ):
+            moments.append(now + _LOOK_AT_LEAST)
+        soonest = min(moment for moment in moments if moment is not None)
+        # Never at once: what is due now was either done, or cannot be.
+        return max((soonest - now).total_seconds(), 0.05)
+
+
+def _understood(node: LynqNode) -> _Wish | Trouble:
+    try:
+        return _Wish(variables_of(node), build(entries_of(node.spec)))
+    except VariablesError as error:
+        return Trouble.with_variables(error)
+    except GraphError as error:
+        return Trouble.with_graph(error)

@@ -1,0 +1,132 @@
+"""A pass over a node that is being deleted: its objects go first, then its finalizer.
+
+The finalizer goes when every object is gone, retained or not the node's, and not before. What
+keeps an object is named in the status.
+"""
+
+import time
+from datetime import timedelta
+from typing import Final
+
+from lynq.api import LynqHub, LynqNode
+from lynq.api.events import Event
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import ANNOTATION_HUB_ID, FINALIZER_NODE
+from lynq.api.reasons import EventReason, OrphanReason
+from lynq.controllers.children import Unwatched
+from lynq.controllers.node.looking import Lookout
+from lynq.controllers.node.memory import NodeMemory
+from lynq.controllers.node.publishing import Publisher, marked
+from lynq.controllers.node.removing import Cleared, Remover
+from lynq.controllers.world import World
+from lynq.graph import collect
+from lynq.kube import Backoff, Result
+from lynq.kube.errors import NotFound, UnknownKind
+from lynq.node import (
+    Item,
+    Renderer,
+    RenderError,
+    VariablesError,
+    events,
+    leaving_status,
+    read_inventory,
+    variables_of,
+)
+
+_TELL_AFTER: Final = timedelta(seconds=2)
+"""How long objects may take to go before the status says that they do."""
+_AGAIN: Final = Backoff(base=1.0, cap=30.0)
+
+
+class Leaver:
+    """Lets nodes go."""
+
+    def __init__(
+        self, world: World, lookout: Lookout, remover: Remover, publisher: Publisher
+    ) -> None:
+        self._world = world
+        self._lookout = lookout
+        self._remover = remover
+        self._publisher = publisher
+
+    async def leave(self, node: LynqNode, memory: NodeMemory) -> Result:
+        """Take away what can be taken away now, and the finalizer if nothing is left."""
+        if FINALIZER_NODE not in node.metadata.finalizers:
+            return Result()
+        began = time.monotonic()
+        items = await self._items(node)
+        reason = OrphanReason.LYNQ_NODE_DELETED
+        cleared = await self._remover.clear(node, items, memory, reason, now=self._world.now)
+        self._tell(node, cleared, memory)
+        if not cleared.remaining:
+            await self._let_go(node, seconds=time.monotonic() - began)
+            return Result()
+        await self._tell_what_is_left(node, cleared)
+        memory.rounds += 1
+        return Result(_AGAIN.delay(memory.rounds - 1))
+
+    async def _items(self, node: LynqNode) -> list[Item]:
+        """Return everything that the node may have made: by its status, its spec, our caches."""
+        try:
+            variables = variables_of(node)
+        except VariablesError:
+            variables = {}
+        known = read_inventory(node.status, node.metadata.namespace, variables)
+        wanted = await self._wanted(node, Renderer.of(node, variables))
+        found = {item.ref: item for item in (*self._remover.unlisted(node), *wanted, *known)}
+        return list(found.values())
+
+    async def _wanted(self, node: LynqNode, renderer: Renderer) -> list[Item]:
+        items = []
+        for resource in collect(node.spec):
+            spec = resource.spec
+            try:
+                kind = await self._lookout.kind(str(spec.get("apiVersion")), str(spec.get("kind")))
+                namespaced = kind.resource.namespaced
+                rendered = renderer.render(resource, namespaced=namespaced, with_body=False)
+            except (RenderError, UnknownKind, Unwatched):
+                # Then it was never made, or the inventory knows it.
+                continue
+            items.append(Item(resource.id, rendered.ref))
+        return items
+
+    def _tell(self, node: LynqNode, cleared: Cleared, memory: NodeMemory) -> None:
+        hub = self._leaving_hub(node)
+        for item, uid in cleared.retained:
+            self._publisher.tell(node, [events.retained(item)])
+            self._publisher.tell_object(item.ref, uid, marked("its node was deleted"))
+            if hub:
+                message = f"{item.ref} stays, although its hub and its node go"
+                event = Event(EventReason.RETAIN_RESOURCE_PRESERVED, message)
+                self._publisher.tell(node, [event])
+        stuck = [each for each in cleared.remaining if each.ref in memory.problems]
+        told = tuple(each.message for each in stuck)
+        if stuck and told != memory.told_stuck:
+            self._publisher.tell(node, [events.cleanup_failed(stuck)])
+        memory.told_stuck = told
+
+    def _leaving_hub(self, node: LynqNode) -> LynqHub | None:
+        name = node.metadata.annotations.get(ANNOTATION_HUB_ID, "")
+        hub = self._world.hubs.get(ObjectKey(node.metadata.namespace, name))
+        return hub if hub and hub.metadata.deletion_timestamp is not None else None
+
+    async def _let_go(self, node: LynqNode, *, seconds: float) -> None:
+        others = [each for each in node.metadata.finalizers if each != FINALIZER_NODE]
+        try:
+            await self._world.nodes.patch(node, {"finalizers": others or None})
+        except NotFound:
+            # Somebody took it off by hand.
+            return
+        message = "everything it had made is gone or retained"
+        self._publisher.tell(node, [Event(EventReason.LYNQ_NODE_DELETED, message)])
+        self._world.series.reconciled("success", seconds)
+
+    async def _tell_what_is_left(self, node: LynqNode, cleared: Cleared) -> None:
+        since = node.metadata.deletion_timestamp
+        now = self._world.now()
+        if since is None or now - since < _TELL_AFTER:
+            return
+        status = leaving_status(
+            node.status, cleared.remaining, node.metadata.namespace, node.metadata.generation, now
+        )
+        await self._publisher.write_now(node, status)

@@ -1,0 +1,220 @@
+"""Looks at everything that a pass needs to know of a node's resources.
+
+Caches answer. The API server is asked only about what no cache can show: an object that the node
+has made and that does not carry our label (the Go operator's, or one whose label was taken off),
+and the whole body of an object whose manifest leaves fields to others.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from lynq.api import ConflictPolicy, CreationPolicy, LynqNode, TResource
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import ANNOTATION_APPLIED_HASH, ANNOTATION_CREATED_ONCE, TRUE
+from lynq.controllers.children import Child, Children, Kind, Unwatched
+from lynq.controllers.node.memory import Body, NodeMemory
+from lynq.controllers.node.refusing import unwatched_namespace
+from lynq.controllers.together import together
+from lynq.kube import Client, Discovery
+from lynq.kube.errors import NotFound, UnknownKind
+from lynq.node import (
+    Facts,
+    Memory,
+    ObjectRef,
+    Owner,
+    Refusal,
+    Rendered,
+    Renderer,
+    RenderError,
+    Wanted,
+    ignores_fields,
+    owner_of,
+    prepare,
+)
+
+Place = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One resource of a node: what the core has to know, and how to reach its object."""
+
+    facts: Facts
+    kind: Kind | None = None
+    """None if objects of its kind cannot be seen, or it could not be rendered."""
+    child: Child | None = None
+    rendered: Rendered | None = None
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The object."""
+        return self.facts.ref
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it is known for sure which object is wanted."""
+        return self.facts.wanted is not None and self.kind is not None
+
+    def seeing(self, child: Child | None) -> "Sight":
+        """Return the same with what has become of the object."""
+        live = child.live if child else None
+        return replace(self, child=child, facts=replace(self.facts, live=live))
+
+    def wanting(self, wanted: Wanted) -> "Sight":
+        """Return the same with another wish for the object."""
+        return replace(self, facts=replace(self.facts, wanted=wanted))
+
+    def remembering(self, memory: Memory, *, was_written: bool) -> "Sight":
+        """Return the same with the answer to our write."""
+        return replace(self, facts=replace(self.facts, memory=memory, was_written=was_written))
+
+
+class Lookout:
+    """Looks at the resources of nodes."""
+
+    def __init__(self, client: Client, children: Children, discovery: Discovery) -> None:
+        self._client = client
+        self._children = children
+        self._discovery = discovery
+
+    async def look(
+        self,
+        node: LynqNode,
+        resources: Iterable[TResource],
+        variables: Mapping[str, str],
+        memory: NodeMemory,
+        *,
+        listed: Collection[Place],
+        now: datetime,
+    ) -> dict[str, Sight]:
+        """Return a sight of every resource, by id; `listed` are the objects of the inventory."""
+        pass_ = _Look(self, node, Renderer.of(node, variables), memory, listed, now)
+        resources = tuple(resources)
+        sights = await together(pass_.at(resource) for resource in resources)
+        return dict(zip((resource.id for resource in resources), sights, strict=True))
+
+    async def kind(self, api_version: str, kind: str) -> Kind:
+        """Return a kind whose objects can be seen; raises UnknownKind or Unwatched."""
+        return await self._children.watched(await self._discovery.resource(api_version, kind))
+
+    async def fetch(self, kind: Kind, ref: ObjectRef) -> Child | None:
+        """Ask the API server for an object that no cache has shown."""
+        try:
+            found = await self._client.get(
+                kind.resource, ref.name, ref.namespace or None, into=kind.into
+            )
+        except NotFound:
+            return None
+        return kind.child_of(found)
+
+    async def body(self, kind: Kind, ref: ObjectRef) -> Mapping[str, Any] | None:
+        """Ask the API server for the whole of an object."""
+        try:
+            return await self._client.get(kind.resource, ref.name, ref.namespace or None)
+        except NotFound:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at one node."""
+
+    lookout: Lookout
+    node: LynqNode
+    renderer: Renderer
+    memory: NodeMemory
+    listed: Collection[Place]
+    now: datetime
+
+    @property
+    def owner(self) -> Owner:
+        return owner_of(self.node)
+
+    async def at(self, resource: TResource) -> Sight:
+        try:
+            return await self._at(resource)
+        except RenderError as error:
+            return Sight(Facts(resource=resource, problem=str(error)))
+
+    async def _at(self, resource: TResource) -> Sight:
+        try:
+            kind = await self._kind(resource)
+        except (UnknownKind, Unwatched) as error:
+            return self._blocked(resource, str(error))
+        rendered = self._rendered(resource, kind)
+        ref = rendered.ref
+        if kind.resource.namespaced and not kind.cache.covers(ref.namespace):
+            return self._blocked(resource, unwatched_namespace(ref.namespace))
+        child = kind.child(key_of(ref)) or await self._stray(resource, kind, ref)
+        body = await self._body(resource, kind, ref, child)
+        wanted = prepare(rendered, resource, self.owner, body)
+        memory = self.memory.of(ref) or self._baseline(wanted.hash, ref, child)
+        live = child.live if child else None
+        facts = Facts(resource=resource, wanted=wanted, live=live, memory=memory)
+        return Sight(facts, kind, child, rendered)
+
+    async def _kind(self, resource: TResource) -> Kind:
+        version, kind = (str(resource.spec.get(key, "")) for key in ("apiVersion", "kind"))
+        if "{{" in version or "{{" in kind:
+            ref = self.renderer.render(resource, namespaced=True).ref
+            version, kind = ref.api_version, ref.kind
+        return await self.lookout.kind(version, kind)
+
+    def _rendered(self, resource: TResource, kind: Kind) -> Rendered:
+        namespaced = kind.resource.namespaced
+        if resource.creation_policy is CreationPolicy.ONCE:
+            outline = self.renderer.render(resource, namespaced=namespaced, with_body=False)
+            child = kind.child(key_of(outline.ref))
+            if child and child.live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE:
+                return outline
+        return self.renderer.render(resource, namespaced=namespaced)
+
+    def _blocked(self, resource: TResource, problem: str) -> Sight:
+        """Return the sight of a resource of which nothing can be tried."""
+        # The guess that it has a namespace shows in messages only: it is not decided.
+        rendered = self.renderer.render(resource, namespaced=True)
+        wanted = prepare(rendered, resource, self.owner)
+        memory = self.memory.refused(wanted.ref, wanted.hash, Refusal(problem), self.now)
+        facts = Facts(resource=resource, wanted=wanted, memory=memory, was_written=True)
+        return Sight(facts)
+
+    async def _stray(self, resource: TResource, kind: Kind, ref: ObjectRef) -> Child | None:
+        """Look for an object that should be there, or must not be written over unseen."""
+        takes_over = resource.conflict_policy is ConflictPolicy.FORCE and ignores_fields(resource)
+        if ref.place in self.listed or takes_over:
+            return await self.lookout.fetch(kind, ref)
+        return None
+
+    async def _body(
+        self, resource: TResource, kind: Kind, ref: ObjectRef, child: Child | None
+    ) -> Mapping[str, Any] | None:
+        if child is None or not ignores_fields(resource):
+            return None
+        known, fingerprint = self.memory.bodies.get(ref), fingerprint_of(child)
+        if known is not None and known.fingerprint == fingerprint:
+            return known.obj
+        body = await self.lookout.body(kind, ref)
+        if body is not None:
+            self.memory.bodies[ref] = Body(fingerprint, body)
+        return body
+
+    def _baseline(self, content: str, ref: ObjectRef, child: Child | None) -> Memory | None:
+        if child is None or child.live.annotations.get(ANNOTATION_APPLIED_HASH) != content:
+            return None
+        return self.memory.found(ref, content, child.live.digest, self.now)
+
+
+def key_of(ref: ObjectRef) -> ObjectKey:
+    """Return where an object is among those of its kind."""
+    return ObjectKey(ref.namespace, ref.name)
+
+
+def fingerprint_of(child: Child) -> object:
+    """Return what is the same as long as nothing but the status of an object changes."""
+    live = child.live
+    marks = msgspec.json.encode((live.labels, live.annotations), order="sorted")
+    return live.uid, child.generation or child.resource_version, marks

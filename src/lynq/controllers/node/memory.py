@@ -1,0 +1,129 @@
+"""What the process remembers of a node between two passes. Lost with it, and nothing breaks.
+
+It serves three ends: our own writes are recognised, so that everybody else's show; what is refused,
+or changed again and again by others, is written at growing intervals; and what a request has told
+is not asked for twice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from lynq.api import LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.kube import Backoff
+from lynq.node import Cause, Memory, ObjectRef, Refusal
+
+_OVERWRITTEN: Final = Backoff(base=1.0, cap=60.0)
+"""Between two writes of the same content that somebody else undoes."""
+_REFUSED: Final = Backoff(base=1.0, cap=30.0)
+"""Between two attempts of what the API server refuses."""
+_QUIET: Final = timedelta(minutes=5)
+"""After which somebody else's change is no longer part of a fight."""
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+# The content itself is new with these: nobody has undone anything.
+_FRESH: Final = frozenset({Cause.CHANGED, Cause.ORPHANED, Cause.FORCED})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Our last write of an object, and how often in a row it had to be done again."""
+
+    memory: Memory
+    at: datetime
+    times: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A whole object, for the fields of it that are left to others."""
+
+    fingerprint: object
+    obj: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class NodeMemory:
+    """What is remembered of one node."""
+
+    uid: str
+    written: dict[ObjectRef, Written] = field(default_factory=dict)
+    bodies: dict[ObjectRef, Body] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+    """The uids of objects that were asked to go."""
+    absent: set[ObjectRef] = field(default_factory=set)
+    """Objects of a leaving node that the API server said are not there."""
+    problems: dict[ObjectRef, str] = field(default_factory=dict)
+    """Why objects could not be removed."""
+    told_stuck: tuple[str, ...] = ()
+    """What was last told of objects that could not be removed."""
+    rounds: int = 0
+    """How often a leaving node was looked at."""
+    awaited: str = ""
+    """The hub's write that the node is not ready with yet."""
+    status_written: datetime = _NEVER
+
+    def of(self, ref: ObjectRef) -> Memory | None:
+        """Return our last write of an object."""
+        known = self.written.get(ref)
+        return known.memory if known else None
+
+    def took(
+        self, ref: ObjectRef, content: str, digest: bytes, cause: Cause, now: datetime
+    ) -> Memory:
+        """Remember a write that the API server took."""
+        known = self.written.get(ref)
+        times = _times(known, content, now) if cause not in _FRESH else 0
+        again = now + timedelta(seconds=_OVERWRITTEN.delay(times - 1)) if times else None
+        memory = Memory(hash=content, digest=digest, not_before=again)
+        self.written[ref] = Written(memory, now, times)
+        return memory
+
+    def refused(self, ref: ObjectRef, content: str, refusal: Refusal, now: datetime) -> Memory:
+        """Remember a write that the API server did not take."""
+        known = self.written.get(ref)
+        was_refused = known is not None and known.memory.refusal is not None
+        times = known.times + 1 if known and was_refused and known.memory.hash == content else 0
+        again = now + timedelta(seconds=_REFUSED.delay(times))
+        memory = Memory(hash=content, refusal=refusal, not_before=again)
+        self.written[ref] = Written(memory, now, times)
+        return memory
+
+    def found(self, ref: ObjectRef, content: str, digest: bytes, now: datetime) -> Memory:
+        """Take what an earlier process wrote for our own write: from now on changes show."""
+        memory = Memory(hash=content, digest=digest)
+        self.written[ref] = Written(memory, now)
+        return memory
+
+    def keep_only(self, refs: set[ObjectRef]) -> None:
+        """Forget the objects that the node has nothing to do with any more."""
+        for known in (self.written, self.bodies):
+            for ref in known.keys() - refs:
+                del known[ref]
+
+
+def _times(known: Written | None, content: str, now: datetime) -> int:
+    """Return how often in a row others have undone this content, this time included."""
+    if known is None or known.memory.hash != content or known.memory.refusal is not None:
+        return 0
+    return known.times + 1 if now - known.at < _QUIET else 1
+
+
+class Memories:
+    """What is remembered of each node."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[ObjectKey, NodeMemory] = {}
+
+    def of(self, node: LynqNode) -> NodeMemory:
+        """Return the memory of a node; one made anew under the same name starts with none."""
+        key, uid = node.metadata.key, node.metadata.uid
+        known = self._nodes.get(key)
+        if known is None or known.uid != uid:
+            known = self._nodes[key] = NodeMemory(uid)
+        return known
+
+    def forget(self, key: ObjectKey) -> None:
+        """Drop what is remembered of a node that is gone."""
+        self._nodes.pop(key, None)

@@ -1,0 +1,64 @@
+"""What the API server's refusals mean for a resource, and what to do about them."""
+
+from typing import Final
+
+from lynq.api import ConflictPolicy
+from lynq.kube import Resource
+from lynq.kube.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    KubeError,
+    NotFound,
+    RequestTooLarge,
+)
+from lynq.node import ObjectRef, Refusal
+
+_FORCE: Final = " (set conflictPolicy: Force to take them over, or leave them out of the manifest)"
+_TOO_LARGE: Final = "it is larger than the API server takes (about 1.5 MiB); make it smaller"
+# What etcd says through the API server, which answers 500 for it.
+_ETCD_TOO_LARGE: Final = "request is too large"
+
+
+def refusal_of(error: KubeError, ref: ObjectRef, policy: ConflictPolicy) -> Refusal:
+    """Return why an object was not written, in words that hold none of its contents."""
+    if isinstance(error, Conflict) and error.fields:
+        hint = "" if policy is ConflictPolicy.FORCE else _FORCE
+        return Refusal(f"another manager owns fields of it{hint}: {error}", is_conflict=True)
+    return Refusal(_sentence(error, ref))
+
+
+def _sentence(error: KubeError, ref: ObjectRef) -> str:
+    match error:
+        case NotFound() if ref.namespace:
+            return (
+                f'the namespace "{ref.namespace}" does not exist; create it, or let an entry of '
+                "the form make it and depend on that"
+            )
+        case Forbidden(causes=causes) if any(
+            cause.reason == "NamespaceTerminating" for cause in causes
+        ):
+            return f'the namespace "{ref.namespace}" is being deleted; nothing can be made in it'
+        case RequestTooLarge():
+            return _TOO_LARGE
+        case ApiError(status=status) if _ETCD_TOO_LARGE in status.message:
+            return _TOO_LARGE
+        case Invalid():
+            return f"the API server refuses it, correct the form or the row: {error}"
+        case _:
+            return str(error)
+
+
+def unwatched_namespace(namespace: str) -> str:
+    """Tell that objects in a namespace cannot be kept in step."""
+    return (
+        f'the namespace "{namespace}" is not watched by this operator; '
+        "add it to --watch-namespaces, or correct targetNamespace"
+    )
+
+
+def removal_refused(error: KubeError, resource: Resource | None, ref: ObjectRef) -> str:
+    """Tell why an object could not be removed."""
+    what = resource.name if resource else ref.kind
+    return f"{what} could not be removed, it is tried again: {error}"

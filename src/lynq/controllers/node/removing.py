@@ -1,0 +1,228 @@
+"""Takes away what a node no longer wants, or all of it when the node itself goes.
+
+Only what is provably the node's, with the uid of the object that was looked at, dependents before
+dependencies. What has to be retained is let go in one patch of the object as it was looked at.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from lynq.api import DeletionPolicy, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import FIELD_MANAGER, LABEL_MANAGED, TRUE
+from lynq.api.reasons import OrphanReason
+from lynq.controllers.children import BY_NODE, BY_OWNER, Child, Children, Kind, Unwatched
+from lynq.controllers.node.looking import Lookout
+from lynq.controllers.node.memory import NodeMemory
+from lynq.controllers.together import together
+from lynq.graph import collect, entries_of
+from lynq.kube import Client, Discovery, Partial
+from lynq.kube.errors import (
+    Conflict,
+    ConnectionFailed,
+    CredentialError,
+    Fenced,
+    GroupUnavailable,
+    KubeError,
+    NotFound,
+    Unauthorized,
+    UnknownKind,
+)
+from lynq.node import (
+    Item,
+    Leftover,
+    ObjectRef,
+    Outcome,
+    Removal,
+    is_ours,
+    next_removals,
+    orphaning,
+    owner_of,
+)
+
+_EVERYBODYS: Final = (ConnectionFailed, CredentialError, Fenced, Unauthorized)
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Cleared:
+    """What a round of removals has done, and what it has left."""
+
+    deleted: list[Item] = field(default_factory=list)
+    """Objects whose deletion was accepted."""
+    retained: list[tuple[Item, str]] = field(default_factory=list)
+    """Objects that were let go, with their uids."""
+    failed: list[Item] = field(default_factory=list)
+    remaining: Sequence[Outcome] = ()
+    """Objects that are still there."""
+
+
+class Remover:
+    """Removes objects of nodes."""
+
+    def __init__(
+        self, client: Client, lookout: Lookout, children: Children, discovery: Discovery
+    ) -> None:
+        self._client = client
+        self._lookout = lookout
+        self._children = children
+        self._discovery = discovery
+
+    def unlisted(self, node: LynqNode) -> list[Item]:
+        """Return objects that this node has surely applied, whatever its status says.
+
+        A process that was killed between a write and the status has left them. Labels alone are
+        no proof: other controllers copy them onto what they make. Our entry in managedFields is.
+        """
+        owner = owner_of(node)
+        found: dict[ObjectRef, Item] = {}
+        for kind in self._children.kinds():
+            cache = kind.cache
+            keys = cache.keys_by(BY_OWNER, owner.uid) + cache.keys_by(BY_NODE, node.metadata.key)
+            for key in keys:
+                child = cache.get(key)
+                if child and child.live.digest and is_ours(child.live, owner):
+                    resource = kind.resource
+                    ref = ObjectRef(resource.api_version, resource.kind, key.namespace, key.name)
+                    found[ref] = Item("", ref)
+        return list(found.values())
+
+    async def clear(
+        self,
+        node: LynqNode,
+        items: Iterable[Item],
+        memory: NodeMemory,
+        reason: OrphanReason,
+        *,
+        now: Callable[[], datetime],
+    ) -> Cleared:
+        """Remove items as far as they can be removed now."""
+        cleared = Cleared()
+        memory.problems.clear()
+        items = tuple(items)
+        if not items:
+            return cleared
+        policies = {this.id: this.deletion_policy for this in collect(node.spec)}
+        entries = entries_of(node.spec)
+        while True:
+            leftovers = await together(self._leftover(each, policies, memory) for each in items)
+            step = next_removals(entries, leftovers, owner_of(node), reason)
+            cleared.remaining = step.outcomes
+            due = [this for this in step.removals if this.item.ref not in memory.problems]
+            if not due:
+                return cleared
+            await together(self._remove(this, node, memory, cleared, now()) for this in due)
+
+    async def _leftover(
+        self, item: Item, policies: dict[str, DeletionPolicy], memory: NodeMemory
+    ) -> Leftover:
+        problem = memory.problems.get(item.ref, "")
+        try:
+            kind = await self._kind(item.ref)
+            child = await self._look(kind, item.ref, memory)
+        except _EVERYBODYS:
+            raise
+        except (GroupUnavailable, Unwatched) as error:
+            return Leftover(item, problem=str(error), is_unknown=True)
+        except UnknownKind:
+            # Without its definition no object of the kind is left.
+            return Leftover(item)
+        except KubeError as error:
+            return Leftover(item, problem=str(error), is_unknown=True)
+        live = child.live if child else None
+        if live and live.uid in memory.asked:
+            live = replace(live, deleting=True)
+        return Leftover(item, live, policies.get(item.id), problem)
+
+    async def _kind(self, ref: ObjectRef) -> Kind:
+        if ref.api_version:
+            return await self._lookout.kind(ref.api_version, ref.kind)
+        # An entry of the Go operator, which does not say the group.
+        for resource in await self._discovery.resources():
+            if resource.kind == ref.kind:
+                return await self._children.watched(resource)
+        raise UnknownKind(f"the API server serves no {ref.kind}")
+
+    async def _look(self, kind: Kind, ref: ObjectRef, memory: NodeMemory) -> Child | None:
+        """Return the object; one that no cache shows is asked for once."""
+        if child := kind.child(_key(kind, ref)):
+            return child
+        if ref in memory.absent:
+            return None
+        child = await self._lookout.fetch(kind, ref)
+        if child is None:
+            memory.absent.add(ref)
+        return child
+
+    async def _remove(
+        self,
+        removal: Removal,
+        node: LynqNode,
+        memory: NodeMemory,
+        cleared: Cleared,
+        now: datetime,
+    ) -> None:
+        item = removal.item
+        kind = await self._kind(item.ref)
+        try:
+            if removal.retain:
+                await self._retain(kind, removal, node, now)
+                cleared.retained.append((item, removal.uid))
+            else:
+                await self._delete(kind, removal, memory)
+                cleared.deleted.append(item)
+        except _EVERYBODYS:
+            raise
+        except (_Changed, Conflict, NotFound):
+            # Another object by now, or none: looked at anew in the next round.
+            memory.problems[item.ref] = "it changed while it was being removed; tried again"
+            memory.absent.discard(item.ref)
+        except KubeError as error:
+            memory.problems[item.ref] = f"it could not be removed, and is tried again: {error}"
+            cleared.failed.append(item)
+            _log.warning("object not removed", object=str(item.ref), error=str(error))
+
+    async def _delete(self, kind: Kind, removal: Removal, memory: NodeMemory) -> None:
+        ref = removal.item.ref
+        gone = await self._client.delete(
+            kind.resource,
+            ref.name,
+            ref.namespace or None,
+            uid=removal.uid,
+            propagation="Background",
+        )
+        _log.info("object deleted", object=str(ref), gone=gone)
+        if gone:
+            kind.absorb_deleted(_key(kind, ref), removal.uid)
+            memory.absent.add(ref)
+        else:
+            memory.asked.add(removal.uid)
+
+    async def _retain(self, kind: Kind, removal: Removal, node: LynqNode, now: datetime) -> None:
+        ref, place = removal.item.ref, removal.item.ref.namespace or None
+        found = await self._client.get(kind.resource, ref.name, place, into=Partial)
+        known = found.metadata
+        if known.uid != removal.uid:
+            raise _Changed
+        patch = orphaning(known.owner_references, owner_of(node), removal.reason, now)
+        patch["metadata"]["resourceVersion"] = known.resource_version
+        answer = await self._client.patch(
+            kind.resource, ref.name, patch, place, manager=FIELD_MANAGER, into=kind.into
+        )
+        if answer.metadata.labels.get(LABEL_MANAGED) == TRUE:
+            kind.absorb(answer)
+        _log.info("object retained", object=str(ref), reason=str(removal.reason))
+
+
+class _Changed(Exception):  # noqa: N818 - says what happened
+    """The object under a name is another one by now."""
+
+
+def _key(kind: Kind, ref: ObjectRef) -> ObjectKey:
+    # An entry of the Go operator has a namespace for kinds without one, too.
+    return ObjectKey(ref.namespace if kind.resource.namespaced else "", ref.name)
