@@ -8,6 +8,7 @@ import click
 from lynq.cli.cluster import cluster
 from lynq.cli.demo import demo
 from lynq.cli.install import install
+from lynq.cli.run import run
 from lynq.cli.source import source
 from lynq.cluster import ClusterError
 from lynq.kube.errors import KubeError
@@ -31,5 +32,5 @@ def lynq() -> None:
     """Turn database rows into running Kubernetes infrastructure."""
 
 
-for command in (cluster, demo, install, source):
+for command in (cluster, demo, install, run, source):
     lynq.add_command(command)

@@ -16,7 +16,7 @@ from structlog.contextvars import get_contextvars, merge_contextvars
 from lynq.telemetry.lines import Encoding, Event, TimeEncoding, Writer
 from lynq.telemetry.sampling import Sampler
 
-StacktraceLevel = Literal["info", "error", "panic"]
+StacktraceLevel = Literal["info", "warn", "error", "panic"]
 ENCODINGS: Final[tuple[str, ...]] = get_args(Encoding)
 TIME_ENCODINGS: Final[tuple[str, ...]] = get_args(TimeEncoding)
 STACKTRACE_LEVELS: Final[tuple[str, ...]] = get_args(StacktraceLevel)
