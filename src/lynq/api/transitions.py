@@ -28,7 +28,8 @@ def condition(
         status=ConditionStatus.TRUE if holds else ConditionStatus.FALSE,
         reason=reason,
         message=message,
-        last_transition_time=now,
+        # Kubernetes knows no parts of seconds here.
+        last_transition_time=now.replace(microsecond=0),
         observed_generation=generation,
     )
 

@@ -64,7 +64,7 @@ def _counted(status: HubStatus, synced: Synced, tally: Tally) -> HubStatus:
         ready=tally.count(Health.READY),
         failed=tally.count(Health.FAILED) + synced.unmade + rejected,
         rejected_rows=synced.rejected_rows,
-        last_sync_time=synced.at,
+        last_sync_time=synced.at.replace(microsecond=0),
         source_identity=synced.identity,
     )
 

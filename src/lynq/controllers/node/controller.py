@@ -7,7 +7,7 @@ import structlog
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import ANNOTATION_PAUSED, TRUE
+from lynq.api.names import ANNOTATION_PAUSED, LABEL_HUB, TRUE
 from lynq.controllers.census import hub_of
 from lynq.controllers.children import Child, Children, node_named_by
 from lynq.controllers.node.keeping import Keeper
@@ -60,7 +60,10 @@ class NodeController:
         if node is None:
             return Result()
         with structlog.contextvars.bound_contextvars(
-            node=str(key), form=node.spec.template_ref, reconcile_id=uuid.uuid4().hex[:16]
+            node=str(key),
+            form=node.spec.template_ref,
+            hub=node.metadata.labels.get(LABEL_HUB, ""),
+            reconcile_id=uuid.uuid4().hex[:16],
         ):
             began = time.monotonic()
             try:

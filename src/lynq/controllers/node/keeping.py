@@ -5,7 +5,7 @@ one status, and comes back when something changes or the next deadline is due.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -20,7 +20,7 @@ from lynq.api.names import (
 )
 from lynq.api.reasons import OrphanReason
 from lynq.controllers.children import Unwatched
-from lynq.controllers.node.looking import Lookout, Sight
+from lynq.controllers.node.looking import Lookout, Place, Sight
 from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.node.publishing import Publisher
 from lynq.controllers.node.removing import Cleared, Remover
@@ -32,6 +32,7 @@ from lynq.kube import Result
 from lynq.kube.errors import UnknownKind
 from lynq.node import (
     Item,
+    ObjectRef,
     Report,
     Trouble,
     VariablesError,
@@ -46,6 +47,7 @@ from lynq.node import (
 
 _LOOK_AT_LEAST: Final = timedelta(seconds=30)
 """How often a node that is not ready is looked at, whatever the watches say."""
+_UNWRITTEN: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
 _ON_ITS_WAY: Final = frozenset({ResourceState.PROGRESSING, ResourceState.WAITING})
 
 
@@ -134,7 +136,7 @@ class Keeper:
             collect(node.spec),
             wish.variables,
             memory,
-            listed={item.ref.place for item in inventory},
+            listed=_made(node.status, inventory),
             now=self._world.now(),
         )
 
@@ -219,6 +221,16 @@ class Keeper:
         soonest = min(moment for moment in moments if moment is not None)
         # Never at once: what is due now was either done, or cannot be.
         return max((soonest - now).total_seconds(), 0.05)
+
+
+def _made(status: NodeStatus, inventory: Iterable[Item]) -> set[Place]:
+    """Return the objects that the node has surely tried to write."""
+    unwritten = {
+        ObjectRef(each.api_version, each.kind, each.namespace, each.name).place
+        for each in status.resources
+        if each.state in _UNWRITTEN
+    }
+    return {item.ref.place for item in inventory} - unwritten
 
 
 def _understood(node: LynqNode) -> _Wish | Trouble:
