@@ -1,0 +1,215 @@
+"""The log, as it arrives on stderr."""
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from lynq.api.metadata import ObjectKey
+from lynq.kube.errors import KubeError
+from lynq.telemetry.lines import Event, TimeEncoding, Writer, written_time
+from lynq.telemetry.logs import configure
+from lynq.telemetry.sampling import Sampler
+
+MOMENT = 1_700_000_000_120_000_000
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield
+    root.handlers = handlers
+    root.setLevel(level)
+    logging.captureWarnings(capture=False)
+    structlog.contextvars.clear_contextvars()
+    structlog.reset_defaults()
+
+
+class Lines:
+    """What has been written to stderr since one last looked."""
+
+    def __init__(self, captured: pytest.CaptureFixture[str]) -> None:
+        self._captured = captured
+
+    def text(self) -> list[str]:
+        return self._captured.readouterr().err.splitlines()
+
+    def json(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text()]
+
+    def one(self) -> dict[str, Any]:
+        (line,) = self.json()
+        return line
+
+
+@pytest.fixture
+def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
+    configure(encoding="json", level="info", development=False)
+    return Lines(capsys)
+
+
+def log() -> Any:
+    return structlog.get_logger("lynq.test")
+
+
+def test_a_line_has_level_ts_logger_msg_and_what_was_said(lines: Lines) -> None:
+    log().warning("slow", seconds=1.5, key=ObjectKey("shop", "acme"))
+    line = lines.one()
+    assert list(line) == ["level", "ts", "logger", "msg", "seconds", "key"]
+    assert isinstance(line.pop("ts"), float)
+    assert line == {
+        "level": "warn",
+        "logger": "lynq.test",
+        "msg": "slow",
+        "seconds": 1.5,
+        "key": "shop/acme",
+    }
+
+
+def test_what_is_below_the_level_is_not_written(lines: Lines) -> None:
+    log().debug("details")
+    logging.getLogger("aiohttp").debug("details")
+    assert lines.text() == []
+
+
+def test_libraries_write_the_same_lines_with_the_context_of_the_pass(lines: Lines) -> None:
+    with structlog.contextvars.bound_contextvars(node="shop/acme", reconcile_id="7"):
+        logging.getLogger("aiohttp.client").error("gone %s", "away")
+        log().info("ours")
+    theirs, ours = lines.json()
+    assert (theirs["level"], theirs["logger"]) == ("error", "aiohttp.client")
+    assert theirs["msg"] == "gone away"
+    for line in (theirs, ours):
+        assert (line["node"], line["reconcile_id"]) == ("shop/acme", "7")
+
+
+def test_secrets_are_masked_wherever_they_are(lines: Lines) -> None:
+    log().info(
+        "connecting to mysql://root:hunter2@db/shop",
+        password="hunter2",
+        dbPassword="hunter2",
+        headers={"Authorization": "Bearer hunter2hunter2"},
+        said="sent Bearer hunter2hunter2",
+        manifest={"kind": "Secret", "metadata": {"name": "db"}, "data": {"x": "hunter2"}},
+        listed=[{"api_key": "hunter2"}],
+        secretName="db-credentials",
+    )
+    (line,) = lines.text()
+    assert "hunter2" not in line
+    assert json.loads(line)["secretName"] == "db-credentials"
+    assert "mysql://root:***@db/shop" in line
+
+
+def test_a_foreign_exception_is_named_but_does_not_speak(lines: Lines) -> None:
+    try:
+        int("hunter2")
+    except ValueError:
+        log().exception("bad row")
+    (text,) = lines.text()
+    line = json.loads(text)
+    assert line["error"] == "ValueError"
+    assert "test_a_foreign_exception" in line["stacktrace"]
+    assert "hunter2" not in text
+
+
+def test_our_own_exceptions_speak(lines: Lines) -> None:
+    log().error("stopped", exc_info=KubeError("no such cluster"))
+    assert lines.one()["error"] == "KubeError: no such cluster"
+
+
+def test_in_development_every_exception_speaks(capsys: pytest.CaptureFixture[str]) -> None:
+    configure(encoding="json", level="debug", development=True)
+    log().error("stopped", exc_info=ValueError("what was wrong"))
+    assert "what was wrong" in capsys.readouterr().err
+
+
+def test_places_are_left_out_below_the_level_for_them(capsys: pytest.CaptureFixture[str]) -> None:
+    configure(encoding="json", level="info", development=False, stacktrace_level="panic")
+    log().error("stopped", exc_info=KubeError("x"))
+    assert "stacktrace" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["json", "console"])
+def test_an_event_is_one_line_whatever_is_in_it(
+    encoding: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(encoding=encoding, level="info", development=False)
+    log().info("one\ntwo\u2028three\x1b[31m\ud800", value="a\r\nb\x85c", other={"k\n": "v\n"})
+    written = capsys.readouterr().err
+    assert written.endswith("\n")
+    assert len(written.splitlines()) == 1
+    assert written.isascii()
+
+
+def test_a_console_line_has_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    configure(encoding="console", level="info", development=False, time_encoding="rfc3339")
+    log().info("hello", hub="a")
+    columns = capsys.readouterr().err.rstrip("\n").split("\t")
+    assert columns[1:] == ["INFO", "lynq.test", "hello", '{"hub": "a"}']
+
+
+def test_long_values_are_cut(lines: Lines) -> None:
+    log().info("x" * 100_000, body="y" * 100_000, items=list(range(10_000)))
+    (text,) = lines.text()
+    assert len(text) < 6_000
+
+
+def test_a_field_that_is_called_like_ours_takes_nothing_away(lines: Lines) -> None:
+    log().info("hello", level="high", msg="other")
+    line = lines.one()
+    assert (line["level"], line["msg"]) == ("info", "hello")
+    assert (line["level_"], line["msg_"]) == ("high", "other")
+
+
+def test_a_bad_record_of_a_library_is_a_line_and_no_traceback(lines: Lines) -> None:
+    record = logging.LogRecord("lib", logging.ERROR, "lib.py", 1, "%d apples", ("hunter2",), None)
+    # Handed to ours alone: pytest's handler refuses it.
+    logging.getLogger().handlers[0].handle(record)
+    assert lines.one()["msg"] == "record not written"
+
+
+def test_a_closed_stderr_stops_nobody(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed:
+        def write(self, _text: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr("sys.stderr", Closed())
+    log().info("hello")
+    monkeypatch.undo()
+    assert lines.text() == []
+
+
+def test_a_message_that_repeats_itself_is_sampled_each_second() -> None:
+    now = 10.0
+    sampler = Sampler(lambda: now)
+    passed = [sampler.passes("info", "again") for _ in range(350)]
+    assert sum(passed) == 102
+    assert sampler.passes("info", "another")
+    now = 11.0
+    assert sampler.passes("info", "again")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written"),
+    [
+        ("epoch", 1_700_000_000.12),
+        ("millis", 1_700_000_000_120.0),
+        ("nano", MOMENT),
+        ("iso8601", "2023-11-14T22:13:20.120Z"),
+        ("rfc3339", "2023-11-14T22:13:20Z"),
+        ("rfc3339nano", "2023-11-14T22:13:20.12Z"),
+    ],
+)
+def test_moments_are_written_as_zap_writes_them(encoding: TimeEncoding, written: object) -> None:
+    assert written_time(MOMENT, encoding) == written
+    writer = Writer(
+        encoding="json",
+        time_encoding=encoding,
+        says_foreign_errors=False,
+        clock=lambda: MOMENT,
+    )
+    assert json.loads(writer.line(Event("info", "", "hello", {})))["ts"] == written

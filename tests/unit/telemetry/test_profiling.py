@@ -1,0 +1,81 @@
+"""Profiles over real HTTP on loopback."""
+
+import asyncio
+
+import aiohttp
+import pytest
+
+from lynq.telemetry import Address, ProfileServer
+
+ANY = Address("127.0.0.1", 0)
+
+
+async def get(server: ProfileServer, path: str) -> tuple[int, str]:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"http://{server.address}{path}") as response,
+    ):
+        return response.status, await response.text()
+
+
+async def test_the_index_lists_what_there_is() -> None:
+    async with ProfileServer(ANY) as server:
+        status, text = await get(server, "/debug/pprof/")
+    assert status == 200
+    for each in ("/debug/pprof/", "heap", "goroutine", "profile"):
+        assert each in text
+
+
+async def test_goroutine_shows_tasks_and_where_they_stand() -> None:
+    async def waiting_for_godot() -> None:
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(waiting_for_godot(), name="vladimir")
+    async with ProfileServer(ANY) as server:
+        _, text = await get(server, "/debug/pprof/goroutine")
+    task.cancel()
+    assert "vladimir" in text
+    assert "waiting_for_godot" in text
+
+
+async def test_heap_counts_objects_by_type() -> None:
+    async with ProfileServer(ANY) as server:
+        _, text = await get(server, "/debug/pprof/heap")
+    assert "builtins.dict" in text
+    assert len(text.splitlines()) <= 53
+
+
+async def test_a_profile_shows_what_the_loop_did() -> None:
+    def busy_as_a_bee() -> int:
+        return sum(range(20_000))
+
+    async def work() -> None:
+        while True:
+            busy_as_a_bee()
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(work())
+    async with ProfileServer(ANY) as server:
+        status, text = await get(server, "/debug/pprof/profile?seconds=0.2")
+    task.cancel()
+    assert status == 200
+    assert "busy_as_a_bee" in text
+
+
+async def test_one_profile_at_a_time() -> None:
+    async with ProfileServer(ANY) as server:
+        path = "/debug/pprof/profile?seconds=0.3"
+        answers = await asyncio.gather(get(server, path), get(server, path))
+    assert sorted(status for status, _ in answers) == [200, 409]
+
+
+@pytest.mark.parametrize("seconds", ["x", "0", "-1", "1e9", "nan"])
+async def test_a_profile_has_a_sensible_length(seconds: str) -> None:
+    async with ProfileServer(ANY) as server:
+        status, _ = await get(server, f"/debug/pprof/profile?seconds={seconds}")
+    assert status == 400
+
+
+def test_profiles_are_for_loopback_only() -> None:
+    with pytest.raises(ValueError, match="loopback only"):
+        ProfileServer(Address("", 6060))

@@ -1,0 +1,254 @@
+"""The operator's series, as a scrape shows them."""
+
+from datetime import UTC, datetime
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from lynq.api import (
+    Condition,
+    ConditionStatus,
+    HubStatus,
+    NodeStatus,
+    ResourceState,
+    ResourceStatus,
+    RolloutPhase,
+    RolloutStatus,
+)
+from lynq.api.metadata import ObjectKey
+from lynq.api.reasons import RejectionReason
+from lynq.telemetry import Series
+from lynq.telemetry.exposition import collected, written
+
+KEY = ObjectKey("shop", "acme-web")
+NODE = {"lynqnode": "acme-web", "namespace": "shop"}
+HUB = {"hub": "acme-web", "namespace": "shop"}
+FORM = {"form": "acme-web", "namespace": "shop"}
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def series(registry: CollectorRegistry) -> Series:
+    return Series(registry)
+
+
+def condition(kind: str, status: str, reason: str) -> Condition:
+    return Condition(
+        type=kind,
+        status=ConditionStatus(status),
+        reason=reason,
+        message="",
+        last_transition_time=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
+def degraded(reason: str) -> NodeStatus:
+    return NodeStatus(conditions=(condition("Degraded", "True", reason),))
+
+
+HEALTHY = NodeStatus(conditions=(condition("Degraded", "False", "Healthy"),))
+
+
+def text(registry: CollectorRegistry) -> str:
+    return written(collected(registry)).decode()
+
+
+def samples(registry: CollectorRegistry, name: str) -> list[tuple[dict[str, str], float]]:
+    families = text_string_to_metric_families(text(registry))
+    every = (sample for family in families for sample in family.samples)
+    return [(each.labels, each.value) for each in every if each.name == name]
+
+
+def types(registry: CollectorRegistry) -> dict[str, str]:
+    lines = (line.split() for line in text(registry).splitlines() if line.startswith("# TYPE"))
+    return {name: kind for _, _, name, kind in lines}
+
+
+def test_the_names_and_types_are_those_that_dashboards_know(registry: CollectorRegistry) -> None:
+    Series(registry)
+    assert types(registry) == {
+        "lynqnode_reconcile_duration_seconds": "histogram",
+        "lynqnode_resources_ready": "gauge",
+        "lynqnode_resources_desired": "gauge",
+        "lynqnode_resources_failed": "gauge",
+        "lynqnode_resources_conflicted": "gauge",
+        "lynqnode_condition_status": "gauge",
+        "lynqnode_degraded_status": "gauge",
+        "lynqnode_conflicts_total": "counter",
+        "apply_attempts_total": "counter",
+        "hub_desired": "gauge",
+        "hub_ready": "gauge",
+        "hub_failed": "gauge",
+        "lynqform_rollout_updating_nodes": "gauge",
+        "lynqform_rollout_phase": "gauge",
+        "lynqform_rollout_progress": "gauge",
+        "lynq_row_to_ready_seconds": "histogram",
+        "lynq_rejected_rows": "gauge",
+        "lynq_deletion_held": "gauge",
+        "lynq_source_up": "gauge",
+    }
+
+
+def test_a_nodes_counters_are_those_of_its_status(
+    registry: CollectorRegistry, series: Series
+) -> None:
+    lost = ResourceStatus(id="a", kind="ConfigMap", name="a", state=ResourceState.CONFLICTED)
+    status = NodeStatus(
+        ready_resources=3, desired_resources=5, failed_resources=1, resources=(lost,)
+    )
+    series.node_status(KEY, status)
+    for name, value in (("ready", 3), ("desired", 5), ("failed", 1), ("conflicted", 1)):
+        assert samples(registry, f"lynqnode_resources_{name}") == [(NODE, value)]
+
+
+def test_the_four_conditions_are_0_1_or_2(registry: CollectorRegistry, series: Series) -> None:
+    conditions = (
+        condition("Ready", "True", "Reconciled"),
+        condition("Progressing", "False", "ReconcileComplete"),
+        condition("Degraded", "Unknown", "Healthy"),
+        condition("Paused", "True", "Paused"),
+    )
+    series.node_status(KEY, NodeStatus(conditions=conditions))
+    shown = samples(registry, "lynqnode_condition_status")
+    assert {labels["type"]: value for labels, value in shown} == {
+        "Ready": 1,
+        "Progressing": 0,
+        "Degraded": 2,
+    }
+
+
+def test_a_degraded_node_shows_one_reason_at_a_time(
+    registry: CollectorRegistry, series: Series
+) -> None:
+    series.node_status(KEY, degraded("ResourceFailures"))
+    series.node_status(KEY, degraded("ResourceConflicts"))
+    shown = samples(registry, "lynqnode_degraded_status")
+    assert {labels["reason"] for labels, value in shown if value == 1} == {"ResourceConflicts"}
+    assert {labels["reason"]: value for labels, value in shown}["ResourceFailures"] == 0
+
+
+def test_a_reason_that_nobody_foresaw_is_shown_while_it_holds(
+    registry: CollectorRegistry, series: Series
+) -> None:
+    series.node_status(KEY, degraded("SomethingElse"))
+    assert ({**NODE, "reason": "SomethingElse"}, 1) in samples(registry, "lynqnode_degraded_status")
+    series.node_status(KEY, HEALTHY)
+    shown = samples(registry, "lynqnode_degraded_status")
+    assert shown
+    assert all(value == 0 and labels["reason"] != "SomethingElse" for labels, value in shown)
+
+
+def test_conflicts_are_counted_by_kind_and_policy(
+    registry: CollectorRegistry, series: Series
+) -> None:
+    for _ in range(2):
+        series.conflict(KEY, "ConfigMap", "Stuck")
+    series.conflict(KEY, "Secret", "Force")
+    labels = {**NODE, "resource_kind": "ConfigMap", "conflict_policy": "Stuck"}
+    shown = samples(registry, "lynqnode_conflicts_total")
+    assert (labels, 2) in shown
+    assert len(shown) == 2
+
+
+def test_nothing_is_left_of_a_node_that_is_gone(
+    registry: CollectorRegistry, series: Series
+) -> None:
+    before = text(registry)
+    series.node_status(KEY, degraded("SomethingElse"))
+    series.conflict(KEY, "ConfigMap", "Stuck")
+    series.forget_node(KEY)
+    assert text(registry) == before
+
+
+def test_nothing_is_left_of_a_hub_and_a_form_that_are_gone(
+    registry: CollectorRegistry, series: Series
+) -> None:
+    before = text(registry)
+    series.hub_status(KEY, HubStatus(desired=1))
+    series.hub_rejected(KEY, {RejectionReason.EMPTY_UID: 1})
+    series.hub_held(KEY, 11)
+    series.source_up(KEY, up=True)
+    series.form_rollout(KEY, RolloutStatus())
+    series.forget_hub(KEY)
+    series.forget_form(KEY)
+    assert text(registry) == before
+
+
+def test_what_was_never_seen_can_be_forgotten(series: Series) -> None:
+    series.forget_node(KEY)
+    series.forget_hub(KEY)
+    series.forget_form(KEY)
+
+
+def test_a_hub_shows_its_counters_and_its_source(
+    registry: CollectorRegistry, series: Series
+) -> None:
+    series.hub_status(KEY, HubStatus(desired=9, ready=7, failed=2))
+    series.hub_held(KEY, 12)
+    series.source_up(KEY, up=False)
+    names = ("hub_desired", "hub_ready", "hub_failed", "lynq_deletion_held", "lynq_source_up")
+    assert [samples(registry, name) for name in names] == [
+        [(HUB, value)] for value in (9, 7, 2, 12, 0)
+    ]
+
+
+def test_a_reason_for_rejection_that_has_passed_goes_back_to_0(
+    registry: CollectorRegistry, series: Series
+) -> None:
+    series.hub_rejected(KEY, {RejectionReason.EMPTY_UID: 4})
+    assert ({**HUB, "reason": "EmptyUid"}, 4) in samples(registry, "lynq_rejected_rows")
+    series.hub_rejected(KEY, {})
+    assert ({**HUB, "reason": "EmptyUid"}, 0) in samples(registry, "lynq_rejected_rows")
+
+
+def test_a_rollout_shows_phase_and_progress_until_it_is_none(
+    registry: CollectorRegistry, series: Series
+) -> None:
+    rollout = RolloutStatus(
+        phase=RolloutPhase.FAILED, total_nodes=4, ready_updated_nodes=1, updating_nodes=2
+    )
+    series.form_rollout(KEY, rollout)
+    assert samples(registry, "lynqform_rollout_phase") == [(FORM, 2)]
+    assert samples(registry, "lynqform_rollout_progress") == [(FORM, 25)]
+    assert samples(registry, "lynqform_rollout_updating_nodes") == [(FORM, 2)]
+    series.form_rollout(KEY, None)
+    assert samples(registry, "lynqform_rollout_phase") == []
+
+
+def test_passes_writes_and_rows_are_measured(registry: CollectorRegistry, series: Series) -> None:
+    series.reconciled("partial_failure", 0.7)
+    series.applied("ConfigMap", "success", "Stuck")
+    series.row_to_ready(0.3)
+    passes = samples(registry, "lynqnode_reconcile_duration_seconds_bucket")
+    bounds = [labels["le"] for labels, _ in passes]
+    assert bounds == ["0.1", "0.5", "1.0", "2.0", "5.0", "10.0", "30.0", "60.0", "+Inf"]
+    assert [value for _, value in passes][:3] == [0, 0, 1]
+    labels = {"kind": "ConfigMap", "result": "success", "conflict_policy": "Stuck"}
+    assert samples(registry, "apply_attempts_total") == [(labels, 1)]
+    assert samples(registry, "lynq_row_to_ready_seconds_count") == [({}, 1)]
+
+
+def test_our_text_says_what_prometheus_client_would_say(
+    registry: CollectorRegistry, series: Series
+) -> None:
+    series.node_status(KEY, degraded("ResourceFailures"))
+    series.conflict(KEY, 'odd "kind"\\\n', "Stuck")
+    series.form_rollout(KEY, RolloutStatus(total_nodes=3, ready_updated_nodes=1))
+    series.reconciled("success", 0.2)
+
+    def said(exposition: str) -> set[tuple[str, frozenset[tuple[str, str]], float]]:
+        families = text_string_to_metric_families(exposition)
+        return {
+            (each.name, frozenset(each.labels.items()), each.value)
+            for family in families
+            for each in family.samples
+            if not each.name.endswith("_created")
+        }
+
+    assert said(text(registry)) == said(generate_latest(registry).decode())
+    assert "_created" not in text(registry)

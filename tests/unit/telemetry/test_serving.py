@@ -1,0 +1,188 @@
+"""Health and series over real HTTP on loopback."""
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry
+
+from certificates import Authority
+from lynq.api import NodeStatus
+from lynq.api.metadata import ObjectKey
+from lynq.telemetry import (
+    Address,
+    CertificateError,
+    CertificateFiles,
+    Decision,
+    HealthServer,
+    ListenError,
+    MetricsServer,
+    Protection,
+    ReviewFailedError,
+    Series,
+)
+
+ANY = Address("127.0.0.1", 0)
+
+
+class Reviewer:
+    """Knows two accounts, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def __call__(self, token: str) -> Decision:
+        self.asked.append(token)
+        if token == "broken":
+            raise ReviewFailedError("the API server does not answer")
+        known = {"prometheus": Decision.ALLOWED, "stranger": Decision.FORBIDDEN}
+        return known.get(token, Decision.UNAUTHENTICATED)
+
+
+async def get(
+    address: Address, path: str, *, token: str = "", tls: ssl.SSLContext | bool | None = None
+) -> tuple[int, str]:
+    scheme = "http" if tls is None else "https"
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    checked = True if tls is None else tls
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{scheme}://{address}{path}", headers=headers, ssl=checked) as response,
+    ):
+        assert response.version == aiohttp.HttpVersion11
+        return response.status, await response.text()
+
+
+async def test_a_process_that_answers_is_alive() -> None:
+    async with HealthServer(ANY, lambda: ["much is wrong"]) as server:
+        assert await get(server.address, "/healthz") == (200, "ok")
+
+
+async def test_ready_tells_what_is_missing_until_nothing_is() -> None:
+    problems = ["hubs are not listed yet", "forms are not listed yet"]
+    async with HealthServer(ANY, lambda: problems) as server:
+        status, text = await get(server.address, "/readyz")
+        assert status == 500
+        assert all(each in text for each in problems)
+        problems.clear()
+        assert await get(server.address, "/readyz") == (200, "ok")
+
+
+async def test_a_port_in_use_is_one_clear_error() -> None:
+    async with HealthServer(ANY, list) as first:
+        second = MetricsServer(first.address, CollectorRegistry(), None)
+        with pytest.raises(ListenError) as raised:
+            await second.__aenter__()
+        assert "metrics server cannot listen on" in str(raised.value)
+        assert str(first.address) in str(raised.value)
+        assert "in use" in str(raised.value)
+
+
+async def test_a_host_that_is_not_here_is_one_clear_error() -> None:
+    server = HealthServer(Address("192.0.2.1", 8081), list)
+    with pytest.raises(ListenError, match=r"health server cannot listen on 192\.0\.2\.1:8081"):
+        await server.__aenter__()
+
+
+async def test_a_stopped_server_leaves_its_port_free() -> None:
+    async with HealthServer(ANY, list) as first:
+        address = first.address
+    async with HealthServer(address, list) as second:
+        assert (await get(second.address, "/healthz"))[0] == 200
+
+
+async def test_without_protection_series_are_plain() -> None:
+    registry = CollectorRegistry()
+    Series(registry).node_status(ObjectKey("shop", "acme"), NodeStatus(ready_resources=3))
+    async with MetricsServer(ANY, registry, None) as server:
+        status, text = await get(server.address, "/metrics")
+    assert status == 200
+    assert 'lynqnode_resources_ready{lynqnode="acme",namespace="shop"} 3\n' in text
+
+
+async def test_who_asks_without_gzip_gets_plain_text() -> None:
+    async with (
+        MetricsServer(ANY, CollectorRegistry(), None) as server,
+        aiohttp.ClientSession() as session,
+        session.get(
+            f"http://{server.address}/metrics", headers={"Accept-Encoding": "identity"}
+        ) as response,
+    ):
+        assert "Content-Encoding" not in response.headers
+        assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+
+
+@pytest.mark.parametrize(
+    ("token", "status"),
+    [("", 401), ("nobody", 401), ("stranger", 403), ("broken", 500), ("prometheus", 200)],
+)
+async def test_protected_series_are_for_those_who_may_read_them(token: str, status: int) -> None:
+    protection = Protection(Reviewer())
+    async with MetricsServer(ANY, CollectorRegistry(), protection) as server:
+        answer = await get(server.address, "/metrics", token=token, tls=False)
+    assert answer[0] == status
+
+
+async def test_plain_http_gets_nothing_from_a_protected_server() -> None:
+    async with MetricsServer(ANY, CollectorRegistry(), Protection(Reviewer())) as server:
+        with pytest.raises(aiohttp.ClientError):
+            await get(server.address, "/metrics", token="prometheus")
+
+
+async def test_an_answer_about_a_token_is_remembered() -> None:
+    reviewer = Reviewer()
+    async with MetricsServer(ANY, CollectorRegistry(), Protection(reviewer)) as server:
+        for token in ("prometheus", "prometheus", "stranger", "stranger"):
+            await get(server.address, "/metrics", token=token, tls=False)
+    assert reviewer.asked == ["prometheus", "stranger"]
+
+
+async def test_a_certificate_that_was_replaced_is_shown_to_the_next_client(tmp_path: Path) -> None:
+    files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
+    old, new = Authority("old"), Authority("new")
+    _write(files, old)
+    protection = Protection(Reviewer(), files)
+    async with MetricsServer(ANY, CollectorRegistry(), protection) as server:
+        assert (await get(server.address, "/metrics", tls=_trusting(old)))[0] == 401
+        _write(files, new)
+        assert (await get(server.address, "/metrics", tls=_trusting(new)))[0] == 401
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await get(server.address, "/metrics", tls=_trusting(old))
+
+
+async def test_half_a_replacement_leaves_the_old_certificate(tmp_path: Path) -> None:
+    files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
+    authority = Authority()
+    _write(files, authority)
+    async with MetricsServer(ANY, CollectorRegistry(), Protection(Reviewer(), files)) as server:
+        for broken in (lambda: files.key.write_text("garbage"), files.key.unlink):
+            broken()
+            assert (await get(server.address, "/metrics", tls=_trusting(authority)))[0] == 401
+
+
+async def test_a_certificate_that_is_missing_is_one_clear_error(tmp_path: Path) -> None:
+    files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
+    server = MetricsServer(ANY, CollectorRegistry(), Protection(Reviewer(), files))
+    with pytest.raises(CertificateError, match=r"tls\.crt.*No such file"):
+        await server.__aenter__()
+
+
+async def test_scrapes_at_once_all_get_an_answer() -> None:
+    async with MetricsServer(ANY, CollectorRegistry(), None) as server:
+        answers = await asyncio.gather(*(get(server.address, "/metrics") for _ in range(10)))
+    assert [status for status, _ in answers] == [200] * 10
+
+
+def _write(files: CertificateFiles, authority: Authority) -> None:
+    pair = authority.sign("lynq", "127.0.0.1")
+    for path, content in ((files.certificate, pair.certificate), (files.key, pair.key)):
+        # Like the kubelet: a new file in place of the old one.
+        fresh = path.with_suffix(".new")
+        fresh.write_bytes(content)
+        fresh.replace(path)
+
+
+def _trusting(authority: Authority) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=authority.certificate.decode())
