@@ -1,0 +1,71 @@
+"""Who may read the series, by the API server's own judgement."""
+
+from collections.abc import Callable
+from functools import partial
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lynq.controllers.access import may_read_metrics
+from lynq.kube import Client, ClusterConfig
+from lynq.kube.credentials import Credential, StaticCredentials
+from lynq.telemetry import Address, Decision, MetricsServer, Protection, ReviewFailedError
+
+Kubectl = Callable[..., str]
+
+
+@pytest.fixture
+def token(kubectl: Kubectl, namespace: str) -> str:
+    """The token of an account that may do nothing yet."""
+    kubectl("create", "serviceaccount", "prometheus", "-n", namespace)
+    return kubectl("create", "token", "prometheus", "-n", namespace).strip()
+
+
+@pytest.fixture
+def allowed(kubectl: Kubectl, namespace: str, token: str) -> str:
+    """The token once its account may get /metrics."""
+    kubectl(
+        *("create", "clusterrole", namespace, "--verb=get", "--non-resource-url=/metrics"),
+    )
+    kubectl(
+        *("create", "clusterrolebinding", namespace, f"--clusterrole={namespace}"),
+        f"--serviceaccount={namespace}:prometheus",
+    )
+    return token
+
+
+async def test_an_account_with_the_right_is_allowed(client: Client, allowed: str) -> None:
+    assert await may_read_metrics(client, allowed) is Decision.ALLOWED
+
+
+async def test_an_account_without_the_right_is_forbidden(client: Client, token: str) -> None:
+    assert await may_read_metrics(client, token) is Decision.FORBIDDEN
+
+
+@pytest.mark.parametrize("made_up", ["x", "eyJhbGciOiJub25lIn0.e30.", "ü"])
+async def test_a_made_up_token_is_nobodys(client: Client, made_up: str) -> None:
+    assert await may_read_metrics(client, made_up) is Decision.UNAUTHENTICATED
+
+
+async def test_a_cluster_that_does_not_answer_is_no_permission() -> None:
+    config = ClusterConfig(
+        "http://127.0.0.1:1", credentials=StaticCredentials(Credential(token="x"))
+    )
+    async with Client.connect(config) as unreachable:
+        with pytest.raises(ReviewFailedError) as raised:
+            await may_read_metrics(unreachable, "hunter2")
+    assert "hunter2" not in str(raised.value)
+
+
+async def test_the_server_lets_in_whom_the_cluster_lets_in(client: Client, allowed: str) -> None:
+    protection = Protection(partial(may_read_metrics, client))
+    async with (
+        MetricsServer(Address("127.0.0.1", 0), CollectorRegistry(), protection) as server,
+        aiohttp.ClientSession() as session,
+    ):
+        url = f"https://{server.address}/metrics"
+        for token, status in ((allowed, 200), ("x", 401)):
+            headers = {"Authorization": f"Bearer {token}"}
+            async with session.get(url, headers=headers, ssl=False) as response:
+                assert response.status == status

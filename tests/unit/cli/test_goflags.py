@@ -1,0 +1,111 @@
+"""Go's syntax for flags."""
+
+from datetime import timedelta
+
+import click
+import pytest
+
+from lynq.cli.goflags import GoCommand, boolean, duration, level
+
+
+@click.command(cls=GoCommand)
+@click.option("--leader-elect", type=boolean, default="false")
+@click.option("--name", default="")
+@click.argument("rest", nargs=-1)
+def command(**given: object) -> dict[str, object]:
+    return given
+
+
+def parsed(*args: str) -> dict[str, object]:
+    answer = command.main(list(args), standalone_mode=False)
+    assert isinstance(answer, dict)
+    return answer
+
+
+@pytest.mark.parametrize("dashes", ["-", "--"])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("", True), ("=true", True), ("=false", False), ("=T", True), ("=0", False)],
+)
+def test_a_boolean_may_have_a_value(dashes: str, text: str, value: object) -> None:
+    assert parsed(f"{dashes}leader-elect{text}")["leader_elect"] is value
+
+
+def test_a_boolean_never_eats_the_next_argument() -> None:
+    given = parsed("--leader-elect", "false")
+    assert given["leader_elect"] is True
+    assert given["rest"] == ("false",)
+
+
+@pytest.mark.parametrize(
+    "args", [("--name=x=y",), ("-name=x=y",), ("--name", "x=y"), ("-name", "x=y")]
+)
+def test_a_value_follows_an_equals_sign_or_a_space(args: tuple[str, ...]) -> None:
+    assert parsed(*args)["name"] == "x=y"
+
+
+@pytest.mark.parametrize("value", ["-1", "--leader-elect", "--", ""])
+def test_the_argument_after_a_flag_is_its_value_whatever_it_looks_like(value: str) -> None:
+    given = parsed("--name", value)
+    assert given["name"] == value
+    assert given["leader_elect"] is False
+
+
+def test_the_last_of_equal_flags_wins() -> None:
+    given = parsed("-name=a", "--name=b", "-leader-elect", "--leader-elect=false")
+    assert (given["name"], given["leader_elect"]) == ("b", False)
+
+
+def test_nothing_is_a_flag_after_two_dashes() -> None:
+    assert parsed("--", "-leader-elect")["rest"] == ("-leader-elect",)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("-nonsense",), "No such option"),
+        (("--name",), "requires an argument"),
+        (("--leader-elect=maybe",), "neither true nor false"),
+        (("--leader-elect=",), "neither true nor false"),
+    ],
+)
+def test_a_wrong_flag_is_a_clear_message(args: tuple[str, ...], message: str) -> None:
+    with pytest.raises(click.UsageError, match=message) as raised:
+        parsed(*args)
+    assert raised.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("10m", 600),
+        ("90s", 90),
+        ("1h30m", 5400),
+        ("1.5h", 5400),
+        ("500ms", 0.5),
+        ("1m0.5s", 60.5),
+        ("0", 0),
+    ],
+)
+def test_a_duration_is_read_as_go_reads_it(text: str, seconds: float) -> None:
+    assert duration(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("text", ["", "10", "m", "10 m", "-5m", "5x", "5mm", "1d", "9" * 30 + "h"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter):
+        duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("debug", "debug"), ("INFO", "info"), ("error", "error"), ("1", "debug"), ("5", "debug")],
+)
+def test_a_log_level_is_a_name_or_a_number(text: str, meant: str) -> None:
+    assert level(text) == meant
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "loud", ""])
+def test_what_is_no_log_level_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is no level"):
+        level(text)

@@ -1,0 +1,207 @@
+"""`lynq run`: what its flags mean, and how it ends."""
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import click
+import pytest
+import structlog
+from click.testing import CliRunner, Result
+
+from lynq.cli import main
+from lynq.cli.run import own_namespace, run
+from lynq.controllers import manager
+from lynq.controllers.options import Options
+from lynq.controllers.process import ProcessSettings
+from lynq.controllers.shard import Shard
+from lynq.kube import LeaseLost
+from lynq.telemetry import Address, CertificateFiles, ListenError
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield
+    root.handlers = handlers
+    root.setLevel(level)
+    logging.captureWarnings(capture=False)
+    structlog.reset_defaults()
+
+
+class Manager:
+    """Stands in for the manager: remembers what it was told, ends as it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[ProcessSettings] = []
+        self.loop = ""
+        self.error: Exception | None = None
+
+    async def run(self, settings: ProcessSettings) -> None:
+        self.told.append(settings)
+        self.loop = type(asyncio.get_running_loop()).__module__
+        if self.error:
+            raise self.error
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> Manager:
+    stand_in = Manager()
+    monkeypatch.setattr(manager, "run", stand_in.run)
+    return stand_in
+
+
+def lynq(*args: str) -> Result:
+    return CliRunner().invoke(main, ["run", *args])
+
+
+def settings(stand_in: Manager, *args: str) -> ProcessSettings:
+    result = lynq(*args)
+    assert result.exit_code == 0, result.output
+    return stand_in.told[-1]
+
+
+def test_without_flags_all_is_as_the_go_operator_has_it(stand_in: Manager) -> None:
+    assert settings(stand_in) == ProcessSettings(
+        options=Options(),
+        health_address=Address("", 8081),
+        metrics_address=None,
+        metrics_secure=True,
+        leader_elect=False,
+        leader_election_namespace="default",
+    )
+
+
+def test_every_flag_arrives(stand_in: Manager, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.touch()
+    given = settings(
+        stand_in,
+        *("-metrics-bind-address=:8443", "--metrics-secure=false", "--metrics-cert-path=/m"),
+        *("--metrics-cert-name=a.crt", "--metrics-cert-key", "a.key"),
+        *("--health-probe-bind-address", "127.0.0.1:9", "--webhook-cert-path=/w"),
+        *("--enable-pprof", "--hub-concurrency=1", "-form-concurrency", "2"),
+        *("--node-concurrency=4", "--force-reapply-interval=1h30m"),
+        *("--sqlite-dir", str(tmp_path), "--watch-namespaces=a, b,a,", "--shard=1/3"),
+        *("--max-inflight=7", "--leader-elect", "--leader-election-namespace=lynq-system"),
+        *("--kubeconfig", str(kubeconfig), "--context=prod"),
+    )
+    assert given == ProcessSettings(
+        options=Options(
+            hub_workers=1,
+            form_workers=2,
+            node_workers=4,
+            force_reapply_interval=timedelta(minutes=90),
+            sqlite_directory=tmp_path,
+            namespaces=("a", "b"),
+            shard=Shard(1, 3),
+        ),
+        kubeconfig=kubeconfig,
+        context="prod",
+        max_in_flight=7,
+        leader_elect=True,
+        leader_election_namespace="lynq-system",
+        health_address=Address("127.0.0.1", 9),
+        metrics_address=Address("", 8443),
+        metrics_secure=False,
+        metrics_certificate=CertificateFiles(Path("/m/a.crt"), Path("/m/a.key")),
+        webhook_certificate=CertificateFiles(Path("/w/tls.crt"), Path("/w/tls.key")),
+        pprof=True,
+    )
+
+
+def test_an_empty_certificate_path_is_none(stand_in: Manager) -> None:
+    given = settings(stand_in, "--metrics-cert-path=", "--webhook-cert-path=")
+    assert given.metrics_certificate is None
+    assert given.webhook_certificate is None
+
+
+def test_every_flag_has_help() -> None:
+    options = [each for each in run.params if isinstance(each, click.Option)]
+    assert len(options) == 28
+    assert [each.opts for each in options if not each.help] == []
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--shard=3/3",), "there is no shard 3/3"),
+        (("--metrics-bind-address=8443",), "is no address"),
+        (("--force-reapply-interval=10",), "is no duration"),
+        (("--force-reapply-interval=10ms",), "1s or longer"),
+        (("--node-concurrency=0",), "not in the range"),
+        (("--sqlite-dir=/not/there",), "does not exist"),
+        (("--zap-encoder=xml",), "not one of"),
+        (("--zap-log-level=loud",), "is no level"),
+        (("--leader-elect", "false"), "unexpected extra argument"),
+        (("--no-such-flag",), "No such option"),
+    ],
+)
+def test_a_wrong_flag_is_told_before_anything_runs(
+    stand_in: Manager, args: tuple[str, ...], message: str
+) -> None:
+    result = lynq(*args)
+    assert result.exit_code == 2
+    assert re.search(message, result.output)
+    assert stand_in.told == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        LeaseLost("lease x: taken by y"),
+        ListenError("the health server cannot listen on :8081: address already in use"),
+        ExceptionGroup("tasks", [ExceptionGroup("more", [LeaseLost("lease x: taken by y")])]),
+    ],
+)
+def test_what_may_happen_is_told_in_one_line(stand_in: Manager, error: Exception) -> None:
+    stand_in.error = error
+    result = lynq()
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    told = json.loads(line)
+    assert (told["level"], told["msg"]) == ("error", "problem running manager")
+    assert "lease x" in told["error"] or ":8081" in told["error"]
+    assert "stacktrace" not in told
+
+
+def test_what_must_not_happen_is_told_without_values(stand_in: Manager) -> None:
+    stand_in.error = ValueError("hunter2")
+    result = lynq()
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert json.loads(line)["error"] == "ValueError"
+    assert "stacktrace" in json.loads(line)
+    assert "hunter2" not in result.output
+
+
+def test_http2_is_declined_aloud(stand_in: Manager) -> None:
+    assert "HTTP/1.1 only" in lynq("--enable-http2").stderr
+    assert lynq("--enable-http2=false").stderr == ""
+    assert len(stand_in.told) == 2
+
+
+def test_zap_flags_shape_the_log(stand_in: Manager) -> None:
+    stand_in.error = LeaseLost("gone")
+    line = lynq("--zap-encoder=console", "--zap-time-encoding=rfc3339").stderr
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\tERROR\tsetup\t", line)
+    assert lynq("--zap-devel").stderr.split("\t")[1] == "ERROR"
+    assert json.loads(lynq("--zap-devel", "--zap-encoder=json").stderr)["logger"] == "setup"
+    assert lynq("--zap-log-level=panic").stderr == ""
+
+
+@pytest.mark.skipif("sys.platform != 'linux'")
+def test_on_linux_it_runs_on_uvloop(stand_in: Manager) -> None:
+    settings(stand_in)
+    assert stand_in.loop == "uvloop"
+
+
+def test_the_lease_is_in_the_pods_namespace(tmp_path: Path) -> None:
+    assert own_namespace(tmp_path) == "default"
+    (tmp_path / "namespace").write_text("lynq-system")
+    assert own_namespace(tmp_path) == "lynq-system"
