@@ -1,5 +1,7 @@
 """A small HTTP server at one address: started, told apart from others, stopped."""
 
+import os
+import socket
 import ssl
 from collections.abc import Mapping
 from typing import Final
@@ -35,9 +37,8 @@ class Listener:
             await web.TCPSite(self._runner, host, port, ssl_context=tls).start()
         except OSError as error:
             await self._runner.cleanup()
-            why = (error.strerror or str(error)).lower()
             raise ListenError(
-                f"the {self._what} server cannot listen on {self._wanted}: {why}"
+                f"the {self._what} server cannot listen on {self._wanted}: {_why(error)}"
             ) from error
 
     async def stop(self) -> None:
@@ -49,3 +50,11 @@ class Listener:
         """Where it really listens, which differs from what was wanted if that was port 0."""
         host, port = self._runner.addresses[0][:2]
         return Address(host, port)
+
+
+def _why(error: OSError) -> str:
+    # The event loop's own sentence names the address once more; a name that was not found has a
+    # number that only its own sentence explains.
+    if error.errno and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno).lower()
+    return (error.strerror or type(error).__name__).lower()

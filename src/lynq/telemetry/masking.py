@@ -11,6 +11,7 @@ Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | 
 MASK: Final = "***"
 LONGEST: Final = 2000
 """Characters of one value; the rest is cut off."""
+_MARGIN: Final = 1000
 _ITEMS: Final = 50
 _DEPTH: Final = 5
 
@@ -58,8 +59,9 @@ def plain(value: object, depth: int = 0) -> Plain:
 
 def text(value: str, longest: int = LONGEST) -> str:
     """Return a text without the passwords in it, cut where it is too long."""
-    # Cut first: nobody needs the patterns to run over a megabyte.
-    kept = value[: longest + 1]
+    # Cut twice: the patterns need not run over a megabyte, but must see the whole of a password
+    # that the second cut goes through.
+    kept = value[: longest + _MARGIN]
     for pattern, replacement in _IN_TEXT:
         kept = pattern.sub(replacement, kept)
     return str(kept) if len(kept) <= longest else f"{kept[:longest]}…"

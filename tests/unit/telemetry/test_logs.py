@@ -158,6 +158,12 @@ def test_long_values_are_cut(lines: Lines) -> None:
     assert len(text) < 6_000
 
 
+def test_a_password_is_masked_also_where_the_value_is_cut(lines: Lines) -> None:
+    for before in range(1985, 2001):
+        log().info("x", value="." * before + " mysql://root:hunter2@db/shop")
+    assert "hun" not in "".join(lines.text())
+
+
 def test_a_field_that_is_called_like_ours_takes_nothing_away(lines: Lines) -> None:
     log().info("hello", level="high", msg="other")
     line = lines.one()
