@@ -4,8 +4,8 @@ Pure: specs, counts and the time in; problems, status and events out. docs/desig
 decisions behind it.
 """
 
+from lynq.api.problems import Problem, ProblemKind, errors, summary, warnings
 from lynq.form.events import events
-from lynq.form.problems import Problem, ProblemKind, errors, summary, warnings
 from lynq.form.resources import CheckIgnoreField
 from lynq.form.status import Totals, next_status
 from lynq.form.validation import hub_not_found, validate

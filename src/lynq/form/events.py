@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from lynq.api import FormStatus
 from lynq.api.conditions import ConditionStatus
 from lynq.api.events import Event
+from lynq.api.problems import Problem, errors, summary
 from lynq.api.reasons import ConditionType, EventReason
 from lynq.api.transitions import find
-from lynq.form.problems import Problem, errors, summary
 
 
 def events(previous: FormStatus, problems: Sequence[Problem]) -> tuple[Event, ...]:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
+from lynq.api.problems import Problem, ProblemKind
 from lynq.form.places import DEEPEST, PlacedResource, too_deep
-from lynq.form.problems import Problem, ProblemKind
 
 CheckIgnoreField: TypeAlias = Callable[[str], str | None]
 """Says what is wrong with a JSONPath of ignoreFields; None if nothing is."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from lynq.api import CreationPolicy, HubSpec
+from lynq.api.problems import Problem, ProblemKind
 from lynq.form.places import PlacedResource, Text, texts_of
-from lynq.form.problems import Problem, ProblemKind
 from lynq.template import Needs, TemplateError, compile, variables  # noqa: A004 - as in `re`
 from lynq.template.functions.table import FUNCTIONS
 

@@ -7,9 +7,9 @@ for the controller alone: hubs and forms may be applied in any order.
 from collections.abc import Iterator
 
 from lynq.api import FormSpec, HubSpec
+from lynq.api.problems import Problem
 from lynq.api.reasons import EventReason
 from lynq.form.places import placed_resources
-from lynq.form.problems import Problem
 from lynq.form.resources import CheckIgnoreField, check_resource
 from lynq.form.templates import check_templates
 from lynq.graph import ProblemKind as GraphProblem

@@ -1,19 +1,16 @@
 """Which columns of which table to read; names are checked here and quoted by the dialect's rule.
 
 Names come from whoever may write a hub, so they are checked twice: characters that end a name or
-begin a comment are refused outright, and what is left is quoted.
+begin a comment are refused outright (`lynq.api.identifiers`, which admission asks too), and what
+is left is quoted.
 """
 
-import unicodedata
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from lynq.api import SourceType
+from lynq.api.identifiers import LONGEST_NAME, length_problem, name_problem, table_problem
 from lynq.sources.errors import InvalidSettings
-
-_QUOTES = frozenset("'\"`[]\\")
-_COMMENTS = ("--", "/*", "*/", "#")
-_CONTROLS = frozenset(("Cc", "Cs", "Zl", "Zp"))
-_PARTS_OF_A_TABLE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +19,23 @@ class Dialect:
 
     quote: str
     longest: int
-    """Bytes of the longest name. PostgreSQL would cut a longer one, and so read another column."""
+    """Bytes of the longest name."""
 
     as_text: str = ""
     """What makes the server write a column as text."""
 
     def name(self, text: str, *, field: str) -> str:
         """Return a checked name in quotes."""
-        if len(text.encode()) > self.longest:
-            raise InvalidSettings(f"a name may have {self.longest} bytes at most", field=field)
+        if wrong := length_problem(text, self.longest):
+            raise InvalidSettings(wrong, field=field)
         return f"{self.quote}{text}{self.quote}"
 
 
 # SQLite takes an unknown name in double quotes for a text: every row would have the column's name
 # as its value. In backticks a name is always a name.
-SQLITE = Dialect("`", 1024)
-MYSQL = Dialect("`", 64 * 4)
-POSTGRESQL = Dialect('"', 63, "::text")
+SQLITE = Dialect("`", LONGEST_NAME[SourceType.SQLITE])
+MYSQL = Dialect("`", LONGEST_NAME[SourceType.MYSQL])
+POSTGRESQL = Dialect('"', LONGEST_NAME[SourceType.POSTGRESQL], "::text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +48,9 @@ class Table:
     @classmethod
     def named(cls, text: str) -> "Table":
         """Read `table` or `schema.table`, and check both."""
+        if wrong := table_problem(text):
+            raise InvalidSettings(wrong, field="table")
         parts = text.split(".")
-        if len(parts) > _PARTS_OF_A_TABLE:
-            raise InvalidSettings(
-                f"{text!r} has more than one dot: write table or schema.table", field="table"
-            )
-        for part in parts:
-            check_name(part, field="table")
         return cls(parts[0] if parts[1:] else "", parts[-1])
 
     def quoted(self, dialect: Dialect) -> str:
@@ -121,11 +114,5 @@ class Query:
 
 def check_name(text: str, *, field: str) -> None:
     """Refuse a name with anything in it that could end it."""
-    if not text or text != text.strip():
-        raise InvalidSettings("a name is empty, or begins or ends with a space", field=field)
-    if any(unicodedata.category(char) in _CONTROLS for char in text):
-        raise InvalidSettings("a name has a control character in it", field=field)
-    if not _QUOTES.isdisjoint(text):
-        raise InvalidSettings(f"{text!r} has a quote, bracket or backslash in it", field=field)
-    if ";" in text or any(comment in text for comment in _COMMENTS):
-        raise InvalidSettings(f"{text!r} has a semicolon or a comment in it", field=field)
+    if wrong := name_problem(text):
+        raise InvalidSettings(wrong, field=field)

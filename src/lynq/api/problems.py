@@ -1,4 +1,4 @@
-"""A problem of a form: where it is, what is wrong, and whether the form can be used anyway."""
+"""A problem of a hub or form: where it is, what is wrong, and whether it can be used anyway."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final
 from lynq.api.reasons import EventReason
 
 SHOWN: Final = 20
-"""How many problems a message lists."""
+"""How many problems a message lists, unless told."""
 _LONGEST: Final = 500
 
 
@@ -16,14 +16,14 @@ class ProblemKind(Enum):
     """How much a problem matters."""
 
     ERROR = "error"
-    """The form cannot be used."""
+    """The object cannot be used."""
     WARNING = "warning"
-    """The form can be used, and somebody will wonder."""
+    """It can be used, and somebody will wonder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing to correct in a form."""
+    """One thing to correct in a hub or form."""
 
     path: str
     """The field, for example `spec.deployments[1].nameTemplate`."""
@@ -38,7 +38,7 @@ class Problem:
 
 
 def errors(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems that keep the form from being used."""
+    """Return the problems that keep the object from being used."""
     return tuple(each for each in problems if each.kind is ProblemKind.ERROR)
 
 
@@ -47,9 +47,9 @@ def warnings(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(each for each in problems if each.kind is ProblemKind.WARNING)
 
 
-def summary(problems: Sequence[Problem]) -> str:
+def summary(problems: Sequence[Problem], *, shown: int = SHOWN) -> str:
     """Return the problems as one message that fits into a condition, however many there are."""
-    told = [_cut(str(each)) for each in problems[:SHOWN]]
+    told = [_cut(str(each)) for each in problems[:shown]]
     if untold := len(problems) - len(told):
         told.append(f"and {untold} more")
     return "; ".join(told)
