@@ -130,7 +130,7 @@ def _run(settings: ProcessSettings) -> int:
 def _failed(error: Exception) -> int:
     ends = list(_ends(error))
     if all(isinstance(each, _EXPECTED) for each in ends):
-        texts = dict.fromkeys(str(each) for each in ends)
+        texts = dict.fromkeys(str(each) or type(each).__name__ for each in ends)
         _log.error("problem running manager", error="; ".join(texts))
     else:
         for each in ends:

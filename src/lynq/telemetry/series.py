@@ -19,7 +19,6 @@ class Series:
     """All series about hubs, forms and nodes; those of an object that is gone are removed."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._registry = registry
         self._gauges = Gauges()
         registry.register(self._gauges)
         self._reconciles = Histogram(

@@ -170,6 +170,11 @@ def test_what_may_happen_is_told_in_one_line(stand_in: Manager, error: Exception
     assert "stacktrace" not in told
 
 
+def test_an_error_without_words_is_named(stand_in: Manager) -> None:
+    stand_in.error = TimeoutError()
+    assert json.loads(lynq().stderr)["error"] == "TimeoutError"
+
+
 def test_what_must_not_happen_is_told_without_values(stand_in: Manager) -> None:
     stand_in.error = ValueError("hunter2")
     result = lynq()
