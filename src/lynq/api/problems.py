@@ -1,5 +1,6 @@
 """A problem of a hub or form: where it is, what is wrong, and whether it can be used anyway."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -10,6 +11,7 @@ from lynq.api.reasons import EventReason
 SHOWN: Final = 20
 """How many problems a message lists, unless told."""
 _LONGEST: Final = 500
+_WORD: Final = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
 
 
 class ProblemKind(Enum):
@@ -35,6 +37,11 @@ class Problem:
     def __str__(self) -> str:
         """Write it as admission answers it."""
         return f"{self.path}: {self.message}"
+
+
+def at_key(path: str, key: str) -> str:
+    """Return the path of a key in a map."""
+    return f"{path}.{key}" if _WORD.fullmatch(key) else f"{path}[{key}]"
 
 
 def errors(problems: Iterable[Problem]) -> tuple[Problem, ...]:

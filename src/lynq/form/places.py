@@ -4,7 +4,6 @@ Paths are written as the API server writes them in its own refusals: `spec.servi
 `labelsTemplate[app.kubernetes.io/name]` for a key that is no plain word.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,12 +11,12 @@ from typing import Final
 from msgspec.structs import fields
 
 from lynq.api import ResourceLists, TResource
+from lynq.api.problems import at_key
 
 DEEPEST: Final = 200
 """How deep a manifest may be nested; the engine renders no deeper."""
 
 _LISTS: Final = tuple((field.name, field.encode_name) for field in fields(ResourceLists))
-_WORD: Final = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +60,6 @@ def too_deep(placed: PlacedResource) -> bool:
         if not level:
             return False
     return True
-
-
-def at_key(path: str, key: str) -> str:
-    """Return the path of a key in a map."""
-    return f"{path}.{key}" if _WORD.fullmatch(key) else f"{path}[{key}]"
 
 
 def _all_texts(placed: PlacedResource) -> Iterator[Text]:
