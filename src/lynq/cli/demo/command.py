@@ -1,0 +1,103 @@
+"""`lynq demo`: starts everything, tells the story, and leaves it running for a look around."""
+
+import asyncio
+import shutil
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import click
+import yaml
+from rich.console import Console
+
+from lynq.api import LynqForm, LynqHub
+from lynq.api.names import GROUP, VERSION
+from lynq.cli.cluster import start
+from lynq.cli.demo import operator
+from lynq.cli.demo.rows import FILE, Table
+from lynq.cli.demo.story import NAMESPACE, Story
+from lynq.cli.install import install_all
+from lynq.cluster import Cluster
+from lynq.cluster.places import clusters_directory
+from lynq.kube import Client, Resource, load_config
+
+NAME: Final = "demo"
+
+_KINDS: Final = {
+    each.definition.kind: Resource(
+        GROUP, VERSION, each.definition.kind, each.definition.plural, namespaced=True
+    )
+    for each in (LynqHub, LynqForm)
+}
+_CLOSING: Final = """
+Cluster and operator go on in the background. Try:
+
+  {kubectl} get lynqhubs,lynqforms,lynqnodes,deployments,services
+  {kubectl} get lynqnode acme-web -o yaml       # which resource, in which state, why
+  {kubectl} delete deployment acme-app          # it comes back
+  {sql}
+  tail -f {log}
+
+The table is {table}, the hub and the form are in
+{manifests}. To end it all:
+
+  {lynq} cluster down --name {name}
+"""
+_CHANGE: Final = "UPDATE tenants SET replicas = 5 WHERE name = 'acme'"
+
+
+@click.command()
+@click.option("--exit", "ends", is_flag=True, help="Take everything down at the end.")
+def demo(ends: bool) -> None:
+    """Turn rows of a SQLite table into running resources, on a local cluster."""
+    target = Cluster(NAME)
+    if target.alive:
+        click.echo(f"The cluster {NAME} is already running.")
+    else:
+        start(target)
+    try:
+        asyncio.run(_tell(target, Table(_directory() / FILE)))
+    finally:
+        if ends:
+            target.down()
+            operator.wait_for_end(_directory())
+            shutil.rmtree(_directory(), ignore_errors=True)
+    if not ends:
+        click.echo(_closing())
+
+
+async def _tell(target: Cluster, table: Table) -> None:
+    await install_all(target.kubeconfig)
+    table.create()
+    operator.ensure_running(target, table.path.parent)
+    async with Client.connect(load_config(kubeconfig=target.kubeconfig)) as client:
+        for manifest in yaml.safe_load_all(_manifests().read_text()):
+            await client.apply(_KINDS[manifest["kind"]], manifest, manager="lynq-demo", force=True)
+            click.echo(f"{manifest['kind']} {NAMESPACE}/{manifest['metadata']['name']} applied")
+        await Story(Console(), client, table).tell()
+
+
+def _directory() -> Path:
+    return clusters_directory().parent / NAME
+
+
+def _manifests() -> Path:
+    return Path(str(files("lynq.cli.demo").joinpath("shop.yaml")))
+
+
+def _closing() -> str:
+    directory, lynq = _directory(), sys.argv[0]
+    table = directory / FILE
+    code = (
+        f"import sqlite3; c = sqlite3.connect('{table}'); c.execute(\\\"{_CHANGE}\\\"); c.commit()"
+    )
+    return _CLOSING.format(
+        kubectl=f"{lynq} cluster kubectl --name {NAME}",
+        sql=f'sqlite3 {table} "{_CHANGE}"' if shutil.which("sqlite3") else f'python3 -c "{code}"',
+        log=directory / operator.LOG,
+        table=table,
+        manifests=_manifests(),
+        lynq=lynq,
+        name=NAME,
+    )

@@ -1,0 +1,95 @@
+"""The demo's operator: the same as `lynq run`, in the background, for as long as its cluster lives.
+
+It holds a lock while it runs, so that a second demo finds the first one's operator.
+"""
+
+import asyncio
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from lynq.cluster import Cluster, ClusterError
+
+LOG: Final = "operator.log"
+
+_LOCK: Final = "operator.lock"
+_START_SECONDS: Final = 30.0
+_LOOK_SECONDS: Final = 0.5
+
+
+def ensure_running(target: Cluster, directory: Path) -> None:
+    """Start the operator unless it runs; return when it does."""
+    if _is_running(directory):
+        return
+    command = [sys.executable, "-P", "-m", "lynq.cli.demo.operator", target.name, str(directory)]
+    with (directory / LOG).open("ab") as log:
+        process = subprocess.Popen(  # noqa: S603
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    deadline = time.monotonic() + _START_SECONDS
+    while not _is_running(directory):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise ClusterError(f"the operator did not start, see {directory / LOG}")
+        time.sleep(0.05)
+
+
+def wait_for_end(directory: Path) -> None:
+    """Wait until the operator has seen that its cluster is gone."""
+    deadline = time.monotonic() + _START_SECONDS
+    while _is_running(directory) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _is_running(directory: Path) -> bool:
+    try:
+        with (directory / _LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+async def _operate(target: Cluster, directory: Path) -> None:
+    # Loaded here: the demo itself starts without the controllers.
+    from lynq.controllers.manager import Process  # noqa: PLC0415
+    from lynq.controllers.options import Options  # noqa: PLC0415
+    from lynq.controllers.process import ProcessSettings  # noqa: PLC0415
+    from lynq.kube import Client, load_config  # noqa: PLC0415
+
+    settings = ProcessSettings(options=Options(sqlite_directory=directory))
+    stop = asyncio.Event()
+    async with (
+        Client.connect(load_config(kubeconfig=target.kubeconfig)) as client,
+        asyncio.TaskGroup() as group,
+    ):
+        group.create_task(Process(settings, client).run(stop))
+        while target.alive:
+            await asyncio.sleep(_LOOK_SECONDS)
+        stop.set()
+
+
+def main(name: str, directory: str) -> None:
+    """Run the operator of a demo."""
+    from lynq.telemetry.logs import configure  # noqa: PLC0415
+
+    folder = Path(directory)
+    configure(encoding="json", level="info", development=False)
+    with (folder / _LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            # Another one was faster.
+            return
+        lock.write(str(os.getpid()))
+        lock.flush()
+        asyncio.run(_operate(Cluster(name), folder))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

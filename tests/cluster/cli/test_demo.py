@@ -1,0 +1,42 @@
+"""The demo, as a person and as CI runs it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from waiting import eventually
+
+
+async def test_the_demo_tells_its_story_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    kept = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}
+    home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+    told = subprocess.run(
+        [sys.executable, "-m", "lynq", "demo", "--exit"],
+        env={**kept, **home, "XDG_CACHE_HOME": cache},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    lines = told.stdout.splitlines()
+    assert sum(line.startswith("   done in ") for line in lines) == 5
+    assert "beta: no node" in told.stdout
+    broken = told.stdout.partition("4. corp")[2].partition("5. corp")[0]
+    assert "replicas" in broken, broken
+    assert not (tmp_path / "state" / "lynq" / "demo").exists()
+    assert list((tmp_path / "state" / "lynq" / "clusters").iterdir()) == []
+    await eventually(lambda: str(tmp_path) not in _commands())
+
+
+def _commands() -> str:
+    """Return the command lines of everything that runs on this machine."""
+    lines = []
+    for process in Path("/proc").iterdir():
+        try:
+            lines.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except (OSError, UnicodeDecodeError):
+            continue
+    return "\n".join(lines)
