@@ -42,7 +42,7 @@ class Validity:
         if answer is None:
             spec = hub.spec if hub else None
             answer = validate(form.spec, hub=spec, check_ignore_field=check_ignore_field)
-            self._remember(question, answer)
+        self._remember(question, answer)
         # A hub that cannot be read is there all the same.
         if form.spec.hub_id and not self._world.hubs.exists(_hub_of(form)):
             return (hub_not_found(form.spec), *answer)
@@ -54,6 +54,7 @@ class Validity:
 
     def _remember(self, question: _Question, answer: tuple[Problem, ...]) -> None:
         self._answers[question] = answer
+        self._answers.move_to_end(question)
         if len(self._answers) > REMEMBERED:
             self._answers.popitem(last=False)
 

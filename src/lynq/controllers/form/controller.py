@@ -79,9 +79,7 @@ class FormController:
     def _without(self, key: ObjectKey) -> Result:
         self._written.pop(key, None)
         if problem := self._world.forms.problem(key):
-            _log.warning(
-                "form cannot be read, its nodes stay as they are", form=str(key), why=problem
-            )
+            _log.warning("form cannot be read, its nodes stay", form=str(key), why=problem)
         else:
             self._world.series.forget_form(key)
         return Result()

@@ -58,7 +58,8 @@ def _plan_due(hub: LynqHub, memory: Memory, now: datetime) -> datetime | None:
     moments += [each for each in (memory.look_again, memory.rewrite_at) if each]
     if not moments:
         return None
-    return max(min(moments), memory.rest_until or min(moments))
+    rest = memory.rest_until if memory.planned is memory.rows else None
+    return max(min(moments), rest or min(moments))
 
 
 def _has_good_rows(hub: LynqHub, memory: Memory, now: datetime) -> bool:

@@ -7,7 +7,7 @@ knows better.
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import structlog
 
@@ -15,7 +15,7 @@ from lynq.api import LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.hub.noticing import is_as_written
-from lynq.controllers.hub.writing import each_in_parallel
+from lynq.controllers.hub.writing import AT_ONCE, each_in_parallel
 from lynq.controllers.telling import Teller
 from lynq.controllers.world import World
 from lynq.hub import (
@@ -28,11 +28,30 @@ from lynq.hub import (
     deletion_failed,
     update_event,
 )
-from lynq.kube.errors import Conflict, Fenced, KubeError
+from lynq.kube.errors import (
+    Conflict,
+    ConnectionFailed,
+    Fenced,
+    InternalError,
+    KubeError,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+    Unauthorized,
+)
 
 _log = structlog.get_logger(__name__)
 
 Write: TypeAlias = Removal | Creation | Update
+
+_OUTAGES: Final = (
+    ConnectionFailed,
+    InternalError,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+    Unauthorized,
+)
 
 
 class _NameTakenError(KubeError):
@@ -47,6 +66,13 @@ class Carried:
     """Writes that the API server refused, or that got no answer."""
     stopped: bool = False
     """Whether the plan became void on the way."""
+    outage: int = 0
+    """How many writes in a row failed for reasons that would fail any other."""
+
+    def note(self, error: KubeError | None) -> None:
+        """Count how a write ended."""
+        self.failed += error is not None
+        self.outage = self.outage + 1 if isinstance(error, _OUTAGES) else 0
 
     @property
     def is_complete(self) -> bool:
@@ -67,8 +93,13 @@ class Carrier:
 
         async def write(each: Write) -> None:
             carried.stopped = carried.stopped or not self._still_holds(hub)
-            if not carried.stopped and not await self._write(hub, each, memory):
+            if carried.stopped:
+                return
+            # An API server that is down is not asked ten thousand times in each pass.
+            if carried.outage >= AT_ONCE:
                 carried.failed += 1
+            else:
+                carried.note(await self._write(hub, each, memory))
 
         writes: tuple[Write, ...] = (*plan.deletes, *plan.creates, *plan.updates)
         await each_in_parallel(writes, write)
@@ -100,7 +131,7 @@ class Carrier:
             and current.metadata.deletion_timestamp is None
         )
 
-    async def _write(self, hub: LynqHub, write: Write, memory: Memory) -> bool:
+    async def _write(self, hub: LynqHub, write: Write, memory: Memory) -> KubeError | None:
         name = write.name if isinstance(write, Removal) else _name_of(write)
         memory.writing.add(name)
         try:
@@ -110,7 +141,7 @@ class Carrier:
         if error:
             log = _log.info if isinstance(error, Conflict) else _log.warning
             log("node not written", hub=str(hub.metadata.key), node=name, error=str(error))
-        return error is None
+        return error
 
     async def _send(self, hub: LynqHub, write: Write, memory: Memory) -> KubeError | None:
         if isinstance(write, Removal):

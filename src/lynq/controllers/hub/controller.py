@@ -5,10 +5,15 @@ database. What a pass needs and does is in the modules around this one; here is 
 """
 
 from collections.abc import Callable
+from typing import Final
 
-from lynq.api import LynqHub, LynqNode
+import structlog
+
+from lynq.api import HubSpec, LynqHub, LynqNode, ValueMappings
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, FINALIZER_HUB
+from lynq.api.source import Source, SourceType
+from lynq.controllers.decoding import Unreadable
 from lynq.controllers.hub.agenda import must_plan, must_read, next_look
 from lynq.controllers.hub.carrying import Carried, Carrier
 from lynq.controllers.hub.feed import Feed
@@ -27,6 +32,11 @@ from lynq.hub import fresh, retry_delay, row_rejected, standing_events, sync_int
 from lynq.kube import Queue, Result
 from lynq.kube.errors import Conflict
 
+_log = structlog.get_logger(__name__)
+
+_NO_SPEC: Final = HubSpec(
+    source=Source(type=SourceType.SQLITE), value_mappings=ValueMappings(uid="", activate="")
+)
 _CACHES = 0.1
 """Seconds until a hub is looked at again while caches are not complete."""
 _SOONEST = 0.001
@@ -74,7 +84,7 @@ class HubController:
         """Bring a hub's nodes and status one step further."""
         if not self._sees_everything():
             return Result(_CACHES)
-        hub = self._world.hubs.get(key)
+        hub = self._world.hubs.get(key) or self._stand_in(key)
         if hub is None:
             return await self._without(key)
         memory = await self._remembered(hub)
@@ -90,10 +100,19 @@ class HubController:
         world = self._world
         return all(each.cache.has_synced for each in (world.hubs, world.forms, world.nodes))
 
+    def _stand_in(self, key: ObjectKey) -> LynqHub | None:
+        """Return a deleted hub that cannot be read: to let it go, its metadata is enough."""
+        found = self._world.hubs.cache.get(key)
+        if not isinstance(found, Unreadable) or found.metadata.deletion_timestamp is None:
+            return None
+        return LynqHub(metadata=found.metadata, spec=_NO_SPEC)
+
     async def _without(self, key: ObjectKey) -> Result:
-        """Forget a hub that is gone; leave one that cannot be read as it is."""
+        """Forget a hub that is gone; leave the nodes of one that cannot be read as they are."""
         await self._forget(key)
-        if not self._world.hubs.exists(key):
+        if problem := self._world.hubs.problem(key):
+            _log.warning("hub cannot be read, its nodes stay", hub=str(key), why=problem)
+        else:
             self._world.series.forget_hub(key)
         return Result()
 

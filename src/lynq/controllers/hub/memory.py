@@ -100,10 +100,12 @@ class Memory:
     retry_at: datetime | None = None
 
     # Planning.
+    planned: Remembered | None = None
+    """The rows that the last plan was made from."""
     replan: bool = False
     """Whether something has happened that may call for other nodes."""
     rest_until: datetime | None = None
-    """No plan before this: a plan of ten thousand nodes takes its time."""
+    """No second plan from the same rows before this: one of ten thousand nodes takes its time."""
     look_again: datetime | None = None
     marks: Marks = field(default_factory=dict)
     waiting: frozenset[str] = frozenset()

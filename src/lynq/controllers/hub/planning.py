@@ -130,6 +130,7 @@ class Planner:
 
     def _remember(self, hub: LynqHub, rows: Remembered, memory: Memory, decided: Decided) -> None:
         found = decided.plan
+        memory.planned = rows
         memory.marks = found.marks
         memory.look_again = found.look_again
         memory.waiting = frozenset(each.form for each in found.throttled)

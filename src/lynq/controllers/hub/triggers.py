@@ -47,7 +47,8 @@ class Triggers:
                     self._bring(hub, effect_of_node(old, new, memory, self._world.now()))
 
     def _is_deleting(self, key: ObjectKey) -> bool:
-        hub = self._world.hubs.get(key)
+        # From the cache, because one that cannot be read is let go as well.
+        hub = self._world.hubs.cache.get(key)
         return hub is not None and hub.metadata.deletion_timestamp is not None
 
     def _bring(self, hub: ObjectKey, effect: Effect) -> None:

@@ -36,11 +36,8 @@ async def test_rejected_rows_are_told_and_the_others_go_on(stage: Stage) -> None
         await stage.read_again()
         await stage.settles()
         assert len(await stage.events("RowRejected")) == 3
-        count = stage.registry.get_sample_value(
-            "hub_rows_rejected",
-            {"hub": "hub", "namespace": stage.namespace, "reason": "EmptyUid"},
-        )
-        assert count in (1, None)
+        labels = {"hub": "hub", "namespace": stage.namespace, "reason": "EmptyUid"}
+        assert stage.registry.get_sample_value("lynq_rejected_rows", labels) == 1
 
 
 async def test_an_emptied_table_removes_nothing_until_it_is_approved(stage: Stage) -> None:

@@ -1,0 +1,129 @@
+"""When a hub reads, when it plans from what it remembers, when it looks again."""
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+from msgspec.structs import replace as with_fields
+
+from lynq.api import Changes, LynqHub, Source, SourceType
+from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
+from lynq.controllers.hub.agenda import must_plan, must_read, next_look
+from lynq.controllers.hub.jobs import Jobs
+from lynq.controllers.hub.memory import Memory, Orders, Remembered
+from lynq.hub import Unread
+from unit.hub.worlds import NOON, a_hub, at
+
+EVERY_MINUTE = Source(type=SourceType.SQLITE, sync_interval="1m", changes=Changes.POLL)
+
+
+def hub(
+    generation: int = 2, *, paused: bool = False, annotations: dict[str, str] | None = None
+) -> LynqHub:
+    made = a_hub(source=EVERY_MINUTE, paused=paused, annotations=annotations)
+    return with_fields(made, metadata=with_fields(made.metadata, generation=generation))
+
+
+def rows(when: datetime = NOON, generation: int = 2) -> Remembered:
+    return Remembered((), "identity", when, generation)
+
+
+def synced(**given: object) -> Memory:
+    """Return the memory of a hub that has read and planned at noon."""
+    read = rows()
+    memory = Memory("hub-uid", orders=Orders.of(hub()), rows=read, planned=read)
+    for name, value in given.items():
+        setattr(memory, name, value)
+    return memory
+
+
+async def _nothing() -> None: ...
+
+
+def test_a_hub_that_never_read_reads() -> None:
+    assert must_read(hub(), Memory("hub-uid"), NOON)
+    assert not must_plan(hub(), Memory("hub-uid", replan=True), NOON)
+
+
+def test_the_interval_is_waited_for_and_then_over() -> None:
+    assert not must_read(hub(), synced(), at(59))
+    assert must_read(hub(), synced(), at(60))
+    assert next_look(hub(), synced(), at(10)) == at(60)
+
+
+def test_a_clock_set_back_does_not_stop_the_reads() -> None:
+    assert must_read(hub(), synced(), at(-3600))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        hub(3),
+        hub(annotations={ANNOTATION_FORCE_SYNC: "now"}),
+        hub(annotations={ANNOTATION_APPROVE_DELETION: "0123456789abcdef"}),
+    ],
+)
+def test_an_order_is_carried_out_at_once_also_while_reads_fail(changed: LynqHub) -> None:
+    failing = synced(unread=Unread("down", 2), retry_at=at(50))
+    assert must_read(changed, synced(), at(1))
+    assert must_read(changed, failing, at(1))
+
+
+def test_an_annotation_that_is_taken_off_orders_nothing() -> None:
+    given = {ANNOTATION_FORCE_SYNC: "a", ANNOTATION_APPROVE_DELETION: "b"}
+    known = Orders.of(hub(annotations=given))
+    assert not must_read(hub(), synced(orders=known), at(1))
+
+
+def test_word_of_the_push_channel_is_followed_but_not_twice_at_once() -> None:
+    memory = synced(wants_read=True)
+    assert must_read(hub(), memory, at(1))
+    memory.reading = Jobs().start(_nothing, name="reading")
+    assert not must_read(hub(), memory, at(1))
+    assert next_look(hub(), memory, at(1)) is None
+
+
+def test_a_failed_read_is_tried_again_when_its_pause_is_over() -> None:
+    memory = synced(unread=Unread("down", 2), retry_at=at(8))
+    assert not must_read(hub(), memory, at(7))
+    assert must_read(hub(), memory, at(8))
+    assert next_look(hub(), memory, at(7)) == at(8)
+
+
+def test_what_happens_is_planned_from_remembered_rows() -> None:
+    assert must_plan(hub(), synced(replan=True), at(30))
+    assert not must_plan(hub(), synced(), at(30))
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        synced(replan=True, unread=Unread("down", 2), retry_at=at(90)),
+        synced(replan=True, rows=rows(generation=1)),
+        synced(replan=True, rows=rows(at(-100))),
+    ],
+    ids=["after a failed read", "of another generation", "too old"],
+)
+def test_nothing_is_planned_from_rows_that_may_be_wrong(memory: Memory) -> None:
+    assert not must_plan(hub(), memory, at(30))
+
+
+def test_plans_rest_but_new_rows_do_not_wait() -> None:
+    memory = synced(replan=True, rest_until=at(31))
+    assert not must_plan(hub(), memory, at(30))
+    assert next_look(hub(), memory, at(30)) == at(31)
+    memory.rows = replace(rows(), identity="newer")
+    assert must_plan(hub(), memory, at(30))
+
+
+def test_the_passing_of_time_is_waited_for() -> None:
+    memory = synced(look_again=at(20), rewrite_at=at(10))
+    assert next_look(hub(), memory, NOON) == at(10)
+    assert must_plan(hub(), memory, at(10))
+
+
+def test_a_paused_hub_has_nothing_to_do() -> None:
+    memory = synced(replan=True, wants_read=True)
+    assert not must_read(hub(3, paused=True), memory, at(600))
+    assert not must_plan(hub(paused=True), memory, at(1))
+    assert next_look(hub(3, paused=True), memory, at(600)) is None
