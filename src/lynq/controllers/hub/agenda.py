@@ -15,6 +15,12 @@ from lynq.controllers.hub.memory import Memory, Orders
 from lynq.hub import sync_interval
 
 
+def must_abandon(hub: LynqHub, memory: Memory) -> bool:
+    """Return whether the read under way is of no use: the hub is another, or paused."""
+    known = memory.orders
+    return known is not None and (hub.spec.paused or known.generation != hub.metadata.generation)
+
+
 def must_read(hub: LynqHub, memory: Memory, now: datetime) -> bool:
     """Return whether the rows have to be read now."""
     if memory.reading or hub.spec.paused:

@@ -14,7 +14,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, FINALIZER_HUB
 from lynq.api.source import Source, SourceType
 from lynq.controllers.decoding import Unreadable
-from lynq.controllers.hub.agenda import must_plan, must_read, next_look
+from lynq.controllers.hub.agenda import must_abandon, must_plan, must_read, next_look
 from lynq.controllers.hub.carrying import Carried, Carrier
 from lynq.controllers.hub.feed import Feed
 from lynq.controllers.hub.jobs import Jobs
@@ -134,6 +134,8 @@ class HubController:
     async def _sync(self, hub: LynqHub, memory: Memory) -> None:
         """Read if rows are due, plan if something has changed."""
         now = self._world.now()
+        if must_abandon(hub, memory):
+            self._reader.abandon(memory)
         if must_read(hub, memory, now):
             self._reader.begin(hub, memory)
         self._feed.keep(hub, memory)
@@ -200,9 +202,7 @@ class HubController:
     async def _close(self, memory: Memory) -> None:
         """Let go of the source: what runs is ended, and nothing new is begun."""
         self._feed.stop(memory)
-        if memory.reading:
-            memory.reading.cancel()
-            memory.reading = None
+        self._reader.abandon(memory)
         if opened := memory.opened:
             memory.opened = None
             await opened.source.close()

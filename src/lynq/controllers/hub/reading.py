@@ -35,14 +35,20 @@ class Reader:
 
     def begin(self, hub: LynqHub, memory: Memory) -> None:
         """Read all rows; the hub is woken when that has ended, one way or the other."""
-        memory.orders = Orders.of(hub)
+        orders = memory.orders = Orders.of(hub)
         # Taken before the read: what is told from now on may not be in it.
         memory.wants_read = False
         memory.reading = self._jobs.start(
-            lambda: self._read(hub, memory), name=f"rows of {hub.metadata.key}"
+            lambda: self._read(hub, memory, orders), name=f"rows of {hub.metadata.key}"
         )
 
-    async def _read(self, hub: LynqHub, memory: Memory) -> None:
+    def abandon(self, memory: Memory) -> None:
+        """End a read whose outcome nobody wants any more: it may hang for a minute."""
+        if memory.reading:
+            memory.reading.cancel()
+            memory.reading = None
+
+    async def _read(self, hub: LynqHub, memory: Memory, orders: Orders) -> None:
         key = hub.metadata.key
         try:
             self._succeeded(hub, memory, await self._rows(hub, memory))
@@ -52,7 +58,9 @@ class Reader:
             _log.error("reading failed unexpectedly", hub=str(key), traceback=place_of(error))
             self._failed(hub, memory, f"unexpectedly: {type(error).__name__}", error)
         finally:
-            memory.reading = None
+            # One that was abandoned may end after the next has begun.
+            if memory.orders is orders:
+                memory.reading = None
         self._queue.add(key, group=str(key))
 
     async def _rows(self, hub: LynqHub, memory: Memory) -> Remembered:

@@ -8,7 +8,7 @@ from msgspec.structs import replace as with_fields
 
 from lynq.api import Changes, LynqHub, Source, SourceType
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
-from lynq.controllers.hub.agenda import must_plan, must_read, next_look
+from lynq.controllers.hub.agenda import must_abandon, must_plan, must_read, next_look
 from lynq.controllers.hub.jobs import Jobs
 from lynq.controllers.hub.memory import Memory, Orders, Remembered
 from lynq.hub import Unread
@@ -127,3 +127,10 @@ def test_a_paused_hub_has_nothing_to_do() -> None:
     assert not must_read(hub(3, paused=True), memory, at(600))
     assert not must_plan(hub(paused=True), memory, at(1))
     assert next_look(hub(3, paused=True), memory, at(600)) is None
+
+
+def test_a_read_for_another_spec_is_abandoned() -> None:
+    assert must_abandon(hub(3), synced())
+    assert must_abandon(hub(paused=True), synced())
+    assert not must_abandon(hub(annotations={ANNOTATION_FORCE_SYNC: "now"}), synced())
+    assert not must_abandon(hub(), Memory("hub-uid"))

@@ -1,0 +1,143 @@
+"""Databases that hang, operators that are killed, hubs that change while they are worked on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from cluster.controllers.stage import HUBS, Stage
+from lynq.kube import Request, Response, Send
+from waiting import eventually
+
+ROWS = tuple((f"t{number:03}", 1, "pro") for number in range(120))
+NAMES = [f"{uid}-web" for uid, *_ in ROWS]
+
+
+@pytest.fixture
+async def silence() -> AsyncIterator[int]:
+    """A port where somebody answers the phone and says nothing."""
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+
+
+def hanging(port: int) -> dict[str, object]:
+    server = {
+        "host": "127.0.0.1",
+        "port": port,
+        "username": "u",
+        "database": "d",
+        "table": "t",
+        "connectTimeout": "30s",
+    }
+    return {"type": "mysql", "sqlite": None, "mysql": server}
+
+
+async def test_databases_that_hang_keep_no_other_hub_waiting(stage: Stage, silence: int) -> None:
+    stage.rows(*ROWS[:1])
+    for number in range(5):
+        await stage.hub(f"hanging-{number}", source=hanging(silence))
+
+    async with stage.operator():
+        await asyncio.sleep(0.5)
+        await stage.hub()
+        await stage.form()
+        await stage.has_nodes(*NAMES[:1], within=3)
+
+
+async def test_a_corrected_hub_does_not_wait_for_the_read_that_hangs(
+    stage: Stage, silence: int
+) -> None:
+    stage.rows(*ROWS[:1])
+    await stage.hub(source=hanging(silence))
+    await stage.form()
+
+    async with stage.operator():
+        await asyncio.sleep(0.5)
+        sqlite = {"path": "rows.db", "table": "tenants"}
+        corrected = {"type": "sqlite", "mysql": None, "sqlite": sqlite}
+        await stage.change(HUBS, "hub", {"spec": {"source": corrected}})
+        await stage.has_nodes(*NAMES[:1], within=3)
+
+
+async def test_a_hub_that_hangs_can_be_deleted(stage: Stage, silence: int) -> None:
+    await stage.hub(source=hanging(silence))
+
+    async with stage.operator():
+        await asyncio.sleep(0.5)
+        await stage.client.delete(HUBS, "hub", stage.namespace)
+        await stage.is_gone(HUBS, "hub")
+
+
+async def test_an_operator_killed_half_way_ends_where_one_that_lives_does(stage: Stage) -> None:
+    stage.rows(*ROWS)
+    await stage.hub()
+    await stage.form()
+    async with stage.operator():
+        await eventually(lambda: stage.traffic.count("create") > 40)
+    assert 0 < len(await stage.names()) < 120
+
+    async with stage.operator():
+        await stage.has_nodes(*NAMES, within=20)
+        await stage.has_status(desired=120)
+    # Each node was made once.
+    assert stage.traffic.count("create") <= 120 + 32
+
+
+async def test_a_hub_paused_half_way_stops_at_once(stage: Stage) -> None:
+    stage.rows(*ROWS)
+    await stage.hub()
+    await stage.form()
+
+    async def slowly(request: Request, send: Send) -> Response:
+        if request.verb == "create" and "lynqnodes" in request.path:
+            await asyncio.sleep(0.3)
+        return await send(request)
+
+    stage.client = stage.client.intercepted(slowly)
+    async with stage.operator():
+        await eventually(lambda: stage.traffic.count("create") >= 32)
+        await stage.change(HUBS, "hub", {"spec": {"paused": True}})
+        await stage.has_condition("Paused", "True")
+        await stage.settles()
+        assert len(await stage.names()) < 120
+        await stage.change(HUBS, "hub", {"spec": {"paused": False}})
+        await stage.has_nodes(*NAMES, within=20)
+
+
+async def test_many_nodes_leave_the_loop_free_and_the_status_in_few_writes(stage: Stage) -> None:
+    many = tuple((f"m{number:04}", 1, "pro") for number in range(1000))
+    stage.rows(*many)
+    await stage.hub()
+    await stage.form()
+    loop = asyncio.get_running_loop()
+    worst = 0.0
+
+    async def lag() -> None:
+        nonlocal worst
+        while True:
+            began = loop.time()
+            await asyncio.sleep(0.01)
+            worst = max(worst, loop.time() - began - 0.01)
+
+    watcher = asyncio.create_task(lag())
+    try:
+        async with stage.operator() as world:
+            await eventually(lambda: len(world.nodes.values()) == 1000, within=60)
+            await stage.has_status(desired=1000)
+            patches = stage.traffic.count("patch")
+            assert stage.traffic.count("create") == 1000
+            stage.rows(*many[:900])
+            await stage.read_again()
+            await eventually(lambda: len(world.nodes.values()) == 900, within=60)
+            await stage.has_status(desired=900)
+    finally:
+        watcher.cancel()
+    print(f"worst lag {worst:.3f} s, patches {patches}")  # noqa: T201
+    assert patches < 60
+    assert worst < 1.0
