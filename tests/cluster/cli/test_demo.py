@@ -1,5 +1,6 @@
 """The demo, as a person and as CI runs it."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,7 +13,8 @@ async def test_the_demo_tells_its_story_and_leaves_nothing_behind(tmp_path: Path
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     kept = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}
     home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
-    told = subprocess.run(
+    told = await asyncio.to_thread(
+        subprocess.run,
         [sys.executable, "-m", "lynq", "demo", "--exit"],
         env={**kept, **home, "XDG_CACHE_HOME": cache},
         capture_output=True,

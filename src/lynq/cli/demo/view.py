@@ -19,12 +19,13 @@ from lynq.cli.demo.rows import Row
 Nodes = Mapping[str, LynqNode]
 """The nodes by the tenant they belong to."""
 
-_COLOURS: Final = {
-    ResourceState.READY: "green",
-    ResourceState.FAILED: "red",
-    ResourceState.CONFLICTED: "red",
-    ResourceState.SKIPPED: "red",
+_SIGNS: Final = {
+    ResourceState.READY: ("✓", "green"),
+    ResourceState.PROGRESSING: ("…", "yellow"),
+    ResourceState.WAITING: ("·", "dim"),
+    ResourceState.DELETING: ("…", "dim"),
 }
+_WRONG: Final = ("✗", "red")
 
 
 class View:
@@ -101,13 +102,14 @@ def _state(node: LynqNode | None) -> Text:
     if ready is None:
         return Text("new", style="yellow")
     is_ready = ready.status is ConditionStatus.TRUE
-    return Text("Ready" if is_ready else ready.reason, style="green" if is_ready else "yellow")
+    return Text("ready" if is_ready else "not ready", style="green" if is_ready else "yellow")
 
 
 def _resources(node: LynqNode | None) -> Text:
     text = Text()
     for each in node.status.resources if node else ():
-        text.append(f"{each.kind} {each.state}  ", style=_COLOURS.get(each.state, "yellow"))
+        sign, style = _SIGNS.get(each.state, _WRONG)
+        text.append(f"{' ' if text else ''}{sign}{each.kind}", style=style)
     return text
 
 
