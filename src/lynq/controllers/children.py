@@ -59,6 +59,8 @@ class Child(Struct, frozen=True, gc=False):
     live: Live
     generation: int
     resource_version: str
+    is_updated: bool = False
+    """Whether fields of it are ours by Update, and not by Apply."""
 
 
 class Kind:
@@ -108,7 +110,7 @@ class Kind:
             digest=digest_of(known, FIELD_MANAGER),
             created=known.creation_timestamp,
         )
-        return Child(live, known.generation, known.resource_version)
+        return Child(live, known.generation, known.resource_version, updated_by_us(known))
 
     def child(self, key: ObjectKey) -> Child | None:
         """Return an object, if there is one."""
@@ -202,6 +204,14 @@ class Children:
         for child in (old, new):
             if child is not None:
                 self._wake(child)
+
+
+def updated_by_us(known: Metadata) -> bool:
+    """Return whether we have created, merged or replaced fields of an object."""
+    return any(
+        each.manager == FIELD_MANAGER and each.operation == "Update" and not each.subresource
+        for each in known.managed_fields
+    )
 
 
 def node_named_by(live: Live) -> ObjectKey | None:

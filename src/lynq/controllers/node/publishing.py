@@ -118,8 +118,8 @@ def _deeds(
     """Yield what was done in a pass."""
     if progress.changed:
         yield events.applying(node)
-    for sight in progress.taken_over:
-        message = f"{sight.ref}: fields were taken over from other managers"
+    for sight, whose in progress.taken_over:
+        message = f"{sight.ref}: fields were taken over from other managers: {whose}"
         yield Event(EventReason.FORCE_APPLY, message, warns=True)
     yield from events.proceeded(progress.step.outcomes, progress.written)
     yield from (events.left_the_form(item, retained=False) for item in cleared.deleted)

@@ -1,5 +1,6 @@
 """What the API server's refusals mean for a resource, and what to do about them."""
 
+from collections import Counter
 from typing import Final
 
 from lynq.api import ConflictPolicy
@@ -16,6 +17,7 @@ from lynq.kube.errors import (
 from lynq.node import ObjectRef, Refusal
 
 _FORCE: Final = " (set conflictPolicy: Force to take them over, or leave them out of the manifest)"
+_NAMED: Final = 3
 _TOO_LARGE: Final = "it is larger than the API server takes (about 1.5 MiB); make it smaller"
 # What etcd says through the API server, which answers 500 for it.
 _ETCD_TOO_LARGE: Final = "request is too large"
@@ -27,6 +29,14 @@ def refusal_of(error: KubeError, ref: ObjectRef, policy: ConflictPolicy) -> Refu
         hint = "" if policy is ConflictPolicy.FORCE else _FORCE
         return Refusal(f"another manager owns fields of it{hint}: {error}", is_conflict=True)
     return Refusal(_sentence(error, ref))
+
+
+def holders(error: Conflict) -> str:
+    """Name the managers that hold fields, each with how many."""
+    counts = Counter(each.manager for each in error.fields)
+    told = [f'"{manager}" ({count} fields)' for manager, count in counts.most_common(_NAMED)]
+    more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
+    return ", ".join(told) + more
 
 
 def _sentence(error: KubeError, ref: ObjectRef) -> str:

@@ -1,0 +1,181 @@
+"""One write of a node's resource on its way: sent, answered, remembered.
+
+An object that the API server does not take is that resource's failure and nobody else's. Only
+what concerns all of them, no connection or no lease, is raised.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from lynq.api import LynqNode
+from lynq.api.names import FIELD_MANAGER
+from lynq.controllers.children import Kind
+from lynq.controllers.node.claiming import claim
+from lynq.controllers.node.looking import Lookout, Sight, fingerprint_of, key_of
+from lynq.controllers.node.memory import Body, NodeMemory
+from lynq.controllers.node.refusing import holders, refusal_of
+from lynq.kube import Client
+from lynq.kube.errors import (
+    AlreadyExists,
+    Conflict,
+    ConnectionFailed,
+    CredentialError,
+    Fenced,
+    KubeError,
+    Unauthorized,
+)
+from lynq.node import Method, Refusal, Write, ignores_fields, owner_of, prepare
+
+_EVERYBODYS: Final = (ConnectionFailed, CredentialError, Fenced, Unauthorized)
+"""Failures that no resource is to blame for."""
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One write on its way."""
+
+    client: Client
+    lookout: Lookout
+    node: LynqNode
+    memory: NodeMemory
+    before: Sight
+    write: Write
+    now: datetime
+    after: Sight | None = None
+    was_taken: bool = False
+    refusal: Refusal | None = None
+    taken_from: str = ""
+    """Whose fields were taken over, and which."""
+
+    async def make(self) -> "Attempt":
+        """Send it; whatever the API server answers, the sight says afterwards."""
+        kind = self.before.kind
+        if kind is None:
+            raise AssertionError("nothing is written of a kind that cannot be seen")
+        try:
+            answer = await self._insist(kind)
+        except _EVERYBODYS:
+            raise
+        except AlreadyExists:
+            self.after = await self._found(kind)
+        except Conflict as error:
+            self.after = await self._look_closer(kind) or self._refused(error)
+        except KubeError as error:
+            self.after = self._refused(error)
+        else:
+            self.after = self._taken(kind, answer)
+        return self
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the object is another than before."""
+        before, after = self.before.child, self.after.child if self.after else None
+        version = after.resource_version if after else ""
+        return before is None or before.resource_version != version
+
+    async def _insist(self, kind: Kind) -> Any:  # noqa: ANN401 - an object of the kind
+        """Send it; take fields from others only if they hold any, so that it can be told."""
+        child, ref = self.before.child, self.write.ref
+        if self.write.method is Method.APPLY and child and child.is_updated:
+            await claim(self.client, kind, ref)
+        gently = replace(self.write, force=False)
+        try:
+            return await self._send(kind, gently)
+        except Conflict as error:
+            if not error.fields:
+                raise
+            if {each.manager for each in error.fields} == {FIELD_MANAGER}:
+                await claim(self.client, kind, ref)
+                return await self._send(kind, gently)
+            if not self.write.force:
+                raise
+            self.taken_from = holders(error)
+        return await self._send(kind, self.write)
+
+    async def _send(self, kind: Kind, write: Write) -> Any:  # noqa: ANN401 - an object of the kind
+        """Send one write, and return the object as it is now."""
+        obj, by, resource = write.obj, FIELD_MANAGER, kind.resource
+        # The whole object only where parts of it are left to others.
+        into: Any = dict if self._ignores else kind.into
+        match write.method:
+            case Method.APPLY:
+                return await self.client.apply(
+                    resource, obj, manager=by, force=write.force, into=into
+                )
+            case Method.CREATE:
+                return await self.client.create(resource, obj, manager=by, into=into)
+            case Method.MERGE:
+                place = write.ref.namespace or None
+                return await self.client.patch(
+                    resource, write.ref.name, obj, place, manager=by, into=into
+                )
+            case Method.REPLACE:
+                child = self.before.child
+                version = child.resource_version if child else ""
+                pinned = {**obj, "metadata": {**obj["metadata"], "resourceVersion": version}}
+                return await self.client.replace(resource, pinned, manager=by, into=into)
+
+    def _taken(self, kind: Kind, answer: Any) -> Sight:  # noqa: ANN401 - a dict, or of the kind
+        self.was_taken = True
+        obj = answer
+        if self._ignores:
+            # By way of JSON: a digest of managedFields is one of their text.
+            obj = msgspec.json.decode(msgspec.json.encode(answer), type=kind.into)
+        kind.absorb(obj)
+        child, ref = kind.child(key_of(self.write.ref)), self.write.ref
+        if child and self._ignores:
+            self.memory.bodies[ref] = Body(fingerprint_of(child), answer)
+        digest = kind.child_of(obj).live.digest
+        memory = self.memory.took(ref, self._content, digest, self.write.cause, self.now)
+        cause = self.write.cause.value
+        _log.info("resource written", resource=self.write.id, object=str(ref), cause=cause)
+        return self.before.seeing(child).remembering(memory, was_written=True)
+
+    def _refused(self, error: KubeError) -> Sight:
+        policy = self.before.facts.resource.conflict_policy
+        refusal = refusal_of(error, self.write.ref, policy)
+        self.refusal = refusal
+        memory = self.memory.refused(self.write.ref, self._content, refusal, self.now)
+        _log.warning(
+            "resource not written",
+            resource=self.write.id,
+            object=str(self.write.ref),
+            error=refusal.message,
+        )
+        return self.before.remembering(memory, was_written=True)
+
+    async def _found(self, kind: Kind) -> Sight:
+        """See the object that is there already; what to do about it is decided anew."""
+        child = await self.lookout.fetch(kind, self.before.ref)
+        if child is None:
+            refusal = Refusal("an object of this name came and went; it is tried again")
+            memory = self.memory.refused(self.write.ref, self._content, refusal, self.now)
+            return self.before.remembering(memory, was_written=True)
+        return self.before.seeing(child)
+
+    async def _look_closer(self, kind: Kind) -> Sight | None:
+        """See an object that was written blindly, and has fields that are left to others."""
+        sight, resource = self.before, self.before.facts.resource
+        if sight.child or sight.rendered is None or not self._ignores:
+            return None
+        body = await self.lookout.body(kind, sight.ref)
+        child = await self.lookout.fetch(kind, sight.ref)
+        if child is None or body is None:
+            return None
+        wanted = prepare(sight.rendered, resource, owner_of(self.node), body)
+        return sight.wanting(wanted).seeing(child)
+
+    @property
+    def _ignores(self) -> bool:
+        return ignores_fields(self.before.facts.resource)
+
+    @property
+    def _content(self) -> str:
+        wanted = self.before.facts.wanted
+        return wanted.hash if wanted else ""
