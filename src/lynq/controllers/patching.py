@@ -7,21 +7,22 @@ import msgspec
 
 def merge_patch(before: msgspec.Struct, after: msgspec.Struct) -> dict[str, Any]:
     """Return what has to be sent; nothing if both are equal."""
-    return _difference(_plain(before), _plain(after))
+    return difference(_plain(before), _plain(after))
+
+
+def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Return the patch between two JSON objects; null in one of them is not meant."""
+    patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
+    for key, value in after.items():
+        known = before.get(key)
+        if isinstance(value, dict) and isinstance(known, dict):
+            if inner := difference(known, value):
+                patch[key] = inner
+        elif key not in before or known != value:
+            patch[key] = value
+    return patch
 
 
 def _plain(state: msgspec.Struct) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(state)
     return plain
-
-
-def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
-    for key, value in after.items():
-        known = before.get(key)
-        if isinstance(value, dict) and isinstance(known, dict):
-            if inner := _difference(known, value):
-                patch[key] = inner
-        elif key not in before or known != value:
-            patch[key] = value
-    return patch

@@ -25,7 +25,7 @@ def hub(
 
 
 def rows(when: datetime = NOON, generation: int = 2) -> Remembered:
-    return Remembered((), "identity", when, generation)
+    return Remembered((), "identity", when, Orders.of(hub(generation)))
 
 
 def synced(**given: object) -> Memory:
@@ -106,6 +106,13 @@ def test_what_happens_is_planned_from_remembered_rows() -> None:
 )
 def test_nothing_is_planned_from_rows_that_may_be_wrong(memory: Memory) -> None:
     assert not must_plan(hub(), memory, at(30))
+
+
+def test_an_approval_waits_for_the_rows_of_now() -> None:
+    approved = hub(annotations={ANNOTATION_APPROVE_DELETION: "0123456789abcdef"})
+    assert not must_plan(approved, synced(replan=True), at(30))
+    fresh = Remembered((), "identity", at(30), Orders.of(approved))
+    assert must_plan(approved, synced(replan=True, rows=fresh), at(30))
 
 
 def test_plans_rest_but_new_rows_do_not_wait() -> None:

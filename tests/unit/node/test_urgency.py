@@ -1,0 +1,65 @@
+"""Which statuses cannot wait."""
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from lynq.api import NodeStatus, ResourceState
+from lynq.node import ObjectRef, Outcome, Report, is_urgent, next_status
+from unit.node.nodes import NOW
+
+
+def status(*states: ResourceState, message: str = "", generation: int = 1) -> NodeStatus:
+    outcomes = [
+        Outcome(
+            id=f"r{number}",
+            ref=ObjectRef("v1", "ConfigMap", "shop", f"acme-{number}"),
+            state=state,
+            reason=str(state),
+            message=message,
+        )
+        for number, state in enumerate(states)
+    ]
+    on_its_way = any(state is ResourceState.PROGRESSING for state in states)
+    report = Report(
+        namespace="shop", generation=generation, outcomes=outcomes, is_writing=on_its_way
+    )
+    return next_status(NodeStatus(), report, NOW)
+
+
+P, R, F = ResourceState.PROGRESSING, ResourceState.READY, ResourceState.FAILED
+
+
+def test_how_far_a_resource_on_its_way_has_come_can_wait() -> None:
+    assert not is_urgent(status(P, P, message="0 of 1"), status(P, P, message="1 of 1"))
+
+
+def test_one_more_that_is_ready_can_wait_while_others_are_not() -> None:
+    assert not is_urgent(status(P, P), status(P, R))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ((P, P), (R, R)),
+        ((R, R), (R, P)),
+        ((P, P), (P, F)),
+        ((P, F), (P, P)),
+        ((F, P), (P, F)),
+        ((P,), (P, P)),
+    ],
+)
+def test_what_others_go_by_cannot_wait(
+    before: tuple[ResourceState, ...], after: tuple[ResourceState, ...]
+) -> None:
+    assert is_urgent(status(*before), status(*after))
+
+
+def test_another_generation_cannot_wait() -> None:
+    assert is_urgent(status(P), status(P, generation=2))
+
+
+def test_a_forced_pass_is_noted_at_once() -> None:
+    before = status(R)
+    assert is_urgent(before, replace(before, last_full_reconcile_at=NOW + timedelta(minutes=10)))
