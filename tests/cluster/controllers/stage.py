@@ -18,6 +18,7 @@ from lynq.controllers.form import FormController
 from lynq.controllers.hub import HubController
 from lynq.controllers.options import Options
 from lynq.controllers.records import resource_of
+from lynq.controllers.shard import Shard
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import World
@@ -68,12 +69,16 @@ class Stage:
     world: World = field(init=False)
 
     @asynccontextmanager
-    async def operator(self) -> AsyncIterator[World]:
+    async def operator(self, shard: Shard | None = None) -> AsyncIterator[World]:
         """Run hub and form controllers on caches of their own."""
         self.registry = CollectorRegistry()
         metrics = Metrics.unread()
         client = self.client.intercepted(self.traffic)
-        options = Options(sqlite_directory=self.directory, namespaces=(self.namespace,))
+        options = Options(
+            sqlite_directory=self.directory,
+            namespaces=(self.namespace,),
+            shard=shard or Shard(),
+        )
         world = self.world = World.of(client, options, metrics, Series(self.registry))
         validity = Validity(world)
         recorders = [Recorder(client, f"{kind}-controller") for kind in ("lynqhub", "lynqform")]

@@ -5,6 +5,7 @@ Pure: the hub, what is remembered of it and the time in. The rules:
 - Rows are read when the interval is over, when somebody asks for it (a new spec, `force-sync`, an
   approval), when the push channel tells of changes, and after a failure when its pause is over.
 - All else plans from remembered rows. They are at most one interval old: older ones are read anew.
+  So are those from before an order: an approval must not remove a tenant that has come back since.
 - After a failed read nothing is planned. What could not be read may say anything by now.
 """
 
@@ -73,6 +74,6 @@ def _has_good_rows(hub: LynqHub, memory: Memory, now: datetime) -> bool:
     return (
         rows is not None
         and memory.unread is None
-        and rows.generation == hub.metadata.generation
+        and not Orders.of(hub).exceed(rows.orders)
         and now - rows.at <= sync_interval(hub.spec.source.sync_interval)
     )

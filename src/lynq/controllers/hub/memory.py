@@ -52,8 +52,8 @@ class Remembered:
     rows: Sequence[Row]
     identity: str
     at: datetime
-    generation: int
-    """The hub's generation by which they were read."""
+    orders: Orders
+    """What the read was begun with; rows from before an order do not carry it out."""
 
 
 @dataclass(frozen=True, slots=True)

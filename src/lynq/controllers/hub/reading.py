@@ -51,7 +51,7 @@ class Reader:
     async def _read(self, hub: LynqHub, memory: Memory, orders: Orders) -> None:
         key = hub.metadata.key
         try:
-            self._succeeded(hub, memory, await self._rows(hub, memory))
+            self._succeeded(hub, memory, await self._rows(hub, memory, orders))
         except SourceError as error:
             self._failed(hub, memory, str(error), error)
         except Exception as error:  # noqa: BLE001 - a bug here must not end the reads of all hubs
@@ -63,17 +63,17 @@ class Reader:
                 memory.reading = None
         self._queue.add(key, group=str(key))
 
-    async def _rows(self, hub: LynqHub, memory: Memory) -> Remembered:
+    async def _rows(self, hub: LynqHub, memory: Memory, orders: Orders) -> Remembered:
         known = memory.origin
         if known is None or memory.stale or known.generation != hub.metadata.generation:
-            return await self._read_from(await self._origin(hub, memory), memory)
+            return await self._read_from(await self._origin(hub, memory), memory, orders)
         try:
-            return await self._read_from(known, memory)
+            return await self._read_from(known, memory, orders)
         except ConnectionFailed:
             fresh = await self._origin(hub, memory)
             if fresh.settings == known.settings:
                 raise
-            return await self._read_from(fresh, memory)
+            return await self._read_from(fresh, memory, orders)
 
     async def _origin(self, hub: LynqHub, memory: Memory) -> Origin:
         metadata = hub.metadata
@@ -83,7 +83,7 @@ class Reader:
         memory.stale = False
         return memory.origin
 
-    async def _read_from(self, origin: Origin, memory: Memory) -> Remembered:
+    async def _read_from(self, origin: Origin, memory: Memory, orders: Orders) -> Remembered:
         opened = memory.opened
         if opened is None or opened.settings != origin.settings:
             if opened:
@@ -93,7 +93,7 @@ class Reader:
         async with opened.source.read(origin.query) as reading:
             rows = [row async for page in reading for row in page]
         identity = reading.summary.identity.digest
-        return Remembered(rows, identity, self._world.now(), origin.generation)
+        return Remembered(rows, identity, self._world.now(), orders)
 
     def _succeeded(self, hub: LynqHub, memory: Memory, rows: Remembered) -> None:
         memory.rows = rows

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cluster.controllers.stage import HUBS, Stage
-from lynq.kube import Request, Response, Send
+from lynq.controllers.shard import Shard
+from lynq.kube import ObjectKey, Request, Response, Send
 from waiting import eventually
 
 ROWS = tuple((f"t{number:03}", 1, "pro") for number in range(120))
@@ -141,3 +142,20 @@ async def test_many_nodes_leave_the_loop_free_and_the_status_in_few_writes(stage
     print(f"worst lag {worst:.3f} s, patches {patches}")  # noqa: T201
     assert patches < 60
     assert worst < 1.0
+
+
+async def test_a_shard_works_on_its_own_hubs_only(stage: Stage) -> None:
+    stage.rows(*ROWS[:1])
+    first, second = Shard(0, 2), Shard(1, 2)
+    names = [f"hub-{number}" for number in range(8)]
+    owned = [name for name in names if first.owns(ObjectKey(stage.namespace, name))]
+    for name in names:
+        await stage.hub(name)
+        await stage.form(f"of-{name}", name)
+
+    async with stage.operator(first):
+        await stage.has_nodes(*(f"t000-of-{name}" for name in owned))
+        await stage.settles()
+        assert len(await stage.names()) == len(owned)
+    async with stage.operator(second):
+        await stage.has_nodes(*(f"t000-of-{name}" for name in names))
