@@ -4,7 +4,7 @@ import datetime as dt
 import os
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,9 +80,34 @@ def server_context(files: CertificateFiles | None) -> ssl.SSLContext:
     Raises CertificateError.
     """
     if files is None:
-        return _self_signed()
+        return pem_context(_made())
     context = files.context()
     context.sni_callback = _Renewing(files).hook
+    return context
+
+
+def changing_context(current: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+    """Return the context of a server that shows each client what `current` returns then."""
+
+    def show(connection: ssl.SSLObject, _name: str | None, _front: ssl.SSLContext) -> None:
+        connection.context = current()
+
+    context = _context()
+    context.sni_callback = show
+    return context
+
+
+def pem_context(chain: bytes) -> ssl.SSLContext:
+    """Return a context that shows a certificate which, with its key, is in memory only.
+
+    Raises CertificateError.
+    """
+    context = _context()
+    try:
+        with _readable(chain) as path:
+            context.load_cert_chain(path)
+    except OSError as error:  # ssl.SSLError is one
+        raise CertificateError(f"certificate: {type(error).__name__}") from error
     return context
 
 
@@ -90,13 +115,6 @@ def _context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    return context
-
-
-def _self_signed() -> ssl.SSLContext:
-    context = _context()
-    with _readable(_made()) as path:
-        context.load_cert_chain(path)
     return context
 
 

@@ -20,13 +20,21 @@ class ListenError(OSError):
 
 
 class Listener:
-    """Serves GET requests by path."""
+    """Serves GET requests by path, or POST requests with bodies of a bounded size."""
 
-    def __init__(self, what: str, address: Address, handlers: Mapping[str, Handler]) -> None:
+    def __init__(
+        self,
+        what: str,
+        address: Address,
+        handlers: Mapping[str, Handler],
+        *,
+        largest_post: int | None = None,
+    ) -> None:
         self._what = what
         self._wanted = address
-        app = web.Application()
-        app.router.add_routes([web.get(path, handler) for path, handler in handlers.items()])
+        app = web.Application(client_max_size=largest_post or 0)
+        route = web.get if largest_post is None else web.post
+        app.router.add_routes([route(path, handler) for path, handler in handlers.items()])
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GRACE)
 
     async def start(self, tls: ssl.SSLContext | None = None) -> None:

@@ -1,0 +1,137 @@
+"""Keys and certificates: an authority of our own, and what it signs. Time is an argument."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_BACK: Final = timedelta(hours=1)
+"""How far back certificates are valid: the client's clock may be behind ours."""
+_PEM: Final = serialization.Encoding.PEM
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A certificate and its key."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey = field(repr=False)
+
+    @classmethod
+    def read(cls, certificate: bytes, key: bytes) -> "Pair":
+        """Read both from PEM; raises ValueError if they are none, or no pair."""
+        read = x509.load_pem_x509_certificate(certificate)
+        private = serialization.load_pem_private_key(key, password=None)
+        if not isinstance(private, ec.EllipticCurvePrivateKey):
+            raise ValueError("not one of our keys")  # noqa: TRY004 - a value from outside
+        if private.public_key() != read.public_key():
+            raise ValueError("the key belongs to another certificate")
+        return cls(read, private)
+
+    @property
+    def made(self) -> datetime:
+        """When it was made."""
+        return self.certificate.not_valid_before_utc + _BACK
+
+    @property
+    def end(self) -> datetime:
+        """When it stops being valid."""
+        return self.certificate.not_valid_after_utc
+
+    @property
+    def certificate_pem(self) -> bytes:
+        """The certificate as text."""
+        return self.certificate.public_bytes(_PEM)
+
+    @property
+    def key_pem(self) -> bytes:
+        """The key as text."""
+        form, encryption = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        return self.key.private_bytes(_PEM, form, encryption)
+
+
+def make_authority(now: datetime, end: datetime) -> Pair:
+    """Return a new authority, trusted by nobody yet."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    # Each has a name of its own: of two authorities in one bundle, a client picks by name.
+    serial = x509.random_serial_number()
+    name = _named(f"lynq-webhooks-{serial:x}"[:40])
+    builder = _builder(name, name, key, now, end).serial_number(serial)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    return Pair(builder.add_extension(_SIGNS, critical=True).sign(key, hashes.SHA256()), key)
+
+
+def sign(authority: Pair, names: Iterable[str], now: datetime, end: datetime) -> Pair:
+    """Return a certificate for a server with these names, the first of which is its own."""
+    known = list(names)
+    key = ec.generate_private_key(ec.SECP256R1())
+    # The common name has room for 64 characters, and nobody reads it.
+    builder = _builder(_named(known[0][:64]), authority.certificate.subject, key, now, end)
+    builder = builder.serial_number(x509.random_serial_number())
+    builder = builder.add_extension(
+        x509.SubjectAlternativeName([_alternative(each) for each in known]), critical=False
+    )
+    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    builder = builder.add_extension(usage, critical=False)
+    return Pair(builder.sign(authority.key, hashes.SHA256()), key)
+
+
+def names_in(certificate: x509.Certificate) -> set[str]:
+    """Return the names and addresses that a server's certificate is for."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return set()
+    return {str(each.value) for each in found.value}
+
+
+def has_signed(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
+    """Return whether a certificate was signed by this authority."""
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    now: datetime,
+    end: datetime,
+) -> x509.CertificateBuilder:
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
+    builder = builder.public_key(key.public_key())
+    return builder.not_valid_before(now - _BACK).not_valid_after(end)
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+_SIGNS: Final = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)

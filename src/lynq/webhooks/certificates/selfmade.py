@@ -1,0 +1,143 @@
+"""Certificates that we make ourselves, so that nobody has to install anything for them.
+
+Every replica looks once a minute: whoever finds something due makes it, the first to write it into
+the Secret wins, and all others take what is there. In one look the order is Secret, caBundle,
+server, so that nobody shows what is not trusted yet.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+
+from lynq.kube import Client
+from lynq.kube.errors import AlreadyExists, Conflict, KubeError
+from lynq.telemetry.certificates import changing_context, pem_context
+from lynq.webhooks.certificates.injecting import Injector
+from lynq.webhooks.certificates.keeping import Kept, Lifetimes, renewed
+from lynq.webhooks.certificates.secret import SharedSecret
+
+LOOK_EVERY: Final = 60.0
+"""Seconds between two looks."""
+_RETRY: Final = 2.0
+"""Seconds to the next look while there is no certificate at all."""
+_TRIES: Final = 5
+"""How often a look begins again because another replica was faster."""
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+_log = structlog.get_logger(__name__)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the webhooks are reached, and what leads there."""
+
+    namespace: str
+    service: str
+    prefix: str
+    """What the names of the webhook configurations begin with."""
+
+    @property
+    def secret(self) -> str:
+        """Name of the Secret with the certificates."""
+        return f"{self.service}-cert"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a certificate has to be for; the API server asks for the first."""
+        host = f"{self.service}.{self.namespace}"
+        return (f"{host}.svc", f"{host}.svc.cluster.local", host, self.service, *_LOOPBACK)
+
+
+class SelfMade:
+    """Makes, shares, renews and shows certificates."""
+
+    def __init__(
+        self,
+        client: Client,
+        place: Place,
+        *,
+        lifetimes: Lifetimes | None = None,
+        look_every: float = LOOK_EVERY,
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        self._secret = SharedSecret(client, place.namespace, place.secret)
+        self._injector = Injector(client, place.prefix, place.namespace, place.service)
+        self._names = place.names
+        self._lifetimes = lifetimes or Lifetimes()
+        self._look_every = look_every
+        self._now = now
+        self._kept: Kept | None = None
+        self._shown: ssl.SSLContext | None = None
+        self._has_one = asyncio.Event()
+        self.problem = "there is no certificate yet"
+
+    async def context(self) -> ssl.SSLContext:
+        """Wait for the first certificate; the context follows all later ones."""
+        await self._has_one.wait()
+        return changing_context(self._current)
+
+    async def run(self) -> None:
+        """Look again and again."""
+        while True:
+            try:
+                await self.look()
+            except KubeError as error:
+                self._tell(str(error))
+            await asyncio.sleep(self._look_every if self._kept else _RETRY)
+
+    async def look(self) -> None:
+        """Do what is due; raises KubeError."""
+        kept = await self._agreed()
+        # A server without the right bundle in the configurations is still better than none: it
+        # may be that somebody else writes them.
+        try:
+            await self._injector.inject(kept.bundle)
+        finally:
+            self._show(kept)
+
+    async def _agreed(self) -> Kept:
+        """Return what all replicas keep; raises KubeError."""
+        for _ in range(_TRIES):
+            stored = await self._secret.read()
+            # A Secret that was lost is made anew from what we remember: still trusted, still shown.
+            present = stored.kept or self._kept
+            kept = renewed(present, self._names, self._lifetimes, self._now())
+            if kept is stored.kept:
+                return kept
+            try:
+                await self._secret.write(kept, stored.version)
+            except (Conflict, AlreadyExists):
+                continue
+            _log.info("certificate made", until=kept.serving.end.isoformat())
+            return kept
+        raise NoAgreementError("the Secret with the certificates changes all the time")
+
+    def _show(self, kept: Kept) -> None:
+        if self._kept is None or kept.chain != self._kept.chain:
+            self._shown = pem_context(kept.chain)
+        self._kept = kept
+        self.problem = ""
+        self._has_one.set()
+
+    def _current(self) -> ssl.SSLContext:
+        if self._shown is None:
+            raise RuntimeError("asked for before there is one")
+        return self._shown
+
+    def _tell(self, problem: str) -> None:
+        _log.warning("certificates not looked after", error=problem)
+        if self._kept is None:
+            self.problem = f"there is no certificate yet: {problem}"
+
+
+class NoAgreementError(KubeError):
+    """Replicas could not agree on what is in the Secret."""

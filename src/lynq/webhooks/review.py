@@ -1,0 +1,129 @@
+"""AdmissionReview v1, in and out: what the API server asks, and an answer that it understands."""
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from lynq.api.wording import one_line
+
+API_VERSION: Final = "admission.k8s.io/v1"
+LONGEST_WARNING: Final = 256
+"""Characters; clients cut what is longer."""
+MOST_WARNINGS: Final = 15
+"""With these all, the API server's limit of 4 KiB for the warnings of an answer is kept."""
+
+_REASONS: Final = {
+    HTTPStatus.FORBIDDEN: "Forbidden",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid",
+}
+
+
+class ReviewError(ValueError):
+    """What was sent is no question that can be answered; says why, without quoting it."""
+
+
+class _Wire(Struct, frozen=True, rename="camel"):
+    pass
+
+
+class Kind(_Wire, frozen=True):
+    """Which kind of object is asked about."""
+
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class Question(_Wire, frozen=True):
+    """What the API server wants to know: may this be done to this object."""
+
+    uid: str
+    operation: str
+    kind: Kind
+    name: str = ""
+    namespace: str = ""
+    sub_resource: str = ""
+    object: Raw = Raw(b"null")
+    old_object: Raw = Raw(b"null")
+
+
+class _Review(_Wire, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+    request: Question | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something may not be done."""
+
+    code: HTTPStatus
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """May it be done, what should whoever does it know, and what is changed on the way."""
+
+    refusal: Refusal | None = None
+    warnings: Sequence[str] = ()
+    patch: Sequence[dict[str, Any]] = ()
+    """Operations of a JSON patch; none: the object stays as it is."""
+
+
+def read_question(body: bytes, kind: Kind) -> Question:
+    """Return what is asked in a request's body about this kind; raises ReviewError."""
+    try:
+        review = msgspec.json.decode(body, type=_Review)
+    except RecursionError:
+        raise ReviewError("the review is nested too deep") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        # What msgspec says of JSON names types, fields and places, and quotes no value.
+        raise ReviewError(f"the body is no AdmissionReview: {error}") from None
+    if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):
+        raise ReviewError(f"the body is no AdmissionReview of {API_VERSION}")
+    question = review.request
+    if question is None or not question.uid:
+        raise ReviewError("the review has no request with a uid in it")
+    if question.kind != kind:
+        raise ReviewError(f"this path is asked about {kind.kind} of {kind.group}/{kind.version}")
+    return question
+
+
+def write_answer(question: Question, answer: Answer) -> bytes:
+    """Return the body of the answer to a question."""
+    response: dict[str, Any] = {"uid": question.uid, "allowed": answer.refusal is None}
+    if answer.refusal:
+        response["status"] = {
+            "status": "Failure",
+            "code": answer.refusal.code,
+            "reason": _REASONS.get(answer.refusal.code, ""),
+            "message": answer.refusal.message,
+        }
+    elif answer.patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(msgspec.json.encode(answer.patch)).decode()
+    if answer.warnings:
+        response["warnings"] = fitting(answer.warnings)
+    return msgspec.json.encode(
+        {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
+    )
+
+
+def fitting(warnings: Iterable[str]) -> list[str]:
+    """Return warnings as the API server wants them: short lines in ASCII, and few."""
+    lines = list(dict.fromkeys(_ascii(each) for each in warnings))
+    if untold := max(0, len(lines) - MOST_WARNINGS):
+        # The last place is for the number, so one more is untold.
+        lines = [*lines[: MOST_WARNINGS - 1], f"and {untold + 1} more warnings"]
+    return lines
+
+
+def _ascii(text: str) -> str:
+    line = one_line(text, LONGEST_WARNING).encode("ascii", "backslashreplace").decode()
+    return line if len(line) <= LONGEST_WARNING else f"{line[: LONGEST_WARNING - 3]}..."

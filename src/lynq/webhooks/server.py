@@ -1,0 +1,178 @@
+"""The admission webhooks over HTTPS: five paths, bounded bodies, no work on the event loop.
+
+A question that makes no sense is answered with a 400 and a sentence. A fault of our own is a 500,
+which the API server takes for a refusal wherever failurePolicy is Fail.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, Self, TypeAlias
+
+import structlog
+from aiohttp import web
+
+from lynq.api.names import GROUP, VERSION
+from lynq.kube.failures import place_of
+from lynq.telemetry import Address
+from lynq.telemetry.listening import Listener
+from lynq.webhooks.certificates import Certificates
+from lynq.webhooks.decoding import plain, read_object
+from lynq.webhooks.defaulting import Defaults, form_defaults, hub_defaults
+from lynq.webhooks.known import Known
+from lynq.webhooks.review import (
+    Answer,
+    Kind,
+    Question,
+    ReviewError,
+    read_question,
+    write_answer,
+)
+from lynq.webhooks.validating import Judgement, judge_form, judge_hub, judge_node
+
+LARGEST_BODY: Final = 7 * 1024 * 1024
+"""Bytes of a review: an object of 3 MiB, the most that an API server takes, before and after."""
+_AT_ONCE: Final = 16
+"""How many reviews are judged at once."""
+
+Judge: TypeAlias = Callable[[Question, Known], Judgement]
+
+# The name that people look for in the log.
+_log = structlog.get_logger("controller-runtime.webhook")
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """What is asked at one path."""
+
+    kind: Kind
+    judge: Judge
+
+
+class WebhookServer:
+    """Answers the API server; to be entered with `async with`.
+
+    It listens as soon as there is a certificate, which can take a while: `problem` says so until
+    then. What ends it for good is raised when it is left, and cancels the block before.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        certificates: Certificates,
+        known: Known,
+        *,
+        body_seconds: float = 5.0,
+    ) -> None:
+        self._certificates = certificates
+        self._known = known
+        self._body_seconds = body_seconds
+        self._wanted = address
+        handlers = {path: partial(self._answer, route) for path, route in _routes().items()}
+        self._listener = Listener("webhook", address, handlers, largest_post=LARGEST_BODY)
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._group = asyncio.TaskGroup()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_up = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        """Begin to get ready."""
+        await self._group.__aenter__()
+        self._tasks = [
+            self._group.create_task(self._certificates.run(), name="webhook certificates"),
+            self._group.create_task(self._listen(), name="webhook server"),
+        ]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Answer no more."""
+        for task in self._tasks:
+            task.cancel()
+        try:
+            await self._listener.stop()
+        finally:
+            await self._group.__aexit__(kind, error, traceback)
+
+    @property
+    def address(self) -> Address:
+        """Where it really listens, once it is up."""
+        return self._listener.address
+
+    @property
+    def problem(self) -> str:
+        """Why nobody is answered yet; "" if everybody is."""
+        if self._is_up.is_set():
+            return ""
+        return f"webhooks: {self._certificates.problem or 'not listening yet'}"
+
+    async def up(self) -> None:
+        """Wait until it answers."""
+        await self._is_up.wait()
+
+    async def _listen(self) -> None:
+        tls = await self._certificates.context()
+        await self._listener.start(tls)
+        self._is_up.set()
+        _log.info("Serving webhook server", bindAddress=str(self._wanted))
+
+    async def _answer(self, route: _Route, request: web.Request) -> web.Response:
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                body = await request.read()
+        except TimeoutError:
+            return _said(408, "the body took too long to come")
+        except web.HTTPRequestEntityTooLarge:
+            return _said(413, f"a review may have {LARGEST_BODY} bytes")
+        except (ConnectionError, web.RequestPayloadError):
+            return _said(400, "the body came only in part")
+        return await self._review(route, body)
+
+    async def _review(self, route: _Route, body: bytes) -> web.Response:
+        try:
+            question = read_question(body, route.kind)
+            judgement = route.judge(question, self._known)
+            async with self._turns:
+                answer = await asyncio.to_thread(judgement)
+            return web.Response(
+                body=write_answer(question, answer), content_type="application/json"
+            )
+        except ReviewError as error:
+            return _said(400, str(error))
+        except Exception as error:  # noqa: BLE001 - its words could quote what is in a form
+            _log.error("review failed", error=type(error).__name__, place=place_of(error))
+            return _said(500, "the review failed; the operator's log says where")
+
+
+def _said(status: int, sentence: str) -> web.Response:
+    return web.Response(status=status, text=f"{sentence}\n")
+
+
+def _routes() -> Mapping[str, _Route]:
+    return {
+        **_route("mutate", "LynqHub", partial(_fill, hub_defaults)),
+        **_route("validate", "LynqHub", judge_hub),
+        **_route("mutate", "LynqForm", partial(_fill, form_defaults)),
+        **_route("validate", "LynqForm", judge_form),
+        **_route("validate", "LynqNode", judge_node),
+    }
+
+
+def _route(verb: str, kind: str, judge: Judge) -> dict[str, _Route]:
+    path = f"/{verb}-{GROUP.replace('.', '-')}-{VERSION}-{kind.lower()}"
+    return {path: _Route(Kind(GROUP, VERSION, kind), judge)}
+
+
+def _fill(defaults: Defaults, question: Question, _known: Known) -> Judgement:
+    if question.operation not in ("CREATE", "UPDATE"):
+        return Answer
+    obj = read_object(question.object)
+    # What is leaving is left as it is.
+    spec: dict[str, Any] = {} if obj.metadata.deletion_timestamp else plain(obj.spec)
+    return lambda: Answer(patch=tuple(defaults(spec)))

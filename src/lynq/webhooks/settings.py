@@ -1,0 +1,38 @@
+"""What the webhooks are told by flags, and how they are made from it."""
+
+from dataclasses import dataclass
+
+from lynq.kube import Client
+from lynq.telemetry import Address, CertificateFiles
+from lynq.webhooks.certificates import Certificates, FromFiles, Place, SelfMade
+from lynq.webhooks.known import Known
+from lynq.webhooks.server import WebhookServer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhooks:
+    """The admission webhooks of one process."""
+
+    port: int = 9443
+    """On every interface; 0: any that is free."""
+    certificate: CertificateFiles | None = None
+    """None: we make one, and have the API server trust it."""
+    service: str = "lynq-webhook-service"
+    """The Service that leads here."""
+    namespace: str = "default"
+    """Of the Service, and of the Secret with the certificates."""
+    configuration_prefix: str = "lynq-"
+    """What the names of the two webhook configurations begin with."""
+
+    def serve(self, client: Client, known: Known) -> WebhookServer:
+        """Return the server, to be entered with `async with`.
+
+        The client is one without a fence: every replica is asked, so every replica needs the
+        certificates.
+        """
+        return WebhookServer(Address("", self.port), self._certificates(client), known)
+
+    def _certificates(self, client: Client) -> Certificates:
+        if self.certificate:
+            return FromFiles(self.certificate)
+        return SelfMade(client, Place(self.namespace, self.service, self.configuration_prefix))

@@ -1,0 +1,147 @@
+"""May it be created, changed, deleted: the answers of the validating webhooks.
+
+A judgement comes in two steps. What caches know is looked up at once, where they are not changed
+meanwhile; the rest is a function without any tie to them, so that a form with a thousand templates
+can be judged in a thread and hold up nobody.
+
+What was refused must still be able to leave: an object that is being deleted, or whose spec stays
+as it is, passes whatever it says. Or else a hub from before a rule could lose no finalizer.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from http import HTTPStatus
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from lynq.api import FormSpec, HubSpec, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import ANNOTATION_PROTECT
+from lynq.api.problems import Problem, errors, summary, warnings
+from lynq.api.wire import Wire
+from lynq.form import validate as validate_form
+from lynq.hub.validation import validate as validate_hub
+from lynq.node.ignorefields import PathError, parse_path
+from lynq.webhooks.decoding import Reviewed, SpecError, read_object, read_spec, wants_the_same
+from lynq.webhooks.known import Footprint, Known, is_protected
+from lynq.webhooks.review import Answer, Question, Refusal
+
+Judgement: TypeAlias = Callable[[], Answer]
+"""Finds the answer; may be called in a thread."""
+
+_SHOWN: Final = 100
+"""How many problems a refusal lists."""
+
+
+def judge_hub(question: Question, known: Known) -> Judgement:
+    """Return what finds out whether this may be done to a hub."""
+    if question.operation == "DELETE":
+        return _deletion(question, known, known.nodes_of_hub)
+    spec = _new_spec(question)
+    return _allow if spec is None else partial(_answer, partial(_hub_problems, spec))
+
+
+def judge_form(question: Question, known: Known) -> Judgement:
+    """Return what finds out whether this may be done to a form."""
+    if question.operation == "DELETE":
+        return _deletion(question, known, known.nodes_of_form)
+    spec = _new_spec(question)
+    if spec is None:
+        return _allow
+    hub = known.hub(ObjectKey(question.namespace, _hub_id(spec)))
+    return partial(_answer, partial(_form_problems, spec, hub))
+
+
+def judge_node(question: Question, _known: Known) -> Judgement:
+    """Return what finds out whether this may be done to a node: only deleting is looked at."""
+    if question.operation != "DELETE":
+        return _allow
+    refusal = _protection(question, read_object(question.old_object))
+    return partial(Answer, refusal)
+
+
+def _allow() -> Answer:
+    return Answer()
+
+
+def _new_spec(question: Question) -> Raw | None:
+    """Return the spec that has to be judged; None if there is nothing new about it."""
+    if question.sub_resource or question.operation not in ("CREATE", "UPDATE"):
+        return None
+    new = read_object(question.object)
+    if question.operation == "UPDATE":
+        old = read_object(question.old_object)
+        if new.metadata.deletion_timestamp or wants_the_same(old.spec, new.spec):
+            return None
+    return new.spec
+
+
+class _HubId(Wire, frozen=True):
+    hub_id: str = ""
+
+
+def _hub_id(spec: Raw) -> str:
+    try:
+        return msgspec.json.decode(spec, type=_HubId).hub_id
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+
+
+def _hub_problems(spec: Raw) -> tuple[Problem, ...]:
+    return validate_hub(read_spec(spec, HubSpec))
+
+
+def _form_problems(spec: Raw, hub: HubSpec | None) -> tuple[Problem, ...]:
+    form = read_spec(spec, FormSpec)
+    return validate_form(form, hub=hub, check_ignore_field=_check_ignore_field)
+
+
+def _answer(find: Callable[[], tuple[Problem, ...]]) -> Answer:
+    try:
+        problems = find()
+    except SpecError as error:
+        problems = error.problems
+    warned = tuple(str(each) for each in warnings(problems))
+    if wrong := errors(problems):
+        message = summary(wrong, shown=_SHOWN)
+        return Answer(Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, message), warned)
+    return Answer(warnings=warned)
+
+
+def _check_ignore_field(path: str) -> str | None:
+    try:
+        parse_path(path)
+    except PathError as error:
+        return str(error)
+    return None
+
+
+def _deletion(
+    question: Question, known: Known, nodes_of: Callable[[ObjectKey], Sequence[LynqNode]]
+) -> Judgement:
+    old = read_object(question.old_object)
+    if old.metadata.deletion_timestamp:
+        # It has been told, and is on its way.
+        return _allow
+    if refusal := _protection(question, old):
+        return partial(Answer, refusal)
+    what = f"{question.kind.kind} {question.name}"
+    if not known.sees(question.namespace):
+        return partial(Answer, None, (f"{what}: its LynqNodes and their resources will go",))
+    return partial(_count, what, nodes_of(ObjectKey(question.namespace, question.name)))
+
+
+def _count(what: str, nodes: Sequence[LynqNode]) -> Answer:
+    return Answer(warnings=(f"{what}: {Footprint.of(nodes)}",))
+
+
+def _protection(question: Question, old: Reviewed) -> Refusal | None:
+    if old.metadata.deletion_timestamp or not is_protected(old.metadata):
+        return None
+    return Refusal(
+        HTTPStatus.FORBIDDEN,
+        f"{question.kind.kind} {question.name} is protected: "
+        f"to delete it, first take off its annotation {ANNOTATION_PROTECT}",
+    )

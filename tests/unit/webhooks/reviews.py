@@ -1,0 +1,107 @@
+"""Questions as an API server asks them, and caches that know what a test says."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import Raw, json
+
+from lynq.api import HubSpec, LynqNode, Metadata, NodeSpec, NodeStatus, ResourceState
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import GROUP, VERSION
+from lynq.api.node import ResourceStatus
+from lynq.webhooks.review import Kind, Question
+
+HUB = Kind(GROUP, VERSION, "LynqHub")
+FORM = Kind(GROUP, VERSION, "LynqForm")
+NODE = Kind(GROUP, VERSION, "LynqNode")
+
+HUB_SPEC: dict[str, Any] = {
+    "source": {
+        "type": "mysql",
+        "mysql": {"host": "db", "username": "u", "database": "d", "table": "t"},
+    },
+    "valueMappings": {"uid": "id", "activate": "on"},
+}
+FORM_SPEC: dict[str, Any] = {
+    "hubId": "shop",
+    "configMaps": [
+        {
+            "id": "a",
+            "nameTemplate": "{{ .uid }}",
+            "spec": {"apiVersion": "v1", "kind": "ConfigMap"},
+        }
+    ],
+}
+
+
+def with_resource(**changed: Any) -> dict[str, Any]:
+    """Return a form's spec whose only resource differs."""
+    return {**FORM_SPEC, "configMaps": [{**FORM_SPEC["configMaps"][0], **changed}]}
+
+
+def body_of(kind: Kind, operation: str, **request: Any) -> bytes:
+    """Return a review as it is sent."""
+    asked = {
+        "uid": "42",
+        "operation": operation,
+        "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        "name": "shop",
+        "namespace": "prod",
+        **request,
+    }
+    return json.encode(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+    )
+
+
+def an_object(spec: Any = None, **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "shop", "namespace": "prod", **metadata}, "spec": spec or {}}
+
+
+def question(
+    kind: Kind, operation: str, new: Any = None, old: Any = None, sub_resource: str = ""
+) -> Question:
+    return Question(
+        uid="42",
+        operation=operation,
+        kind=kind,
+        name="shop",
+        namespace="prod",
+        sub_resource=sub_resource,
+        object=Raw(json.encode(new)),
+        old_object=Raw(json.encode(old)),
+    )
+
+
+def a_node(*ids: str, annotations: Mapping[str, str] | None = None, **spec: Any) -> LynqNode:
+    resources = tuple(
+        ResourceStatus(id=each, kind="ConfigMap", name=each, state=ResourceState.READY)
+        for each in ids
+    )
+    return LynqNode(
+        metadata=Metadata(annotations=dict(annotations or {})),
+        spec=NodeSpec(uid="acme", template_ref="web", **spec),
+        status=NodeStatus(resources=resources),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """What is known: one namespace, one hub, some nodes."""
+
+    seen: bool = True
+    spec: HubSpec | None = None
+    nodes: Sequence[LynqNode] = field(default_factory=list)
+
+    def sees(self, namespace: str) -> bool:
+        return self.seen and namespace == "prod"
+
+    def hub(self, key: ObjectKey) -> HubSpec | None:
+        return self.spec if key == ("prod", "shop") else None
+
+    def nodes_of_hub(self, key: ObjectKey) -> Sequence[LynqNode]:
+        return self.nodes if key == ("prod", "shop") else []
+
+    def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode]:
+        return self.nodes if key == ("prod", "shop") else []

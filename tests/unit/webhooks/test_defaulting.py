@@ -1,0 +1,81 @@
+"""Which defaults are filled in, and where nothing is."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lynq.webhooks.defaulting import form_defaults, hub_defaults
+
+
+def added(operations: Any) -> dict[str, Any]:
+    listed = list(operations)
+    assert {each["op"] for each in listed} <= {"add"}
+    return {each["path"]: each["value"] for each in listed}
+
+
+def test_a_hub_that_says_nothing_gets_interval_and_port() -> None:
+    spec = {"source": {"syncInterval": "", "mysql": {"port": 0}}}
+    assert added(hub_defaults(spec)) == {
+        "/spec/source/syncInterval": "30s",
+        "/spec/source/mysql/port": 3306,
+    }
+
+
+def test_postgresql_has_its_own_port() -> None:
+    spec = {"source": {"syncInterval": "1m", "postgresql": {}}}
+    assert added(hub_defaults(spec)) == {"/spec/source/postgresql/port": 5432}
+
+
+def test_a_hub_that_says_everything_stays_as_it_is() -> None:
+    spec = {"source": {"syncInterval": "5m", "mysql": {"port": 3307}, "sqlite": {"path": "x"}}}
+    assert added(hub_defaults(spec)) == {}
+
+
+def test_a_resource_gets_the_six_defaults_of_the_go_operator() -> None:
+    empty = {"creationPolicy": "", "timeoutSeconds": 0, "waitForReady": None}
+    assert added(form_defaults({"services": [{"id": "a"}], "manifests": [empty]})) == {
+        f"/spec/{place}/0/{name}": value
+        for place in ("services", "manifests")
+        for name, value in {
+            "creationPolicy": "WhenNeeded",
+            "deletionPolicy": "Delete",
+            "conflictPolicy": "Stuck",
+            "waitForReady": True,
+            "timeoutSeconds": 300,
+            "patchStrategy": "apply",
+        }.items()
+    }
+
+
+def test_a_resource_that_says_everything_stays_as_it_is() -> None:
+    resource = {
+        "creationPolicy": "Once",
+        "deletionPolicy": "Retain",
+        "conflictPolicy": "Force",
+        "waitForReady": False,
+        "timeoutSeconds": 1,
+        "patchStrategy": "merge",
+    }
+    assert added(form_defaults({"deployments": [resource]})) == {}
+
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=5,
+)
+
+
+@given(junk)
+def test_a_shape_that_makes_no_sense_is_left_to_the_schema(thing: Any) -> None:
+    for spec in ({"source": thing}, {"source": {"mysql": thing}}):
+        added(hub_defaults(spec))
+    for form in ({"services": thing}, {"services": [thing]}):
+        added(form_defaults(form))
+
+
+@pytest.mark.parametrize("defaults", [hub_defaults, form_defaults])
+def test_an_empty_spec_needs_no_patch(defaults: Any) -> None:
+    assert list(defaults({})) == []

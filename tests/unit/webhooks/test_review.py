@@ -1,0 +1,106 @@
+"""Questions that are understood, and answers that the API server understands."""
+
+import base64
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import json
+
+from lynq.webhooks.review import (
+    LONGEST_WARNING,
+    MOST_WARNINGS,
+    Answer,
+    Refusal,
+    ReviewError,
+    fitting,
+    read_question,
+    write_answer,
+)
+from unit.webhooks.reviews import FORM, HUB, body_of, question
+
+
+def response(answer: Answer) -> dict[str, Any]:
+    review = json.decode(write_answer(question(HUB, "CREATE"), answer))
+    assert (review["apiVersion"], review["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+    found: dict[str, Any] = review["response"]
+    return found
+
+
+def test_a_question_is_read() -> None:
+    read = read_question(body_of(HUB, "CREATE", object={"spec": 1}, oldObject=None), HUB)
+    assert (read.uid, read.operation, read.namespace, read.name) == ("42", "CREATE", "prod", "shop")
+    assert (bytes(read.object), bytes(read.old_object)) == (b'{"spec":1}', b"null")
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"", "no AdmissionReview"),
+        (b"hello", "no AdmissionReview"),
+        (b"[]", "no AdmissionReview"),
+        (b"{}", "no AdmissionReview of admission.k8s.io/v1"),
+        (b"\xff\xfe", "no AdmissionReview"),
+        (b'{"apiVersion":"\xff"}', "no AdmissionReview"),
+        (b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}', "no request"),
+        (
+            b'{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}',
+            "of admission.k8s.io/v1",
+        ),
+        (body_of(HUB, "CREATE", uid=""), "no request with a uid"),
+        (body_of(HUB, "CREATE", uid=7), "Expected `str`, got `int` - at `\\$.request.uid`"),
+        (body_of(FORM, "CREATE"), "asked about LynqHub of operator.lynq.sh/v1"),
+        (b'{"request":' * 100_000, "nested too deep"),
+    ],
+)
+def test_what_is_no_question_is_told_in_a_sentence(body: bytes, why: str) -> None:
+    with pytest.raises(ReviewError, match=why):
+        read_question(body, HUB)
+
+
+@given(st.binary(max_size=50))
+def test_nothing_else_is_ever_raised(body: bytes) -> None:
+    with pytest.raises(ReviewError):
+        read_question(body, HUB)
+
+
+def test_a_plain_yes() -> None:
+    assert response(Answer()) == {"uid": "42", "allowed": True}
+
+
+def test_a_refusal_has_code_reason_and_message() -> None:
+    refused = response(Answer(Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "spec.x: no"), ["careful"]))
+    assert refused == {
+        "uid": "42",
+        "allowed": False,
+        "status": {"status": "Failure", "code": 422, "reason": "Invalid", "message": "spec.x: no"},
+        "warnings": ["careful"],
+    }
+
+
+def test_a_change_travels_as_a_json_patch() -> None:
+    patch = [{"op": "add", "path": "/spec/x", "value": 1}]
+    changed = response(Answer(patch=patch))
+    assert changed["patchType"] == "JSONPatch"
+    assert json.decode(base64.b64decode(changed["patch"])) == patch
+
+
+def test_a_warning_is_told_once() -> None:
+    assert fitting(["a", "b", "a"]) == ["a", "b"]
+
+
+def test_many_warnings_end_with_a_number() -> None:
+    told = fitting(f"warning {number}" for number in range(100))
+    assert len(told) == MOST_WARNINGS
+    assert told[-1] == "and 86 more warnings"
+
+
+@given(st.lists(st.text(max_size=400), max_size=40))
+def test_warnings_fit_whatever_they_say(warnings: list[str]) -> None:
+    told = fitting(warnings)
+    assert len(told) <= MOST_WARNINGS
+    assert all(len(each) <= LONGEST_WARNING for each in told)
+    assert all(each.isascii() and each.isprintable() for each in told)
+    assert sum(map(len, told)) <= 4096

@@ -1,0 +1,202 @@
+"""The webhooks over real HTTPS on loopback: paths, bodies, and what they are answered."""
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from msgspec import json
+
+from certificates import Authority
+from lynq.telemetry import Address, CertificateError, CertificateFiles, ListenError
+from lynq.webhooks import WebhookServer
+from lynq.webhooks import server as server_module
+from lynq.webhooks.certificates import FromFiles
+from unit.webhooks.reviews import (
+    FORM,
+    HUB,
+    HUB_SPEC,
+    NODE,
+    Caches,
+    an_object,
+    body_of,
+    with_resource,
+)
+from waiting import eventually
+
+ANY = Address("127.0.0.1", 0)
+VALIDATE_HUB = "/validate-operator-lynq-sh-v1-lynqhub"
+
+
+@pytest.fixture
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture
+def files(tmp_path: Path, authority: Authority) -> FromFiles:
+    pair = authority.sign("lynq", "127.0.0.1")
+    paths = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
+    paths.certificate.write_bytes(pair.certificate)
+    paths.key.write_bytes(pair.key)
+    return FromFiles(paths)
+
+
+@pytest.fixture
+async def server(files: FromFiles) -> AsyncIterator[WebhookServer]:
+    async with WebhookServer(ANY, files, Caches(), body_seconds=0.3) as server:
+        await server.up()
+        yield server
+
+
+@pytest.fixture
+async def session(authority: Authority) -> AsyncIterator[aiohttp.ClientSession]:
+    tls = ssl.create_default_context(cadata=authority.certificate.decode())
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session:
+        yield session
+
+
+async def post(
+    session: aiohttp.ClientSession, server: WebhookServer, path: str, body: Any
+) -> tuple[int, str]:
+    async with session.post(f"https://{server.address}{path}", data=body) as response:
+        return response.status, await response.text()
+
+
+async def asked(
+    session: aiohttp.ClientSession, server: WebhookServer, path: str, body: bytes
+) -> dict[str, Any]:
+    status, text = await post(session, server, path, body)
+    assert status == 200, text
+    response: dict[str, Any] = json.decode(text)["response"]
+    return response
+
+
+async def test_each_path_is_answered(session: aiohttp.ClientSession, server: WebhookServer) -> None:
+    for kind, verbs in ((HUB, "mutate validate"), (FORM, "mutate validate"), (NODE, "validate")):
+        for verb in verbs.split():
+            path = f"/{verb}-operator-lynq-sh-v1-{kind.kind.lower()}"
+            body = body_of(kind, "DELETE", oldObject=an_object())
+            response = await asked(session, server, path, body)
+            assert (response["uid"], response["allowed"]) == ("42", True)
+    assert (await post(session, server, "/elsewhere", b""))[0] == 404
+
+
+async def test_a_form_gets_its_defaults(
+    session: aiohttp.ClientSession, server: WebhookServer
+) -> None:
+    spec = with_resource(timeoutSeconds=5)
+    path = "/mutate-operator-lynq-sh-v1-lynqform"
+    response = await asked(session, server, path, body_of(FORM, "CREATE", object=an_object(spec)))
+    patch = json.decode(base64.b64decode(response["patch"]))
+    assert len(patch) == 5
+    leaving = an_object(spec, deletionTimestamp="2026-01-01T00:00:00Z")
+    response = await asked(session, server, path, body_of(FORM, "UPDATE", object=leaving))
+    assert response == {"uid": "42", "allowed": True}
+
+
+async def test_a_bad_hub_is_refused(session: aiohttp.ClientSession, server: WebhookServer) -> None:
+    spec = {**HUB_SPEC, "valueMappings": {"uid": "", "activate": "a"}}
+    body = body_of(HUB, "CREATE", object=an_object(spec))
+    response = await asked(session, server, VALIDATE_HUB, body)
+    assert response["allowed"] is False
+    assert response["status"]["code"] == 422
+    assert response["status"]["message"].startswith("spec.valueMappings.uid: missing")
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"", "no AdmissionReview"),
+        (body_of(HUB, "CREATE"), "the object under review makes no sense"),
+        (body_of(HUB, "CREATE", object=[1]), "the object under review makes no sense"),
+        (body_of(HUB, "DELETE", oldObject="x"), "the object under review makes no sense"),
+        (body_of(FORM, "CREATE"), "asked about LynqHub"),
+    ],
+)
+async def test_odd_input_is_answered_with_400_and_a_sentence(
+    session: aiohttp.ClientSession, server: WebhookServer, body: bytes, sentence: str
+) -> None:
+    status, text = await post(session, server, VALIDATE_HUB, body)
+    assert status == 400
+    assert sentence in text
+
+
+async def test_a_body_that_is_too_large_is_not_read(
+    session: aiohttp.ClientSession, server: WebhookServer
+) -> None:
+    status, text = await post(session, server, VALIDATE_HUB, BytesIO(b" " * 8 * 1024 * 1024))
+    assert (status, text) == (413, "a review may have 7340032 bytes\n")
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(
+    session: aiohttp.ClientSession, server: WebhookServer
+) -> None:
+    async def never() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(60)
+
+    async with asyncio.timeout(5):
+        status, text = await post(session, server, VALIDATE_HUB, never())
+    assert (status, text) == (408, "the body took too long to come\n")
+
+
+async def test_a_fault_of_our_own_is_told_without_values(
+    session: aiohttp.ClientSession,
+    server: WebhookServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: Any) -> bytes:
+        # The source line is in the log, what it says is not.
+        raise ValueError(f"hunter{1 + 1}")
+
+    monkeypatch.setattr(server_module, "write_answer", fail)
+    body = body_of(HUB, "DELETE", oldObject=an_object())
+    status, text = await post(session, server, VALIDATE_HUB, body)
+    assert status == 500
+    assert "hunter2" not in text + capsys.readouterr().out
+
+
+async def test_there_is_a_problem_until_it_is_up(
+    files: FromFiles, session: aiohttp.ClientSession
+) -> None:
+    class Slow:
+        """Has its certificate when it is told so."""
+
+        problem = "there is no certificate yet"
+
+        def __init__(self) -> None:
+            self.has_one = asyncio.Event()
+
+        async def run(self) -> None:
+            await asyncio.Event().wait()
+
+        async def context(self) -> ssl.SSLContext:
+            await self.has_one.wait()
+            return await files.context()
+
+    slow = Slow()
+    async with WebhookServer(ANY, slow, Caches()) as server:
+        assert server.problem == "webhooks: there is no certificate yet"
+        slow.has_one.set()
+        await eventually(lambda: not server.problem)
+        assert (await post(session, server, VALIDATE_HUB, b""))[0] == 400
+
+
+async def test_a_certificate_that_is_missing_ends_the_block(tmp_path: Path) -> None:
+    missing = FromFiles(CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key"))
+    with pytest.RaisesGroup(pytest.RaisesExc(CertificateError, match=r"tls\.crt")):
+        async with WebhookServer(ANY, missing, Caches()):
+            await asyncio.sleep(60)
+
+
+async def test_a_port_in_use_ends_the_block(server: WebhookServer, files: FromFiles) -> None:
+    with pytest.RaisesGroup(pytest.RaisesExc(ListenError, match="the webhook server cannot")):
+        async with WebhookServer(server.address, files, Caches()):
+            await asyncio.sleep(60)
