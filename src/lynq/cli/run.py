@@ -5,7 +5,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from tempfile import gettempdir
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import structlog
@@ -19,6 +20,9 @@ from lynq.kube.config import SERVICE_ACCOUNT
 from lynq.kube.errors import KubeError
 from lynq.telemetry import CertificateFiles
 from lynq.telemetry.logs import configure
+
+if TYPE_CHECKING:
+    from lynq.webhooks import Webhooks
 
 _EXPECTED: Final = (KubeError, OSError)
 """What happens to operators without a fault of theirs: told in one line."""
@@ -53,9 +57,33 @@ def settings_from(given: Mapping[str, Any]) -> ProcessSettings:
         metrics_address=given["metrics_bind_address"],
         metrics_secure=given["metrics_secure"],
         metrics_certificate=_certificate(given, "metrics"),
-        webhook_certificate=_certificate(given, "webhook"),
+        admission=_admission(given),
         pprof=given["enable_pprof"],
     )
+
+
+def _admission(given: Mapping[str, Any]) -> "Webhooks | None":
+    if not given["enable_webhooks"]:
+        return None
+    # Loaded only by those who run it, like the manager.
+    from lynq.webhooks import Webhooks  # noqa: PLC0415
+
+    return Webhooks(
+        port=given["webhook_port"],
+        certificate=_certificate(given, "webhook") or _mounted_certificate(given),
+        service=given["webhook_service_name"],
+        namespace=given["webhook_namespace"] or own_namespace(),
+        configuration_prefix=given["webhook_configuration_prefix"],
+    )
+
+
+def _mounted_certificate(given: Mapping[str, Any]) -> CertificateFiles | None:
+    """Return the certificate where the Go operator looked for it, if there is one."""
+    folder = Path(gettempdir(), "k8s-webhook-server", "serving-certs")
+    files = CertificateFiles(
+        folder / given["webhook_cert_name"], folder / given["webhook_cert_key"]
+    )
+    return files if files.certificate.exists() else None
 
 
 def own_namespace(account: Path = SERVICE_ACCOUNT) -> str:

@@ -17,7 +17,7 @@ Decorator = Callable[[Any], Any]
 
 def run_flags(command: Command) -> Command:
     """Add all flags."""
-    groups = (_SERVERS, _WORK, _LEADING, _LOGS)
+    groups = (_SERVERS, _WEBHOOKS, _WORK, _LEADING, _LOGS)
     flags = [flag for group in groups for flag in group]
     return reduce(
         lambda decorated, flag: flag(decorated), reversed(flags), connection_options(command)
@@ -85,13 +85,57 @@ _SERVERS: Final = (
         "metrics", "for /metrics, read again when it changes; else a self-signed one is made."
     ),
     _address("--health-probe-bind-address", ":8081", "Where /healthz and /readyz are served"),
-    *_certificate("webhook", "for the admission webhooks."),
     _boolean(
         "--enable-http2",
         "Known for the sake of old manifests: our servers speak HTTP/1.1 only, and a warning says "
         "so when this is on.",
     ),
     _boolean("--enable-pprof", "Serve profiles of this process on 127.0.0.1:6060/debug/pprof/."),
+)
+
+_WEBHOOKS: Final = (
+    _boolean(
+        "--enable-webhooks",
+        "Serve the admission webhooks; without them the operator still refuses what is wrong, "
+        "but only once it is stored.",
+        default=True,
+    ),
+    click.option(
+        "--webhook-port",
+        type=click.IntRange(min=0, max=65535),
+        default=9443,
+        show_default=True,
+        help="Where the webhooks are served, on every interface; 0 is any port that is free.",
+    ),
+    *_certificate(
+        "webhook",
+        "for the webhooks, read again when it changes; else one is taken from "
+        "/tmp/k8s-webhook-server/serving-certs if it is there, else made, renewed and trusted by "
+        "ourselves.",
+    ),
+    click.option(
+        "--webhook-service-name",
+        default="lynq-webhook-service",
+        show_default=True,
+        metavar="NAME",
+        help="The Service that leads to the webhooks: a certificate of our own is made for it, and "
+        "kept in the Secret NAME-cert.",
+    ),
+    click.option(
+        "--webhook-namespace",
+        default="",
+        metavar="NAME",
+        help="Where that Service and Secret are; else in the pod's namespace, and outside of pods "
+        "in default.",
+    ),
+    click.option(
+        "--webhook-configuration-prefix",
+        default="lynq-",
+        show_default=True,
+        metavar="PREFIX",
+        help="The names of the configurations that are told to trust our own certificate are "
+        "PREFIXmutating-webhook-configuration and PREFIXvalidating-webhook-configuration.",
+    ),
 )
 
 _WORK: Final = (

@@ -20,6 +20,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from lynq.controllers.access import may_read_metrics
+from lynq.controllers.knowledge import Knowledge
 from lynq.controllers.operator import Operator
 from lynq.controllers.process import ProcessSettings
 from lynq.controllers.world import World
@@ -55,6 +56,9 @@ class Process:
             self._metrics,
             Series(self.registry),
         )
+        # Every replica is asked, not only the leader: no fence.
+        admission, known = settings.admission, Knowledge(self.world)
+        self._admission = admission.serve(client, known) if admission else None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set; returns within five seconds then."""
@@ -104,15 +108,19 @@ class Process:
             )
         if settings.pprof:
             yield ProfileServer()
+        if self._admission:
+            yield self._admission
 
     def _problems(self) -> list[str]:
         """Return what keeps the process from being ready."""
         caches = (self.world.hubs.cache, self.world.forms.cache, self.world.nodes.cache)
-        return [
+        unlisted = [
             f"{cache.resource.name} are not listed yet {cache.health.problem}".rstrip()
             for cache in caches
             if not cache.has_synced
         ]
+        unserved = self._admission.problem if self._admission else ""
+        return [*unlisted, unserved] if unserved else unlisted
 
 
 @asynccontextmanager

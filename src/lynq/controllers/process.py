@@ -1,11 +1,30 @@
 """What one process of the operator is told by its flags: what to run, as whom, listening where."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
+from lynq.controllers.knowledge import Knowledge
 from lynq.controllers.options import Options
+from lynq.kube import Client
 from lynq.telemetry.address import Address
 from lynq.telemetry.certificates import CertificateFiles
+
+
+class AdmissionServer(AbstractAsyncContextManager[Any], Protocol):
+    """The admission webhooks at work."""
+
+    @property
+    def problem(self) -> str:
+        """Why nobody is answered yet; "" if everybody is."""
+
+
+class Admission(Protocol):
+    """What makes the admission webhooks: `lynq.webhooks`, which stands beside us, not below."""
+
+    def serve(self, client: Client, known: Knowledge) -> AdmissionServer:
+        """Return the webhooks, to be entered with `async with`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +48,7 @@ class ProcessSettings:
     """Whether /metrics speaks HTTPS and asks for a token that may read it."""
     metrics_certificate: CertificateFiles | None = None
     """None: a self-signed certificate, made at the start."""
-    webhook_certificate: CertificateFiles | None = None
-    """For the admission webhooks."""
+    admission: Admission | None = None
+    """The admission webhooks; None: off."""
     pprof: bool = False
     """Whether profiles are served on 127.0.0.1:6060."""

@@ -24,7 +24,9 @@ pytestmark = pytest.mark.usefixtures("crds")
 
 @contextmanager
 def running(kubeconfig: Path, *flags: str) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-m", "lynq", "run", f"--kubeconfig={kubeconfig}", *flags]
+    command = [sys.executable, "-m", "lynq", "run", f"--kubeconfig={kubeconfig}"]
+    # A port of its own: whoever else runs an operator here has 9443.
+    command += ["--webhook-port=0", *flags]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
     try:
         yield process

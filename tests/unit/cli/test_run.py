@@ -21,6 +21,7 @@ from lynq.controllers.process import ProcessSettings
 from lynq.controllers.shard import Shard
 from lynq.kube import LeaseLost
 from lynq.telemetry import Address, CertificateFiles, ListenError
+from lynq.webhooks import Webhooks
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +75,7 @@ def test_without_flags_all_is_as_the_go_operator_has_it(stand_in: Manager) -> No
         metrics_secure=True,
         leader_elect=False,
         leader_election_namespace="default",
+        admission=Webhooks(),
     )
 
 
@@ -85,6 +87,8 @@ def test_every_flag_arrives(stand_in: Manager, tmp_path: Path) -> None:
         *("-metrics-bind-address=:8443", "--metrics-secure=false", "--metrics-cert-path=/m"),
         *("--metrics-cert-name=a.crt", "--metrics-cert-key", "a.key"),
         *("--health-probe-bind-address", "127.0.0.1:9", "--webhook-cert-path=/w"),
+        *("--webhook-port=9444", "--webhook-service-name=hooks", "--webhook-namespace=ops"),
+        "--webhook-configuration-prefix=my-",
         *("--enable-pprof", "--hub-concurrency=1", "-form-concurrency", "2"),
         *("--node-concurrency=4", "--force-reapply-interval=1h30m"),
         *("--sqlite-dir", str(tmp_path), "--watch-namespaces=a, b,a,", "--shard=1/3"),
@@ -110,7 +114,13 @@ def test_every_flag_arrives(stand_in: Manager, tmp_path: Path) -> None:
         metrics_address=Address("", 8443),
         metrics_secure=False,
         metrics_certificate=CertificateFiles(Path("/m/a.crt"), Path("/m/a.key")),
-        webhook_certificate=CertificateFiles(Path("/w/tls.crt"), Path("/w/tls.key")),
+        admission=Webhooks(
+            port=9444,
+            certificate=CertificateFiles(Path("/w/tls.crt"), Path("/w/tls.key")),
+            service="hooks",
+            namespace="ops",
+            configuration_prefix="my-",
+        ),
         pprof=True,
     )
 
@@ -118,12 +128,28 @@ def test_every_flag_arrives(stand_in: Manager, tmp_path: Path) -> None:
 def test_an_empty_certificate_path_is_none(stand_in: Manager) -> None:
     given = settings(stand_in, "--metrics-cert-path=", "--webhook-cert-path=")
     assert given.metrics_certificate is None
-    assert given.webhook_certificate is None
+    assert given.admission == Webhooks()
+
+
+def test_webhooks_can_be_off(stand_in: Manager) -> None:
+    assert settings(stand_in, "--enable-webhooks=false").admission is None
+
+
+def test_a_certificate_is_found_where_the_go_operator_looked(
+    stand_in: Manager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = tmp_path / "k8s-webhook-server/serving-certs"
+    folder.mkdir(parents=True)
+    assert settings(stand_in).admission == Webhooks()
+    (folder / "tls.crt").touch()
+    found = CertificateFiles(folder / "tls.crt", folder / "tls.key")
+    assert settings(stand_in).admission == Webhooks(certificate=found)
 
 
 def test_every_flag_has_help() -> None:
     options = [each for each in run.params if isinstance(each, click.Option)]
-    assert len(options) == 28
+    assert len(options) == 33
     assert [each.opts for each in options if not each.help] == []
 
 
