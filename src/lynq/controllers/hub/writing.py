@@ -1,8 +1,9 @@
 """Sends many independent writes at once, a bounded number at a time."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
+
+from lynq.controllers.together import together
 
 T = TypeVar("T")
 
@@ -18,10 +19,4 @@ async def each_in_parallel(items: Sequence[T], write: Callable[[T], Awaitable[No
         for item in remaining:
             await write(item)
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(AT_ONCE, len(items))):
-                group.create_task(worker())
-    except BaseExceptionGroup as failures:
-        # One is enough to know: the others are of the same pass, which is tried again as a whole.
-        raise failures.exceptions[0] from None
+    await together(worker() for _ in range(min(AT_ONCE, len(items))))
