@@ -8,6 +8,7 @@ never come here. What is kept of an object is its marks and the verdict on its r
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -27,7 +28,7 @@ from lynq.controllers.cache import Cache
 from lynq.guard import tracked_name
 from lynq.kube import Change, Client, Metrics, Partial, Resource
 from lynq.kube.outline import digest_of
-from lynq.node import Live
+from lynq.node import Live, ObjectRef
 from lynq.readiness import readiness, reads_body
 
 BY_NODE: Final = "node"
@@ -61,6 +62,17 @@ class Child(Struct, frozen=True, gc=False):
     resource_version: str
     is_updated: bool = False
     """Whether fields of it are ours by Update, and not by Apply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An object that came, changed or went."""
+
+    ref: ObjectRef
+    states: tuple[Child, ...]
+    """What it was, and what it is."""
+    by_us: bool
+    """Whether the change is the answer to a write of our own: its writer knows."""
 
 
 class Kind:
@@ -134,14 +146,14 @@ class Kind:
 
 
 class Children:
-    """All kinds that are watched; `wake` is called with the children that others changed."""
+    """All kinds that are watched; `wake` is told what becomes of children."""
 
     def __init__(
         self,
         client: Client,
         metrics: Metrics,
         *,
-        wake: Callable[[Child], None],
+        wake: Callable[["Turn"], None],
         namespaces: tuple[str, ...] = (),
     ) -> None:
         self._client = client
@@ -199,11 +211,12 @@ class Children:
 
     def _told(self, kind: Kind, change: Change[Child]) -> None:
         old, new = change.old, change.new
-        if kind.absorbing or (old and new and old.live == new.live):
+        if old and new and old.live == new.live:
             return
-        for child in (old, new):
-            if child is not None:
-                self._wake(child)
+        resource, key = kind.resource, change.key
+        ref = ObjectRef(resource.api_version, resource.kind, key.namespace, key.name)
+        states = tuple(child for child in (old, new) if child)
+        self._wake(Turn(ref, states, by_us=kind.absorbing))
 
 
 def updated_by_us(known: Metadata) -> bool:

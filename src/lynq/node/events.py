@@ -77,7 +77,7 @@ def in_trouble(previous: NodeStatus, trouble: Trouble) -> tuple[Event, ...]:
         each.type == ConditionType.DEGRADED and each.message == trouble.message
         for each in previous.conditions
     )
-    return () if told else (Event(EventReason.DEPENDENCY_ERROR, trouble.message, warns=True),)
+    return () if told else (Event(trouble.event, trouble.message, warns=True),)
 
 
 def left_the_form(item: Item, *, retained: bool) -> Event:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from lynq.api import Condition, NodeStatus, ResourceStatus
 from lynq.api.reasons import ConditionReason as Reason
 from lynq.api.reasons import ConditionType as Type
+from lynq.api.reasons import EventReason
 from lynq.graph import GraphError
 from lynq.node.conditions import Answer, Tally, answers, since
 from lynq.node.identity import ObjectRef
@@ -55,16 +56,19 @@ class Trouble:
     """The reason of the condition Ready."""
     degraded: Reason
     message: str
+    event: EventReason
 
     @classmethod
     def with_variables(cls, error: VariablesError) -> "Trouble":
         """Tell that the row's values cannot be read."""
-        return cls(Reason.VARIABLES_BUILD_ERROR, Reason.VARIABLES_BUILD_ERROR, str(error))
+        reason, event = Reason.VARIABLES_BUILD_ERROR, EventReason.TEMPLATE_RENDER_ERROR
+        return cls(reason, reason, str(error), event)
 
     @classmethod
     def with_graph(cls, error: GraphError) -> "Trouble":
         """Tell that ids and dependIds make no graph."""
-        return cls(Reason.DEPENDENCY_ERROR, Reason.DEPENDENCY_CYCLE, str(error))
+        event = EventReason.DEPENDENCY_ERROR
+        return cls(Reason.DEPENDENCY_ERROR, Reason.DEPENDENCY_CYCLE, str(error), event)
 
 
 def next_status(previous: NodeStatus, report: Report, now: datetime) -> NodeStatus:

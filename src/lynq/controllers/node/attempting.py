@@ -63,7 +63,7 @@ class Attempt:
         except _EVERYBODYS:
             raise
         except AlreadyExists:
-            self.after = await self._found(kind)
+            self.after = await self._seen(kind) or self._came_and_went()
         except Conflict as error:
             self.after = await self._look_closer(kind) or self._refused(error)
         except KubeError as error:
@@ -89,7 +89,8 @@ class Attempt:
             return await self._send(kind, gently)
         except Conflict as error:
             if not error.fields:
-                raise
+                await self._catch_up(kind, error)
+                return await self._send(kind, self.write)
             if {each.manager for each in error.fields} == {FIELD_MANAGER}:
                 await claim(self.client, kind, ref)
                 return await self._send(kind, gently)
@@ -97,6 +98,18 @@ class Attempt:
                 raise
             self.taken_from = holders(error)
         return await self._send(kind, self.write)
+
+    async def _catch_up(self, kind: Kind, error: Conflict) -> None:
+        """Take note that others have written the object that is to be replaced; raises `error`."""
+        seen = await self._seen(kind) if self.write.method is Method.REPLACE else None
+        before = self.before.child
+        if seen is None or seen.child is None or before is None:
+            raise error
+        wanted = seen.facts.wanted
+        if wanted is None or seen.child.live.uid != before.live.uid:
+            raise error
+        self.before = seen
+        self.write = replace(self.write, obj=wanted.to_write(seen.child.live, self.now))
 
     async def _send(self, kind: Kind, write: Write) -> Any:  # noqa: ANN401 - an object of the kind
         """Send one write, and return the object as it is now."""
@@ -150,26 +163,26 @@ class Attempt:
         )
         return self.before.remembering(memory, was_written=True)
 
-    async def _found(self, kind: Kind) -> Sight:
+    def _came_and_went(self) -> Sight:
+        refusal = Refusal("an object of this name came and went; it is tried again")
+        memory = self.memory.refused(self.write.ref, self._content, refusal, self.now)
+        return self.before.remembering(memory, was_written=True)
+
+    async def _seen(self, kind: Kind) -> Sight | None:
         """See the object that is there already; what to do about it is decided anew."""
-        child = await self.lookout.fetch(kind, self.before.ref)
-        if child is None:
-            refusal = Refusal("an object of this name came and went; it is tried again")
-            memory = self.memory.refused(self.write.ref, self._content, refusal, self.now)
-            return self.before.remembering(memory, was_written=True)
-        return self.before.seeing(child)
+        sight, resource = self.before, self.before.facts.resource
+        child = await self.lookout.fetch(kind, sight.ref)
+        if child is None or sight.rendered is None:
+            return None
+        body = await self.lookout.body(kind, sight.ref) if self._ignores else None
+        wanted = prepare(sight.rendered, resource, owner_of(self.node), body)
+        return sight.wanting(wanted).seeing(child)
 
     async def _look_closer(self, kind: Kind) -> Sight | None:
         """See an object that was written blindly, and has fields that are left to others."""
-        sight, resource = self.before, self.before.facts.resource
-        if sight.child or sight.rendered is None or not self._ignores:
+        if self.before.child or not self._ignores:
             return None
-        body = await self.lookout.body(kind, sight.ref)
-        child = await self.lookout.fetch(kind, sight.ref)
-        if child is None or body is None:
-            return None
-        wanted = prepare(sight.rendered, resource, owner_of(self.node), body)
-        return sight.wanting(wanted).seeing(child)
+        return await self._seen(kind)
 
     @property
     def _ignores(self) -> bool:

@@ -9,7 +9,7 @@ from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PAUSED, LABEL_HUB, TRUE
 from lynq.controllers.census import hub_of
-from lynq.controllers.children import Child, Children, node_named_by
+from lynq.controllers.children import Children, Turn, node_named_by
 from lynq.controllers.node.keeping import Keeper
 from lynq.controllers.node.leaving import Leaver
 from lynq.controllers.node.looking import Lookout
@@ -43,7 +43,9 @@ class NodeController:
         remover = Remover(world.client, lookout, self.children, discovery)
         writer = Writer(world.client, lookout, world.series)
         self._publisher = Publisher(world, teller, object_teller)
-        self._keeper = Keeper(world, lookout, remover, writer, self._publisher)
+        self._keeper = Keeper(
+            world, lookout, remover, writer, self._publisher, memories=self._memories
+        )
         self._leaver = Leaver(world, lookout, remover, self._publisher)
 
     def attach(self) -> None:
@@ -94,10 +96,13 @@ class NodeController:
         known = old is None and new.status.observed_generation == new.metadata.generation
         self._add(key, new, Priority.PERIODIC if known else Priority.EVENT)
 
-    def _wake_owners(self, child: Child) -> None:
-        keys = {key for owner in child.live.owners for key in self._world.nodes.keys_by(UID, owner)}
-        if named := node_named_by(child.live):
-            keys.add(named)
+    def _wake_owners(self, turn: Turn) -> None:
+        keys = self._memories.contesting(turn.ref)
+        for child in () if turn.by_us else turn.states:
+            for owner in child.live.owners:
+                keys.update(self._world.nodes.keys_by(UID, owner))
+            if named := node_named_by(child.live):
+                keys.add(named)
         for key in keys:
             if node := self._world.nodes.get(key):
                 self._add(key, node, Priority.EVENT)

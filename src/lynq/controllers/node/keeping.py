@@ -20,8 +20,8 @@ from lynq.api.names import (
 )
 from lynq.api.reasons import OrphanReason
 from lynq.controllers.children import Unwatched
-from lynq.controllers.node.looking import Lookout, Place, Sight
-from lynq.controllers.node.memory import NodeMemory
+from lynq.controllers.node.looking import Lookout, Sight
+from lynq.controllers.node.memory import Memories, NodeMemory, Place
 from lynq.controllers.node.publishing import Publisher
 from lynq.controllers.node.removing import Cleared, Remover
 from lynq.controllers.node.writing import Progress, Writer
@@ -63,13 +63,21 @@ class Keeper:
     """Keeps nodes as their rows and forms want them."""
 
     def __init__(
-        self, world: World, lookout: Lookout, remover: Remover, writer: Writer, publisher: Publisher
+        self,
+        world: World,
+        lookout: Lookout,
+        remover: Remover,
+        writer: Writer,
+        publisher: Publisher,
+        *,
+        memories: Memories,
     ) -> None:
         self._world = world
         self._lookout = lookout
         self._remover = remover
         self._writer = writer
         self._publisher = publisher
+        self._memories = memories
 
     async def watch_kinds_in_use(self) -> None:
         """Begin the watches of every kind that a node has objects of."""
@@ -103,6 +111,7 @@ class Keeper:
             return Result()
         status = self._status(node, progress, cleared, inventory, force=force)
         memory.keep_only({sight.ref for sight in sights.values()})
+        self._memories.contest(node, _contested(progress))
         delay = await self._publisher.publish(
             node, memory, status, progress, cleared, seconds=time.monotonic() - began
         )
@@ -123,8 +132,9 @@ class Keeper:
         return await self._world.nodes.patch(node, {"finalizers": [*finalizers, FINALIZER_NODE]})
 
     async def _give_up(self, node: LynqNode, memory: NodeMemory, trouble: Trouble) -> Result:
-        now = self._world.now()
-        status = broken_status(node.status, trouble, node.metadata.generation, now)
+        now, generation = self._world.now(), node.metadata.generation
+        previous = with_paused(node.status, generation, now, is_paused=False)
+        status = broken_status(previous, trouble, generation, now)
         await self._publisher.publish_trouble(node, memory, status, trouble)
         return Result()
 
@@ -221,6 +231,14 @@ class Keeper:
         soonest = min(moment for moment in moments if moment is not None)
         # Never at once: what is due now was either done, or cannot be.
         return max((soonest - now).total_seconds(), 0.05)
+
+
+def _contested(progress: Progress) -> Iterable[ObjectRef]:
+    """Yield the objects that are in sight and another node's."""
+    for outcome in progress.step.outcomes:
+        is_seen = progress.sights[outcome.id].child is not None
+        if is_seen and outcome.state is ResourceState.CONFLICTED:
+            yield outcome.ref
 
 
 def _made(status: NodeStatus, inventory: Iterable[Item]) -> set[Place]:

@@ -16,7 +16,7 @@ from lynq.api import ConflictPolicy, CreationPolicy, LynqNode, TResource
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPLIED_HASH, ANNOTATION_CREATED_ONCE, TRUE
 from lynq.controllers.children import Child, Children, Kind, Unwatched
-from lynq.controllers.node.memory import Body, NodeMemory
+from lynq.controllers.node.memory import Body, NodeMemory, Place
 from lynq.controllers.node.refusing import unwatched_namespace
 from lynq.controllers.together import together
 from lynq.kube import Client, Discovery
@@ -35,8 +35,6 @@ from lynq.node import (
     owner_of,
     prepare,
 )
-
-Place = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ or changed again and again by others, is written at growing intervals; and what 
 is not asked for twice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -14,6 +14,8 @@ from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.kube import Backoff
 from lynq.node import Cause, Memory, ObjectRef, Refusal
+
+Place = tuple[str, str, str, str]
 
 _OVERWRITTEN: Final = Backoff(base=1.0, cap=60.0)
 """Between two writes of the same content that somebody else undoes."""
@@ -63,6 +65,8 @@ class NodeMemory:
     awaited: str = ""
     """The hub's write that the node is not ready with yet."""
     status_written: datetime = _NEVER
+    contested: frozenset[Place] = frozenset()
+    """Objects that it wants, and that are another node's."""
 
     def of(self, ref: ObjectRef) -> Memory | None:
         """Return our last write of an object."""
@@ -115,15 +119,36 @@ class Memories:
 
     def __init__(self) -> None:
         self._nodes: dict[ObjectKey, NodeMemory] = {}
+        self._contests: dict[Place, set[ObjectKey]] = {}
 
     def of(self, node: LynqNode) -> NodeMemory:
         """Return the memory of a node; one made anew under the same name starts with none."""
         key, uid = node.metadata.key, node.metadata.uid
         known = self._nodes.get(key)
         if known is None or known.uid != uid:
+            self.forget(key)
             known = self._nodes[key] = NodeMemory(uid)
         return known
 
     def forget(self, key: ObjectKey) -> None:
         """Drop what is remembered of a node that is gone."""
-        self._nodes.pop(key, None)
+        if known := self._nodes.pop(key, None):
+            self._contest(key, known, frozenset())
+
+    def contest(self, node: LynqNode, refs: Iterable[ObjectRef]) -> None:
+        """Remember which objects a node wants that are another node's."""
+        self._contest(node.metadata.key, self.of(node), frozenset(ref.place for ref in refs))
+
+    def contesting(self, ref: ObjectRef) -> set[ObjectKey]:
+        """Return the nodes that want an object and cannot have it."""
+        return set(self._contests.get(ref.place, ()))
+
+    def _contest(self, key: ObjectKey, memory: NodeMemory, places: frozenset[Place]) -> None:
+        for place in memory.contested - places:
+            waiting = self._contests.get(place, set())
+            waiting.discard(key)
+            if not waiting:
+                self._contests.pop(place, None)
+        for place in places:
+            self._contests.setdefault(place, set()).add(key)
+        memory.contested = places

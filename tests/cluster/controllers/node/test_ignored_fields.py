@@ -20,10 +20,10 @@ from cluster.controllers.stage import Object, Stage
 from cluster.local.manifests import deployment
 from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
 
-REPLICAS = {"ignoreFields": ["$.spec.replicas"]}
+REPLICAS: Object = {"ignoreFields": ["$.spec.replicas"]}
 
 
-def app(*, image: str = "nginx", **parts: Any) -> Object:
+def app(image: str = "nginx", **parts: Any) -> Object:
     return of_kind("app", deployment("app", replicas=1, image=image), **parts)
 
 
@@ -43,7 +43,7 @@ async def test_an_ignored_field_that_another_client_changes_stays(stage: Stage) 
         await becomes(
             stage, "app", lambda obj: obj["status"].get("readyReplicas") == 3, DEPLOYMENTS
         )
-        await want(stage, deployments=[app(image="nginx:2", **REPLICAS)])
+        await want(stage, deployments=[app("nginx:2", **REPLICAS)])
         found = await becomes(stage, "app", image_is("nginx:2"), DEPLOYMENTS)
         assert found["spec"]["replicas"] == 3
         await mark(stage, force_reconcile="now")
@@ -108,7 +108,7 @@ async def test_an_item_is_found_by_its_name(stage: Stage) -> None:
         container = [{"name": "main", "image": "theirs"}]
         patch = {"spec": {"template": {"spec": {"containers": container}}}}
         await edit(stage, "app", patch, resource=DEPLOYMENTS)
-        await want(stage, deployments=[app(image="ours", ignoreFields=[path])])
+        await want(stage, deployments=[app("ours", ignoreFields=[path])])
         await node_is_ready(stage, NODE)
         await stage.settles()
         assert image_is("theirs")(await stage.get(DEPLOYMENTS, "app"))
