@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench golden crds lock clean
+.PHONY: help demo test check bench golden crds manifests dist lock clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -23,6 +23,7 @@ check: $(VENV)/ready  ## lint, types, import contracts, generated files
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m lynq.api.crds --check
+	$(BIN)/python tools/manifests.py --check
 
 bench: $(VENV)/ready  ## measure; prints tables, asserts nothing about seconds
 	$(BIN)/pytest tests/bench -o python_files='bench_*.py' -s $(ARGS)
@@ -32,6 +33,12 @@ golden: $(VENV)/ready  ## remake the template engine's expected results with Go
 
 crds: $(VENV)/ready  ## write deploy/crds anew from lynq.api
 	$(BIN)/python -m lynq.api.crds
+
+manifests: $(VENV)/ready  ## write install.yaml and the other copies in deploy anew
+	$(BIN)/python tools/manifests.py
+
+dist: $(VENV)/ready  ## the wheel, built twice to the same bytes, its SBOM, and the manifests
+	scripts/dist $(BIN)
 
 lock: $(VENV)/ready  ## choose dependencies anew
 	scripts/lock

@@ -114,6 +114,10 @@ class Gauges:
             _HUB,
             _values(self.sources),
         )
+        pushed = [(at, hub.push) for at, hub in hubs if hub.push is not None]
+        yield Family(
+            "lynq_push_connected", "Whether a hub is told of changes", _HUB, lambda: pushed
+        )
 
     def _of_forms(self) -> Iterator[Metric]:
         forms = [((key.name, key.namespace), each) for key, each in self.rollouts.items()]

@@ -107,8 +107,15 @@ class HubRecord:
     desired: int
     ready: int
     failed: int
+    push: int | None = None
+    """Whether the push channel is up; None: the hub has none."""
 
     @classmethod
     def of(cls, status: HubStatus) -> "HubRecord":
         """Return what is to be shown of a status."""
-        return cls(status.desired, status.ready, status.failed)
+        push = (
+            int(each.status is ConditionStatus.TRUE)
+            for each in status.conditions
+            if each.type == ConditionType.PUSH_CONNECTED
+        )
+        return cls(status.desired, status.ready, status.failed, next(push, None))

@@ -91,6 +91,7 @@ def test_the_names_and_types_are_those_that_dashboards_know(registry: CollectorR
         "lynq_rejected_rows": "gauge",
         "lynq_deletion_held": "gauge",
         "lynq_source_up": "gauge",
+        "lynq_push_connected": "gauge",
     }
 
 
@@ -195,6 +196,17 @@ def test_a_hub_shows_its_counters_and_its_source(
     assert [samples(registry, name) for name in names] == [
         [(HUB, value)] for value in (9, 7, 2, 12, 0)
     ]
+
+
+def test_only_a_hub_with_a_push_channel_shows_whether_it_is_up(
+    registry: CollectorRegistry, series: Series
+) -> None:
+    series.hub_status(KEY, HubStatus())
+    assert samples(registry, "lynq_push_connected") == []
+    for status, value in ((ConditionStatus.TRUE, 1), (ConditionStatus.FALSE, 0)):
+        push = condition("PushConnected", status, "Connected")
+        series.hub_status(KEY, HubStatus(conditions=(push,)))
+        assert samples(registry, "lynq_push_connected") == [(HUB, value)]
 
 
 def test_a_reason_for_rejection_that_has_passed_goes_back_to_0(
