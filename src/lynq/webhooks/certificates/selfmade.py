@@ -117,7 +117,7 @@ class SelfMade:
                 await self._secret.write(kept, stored.version)
             except (Conflict, AlreadyExists):
                 continue
-            _log.info("certificate made", until=kept.serving.end.isoformat())
+            _log.info("certificates written", until=kept.serving.end.isoformat())
             return kept
         raise NoAgreementError("the Secret with the certificates changes all the time")
 

@@ -1,0 +1,172 @@
+"""The shipped webhook configurations, led to servers in the test's own process."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.kube import Client, Resource
+from lynq.kube.errors import ApiError
+from lynq.telemetry import Address
+from lynq.webhooks import WebhookServer
+from lynq.webhooks.certificates import Lifetimes, Place, SelfMade
+from lynq.webhooks.certificates.injecting import CONFIGURATIONS
+from waiting import eventually
+
+MANIFESTS = Path(__file__).parents[3] / "deploy/kustomize/webhook/manifests.yaml"
+GROUP, VERSION = "operator.lynq.sh", "v1"
+HUBS, FORMS, NODES = (
+    Resource(GROUP, VERSION, kind.definition.kind, kind.definition.plural, namespaced=True)
+    for kind in (LynqHub, LynqForm, LynqNode)
+)
+MUTATING, VALIDATING = CONFIGURATIONS.values()
+Object = dict[str, Any]
+
+
+@dataclass
+class Clock:
+    """The time, which a test may move."""
+
+    moved: timedelta = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.moved
+
+
+@dataclass
+class Caches:
+    """What a test says there is."""
+
+    spec: HubSpec | None = None
+    nodes: Sequence[LynqNode] = field(default_factory=list)
+
+    def sees(self, namespace: str) -> bool:
+        return bool(namespace)
+
+    def hub(self, key: ObjectKey) -> HubSpec | None:
+        return self.spec if key.name == "shop" else None
+
+    def nodes_of_hub(self, key: ObjectKey) -> Sequence[LynqNode]:
+        return self.nodes if key.name == "shop" else []
+
+    def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode]:
+        return self.nodes if key.name == "web" else []
+
+
+@dataclass
+class Admission:
+    """One namespace whose objects go through webhooks."""
+
+    client: Client
+    namespace: str
+    clock: Clock = field(default_factory=Clock)
+    caches: Caches = field(default_factory=Caches)
+    look_every: float = 0.2
+
+    @property
+    def place(self) -> Place:
+        return Place(self.namespace, "hooks", f"{self.namespace}-")
+
+    @asynccontextmanager
+    async def replica(
+        self, client: Client | None = None, *, lifetimes: Lifetimes | None = None
+    ) -> AsyncIterator[WebhookServer]:
+        """Run one server until the block ends."""
+        certificates = SelfMade(
+            client or self.client,
+            self.place,
+            lifetimes=lifetimes,
+            look_every=self.look_every,
+            now=self.clock,
+        )
+        async with WebhookServer(Address("127.0.0.1", 0), certificates, self.caches) as server:
+            async with asyncio.timeout(20):
+                await server.up()
+            yield server
+
+    @asynccontextmanager
+    async def configured(self, server: WebhookServer) -> AsyncIterator[None]:
+        """Let the API server ask this server, as the shipped manifests say."""
+        manifests = [self._here(each, server) for each in yaml.safe_load_all(MANIFESTS.read_text())]
+        for resource, manifest in zip((MUTATING, VALIDATING), manifests, strict=True):
+            await self.client.create(resource, manifest)
+        try:
+            await eventually(self._is_asked, within=20)
+            yield
+        finally:
+            for resource, manifest in zip((MUTATING, VALIDATING), manifests, strict=True):
+                await self.client.delete(resource, manifest["metadata"]["name"])
+
+    def _here(self, manifest: Object, server: WebhookServer) -> Object:
+        manifest["metadata"]["name"] = f"{self.namespace}-{manifest['metadata']['name']}"
+        for webhook in manifest["webhooks"]:
+            path = webhook["clientConfig"]["service"]["path"]
+            webhook["clientConfig"] = {"url": f"https://{server.address}{path}"}
+            selector = {"kubernetes.io/metadata.name": self.namespace}
+            webhook["namespaceSelector"] = {"matchLabels": selector}
+        return manifest
+
+    async def _is_asked(self) -> bool:
+        """Return whether the webhooks are in force, with a certificate that is trusted."""
+        for resource, wrong in ((HUBS, hub("probe", uid="")), (FORMS, form("probe", name=BAD))):
+            if "spec." not in await self.refusal(resource, wrong):
+                return False
+        return True
+
+    async def refusal(self, resource: Resource, obj: Object) -> str:
+        """Return why an object is refused; "" if it is not."""
+        try:
+            await self.client.create(resource, self.here(obj), dry_run=True)
+        except ApiError as error:
+            return error.status.message
+        return ""
+
+    async def bundles(self) -> set[str]:
+        """Return the different caBundles in both configurations."""
+        found = [
+            await self.client.get(resource, f"{self.namespace}-{name}")
+            for name, resource in CONFIGURATIONS.items()
+        ]
+        return {
+            webhook["clientConfig"].get("caBundle", "")
+            for each in found
+            for webhook in each["webhooks"]
+        }
+
+    def here(self, obj: Object) -> Object:
+        return {**obj, "metadata": {**obj["metadata"], "namespace": self.namespace}}
+
+
+BAD = "{{ .uid | nope }}"
+
+
+def hub(name: str = "shop", *, uid: str = "id", **spec: Any) -> Object:
+    server = {"host": "db", "username": "u", "database": "d", "table": "t"}
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "LynqHub",
+        "metadata": {"name": name},
+        "spec": {
+            "source": {"type": "mysql", "mysql": server},
+            "valueMappings": {"uid": uid, "activate": "on"},
+            **spec,
+        },
+    }
+
+
+def form(this: str = "web", *, name: str = "{{ .uid }}", **resource: Any) -> Object:
+    body = {"apiVersion": "v1", "kind": "ConfigMap"}
+    entry = {"id": "a", "nameTemplate": name, "spec": body, **resource}
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "LynqForm",
+        "metadata": {"name": this},
+        "spec": {"hubId": "shop", "configMaps": [entry]},
+    }

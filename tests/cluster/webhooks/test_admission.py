@@ -1,0 +1,174 @@
+"""What people see of the webhooks, through kubectl and a real API server."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import convert
+
+from cluster.webhooks.admitting import BAD, FORMS, HUBS, NODES, Admission, form, hub
+from lynq.api import HubSpec, LynqNode, ResourceState
+from lynq.api.node import NodeSpec, NodeStatus, ResourceStatus
+from lynq.kube.errors import Forbidden, Invalid, KubeError
+
+Kubectl = Callable[..., Awaitable[str]]
+Apply = Callable[[Any], Awaitable[str]]
+
+
+@pytest.fixture
+def beside(kubectl: Callable[..., str]) -> Kubectl:
+    """Kubectl in a thread: while it waits, the webhooks in this process have to answer."""
+    return partial(asyncio.to_thread, kubectl)
+
+
+@pytest.fixture
+def apply(admitting: Admission, beside: Kubectl, tmp_path: Path) -> Apply:
+    """Apply an object as a person would; what kubectl prints."""
+
+    async def apply(obj: Any) -> str:
+        path = tmp_path / "object.json"
+        path.write_text(json.dumps(admitting.here(obj)))
+        return await beside("apply", "-f", str(path))
+
+    return apply
+
+
+def nodes(count: int, resources: int) -> list[LynqNode]:
+    status = NodeStatus(
+        resources=tuple(
+            ResourceStatus(id=f"r{each}", kind="Secret", name="x", state=ResourceState.READY)
+            for each in range(resources)
+        )
+    )
+    spec = NodeSpec(uid="acme", template_ref="web")
+    return [LynqNode(spec=spec, status=status) for _ in range(count)]
+
+
+async def test_what_is_good_is_stored_without_a_word(apply: Apply) -> None:
+    assert await apply(hub()) == "lynqhub.operator.lynq.sh/shop created\n"
+    assert await apply(form()) == "lynqform.operator.lynq.sh/web created\n"
+
+
+async def test_what_is_wrong_is_refused_with_its_path(apply: Apply) -> None:
+    told = await apply(form(name=BAD))
+    assert 'admission webhook "vlynqform.kb.io" denied the request: ' in told
+    assert 'spec.configMaps[0].nameTemplate: line 1: function "nope" not defined' in told
+    told = await apply(hub(uid=""))
+    assert 'admission webhook "vlynqhub.kb.io" denied the request: ' in told
+    assert "spec.valueMappings.uid: missing" in told
+
+
+async def test_a_circle_is_refused(apply: Apply) -> None:
+    wrong = form(dependIds=["b"])
+    wrong["spec"]["configMaps"].append(
+        {**wrong["spec"]["configMaps"][0], "id": "b", "dependIds": ["a"]}
+    )
+    assert "circular dependency detected: a -> b -> a" in await apply(wrong)
+
+
+async def test_warnings_are_printed(apply: Apply, admitting: Admission) -> None:
+    mappings = {"uid": "id", "activate": "on", "hostOrUrl": "url"}
+    told = await apply(hub(valueMappings=mappings))
+    assert "Warning: spec.valueMappings.hostOrUrl: deprecated" in told
+    assert "lynqhub.operator.lynq.sh/shop created" in told
+    admitting.caches.spec = convert(hub()["spec"], HubSpec)
+    told = await apply(form(name="{{ .planet }}", targetNamespace="{{ .höhe }}"))
+    assert "Warning: spec.configMaps[0].nameTemplate: the hub does not map .planet" in told
+    assert "does not map .h\\xf6he" in told
+
+
+async def test_what_says_nothing_gets_its_default(admitting: Admission) -> None:
+    empty = hub()
+    empty["spec"]["source"] |= {"syncInterval": ""}
+    empty["spec"]["source"]["mysql"]["port"] = 0
+    stored = await admitting.client.create(HUBS, admitting.here(empty))
+    source = stored["spec"]["source"]
+    assert (source["syncInterval"], source["mysql"]["port"]) == ("30s", 3306)
+    written = admitting.here(form(creationPolicy="", timeoutSeconds=0))
+    (resource,) = (await admitting.client.create(FORMS, written))["spec"]["configMaps"]
+    assert (resource["creationPolicy"], resource["timeoutSeconds"]) == ("WhenNeeded", 300)
+
+
+async def test_an_update_is_judged_but_a_label_is_not(admitting: Admission) -> None:
+    client, namespace = admitting.client, admitting.namespace
+    await client.create(FORMS, admitting.here(form()))
+    with pytest.raises(Invalid) as raised:
+        await client.replace(
+            FORMS, admitting.here(form(name=BAD)) | _version(await _web(admitting))
+        )
+    assert raised.value.status.code == 422
+    await client.patch(FORMS, "web", {"metadata": {"labels": {"a": "b"}}}, namespace)
+
+
+async def test_an_invalid_hub_from_before_can_be_labelled_paused_and_deleted(
+    admission: Admission,
+) -> None:
+    client, namespace = admission.client, admission.namespace
+    wrong = hub(uid="")
+    wrong["metadata"]["finalizers"] = ["lynq.sh/hub-finalizer"]
+    await client.create(HUBS, admission.here(wrong))
+    async with admission.replica() as server, admission.configured(server):
+        await client.patch(HUBS, "shop", {"metadata": {"labels": {"a": "b"}}}, namespace)
+        await client.patch(
+            HUBS, "shop", {"status": {"desired": 1}}, namespace, subresource="status"
+        )
+        await client.patch(HUBS, "shop", {"spec": {"paused": True}}, namespace)
+        with pytest.raises(Invalid):
+            await client.patch(
+                HUBS, "shop", {"spec": {"source": {"syncInterval": "9s"}}}, namespace
+            )
+        assert not await client.delete(HUBS, "shop", namespace)
+        await client.patch(HUBS, "shop", {"metadata": {"finalizers": None}}, namespace)
+        with pytest.raises(KubeError):
+            await client.get(HUBS, "shop", namespace)
+
+
+async def test_deleting_tells_what_will_go(admitting: Admission, beside: Kubectl) -> None:
+    admitting.caches.nodes = nodes(3, 4)
+    for resource, obj in ((HUBS, hub()), (FORMS, form())):
+        await admitting.client.create(resource, admitting.here(obj))
+    for kind, name in (("LynqHub", "shop"), ("LynqForm", "web")):
+        told = await beside("delete", kind.lower(), name, "-n", admitting.namespace)
+        assert f"Warning: {kind} {name}: 3 LynqNodes and 12 resources will go" in told
+        assert "deleted" in told
+
+
+async def test_what_is_protected_cannot_be_deleted(admitting: Admission, beside: Kubectl) -> None:
+    node = {"metadata": {"name": "acme-web"}, "spec": {"uid": "acme", "templateRef": "web"}}
+    for resource, obj in ((HUBS, hub()), (FORMS, form()), (NODES, node)):
+        stored = await admitting.client.create(resource, admitting.here(obj))
+        name, namespace = stored["metadata"]["name"], admitting.namespace
+        what = (resource.kind.lower(), name, "-n", namespace)
+        await beside("annotate", *what, "lynq.sh/protect=true")
+        told = await beside("delete", *what)
+        assert f"{resource.kind} {name} is protected: to delete it" in told
+        with pytest.raises(Forbidden):
+            await admitting.client.delete(resource, name, namespace)
+        await beside("annotate", *what, "lynq.sh/protect-")
+        assert "deleted" in await beside("delete", *what)
+
+
+async def test_nodes_can_be_deleted_while_nobody_answers(admission: Admission) -> None:
+    client, namespace = admission.client, admission.namespace
+    node = {"metadata": {"name": "acme-web"}, "spec": {"uid": "acme", "templateRef": "web"}}
+    await client.create(NODES, admission.here(node))
+    async with admission.replica() as server:
+        configured = admission.configured(server)
+        await configured.__aenter__()
+    try:
+        assert await client.delete(NODES, "acme-web", namespace)
+        assert "failed calling webhook" in await admission.refusal(HUBS, hub())
+    finally:
+        await configured.__aexit__(None, None, None)
+
+
+async def _web(admitting: Admission) -> Any:
+    return await admitting.client.get(FORMS, "web", admitting.namespace)
+
+
+def _version(stored: Any) -> Any:
+    return {"metadata": {**stored["metadata"]}}

@@ -1,0 +1,269 @@
+"""Certificates of our own on a real API server: shared, renewed under load, healed."""
+
+import asyncio
+import base64
+import ssl
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from cryptography import x509
+
+from background import running
+from cluster.webhooks.admitting import HUBS, MUTATING, VALIDATING, Admission, hub
+from lynq.kube import Patch
+from lynq.kube.errors import KubeError, NotFound
+from lynq.kube.request import Request, Response, Send
+from lynq.kube.resource import SECRETS
+from lynq.webhooks import WebhookServer
+from lynq.webhooks.certificates import Lifetimes
+from waiting import eventually
+
+DAY = timedelta(days=1)
+
+
+async def secret(admission: Admission) -> dict[str, bytes]:
+    found = await admission.client.get(SECRETS, "hooks-cert", admission.namespace)
+    return {name: base64.b64decode(value) for name, value in found["data"].items()}
+
+
+def authorities(bundle: bytes) -> set[bytes]:
+    return {each.tbs_certificate_bytes for each in x509.load_pem_x509_certificates(bundle)}
+
+
+async def shown(server: WebhookServer) -> bytes:
+    """Return the certificate that a server shows."""
+    place = (server.address.host, server.address.port)
+    return (await asyncio.to_thread(ssl.get_server_certificate, place)).encode()
+
+
+async def keep_asking(admission: Admission, answers: list[str], *servers: WebhookServer) -> None:
+    """Have the API server ask again and again, and ask each server on a new connection.
+
+    The API server keeps its connections; what it would trust now is read from its configuration.
+    """
+    while True:
+        answers.append(await admission.refusal(HUBS, hub("asked", uid="")))
+        for bundle in await admission.bundles():
+            trusting = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
+            for server in servers:
+                host, port = server.address.host, server.address.port
+                _, writer = await asyncio.open_connection(host, port, ssl=trusting)
+                writer.close()
+        await asyncio.sleep(0.02)
+
+
+async def test_replicas_agree_on_one_authority(admission: Admission) -> None:
+    async with asyncio.TaskGroup() as group:
+        starting = [group.create_task(_shows(admission)) for _ in range(4)]
+    certificates = {each.result() for each in starting}
+    assert certificates == {(await secret(admission))["tls.crt"]}
+
+
+async def _shows(admission: Admission) -> bytes:
+    async with admission.replica() as server:
+        return await shown(server)
+
+
+async def test_a_new_replica_takes_what_is_there(admission: Admission) -> None:
+    first = await _shows(admission)
+    assert await _shows(admission) == first
+
+
+# The API server has a clock of its own, which no test moves: ours begins in the past instead.
+
+
+async def test_a_certificate_is_renewed_without_a_restart(admission: Admission) -> None:
+    admission.clock.moved = -61 * DAY
+    async with admission.replica() as server, admission.configured(server):
+        before, kept = await shown(server), await secret(admission)
+        answers: list[str] = []
+        async with running(keep_asking(admission, answers, server)):
+            admission.clock.moved = timedelta()
+
+            async def is_renewed() -> bool:
+                return await shown(server) != before
+
+            await eventually(is_renewed)
+            await _more(answers)
+        assert all("spec.valueMappings.uid: missing" in each for each in answers)
+        after = await secret(admission)
+        assert after["ca.crt"] == kept["ca.crt"]
+        assert await shown(server) == after["tls.crt"]
+
+
+async def test_a_new_authority_is_trusted_before_it_signs_and_the_old_one_after(
+    admission: Admission,
+) -> None:
+    lifetimes = Lifetimes(authority=200 * DAY, serving=150 * DAY)
+    admission.clock.moved = -52 * DAY
+    async with (
+        admission.replica(lifetimes=lifetimes) as server,
+        admission.replica(lifetimes=lifetimes) as other,
+        admission.configured(server),
+    ):
+        first = await secret(admission)
+        answers: list[str] = []
+        async with running(keep_asking(admission, answers, server, other)):
+            await _more(answers)
+            admission.clock.moved = -2 * DAY
+            second = await _changed(admission, first, "next-ca.key")
+            assert authorities(first["ca.crt"]) < authorities(second["ca.crt"])
+            assert second["tls.crt"] == first["tls.crt"]
+            await eventually(partial(_is_trusted, admission, second["ca.crt"]))
+            await _more(answers)
+            admission.clock.moved = timedelta()
+            third = await _changed(admission, second, "ca.key")
+            assert third["ca.key"] == second["next-ca.key"]
+            assert authorities(third["ca.crt"]) == authorities(second["ca.crt"])
+            for each in (server, other):
+                await eventually(partial(_has_shown, each, third["tls.crt"]))
+            await _more(answers)
+        assert all("spec.valueMappings.uid: missing" in each for each in answers)
+
+
+async def _more(answers: list[str]) -> None:
+    count = len(answers)
+    await eventually(lambda: len(answers) > count + 5)
+
+
+async def _changed(admission: Admission, before: dict[str, bytes], key: str) -> dict[str, bytes]:
+    async def changed() -> dict[str, bytes]:
+        now = await secret(admission)
+        return now if now.get(key) != before.get(key) else {}
+
+    return await eventually(changed)
+
+
+async def _is_trusted(admission: Admission, bundle: bytes) -> bool:
+    return await admission.bundles() == {base64.b64encode(bundle).decode()}
+
+
+async def _has_shown(server: WebhookServer, certificate: bytes) -> bool:
+    return await shown(server) == certificate
+
+
+async def test_an_emptied_bundle_is_healed(admission: Admission) -> None:
+    async with admission.replica() as server, admission.configured(server):
+        (bundle,) = await admission.bundles()
+        name = f"{admission.namespace}-validating-webhook-configuration"
+        for value in ("", base64.b64encode((await secret(admission))["tls.crt"]).decode()):
+            emptied = {
+                "op": "replace",
+                "path": "/webhooks/0/clientConfig/caBundle",
+                "value": value,
+            }
+            await admission.client.patch(VALIDATING, name, [emptied], kind=Patch.JSON)
+            await eventually(partial(_has_bundles, admission, {bundle}))
+
+
+async def _has_bundles(admission: Admission, bundles: set[str]) -> bool:
+    return await admission.bundles() == bundles
+
+
+@pytest.mark.parametrize("broken", [None, {"data": {"tls.key": ""}}])
+async def test_a_lost_secret_is_made_anew_from_what_is_shown(
+    admission: Admission, broken: dict[str, Any] | None
+) -> None:
+    async with admission.replica() as server:
+        before = await secret(admission)
+        client, place = admission.client, admission.namespace
+        if broken is None:
+            await client.delete(SECRETS, "hooks-cert", place)
+        else:
+            await client.patch(SECRETS, "hooks-cert", broken, place)
+
+        async def is_back() -> bool:
+            try:
+                return await secret(admission) == before
+            except NotFound:
+                return False
+
+        await eventually(is_back)
+        assert await shown(server) == before["tls.crt"]
+
+
+async def test_what_cert_manager_or_another_installation_keeps_is_left_alone(
+    admission: Admission,
+) -> None:
+    annotated = {"cert-manager.io/inject-ca-from": "ops/serving-cert"}
+    elsewhere = {"service": {"namespace": "elsewhere", "name": "hooks", "path": "/x"}}
+    ours = {"service": {"namespace": admission.namespace, "name": "hooks", "path": "/x"}}
+    mutating = _configuration(f"{admission.namespace}-mutating-webhook-configuration", ours)
+    mutating["metadata"]["annotations"] = annotated
+    validating = _configuration(
+        f"{admission.namespace}-validating-webhook-configuration", elsewhere, ours
+    )
+    made = ((MUTATING, mutating), (VALIDATING, validating))
+    for resource, configuration in made:
+        await admission.client.create(resource, configuration)
+    try:
+        async with admission.replica():
+            bundle = base64.b64encode((await secret(admission))["ca.crt"]).decode()
+            await eventually(partial(_has_bundles, admission, {"", bundle}))
+            found = await admission.client.get(VALIDATING, validating["metadata"]["name"])
+            given = [each["clientConfig"].get("caBundle", "") for each in found["webhooks"]]
+            assert given == ["", bundle]
+            left = await admission.client.get(MUTATING, mutating["metadata"]["name"])
+            assert "caBundle" not in left["webhooks"][0]["clientConfig"]
+    finally:
+        for resource, configuration in made:
+            await admission.client.delete(resource, configuration["metadata"]["name"])
+
+
+def _configuration(name: str, *clients: Any) -> dict[str, Any]:
+    rule = {"apiGroups": ["x"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["y"]}
+    webhooks = [
+        {
+            "name": f"w{number}.lynq.sh",
+            "clientConfig": client,
+            "rules": [rule],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        for number, client in enumerate(clients)
+    ]
+    return {"metadata": {"name": name}, "webhooks": webhooks}
+
+
+async def test_an_api_server_that_says_no_is_asked_again(admission: Admission) -> None:
+    refusing = True
+
+    async def refuse(request: Request, send: Send) -> Response:
+        if refusing and request.path.endswith("hooks-cert"):
+            raise KubeError("refused by the test")
+        return await send(request)
+
+    async def up() -> None:
+        async with admission.replica(admission.client.intercepted(refuse)):
+            pass
+
+    async with running(up()):
+        await asyncio.sleep(0.1)
+        refusing = False
+        await eventually(partial(_exists, admission))
+
+
+async def _exists(admission: Admission) -> bool:
+    try:
+        return bool(await secret(admission))
+    except NotFound:
+        return False
+
+
+async def test_idle_it_only_looks(admission: Admission) -> None:
+    writes: list[str] = []
+
+    async def note(request: Request, send: Send) -> Response:
+        if request.writes:
+            writes.append(request.path)
+        return await send(request)
+
+    client = admission.client.intercepted(note)
+    async with admission.replica(client) as server, admission.configured(server):
+        (bundle,) = await admission.bundles()
+        assert bundle
+        writes.clear()
+        await asyncio.sleep(5 * admission.look_every)
+        assert writes == []
