@@ -1,4 +1,4 @@
-"""Builds the control plane binary once per machine and content of its sources."""
+"""Builds Go programs, the control plane above all, once per machine and content of sources."""
 
 import fcntl
 import hashlib
@@ -7,6 +7,7 @@ import platform
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from lynq.cluster.errors import ClusterError
@@ -15,37 +16,69 @@ from lynq.cluster.progress import Step
 from lynq.cluster.toolchain import build_environment, find_go
 
 KUBERNETES = "1.36.3"
-PACKAGES = 2800
-"""Roughly how many packages a build from nothing compiles: the progress line's denominator."""
 
 _VERSION = "k8s.io/component-base/version"
 _MAJOR, _MINOR, _ = KUBERNETES.split(".")
-_LINKER_FLAGS = (
-    f"-s -w -X {_VERSION}.gitVersion=v{KUBERNETES}"
-    f" -X {_VERSION}.gitMajor={_MAJOR} -X {_VERSION}.gitMinor={_MINOR}"
-)
-# Other flags would recompile every package.
-_BUILD = ["build", "-v", "-trimpath", "-ldflags", _LINKER_FLAGS]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A Go program: the folder of its module, and how it is built."""
+
+    name: str
+    source: Path
+    title: str
+    """What its progress line says."""
+    usually: str
+    packages: int
+    """Roughly how many packages a build from nothing compiles: the progress line's denominator."""
+    linker_flags: str = "-s -w"
+
+    @property
+    def build(self) -> list[str]:
+        """The arguments of `go`. Other flags would recompile every package."""
+        return ["build", "-v", "-trimpath", "-ldflags", self.linker_flags]
+
+    @property
+    def digest(self) -> str:
+        """Stands for everything that the binary is made from."""
+        digest = hashlib.sha256(f"{self.build} {platform.system()} {platform.machine()}".encode())
+        source = self.source
+        for path in sorted([*source.glob("*.go"), source / "go.mod", source / "go.sum"]):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        return digest.hexdigest()[:16]
+
+
+def controlplane(source: Path | None = None) -> Program:
+    """Return the control plane's program."""
+    return Program(
+        "controlplane",
+        source or controlplane_source(),
+        title=f"Building the Kubernetes {KUBERNETES} control plane, once per machine",
+        usually="7 min on two cores",
+        packages=2800,
+        linker_flags=(
+            f"-s -w -X {_VERSION}.gitVersion=v{KUBERNETES}"
+            f" -X {_VERSION}.gitMajor={_MAJOR} -X {_VERSION}.gitMinor={_MINOR}"
+        ),
+    )
 
 
 def controlplane_binary() -> Path:
     """Return the control plane's binary, building it first where this machine has none."""
-    source = controlplane_source()
-    home = cache_directory() / "controlplane" / _digest(source)
-    binary = home / "controlplane"
+    return binary_of(controlplane())
+
+
+def binary_of(program: Program) -> Path:
+    """Return a program's binary, building it first where this machine has none."""
+    home = cache_directory() / program.name / program.digest
+    binary = home / program.name
     if not binary.exists():
         home.mkdir(parents=True, exist_ok=True)
         with _alone(home / "lock"):
             if not binary.exists():
-                _build(source, binary)
+                _build(program, binary)
     return binary
-
-
-def _digest(source: Path) -> str:
-    digest = hashlib.sha256(f"{_BUILD} {platform.system()} {platform.machine()}".encode())
-    for path in sorted([*source.glob("*.go"), source / "go.mod", source / "go.sum"]):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
 
 
 @contextmanager
@@ -55,28 +88,27 @@ def _alone(path: Path) -> Iterator[None]:
         yield
 
 
-def _build(source: Path, binary: Path) -> None:
-    unfinished = binary.with_name(f"controlplane.{os.getpid()}")
-    command = [str(find_go()), *_BUILD, "-o", str(unfinished), "."]
-    title = f"Building the Kubernetes {KUBERNETES} control plane, once per machine"
+def _build(program: Program, binary: Path) -> None:
+    unfinished = binary.with_name(f"{program.name}.{os.getpid()}")
+    command = [str(find_go()), *program.build, "-o", str(unfinished), "."]
     try:
-        with Step(title, usually="7 min on two cores") as step:
-            _compile(command, source, step)
+        with Step(program.title, usually=program.usually) as step:
+            _compile(command, program, step)
         unfinished.rename(binary)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def _compile(command: list[str], source: Path, step: Step) -> None:
+def _compile(command: list[str], program: Program, step: Step) -> None:
     with subprocess.Popen(  # noqa: S603
-        command, cwd=source, env=build_environment(), stderr=subprocess.PIPE, text=True
+        command, cwd=program.source, env=build_environment(), stderr=subprocess.PIPE, text=True
     ) as build:
-        lines = _follow(build, step)
+        lines = _follow(build, program.packages, step)
     if build.returncode:
-        raise ClusterError("building the control plane failed:\n" + "\n".join(lines[-20:]))
+        raise ClusterError(f"building {program.name} failed:\n" + "\n".join(lines[-20:]))
 
 
-def _follow(build: "subprocess.Popen[str]", step: Step) -> list[str]:
+def _follow(build: "subprocess.Popen[str]", packages: int, step: Step) -> list[str]:
     """Count what `go build -v` prints: a line per package compiled or module fetched."""
     lines: list[str] = []
     compiled = 0
@@ -86,5 +118,5 @@ def _follow(build: "subprocess.Popen[str]", step: Step) -> list[str]:
             step.update(f"fetching {line.split()[2]}")
         else:
             compiled += 1
-            step.update(f"{compiled} of at most {PACKAGES} packages compiled")
+            step.update(f"{compiled} of at most {packages} packages compiled")
     return lines

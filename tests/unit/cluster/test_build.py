@@ -26,10 +26,10 @@ def command(folder: Path, text: str) -> Path:
 
 def test_the_key_is_the_content(tmp_path: Path) -> None:
     copy = Path(shutil.copytree(controlplane_source(), tmp_path / "copy"))
-    before = build._digest(copy)
-    assert before == build._digest(controlplane_source())
+    before = build.controlplane(copy).digest
+    assert before == build.controlplane().digest
     (copy / "main.go").write_text("package main // changed")
-    assert build._digest(copy) != before
+    assert build.controlplane(copy).digest != before
 
 
 def test_a_go_on_the_path_that_is_new_enough_is_used(
