@@ -1,0 +1,149 @@
+"""Objects in other namespaces and in none, and nodes whose names are too long for a label."""
+
+import hashlib
+import uuid
+
+from cluster.controllers.node.making import (
+    NODE,
+    annotations,
+    another_namespace,
+    becomes,
+    delete_node,
+    entry,
+    labels,
+    make_node,
+    of_kind,
+    owners,
+    plan_is,
+    want,
+)
+from cluster.controllers.operating import (
+    is_gone,
+    node_is_ready,
+    operating,
+    resource_in,
+    resource_is,
+)
+from cluster.controllers.stage import NODES, Stage
+from lynq.kube import Resource
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
+from waiting import eventually
+
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
+LONG = "acme-" + "very-" * 14 + "long-web"
+
+
+async def has_gone(stage: Stage, resource: Resource, name: str, place: str | None) -> None:
+    async def gone() -> bool:
+        try:
+            await stage.client.get(resource, name, place)
+        except NotFound:
+            return True
+        return False
+
+    await eventually(gone, within=20, every=0.05)
+
+
+async def test_an_object_in_another_namespace_is_tied_by_labels(stage: Stage) -> None:
+    async with another_namespace(stage) as other, operating(stage, namespaces=()):
+        await make_node(stage, entry("settings", targetNamespace=other), plan="pro")
+        node = await node_is_ready(stage, NODE)
+        assert resource_in(node, "settings")["namespace"] == other
+        assert node["status"]["appliedResources"] == [f"ConfigMap/{other}/settings@settings"]
+        found = await stage.client.get(CONFIG_MAPS, "settings", other)
+        assert owners(found) == []
+        assert labels(found)["lynq.sh/node"] == NODE
+        assert labels(found)["lynq.sh/node-namespace"] == stage.namespace
+
+        # Seen by its labels when somebody takes it away.
+        await stage.client.delete(CONFIG_MAPS, "settings", other)
+        await becomes(stage, "settings", plan_is("pro"), namespace=other)
+        await delete_node(stage)
+        await is_gone(stage, NODES, NODE)
+        await has_gone(stage, CONFIG_MAPS, "settings", other)
+
+
+async def test_a_target_namespace_that_changes_moves_the_object(stage: Stage) -> None:
+    """Its text is a template, rendered with the row: the inventory holds what came of it."""
+    async with (
+        another_namespace(stage) as first,
+        another_namespace(stage) as second,
+        operating(stage, namespaces=()),
+    ):
+        wish = entry("settings", targetNamespace="{{ .plan }}")
+        await make_node(stage, wish, plan=first)
+        await node_is_ready(stage, NODE)
+        await becomes(stage, "settings", plan_is(first), namespace=first)
+        patch = {"metadata": {"annotations": {"lynq.sh/extra": f'{{"plan": "{second}"}}'}}}
+        await stage.change(NODES, NODE, patch)
+        await becomes(stage, "settings", plan_is(second), namespace=second)
+        await has_gone(stage, CONFIG_MAPS, "settings", first)
+
+
+async def test_a_kind_without_namespace_is_tied_by_labels(stage: Stage) -> None:
+    name = f"lynq-{uuid.uuid4().hex[:10]}"
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}
+    wish = of_kind("role", role, nameTemplate=name, targetNamespace="ignored-here")
+    async with operating(stage, namespaces=()):
+        await make_node(stage, manifests=[wish])
+        node = await node_is_ready(stage, NODE)
+        assert resource_in(node, "role")["namespace"] == ""
+        found = await stage.client.get(ROLES, name)
+        assert owners(found) == []
+        assert labels(found)["lynq.sh/node"] == NODE
+        await want(stage, manifests=[])
+        await has_gone(stage, ROLES, name, None)
+
+
+async def test_a_namespace_of_the_form_comes_first_and_goes_last(stage: Stage) -> None:
+    name = f"tenant-{uuid.uuid4().hex[:10]}"
+    place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"labels": {"team": "shop"}}}
+    async with operating(stage, namespaces=()):
+        await make_node(
+            stage,
+            entry("settings", targetNamespace=name, dependIds=["place"]),
+            namespaces=[of_kind("place", place, nameTemplate=name)],
+        )
+        await node_is_ready(stage, NODE)
+        found = await stage.client.get(NAMESPACES, name)
+        assert labels(found)["team"] == "shop"
+        assert labels(found)["lynq.sh/node"] == NODE
+        await delete_node(stage)
+        await is_gone(stage, NODES, NODE, within=30)
+        await has_gone(stage, NAMESPACES, name, None)
+
+
+async def test_a_node_with_a_long_name_finds_and_removes_its_objects(stage: Stage) -> None:
+    digest = hashlib.sha256(LONG.encode()).hexdigest()[:8]
+    async with another_namespace(stage) as other:
+        async with operating(stage, namespaces=()):
+            await make_node(
+                stage,
+                entry("far", targetNamespace=other),
+                entry("kept", deletionPolicy="Retain"),
+                entry("near"),
+                name=LONG,
+            )
+            await node_is_ready(stage, LONG)
+            found = await stage.client.get(CONFIG_MAPS, "far", other)
+            assert labels(found)["lynq.sh/node"] == f"{LONG[:54]}-{digest}"
+            assert annotations(found)["lynq.sh/node-name"] == LONG
+            await stage.client.delete(CONFIG_MAPS, "far", other)
+            await becomes(stage, "far", plan_is("pro"), namespace=other)
+        async with operating(stage, namespaces=()):
+            await delete_node(stage, LONG)
+            await is_gone(stage, NODES, LONG)
+            await has_gone(stage, CONFIG_MAPS, "far", other)
+            await is_gone(stage, CONFIG_MAPS, "near")
+            kept = await stage.get(CONFIG_MAPS, "kept")
+            assert "lynq.sh/node-name" not in annotations(kept)
+            assert labels(kept)["lynq.sh/orphaned"] == "true"
+
+
+async def test_a_namespace_that_is_not_watched_is_told(stage: Stage) -> None:
+    async with another_namespace(stage) as other, operating(stage):
+        await make_node(stage, entry("far", targetNamespace=other), entry("near"))
+        found = await resource_is(stage, NODE, "far", "Failed")
+        assert "--watch-namespaces" in found["message"]
+        await becomes(stage, "near", plan_is("pro"))
