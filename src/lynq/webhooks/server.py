@@ -98,7 +98,11 @@ class WebhookServer:
         try:
             await self._listener.stop()
         finally:
-            await self._group.__aexit__(kind, error, traceback)
+            # What the block raises is its own: the group would wrap it. A cancellation may be the
+            # group's, which has to see it.
+            cancelled = isinstance(error, asyncio.CancelledError)
+            told = (kind, error, traceback) if cancelled else (None, None, None)
+            await self._group.__aexit__(*told)
 
     @property
     def address(self) -> Address:

@@ -105,10 +105,11 @@ class Admission:
                 await self.client.delete(resource, manifest["metadata"]["name"])
 
     def _here(self, manifest: Object, server: WebhookServer) -> Object:
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(server.address.host, "127.0.0.1")
         manifest["metadata"]["name"] = f"{self.namespace}-{manifest['metadata']['name']}"
         for webhook in manifest["webhooks"]:
             path = webhook["clientConfig"]["service"]["path"]
-            webhook["clientConfig"] = {"url": f"https://{server.address}{path}"}
+            webhook["clientConfig"] = {"url": f"https://{host}:{server.address.port}{path}"}
             selector = {"kubernetes.io/metadata.name": self.namespace}
             webhook["namespaceSelector"] = {"matchLabels": selector}
         return manifest

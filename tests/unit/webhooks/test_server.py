@@ -200,3 +200,9 @@ async def test_a_port_in_use_ends_the_block(server: WebhookServer, files: FromFi
     with pytest.RaisesGroup(pytest.RaisesExc(ListenError, match="the webhook server cannot")):
         async with WebhookServer(server.address, files, Caches()):
             await asyncio.sleep(60)
+
+
+async def test_what_the_block_raises_is_its_own(files: FromFiles) -> None:
+    with pytest.raises(KeyError):
+        async with WebhookServer(ANY, files, Caches()):
+            raise KeyError("mine")

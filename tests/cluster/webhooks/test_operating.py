@@ -1,0 +1,85 @@
+"""The operator behind its own webhooks: they count by its caches, and never stand in its way."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from cluster.controllers.operating import is_gone, node_is_ready
+from cluster.controllers.stage import HUBS, NODES, Stage
+from cluster.webhooks.admitting import Admission
+from lynq.controllers.manager import Process
+from lynq.controllers.options import Options
+from lynq.controllers.process import ProcessSettings
+from lynq.kube.errors import Forbidden
+from lynq.webhooks import Webhooks, WebhookServer
+from waiting import eventually
+
+
+@pytest.fixture
+def stage(admission: Admission, tmp_path: Path) -> Stage:
+    return Stage(admission.client, admission.namespace, tmp_path)
+
+
+@asynccontextmanager
+async def operating(admission: Admission, stage: Stage) -> AsyncIterator[Process]:
+    """Run the whole operator, with webhooks that the API server asks."""
+    place = admission.place
+    webhooks = Webhooks(
+        port=0,
+        service=place.service,
+        namespace=place.namespace,
+        configuration_prefix=place.prefix,
+    )
+    settings = ProcessSettings(
+        options=Options(sqlite_directory=stage.directory, namespaces=(stage.namespace,)),
+        admission=webhooks,
+    )
+    process = Process(settings, admission.client)
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        assert process._problems()[-1] == "webhooks: there is no certificate yet"
+        group.create_task(process.run(stop))
+        await eventually(lambda: not process._problems(), within=20)
+        yield process
+        stop.set()
+
+
+def server_of(process: Process) -> WebhookServer:
+    server = process._admission
+    assert isinstance(server, WebhookServer)
+    return server
+
+
+async def test_a_whole_life_behind_the_webhooks(
+    admission: Admission, stage: Stage, kubectl: Callable[..., str]
+) -> None:
+    run = partial(asyncio.to_thread, kubectl)
+    stage.rows(("acme", 1, "pro"), ("beta", 1, "free"))
+    async with (
+        operating(admission, stage) as process,
+        # A second replica, because it looks every moment and not every minute.
+        admission.replica(),
+        admission.configured(server_of(process)),
+    ):
+        await stage.hub()
+        await stage.form()
+        for name in ("acme-web", "beta-web"):
+            await node_is_ready(stage, name)
+        await stage.change(
+            NODES, "beta-web", {"metadata": {"annotations": {"lynq.sh/protect": "true"}}}
+        )
+        with pytest.raises(Forbidden):
+            await stage.client.delete(NODES, "beta-web", stage.namespace)
+        told = await run("delete", "lynqhub", "hub", "-n", stage.namespace, "--wait=false")
+        assert "Warning: LynqHub hub: 2 LynqNodes and 2 resources will go; 1 LynqNode" in told
+        await is_gone(stage, NODES, "acme-web")
+        assert await stage.names() == ["beta-web"]
+        await stage.change(
+            NODES, "beta-web", {"metadata": {"annotations": {"lynq.sh/protect": None}}}
+        )
+        await is_gone(stage, HUBS, "hub", within=30)
+        assert await stage.names() == []
