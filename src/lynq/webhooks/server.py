@@ -6,6 +6,7 @@ which the API server takes for a refusal wherever failurePolicy is Fail.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -34,7 +35,7 @@ from lynq.webhooks.validating import Judgement, judge_form, judge_hub, judge_nod
 
 LARGEST_BODY: Final = 7 * 1024 * 1024
 """Bytes of a review: an object of 3 MiB, the most that an API server takes, before and after."""
-_AT_ONCE: Final = 16
+_THREADS: Final = 4
 """How many reviews are judged at once."""
 
 Judge: TypeAlias = Callable[[Question, Known], Judgement]
@@ -72,7 +73,8 @@ class WebhookServer:
         self._wanted = address
         handlers = {path: partial(self._answer, route) for path, route in _routes().items()}
         self._listener = Listener("webhook", address, handlers, largest_post=LARGEST_BODY)
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        # Of its own: the loop's are few, and may all be busy with rows while the API server waits.
+        self._threads = ThreadPoolExecutor(_THREADS, "webhook")
         self._group = asyncio.TaskGroup()
         self._tasks: list[asyncio.Task[None]] = []
         self._is_up = asyncio.Event()
@@ -98,6 +100,7 @@ class WebhookServer:
         try:
             await self._listener.stop()
         finally:
+            self._threads.shutdown(wait=False, cancel_futures=True)
             # What the block raises is its own: the group would wrap it. A cancellation may be the
             # group's, which has to see it.
             cancelled = isinstance(error, asyncio.CancelledError)
@@ -142,8 +145,8 @@ class WebhookServer:
         try:
             question = read_question(body, route.kind)
             judgement = route.judge(question, self._known)
-            async with self._turns:
-                answer = await asyncio.to_thread(judgement)
+            loop = asyncio.get_running_loop()
+            answer = await loop.run_in_executor(self._threads, judgement)
             return web.Response(
                 body=write_answer(question, answer), content_type="application/json"
             )
