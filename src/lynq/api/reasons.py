@@ -128,6 +128,8 @@ class EventReason(StrEnum):
     """A node was deleted; on the node itself: its clean-up is done."""
     LYNQ_NODE_DELETION_FAILED = "LynqNodeDeletionFailed"
     """A node could not be deleted."""
+    LYNQ_NODE_WRITE_FAILED = "LynqNodeWriteFailed"
+    """The API server refuses a node as its row and form want it."""
     CLEANUP_FAILED = "CleanupFailed"
     """The clean-up of a deleted hub failed and will be tried again."""
     RETAIN_RESOURCE_PROCESS_FAILED = "RetainResourceProcessFailed"

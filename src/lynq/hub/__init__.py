@@ -15,6 +15,7 @@ from lynq.hub.events import (
     row_rejected,
     standing_events,
     update_event,
+    write_failed,
 )
 from lynq.hub.failures import RenderError, RenderFailure
 from lynq.hub.intervals import retry_delay, sync_interval
@@ -62,4 +63,5 @@ __all__ = [
     "sync_interval",
     "update_event",
     "variables",
+    "write_failed",
 ]

@@ -46,6 +46,12 @@ def query_failed(cause: str) -> Event:
     return Event(EventReason.DATABASE_QUERY_FAILED, message, warns=True)
 
 
+def write_failed(name: str, cause: str) -> Event:
+    """Return what is told on the hub when the API server does not take a node."""
+    message = f'LynqNode "{name}" could not be written, correct the form or the row: {cause}'
+    return Event(EventReason.LYNQ_NODE_WRITE_FAILED, message, warns=True)
+
+
 def deleting(removal: Removal) -> Event:
     """Return what is told on the hub before a node is deleted."""
     return Event(EventReason.LYNQ_NODE_DELETING, f"deleting {_who(removal)}: {removal.why.value}")

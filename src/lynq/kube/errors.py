@@ -22,6 +22,7 @@ _DENIED = re.compile(
     r' User "[^"]*" cannot (?P<verb>[a-z]+) resource "(?P<resource>[a-z0-9/.-]+)"'
     r' in API group "(?P<group>[a-z0-9.-]*)"'
 )
+_ETCD_TOO_LARGE = ("request is too large", "trying to send message larger than max")
 _WEBHOOK = re.compile(r'^admission webhook "([a-z0-9.-]+)" denied the request')
 
 
@@ -228,7 +229,10 @@ class Gone(ApiError):
 
 
 class RequestTooLarge(ApiError):
-    """413: the object is larger than the API server takes."""
+    """413, or etcd's word for it in a 500: the object is larger than the API server takes."""
+
+    def _detail(self) -> str:
+        return "larger than the API server takes, which is about 1.5 MiB"
 
 
 class UnsupportedMediaType(ApiError):
@@ -293,6 +297,8 @@ def from_status(
 ) -> ApiError:
     """Choose the exception for a Status: by its reason where that says more than the code."""
     kind = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code, ApiError)
+    if any(words in status.message for words in _ETCD_TOO_LARGE):
+        kind = RequestTooLarge
     if retry_after is None and status.details.retry_after_seconds:
         retry_after = float(status.details.retry_after_seconds)
     return kind(status, verb=verb, path=path, retry_after=retry_after)

@@ -152,3 +152,16 @@ def test_an_answer_that_is_no_status_still_has_a_reason() -> None:
         message="<html>", reason="BadGateway", code=502
     )
     assert errors.plain_status(599, "").reason == "Unknown"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "etcdserver: request is too large",
+        "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs 2)",
+    ],
+)
+def test_what_etcd_finds_too_large_is_told_as_that(words: str) -> None:
+    error = fail(500, "InternalServerError", words)
+    assert isinstance(error, errors.RequestTooLarge)
+    assert "1.5 MiB" in str(error)

@@ -27,13 +27,18 @@ from lynq.hub import (
     deleting,
     deletion_failed,
     update_event,
+    write_failed,
 )
 from lynq.kube.errors import (
     Conflict,
     ConnectionFailed,
     Fenced,
+    Forbidden,
     InternalError,
+    Invalid,
+    InvalidObject,
     KubeError,
+    RequestTooLarge,
     ServiceUnavailable,
     Timeout,
     TooManyRequests,
@@ -56,6 +61,10 @@ _OUTAGES: Final = (
 
 class _NameTakenError(KubeError):
     """A node cannot be made, and the API server need not be asked."""
+
+
+_REFUSALS: Final = (_NameTakenError, Forbidden, Invalid, InvalidObject, RequestTooLarge)
+"""Answers that stay the same until somebody changes something."""
 
 
 @dataclass(slots=True)
@@ -141,7 +150,19 @@ class Carrier:
         if error:
             log = _log.info if isinstance(error, Conflict) else _log.warning
             log("node not written", hub=str(hub.metadata.key), node=name, error=str(error))
+        if not isinstance(write, Removal):
+            self._note_refusal(hub, name, error, memory)
         return error
+
+    def _note_refusal(
+        self, hub: LynqHub, name: str, error: KubeError | None, memory: Memory
+    ) -> None:
+        """Remember, and tell once, that trying again is no use until somebody changes something."""
+        if error is None:
+            memory.refused.pop(name, None)
+        elif isinstance(error, _REFUSALS) and memory.refused.get(name) != str(error):
+            memory.refused[name] = str(error)
+            self._teller.tell(hub, write_failed(name, str(error)))
 
     async def _send(self, hub: LynqHub, write: Write, memory: Memory) -> KubeError | None:
         if isinstance(write, Removal):

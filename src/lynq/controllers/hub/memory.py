@@ -120,6 +120,8 @@ class Memory:
     """Nodes that are being written by us: their changes are no news."""
     deleted: dict[str, str] = field(default_factory=dict)
     """Uids, by name, of nodes whose deletion was accepted, and not yet seen."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Why the API server does not take nodes, by name."""
     write_failures: int = 0
     rewrite_at: datetime | None = None
 

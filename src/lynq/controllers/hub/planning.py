@@ -146,6 +146,8 @@ class Planner:
             source_changed=decided.source_changed,
         )
         _prune(memory, self._world, hub.metadata.namespace)
+        for name in memory.refused.keys() - found.judgement.nodes.keys():
+            del memory.refused[name]
 
 
 def _controls(hub: LynqHub, node: LynqNode) -> bool:

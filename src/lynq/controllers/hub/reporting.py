@@ -1,12 +1,14 @@
 """Writes a hub's status: only if it says something new, and at most once a second."""
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 
 from lynq.api import LynqHub
+from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.world import HUB, World
-from lynq.hub import is_worth_writing, next_status
+from lynq.hub import Synced, is_worth_writing, next_status
 from lynq.kube.errors import Conflict, NotFound
 
 PACE: Final = 1.0
@@ -27,7 +29,7 @@ class Reporter:
             hub,
             self._world.census.of(key),
             forms=len(self._world.forms.by(HUB, key)),
-            synced=memory.synced,
+            synced=self._with_refused(key, memory),
             unread=memory.unread,
             push=memory.push,
             now=self._world.now(),
@@ -47,6 +49,22 @@ class Reporter:
         except NotFound:
             return None
         return None
+
+    def _with_refused(self, hub: ObjectKey, memory: Memory) -> Synced | None:
+        """Return the last read, with the nodes that the API server does not take as failed."""
+        synced = memory.synced
+        if synced is None or not memory.refused:
+            return synced
+        here = {
+            name
+            for name in memory.refused
+            if self._world.nodes.exists(ObjectKey(hub.namespace, name))
+        }
+        return replace(
+            synced,
+            unmade=synced.unmade + len(memory.refused) - len(here),
+            kept=synced.kept | here,
+        )
 
 
 def pause(memory: Memory) -> float:
