@@ -228,28 +228,56 @@ def _configuration(name: str, *clients: Any) -> dict[str, Any]:
 
 
 async def test_an_api_server_that_says_no_is_asked_again(admission: Admission) -> None:
-    refusing = True
+    refused: list[str] = []
 
     async def refuse(request: Request, send: Send) -> Response:
-        if refusing and request.path.endswith("hooks-cert"):
+        if not refused:
+            refused.append(request.path)
             raise KubeError("refused by the test")
         return await send(request)
 
-    async def up() -> None:
-        async with admission.replica(admission.client.intercepted(refuse)):
-            pass
-
-    async with running(up()):
-        await asyncio.sleep(0.1)
-        refusing = False
-        await eventually(partial(_exists, admission))
+    async with admission.replica(admission.client.intercepted(refuse)) as server:
+        assert refused
+        assert server.problem == ""
 
 
-async def _exists(admission: Admission) -> bool:
-    try:
-        return bool(await secret(admission))
-    except NotFound:
-        return False
+async def test_without_the_right_to_the_configurations_it_serves_all_the_same(
+    admission: Admission,
+) -> None:
+    async def refuse(request: Request, send: Send) -> Response:
+        if "webhookconfigurations" in request.path:
+            raise KubeError("refused by the test")
+        return await send(request)
+
+    async with admission.replica(admission.client.intercepted(refuse)) as server:
+        assert await shown(server) == (await secret(admission))["tls.crt"]
+
+
+async def test_it_needs_no_more_rights_than_its_role_gives(admission: Admission) -> None:
+    used: set[tuple[str, str, str]] = set()
+
+    async def note(request: Request, send: Send) -> Response:
+        *_, kind, name = request.path.split("/")
+        used.add((request.verb, kind, name.removeprefix(f"{admission.namespace}-")))
+        return await send(request)
+
+    admission.clock.moved = -61 * DAY
+    client = admission.client.intercepted(note)
+    async with admission.replica(client) as server, admission.configured(server):
+        before = await secret(admission)
+        admission.clock.moved = timedelta()
+        await _changed(admission, before, "tls.key")
+    # deploy/kustomize/rbac/webhook_role.yaml
+    assert used == {
+        ("get", "secrets", "hooks-cert"),
+        ("create", admission.namespace, "secrets"),
+        ("replace", "secrets", "hooks-cert"),
+        *(
+            (verb, f"{kind}webhookconfigurations", f"{kind}-webhook-configuration")
+            for verb in ("get", "patch")
+            for kind in ("mutating", "validating")
+        ),
+    }
 
 
 async def test_idle_it_only_looks(admission: Admission) -> None:

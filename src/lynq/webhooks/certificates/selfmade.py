@@ -78,6 +78,7 @@ class SelfMade:
         self._kept: Kept | None = None
         self._shown: ssl.SSLContext | None = None
         self._has_one = asyncio.Event()
+        self._told = ""
         self.problem = "there is no certificate yet"
 
     async def context(self) -> ssl.SSLContext:
@@ -92,6 +93,8 @@ class SelfMade:
                 await self.look()
             except KubeError as error:
                 self._tell(str(error))
+            else:
+                self._told = ""
             await asyncio.sleep(self._look_every if self._kept else _RETRY)
 
     async def look(self) -> None:
@@ -134,7 +137,10 @@ class SelfMade:
         return self._shown
 
     def _tell(self, problem: str) -> None:
-        _log.warning("certificates not looked after", error=problem)
+        if problem != self._told:
+            # Once: a right that is missing stays missing for as long as nobody reads this.
+            _log.warning("certificates not looked after", error=problem)
+            self._told = problem
         if self._kept is None:
             self.problem = f"there is no certificate yet: {problem}"
 
