@@ -6,7 +6,7 @@ what concerns all of them, no connection or no lease, is raised.
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import structlog
@@ -17,21 +17,14 @@ from lynq.controllers.children import Kind
 from lynq.controllers.node.claiming import claim
 from lynq.controllers.node.looking import Lookout, Sight, fingerprint_of, key_of
 from lynq.controllers.node.memory import Body, NodeMemory
-from lynq.controllers.node.refusing import holders, refusal_of
+from lynq.controllers.node.refusing import EVERYBODYS, holders, refusal_of
 from lynq.kube import Client
 from lynq.kube.errors import (
     AlreadyExists,
     Conflict,
-    ConnectionFailed,
-    CredentialError,
-    Fenced,
     KubeError,
-    Unauthorized,
 )
 from lynq.node import Method, Refusal, Write, ignores_fields, owner_of, prepare
-
-_EVERYBODYS: Final = (ConnectionFailed, CredentialError, Fenced, Unauthorized)
-"""Failures that no resource is to blame for."""
 
 _log = structlog.get_logger(__name__)
 
@@ -60,7 +53,7 @@ class Attempt:
             raise AssertionError("nothing is written of a kind that cannot be seen")
         try:
             answer = await self._insist(kind)
-        except _EVERYBODYS:
+        except EVERYBODYS:
             raise
         except AlreadyExists:
             self.after = await self._seen(kind) or self._came_and_went()

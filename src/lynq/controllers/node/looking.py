@@ -17,10 +17,10 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPLIED_HASH, ANNOTATION_CREATED_ONCE, TRUE
 from lynq.controllers.children import Child, Children, Kind, Unwatched
 from lynq.controllers.node.memory import Body, NodeMemory, Place
-from lynq.controllers.node.refusing import unwatched_namespace
+from lynq.controllers.node.refusing import EVERYBODYS, unwatched_namespace
 from lynq.controllers.together import together
 from lynq.kube import Client, Discovery
-from lynq.kube.errors import NotFound, UnknownKind
+from lynq.kube.errors import KubeError, NotFound, UnknownKind
 from lynq.node import (
     Facts,
     Memory,
@@ -134,9 +134,18 @@ class _Look:
 
     async def at(self, resource: TResource) -> Sight:
         try:
-            return await self._at(resource)
+            return await self._seen(resource)
         except RenderError as error:
             return Sight(Facts(resource=resource, problem=str(error)))
+
+    async def _seen(self, resource: TResource) -> Sight:
+        try:
+            return await self._at(resource)
+        except EVERYBODYS:
+            raise
+        except KubeError as error:
+            # An object that may not be read is the trouble of its own resource only.
+            return self._blocked(resource, str(error))
 
     async def _at(self, resource: TResource) -> Sight:
         try:

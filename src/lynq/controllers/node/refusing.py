@@ -8,17 +8,29 @@ from lynq.kube import Resource
 from lynq.kube.errors import (
     ApiError,
     Conflict,
+    ConnectionFailed,
+    CredentialError,
+    Fenced,
+    FieldError,
     Forbidden,
     Invalid,
     KubeError,
     NotFound,
     RequestTooLarge,
+    Unauthorized,
 )
 from lynq.node import ObjectRef, Refusal
 
+EVERYBODYS: Final = (ConnectionFailed, CredentialError, Fenced, Unauthorized)
+"""Failures that no resource is to blame for."""
+
 _FORCE: Final = " (set conflictPolicy: Force to take them over, or leave them out of the manifest)"
 _NAMED: Final = 3
-_TOO_LARGE: Final = "it is larger than the API server takes (about 1.5 MiB); make it smaller"
+_NAMESPACES: Final = "namespaces"
+_TOO_LARGE: Final = (
+    "it is larger than the API server takes (1 MiB of data in a ConfigMap or Secret, "
+    "about 1.5 MiB in all); make it smaller"
+)
 # What etcd says through the API server, which answers 500 for it.
 _ETCD_TOO_LARGE: Final = "request is too large"
 
@@ -40,8 +52,10 @@ def holders(error: Conflict) -> str:
 
 
 def _sentence(error: KubeError, ref: ObjectRef) -> str:
+    if _is_too_large(error):
+        return _TOO_LARGE
     match error:
-        case NotFound() if ref.namespace:
+        case NotFound(status=status) if status.details.kind == _NAMESPACES:
             return (
                 f'the namespace "{ref.namespace}" does not exist; create it, or let an entry of '
                 "the form make it and depend on that"
@@ -50,14 +64,27 @@ def _sentence(error: KubeError, ref: ObjectRef) -> str:
             cause.reason == "NamespaceTerminating" for cause in causes
         ):
             return f'the namespace "{ref.namespace}" is being deleted; nothing can be made in it'
-        case RequestTooLarge():
-            return _TOO_LARGE
-        case ApiError(status=status) if _ETCD_TOO_LARGE in status.message:
-            return _TOO_LARGE
         case Invalid():
             return f"the API server refuses it, correct the form or the row: {error}"
         case _:
             return str(error)
+
+
+def _is_too_large(error: KubeError) -> bool:
+    match error:
+        case RequestTooLarge():
+            return True
+        case Invalid(fields=fields):
+            return any(_is_all_of_it(each) for each in fields)
+        case ApiError(status=status):
+            return _ETCD_TOO_LARGE in status.message
+        case _:
+            return False
+
+
+def _is_all_of_it(error: FieldError) -> bool:
+    """Return whether it is no single field that is too long."""
+    return error.reason == "FieldValueTooLong" and error.field in ("", "[]")
 
 
 def unwatched_namespace(namespace: str) -> str:

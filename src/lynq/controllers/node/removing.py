@@ -7,7 +7,6 @@ dependencies. What has to be retained is let go in one patch of the object as it
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
 
 import structlog
 
@@ -18,20 +17,18 @@ from lynq.api.reasons import OrphanReason
 from lynq.controllers.children import BY_NODE, BY_OWNER, Child, Children, Kind, Unwatched
 from lynq.controllers.node.looking import Lookout
 from lynq.controllers.node.memory import NodeMemory
+from lynq.controllers.node.refusing import EVERYBODYS
 from lynq.controllers.together import together
 from lynq.graph import collect, entries_of
 from lynq.kube import Client, Discovery, Partial
 from lynq.kube.errors import (
     Conflict,
-    ConnectionFailed,
-    CredentialError,
-    Fenced,
     GroupUnavailable,
     KubeError,
     NotFound,
-    Unauthorized,
     UnknownKind,
 )
+from lynq.kube.resource import NAMESPACES
 from lynq.node import (
     Item,
     Leftover,
@@ -43,8 +40,6 @@ from lynq.node import (
     orphaning,
     owner_of,
 )
-
-_EVERYBODYS: Final = (ConnectionFailed, CredentialError, Fenced, Unauthorized)
 
 _log = structlog.get_logger(__name__)
 
@@ -125,7 +120,7 @@ class Remover:
         try:
             kind = await self._kind(item.ref)
             child = await self._look(kind, item.ref, memory)
-        except _EVERYBODYS:
+        except EVERYBODYS:
             raise
         except (GroupUnavailable, Unwatched) as error:
             return Leftover(item, problem=str(error), is_unknown=True)
@@ -176,10 +171,10 @@ class Remover:
             else:
                 await self._delete(kind, removal, memory)
                 cleared.deleted.append(item)
-        except _EVERYBODYS:
+        except EVERYBODYS:
             raise
         except (_Changed, Conflict, NotFound):
-            # Another object by now, or none: looked at anew in the next round.
+            # Another object by now, or none to be retained: looked at anew in the next round.
             memory.problems[item.ref] = "it changed while it was being removed; tried again"
             memory.absent.discard(item.ref)
         except KubeError as error:
@@ -189,15 +184,16 @@ class Remover:
 
     async def _delete(self, kind: Kind, removal: Removal, memory: NodeMemory) -> None:
         ref = removal.item.ref
-        gone = await self._client.delete(
-            kind.resource,
-            ref.name,
-            ref.namespace or None,
-            uid=removal.uid,
-            propagation="Background",
-        )
+        place = ref.namespace or None
+        try:
+            gone = await self._client.delete(
+                kind.resource, ref.name, place, uid=removal.uid, propagation="Background"
+            )
+        except NotFound:
+            gone = True
         _log.info("object deleted", object=str(ref), gone=gone)
-        if gone:
+        # What keeps a namespace is in its spec, where the answer is not looked at.
+        if gone and kind.resource != NAMESPACES:
             kind.absorb_deleted(_key(kind, ref), removal.uid)
             memory.absent.add(ref)
         else:

@@ -114,6 +114,22 @@ async def test_a_namespace_of_the_form_comes_first_and_goes_last(stage: Stage) -
         await has_gone(stage, NAMESPACES, name, None)
 
 
+async def test_a_namespace_that_cannot_go_keeps_its_node(stage: Stage) -> None:
+    name = f"tenant-{uuid.uuid4().hex[:10]}"
+    place = {"apiVersion": "v1", "kind": "Namespace"}
+    async with operating(stage, namespaces=()):
+        await make_node(stage, namespaces=[of_kind("place", place, nameTemplate=name)])
+        await node_is_ready(stage, NODE)
+        held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
+        await stage.client.create(CONFIG_MAPS, held, name)
+        await delete_node(stage)
+        found = await resource_is(stage, NODE, "place", "Deleting", within=20)
+        assert found["name"] == name
+        await stage.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, name)
+        await is_gone(stage, NODES, NODE, within=40)
+        await has_gone(stage, NAMESPACES, name, None)
+
+
 async def test_a_node_with_a_long_name_finds_and_removes_its_objects(stage: Stage) -> None:
     digest = hashlib.sha256(LONG.encode()).hexdigest()[:8]
     async with another_namespace(stage) as other:
