@@ -32,7 +32,8 @@ class Listener:
     ) -> None:
         self._what = what
         self._wanted = address
-        app = web.Application(client_max_size=largest_post or 0)
+        # Never 0, which is aiohttp's word for "no limit".
+        app = web.Application(client_max_size=largest_post or 1)
         route = web.get if largest_post is None else web.post
         app.router.add_routes([route(path, handler) for path, handler in handlers.items()])
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GRACE)
