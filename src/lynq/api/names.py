@@ -65,6 +65,9 @@ ANNOTATION_TEMPLATE_GENERATION: Final = "lynq.sh/template-generation"
 ANNOTATION_ROLLOUT_UPDATE_START: Final = "lynq.sh/rollout-update-start"
 """When the node was last written for a new row or form (RFC 3339); `now` in templates."""
 
+ANNOTATION_SERVICE_ACCOUNT: Final = "lynq.sh/service-account"
+"""ServiceAccount in whose name the objects are written; told apart from the form, which may go."""
+
 # Annotations of a managed object.
 
 ANNOTATION_NODE_NAME: Final = "lynq.sh/node-name"

@@ -20,5 +20,9 @@ class Options:
     """Where SQLite databases may lie; None refuses hubs of that type."""
     namespaces: tuple[str, ...] = ()
     """Which namespaces are watched; empty: all."""
+    allowed_namespaces: tuple[str, ...] = ()
+    """Where resources may be made besides the node's own namespace, by pattern; empty: anywhere."""
+    requires_service_account: bool = False
+    """Whether a form without serviceAccountName is refused its writes."""
     shard: Shard = field(default_factory=Shard)
     """Which hubs, forms and nodes this process works on."""

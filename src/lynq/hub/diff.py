@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from lynq.api import LynqNode
-from lynq.api.names import ANNOTATION_HUB_ID, FINALIZER_NODE
+from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_SERVICE_ACCOUNT, FINALIZER_NODE
 from lynq.hub.stamps import form_generation, written_at
 from lynq.hub.values import Values
 from lynq.hub.wanted import Wanted
@@ -74,6 +74,8 @@ def _is_marked_as_ours(node: LynqNode, wanted: Wanted) -> bool:
     return (
         wanted.labels.items() <= known.labels.items()
         and known.annotations.get(ANNOTATION_HUB_ID) == wanted.hub.metadata.name
+        and known.annotations.get(ANNOTATION_SERVICE_ACCOUNT)
+        == (wanted.form.spec.service_account_name or None)
         and written_at(node) is not None
         and FINALIZER_NODE in known.finalizers
         and wanted.owner in known.owner_references

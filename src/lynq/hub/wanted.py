@@ -9,6 +9,7 @@ from lynq.api import LynqForm, LynqHub, LynqNode, Metadata, NodeSpec, OwnerRefer
 from lynq.api.names import (
     ANNOTATION_HUB_ID,
     ANNOTATION_ROLLOUT_UPDATE_START,
+    ANNOTATION_SERVICE_ACCOUNT,
     ANNOTATION_TEMPLATE_GENERATION,
     FINALIZER_NODE,
     LABEL_HUB,
@@ -52,11 +53,16 @@ class Wanted:
 
     def annotations(self, written: datetime) -> dict[str, str]:
         """Return what the node is rendered with, and when it was last given something new."""
-        return self.values.annotations | {
-            ANNOTATION_TEMPLATE_GENERATION: str(self.form.metadata.generation),
-            ANNOTATION_HUB_ID: self.hub.metadata.name,
-            ANNOTATION_ROLLOUT_UPDATE_START: stamp(written),
-        }
+        account = self.form.spec.service_account_name
+        return (
+            self.values.annotations
+            | {
+                ANNOTATION_TEMPLATE_GENERATION: str(self.form.metadata.generation),
+                ANNOTATION_HUB_ID: self.hub.metadata.name,
+                ANNOTATION_ROLLOUT_UPDATE_START: stamp(written),
+            }
+            | ({ANNOTATION_SERVICE_ACCOUNT: account} if account else {})
+        )
 
     def spec(self, written: datetime, previous: NodeSpec | None = None) -> NodeSpec:
         """Return the node's spec; raises RenderError."""
@@ -80,10 +86,12 @@ class Wanted:
         """Return the node as it should be; what others put on it stays. Raises RenderError."""
         known = node.metadata
         others = [each for each in known.owner_references if not self._replaces(each)]
+        # A form that names no account any more takes the annotation back.
+        kept = {k: v for k, v in known.annotations.items() if k != ANNOTATION_SERVICE_ACCOUNT}
         metadata = replace(
             known,
             labels=known.labels | self.labels,
-            annotations=known.annotations | self.annotations(written),
+            annotations=kept | self.annotations(written),
             owner_references=[*others, self.owner],
             finalizers=list(dict.fromkeys([*known.finalizers, FINALIZER_NODE])),
         )

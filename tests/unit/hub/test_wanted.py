@@ -9,7 +9,8 @@ from msgspec import json
 from msgspec.structs import replace
 
 from lynq.api import CreationPolicy, LynqForm, LynqNode, OwnerReference, TResource
-from lynq.hub import RenderError, RenderFailure, Values, Wanted
+from lynq.hub import Cause, RenderError, RenderFailure, Values, Wanted
+from lynq.hub.diff import visible_cause
 from unit.hub.worlds import NOON, ARow, a_form, a_hub, at, resource
 
 
@@ -196,3 +197,14 @@ def test_an_empty_name_is_a_failure() -> None:
 
 def test_without_a_template_the_manifest_has_the_name() -> None:
     assert rendered(resource(name_template="")).name_template == ""
+
+
+def test_the_service_account_of_the_form_travels_with_the_node_and_goes_with_it() -> None:
+    plain = a_form("web", resource())
+    named = replace(plain, spec=replace(plain.spec, service_account_name="tenant-writer"))
+    node = node_of(named)
+    assert node.metadata.annotations["lynq.sh/service-account"] == "tenant-writer"
+    wanted = Wanted(a_hub(), plain, Values.of(ARow("acme")))
+    assert "lynq.sh/service-account" not in wanted.over(node, NOON).metadata.annotations
+    assert visible_cause(node, wanted) is Cause.DRIFT
+    assert visible_cause(wanted.over(node, NOON), wanted) is None
