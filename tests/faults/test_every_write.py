@@ -1,0 +1,126 @@
+"""A crash before and after every write: the operator that follows brings all to the same end."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import pytest
+
+from cluster.controllers.stage import FORMS, HUBS, Stage
+from faults.crash import Crash, crashing
+from faults.tenants import Model, managed, settle, tenant_form
+from lynq.kube.resource import CONFIG_MAPS
+from waiting import eventually
+
+Change = Callable[["Scene"], Awaitable[None]]
+
+LOYAL = "loyal"
+"""A tenant whose row does not change."""
+
+
+@dataclass(slots=True)
+class Scene:
+    """A tenant that is ready, and another that is about to change."""
+
+    stage: Stage
+    model: Model
+
+    @classmethod
+    async def begin(cls, stage: Stage, elsewhere: str) -> "Scene":
+        model = Model(stage, elsewhere, {LOYAL: "pro", "acme": "pro"})
+        model.write_rows()
+        await stage.hub()
+        await stage.form(**tenant_form(elsewhere, model.text))
+        return cls(stage, model)
+
+    async def read_again(self) -> None:
+        self.model.write_rows()
+        await self.stage.read_again()
+
+
+async def a_row_comes(scene: Scene) -> None:
+    scene.model.plans["beta"] = "pro"
+    await scene.read_again()
+
+
+async def a_value_changes(scene: Scene) -> None:
+    scene.model.plans["acme"] = "gold"
+    await scene.read_again()
+
+
+async def a_row_goes(scene: Scene) -> None:
+    del scene.model.plans["acme"]
+    await scene.read_again()
+
+
+async def a_form_changes(scene: Scene) -> None:
+    scene.model.text = "plan {{ .plan }}"
+    lists = tenant_form(scene.model.elsewhere, scene.model.text)
+    await scene.stage.change(FORMS, "web", {"spec": lists})
+
+
+async def crashes(scene: Scene, change: Change) -> int:
+    """Let a change be carried out in ever longer runs that crash; return how many there were.
+
+    The first is crashed at its first write, the next at its second and so on, before or after it,
+    until one is done before its crash would come.
+    """
+    await change(scene)
+    number = 0
+    while True:
+        number += 1
+        crash = Crash(at=number // 2 + 1, heard=bool(number % 2))
+        async with crashing(scene.stage, crash):
+
+            async def over(crash: Crash = crash) -> bool:
+                if not crash.happened.is_set():
+                    await scene.model.check()
+                return True
+
+            await eventually(over, within=60, every=0.05)
+            if not crash.happened.is_set():
+                return number
+
+
+@pytest.mark.parametrize("change", [a_row_comes, a_value_changes, a_row_goes, a_form_changes])
+async def test_a_change_is_carried_out_however_often_it_is_cut_short(
+    stage: Stage, elsewhere: str, change: Change
+) -> None:
+    scene = await Scene.begin(stage, elsewhere)
+    async with crashing(stage, Crash()):
+        await settle(scene.model)
+    before = await scene.model.uids(LOYAL)
+
+    assert await crashes(scene, change) > 2
+    assert await scene.model.uids(LOYAL) == before
+    last = Crash()
+    async with crashing(stage, last):
+        await settle(scene.model)
+        await stage.settles()
+
+
+@pytest.mark.parametrize("heard", [False, True])
+async def test_everything_of_a_deleted_hub_goes_however_often_that_is_cut_short(
+    stage: Stage, elsewhere: str, *, heard: bool
+) -> None:
+    scene = await Scene.begin(stage, elsewhere)
+    async with crashing(stage, Crash()):
+        await settle(scene.model)
+    await stage.client.delete(HUBS, "hub", stage.namespace)
+
+    async def all_gone() -> bool:
+        hubs = await stage.client.list(HUBS, stage.namespace)
+        return not hubs.items and not await stage.names()
+
+    for number in range(1, 40):
+        crash = Crash(at=number, heard=heard)
+        async with crashing(stage, crash):
+
+            async def over(crash: Crash = crash) -> bool:
+                return crash.happened.is_set() or await all_gone()
+
+            await eventually(over, within=60, every=0.05)
+        if not crash.happened.is_set() or await all_gone():
+            break
+    await eventually(all_gone)
+    assert await managed(stage, CONFIG_MAPS, stage.namespace) == {}
+    assert await managed(stage, CONFIG_MAPS, elsewhere) == {}

@@ -1,0 +1,143 @@
+"""Rows written to do harm, or by mistake: they stop nobody, and nothing in them runs."""
+
+import json
+
+from cluster.controllers.operating import node_is_ready, node_says, operating
+from cluster.controllers.stage import Object, Stage, config_map
+from lynq.kube.resource import CONFIG_MAPS, EVENTS
+
+BAD_UIDS = (
+    "Upper-Case",
+    "with space",
+    "emoji-😀",
+    "x" * 300,
+    "../../etc",
+    "{{ .plan }}",
+    '{{ fail "x" }}',
+    "two\nlines",
+    "trailing-",
+    "-leading",
+    "a/b",
+    "a,b=c",
+    "nul\0byte",
+    "",
+    None,
+)
+HARMLESS = ("acme", "dotted.name", "9-digits")
+
+INJECTIONS = {
+    "template": "{{ .uid }}",
+    "call": '{{ fail "boom" }}',
+    "unclosed": "{{ range",
+    "nested": '{{ "{{ .uid }}" }}',
+    "quotes": "\"'`\\",
+    "json": '{"a": [1, null, "</script>"]}',
+    "yaml": "&a [*a, *a]\n!!python/object:os.system",
+    "marker": "__LYNQ_TYPE_INT__3 and more",
+    "unicode": "\u2028\u202e\ufeff😀<>&",
+    "lines": "one\r\ntwo\ttab",
+}
+
+
+async def test_bad_uids_are_set_apart_one_by_one_and_the_others_go_on(stage: Stage) -> None:
+    stage.rows(*((uid, 1, "s3cret") for uid in (*BAD_UIDS, *HARMLESS)))
+    async with operating(stage):
+        await stage.hub(source={"syncInterval": "1s"})
+        await stage.form()
+        for uid in HARMLESS:
+            await node_is_ready(stage, f"{uid}-web")
+        await stage.has_nodes(*(f"{uid}-web" for uid in HARMLESS))
+        count = len(HARMLESS) + len(BAD_UIDS)
+        await stage.has_status(desired=count, ready=len(HARMLESS), failed=len(BAD_UIDS))
+        rejected = (await stage.status())["rejectedRows"]
+        assert rejected["count"] == len(BAD_UIDS)
+        assert sum(row["reason"] == "EmptyUid" for row in rejected["rows"]) == 1
+        await stage.has_event("RowRejected", containing="Upper-Case")
+        # Corrected, it is a tenant like any other.
+        stage.rows(("acme", 1, "pro"), ("upper-case", 1, "pro"))
+        await node_is_ready(stage, "upper-case-web")
+        told = await stage.client.list(EVENTS, stage.namespace)
+        assert "s3cret" not in json.dumps([told.items, await stage.status()])
+
+
+async def test_of_duplicates_one_stays_and_nothing_flaps(stage: Stage) -> None:
+    async with operating(stage):
+        stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+        await stage.hub(source={"syncInterval": "1s"})
+        await stage.form()
+        for name in ("acme-web", "beta-web"):
+            await node_is_ready(stage, name)
+        before = await stage.nodes()
+        # The same once more, and one that says something else.
+        rows = [("acme", 1, "pro"), ("acme", 1, "pro"), ("beta", 1, "evil"), ("beta", 1, "pro")]
+        stage.rows(*rows)
+        await stage.has_event("RowRejected", containing="beta")
+        stage.rows(*reversed(rows))
+        await stage.read_again()
+        await stage.settles()
+        after = await stage.nodes()
+        for name, node in before.items():
+            assert after[name]["metadata"]["resourceVersion"] == node["metadata"]["resourceVersion"]
+
+
+async def test_no_value_is_ever_read_as_a_template(stage: Stage) -> None:
+    """In name, label, annotation and body: what comes out is what the row says."""
+    manifest: Object = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"annotations": {"example.com/own": "{{ .plan }}"}},
+        "data": {"plan": "{{ .plan }}", "typed": "{{ .plan | quote }}"},
+    }
+    entry = config_map(spec=manifest, annotationsTemplate={"example.com/plan": "{{ .plan }}"})
+    rows = [(uid, 1, text) for uid, text in INJECTIONS.items()]
+    async with operating(stage):
+        stage.rows(*rows)
+        await stage.hub()
+        await stage.form(configMaps=[entry])
+        for uid, text in INJECTIONS.items():
+            await node_is_ready(stage, f"{uid}-web")
+            made = await stage.get(CONFIG_MAPS, f"{uid}-settings")
+            annotations = made["metadata"]["annotations"]
+            got = {made["data"]["plan"], annotations["example.com/plan"]}
+            got.add(annotations["example.com/own"])
+            shown = text.replace("__LYNQ_TYPE_INT__", "") if uid == "marker" else text
+            assert got <= {text, shown}, uid
+
+
+async def test_a_value_in_a_name_or_a_label_fails_its_own_node_only(stage: Stage) -> None:
+    named = config_map(
+        nameTemplate="{{ .uid }}-{{ .plan }}", labelsTemplate={"plan": "{{ .plan }}"}
+    )
+    async with operating(stage):
+        stage.rows(("good", 1, "pro"), ("bad", 1, "{{ .uid }}"), ("worse", 1, "../../secrets/x"))
+        await stage.hub()
+        await stage.form(configMaps=[named])
+        await node_is_ready(stage, "good-web")
+        for name in ("bad-web", "worse-web"):
+            node = await node_says(stage, name, "Ready", "False")
+            (entry,) = node["status"]["resources"]
+            assert entry["state"] == "Failed", entry
+        found = await stage.client.list(CONFIG_MAPS, stage.namespace, labels="lynq.sh/managed=true")
+        assert [each["metadata"]["name"] for each in found.items] == ["good-pro"]
+
+
+async def test_a_value_that_is_too_large_stops_its_own_row_only(stage: Stage) -> None:
+    async with operating(stage):
+        stage.rows(("small", 1, "pro"), ("large", 1, "x" * 2**20), ("edge", 1, "y" * 100_000))
+        await stage.hub(source={"syncInterval": "1s"})
+        await stage.form()
+        await node_is_ready(stage, "small-web")
+        await node_is_ready(stage, "edge-web")
+        await stage.has_status(desired=3, failed=1)
+        (row,) = (await stage.status())["rejectedRows"]["rows"]
+        assert row["uid"] == "large"
+        # One that is there keeps what it has when its row grows beyond all bounds.
+        stage.rows(("small", 1, "z" * 2**20), ("edge", 1, "y"))
+
+        async def told() -> str:
+            return await stage.has_event("RowRejected", containing="small")
+
+        await told()
+        await stage.settles()
+        assert (await stage.get(CONFIG_MAPS, "small-settings"))["data"]["plan"] == "pro"
+        assert (await stage.get(CONFIG_MAPS, "edge-settings"))["data"]["plan"] == "y"

@@ -1,0 +1,91 @@
+"""Kill -9 again and again while rows and forms change: in the end all is as if nobody had."""
+
+import asyncio
+import random
+
+from cluster.controllers.stage import FORMS, Object, Stage
+from faults.conftest import Replicas
+from faults.tenants import Model, abroad, settle, tenant_form
+from lynq.kube.resource import CONFIG_MAPS
+from waiting import eventually
+
+SEED = 20261115
+ROUNDS = 8
+LOYAL = ("loyal-1", "loyal-2")
+"""Tenants whose rows never change."""
+
+
+async def foreign(stage: Stage, elsewhere: str) -> list[Object]:
+    """Make objects that look like a tenant's and are nobody's; return them as they are."""
+    made = []
+    for place, name in ((stage.namespace, "foreign-settings"), (elsewhere, "foreign-abroad")):
+        labels = {"lynq.sh/managed": "true", "lynq.sh/uid": "foreign"}
+        metadata = {"name": name, "namespace": place, "labels": labels}
+        made.append(await stage.client.create(CONFIG_MAPS, {"metadata": metadata}))
+    return made
+
+
+async def test_the_end_state_is_that_of_a_run_without_faults(
+    stage: Stage, replicas: Replicas, elsewhere: str
+) -> None:
+    chance = random.Random(SEED)
+    model = Model(stage, elsewhere)
+    model.plans = dict.fromkeys((*LOYAL, *(f"t{number}" for number in range(6))), "pro")
+    nobodys = await foreign(stage, elsewhere)
+    model.write_rows()
+    await stage.hub(source={"syncInterval": "1s"})
+    await stage.form("web", **tenant_form(elsewhere, model.text))
+    replica = await replicas()
+    await settle(model)
+    before = await model.uids(*LOYAL)
+
+    for number in range(ROUNDS):
+        model.disturb(chance, spare=LOYAL)
+        if number % 3 == 2:
+            model.text = f"{{{{ .plan }}}} {number}"
+            await stage.change(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
+        await asyncio.sleep(chance.uniform(0, 2.5))
+        replica.kill()
+        model.disturb(chance, spare=LOYAL)
+        replica.start()
+
+    await settle(model)
+    assert await model.uids(*LOYAL) == before
+    for each in nobodys:
+        place, name = each["metadata"]["namespace"], each["metadata"]["name"]
+        assert await stage.client.get(CONFIG_MAPS, name, place) == each
+    # Reached, and it stays: no write, whatever is there.
+    replica.door.writes.clear()
+    await asyncio.sleep(5)
+    assert replica.door.work() == []
+    assert await replica.stop() < 5
+
+
+async def test_what_was_wanted_while_nobody_ran_is_done_at_the_start(
+    stage: Stage, replicas: Replicas, elsewhere: str
+) -> None:
+    model = Model(stage, elsewhere)
+    model.plans = {"acme": "pro", "beta": "pro", "corp": "pro"}
+    model.write_rows()
+    await stage.hub()
+    await stage.form("web", **tenant_form(elsewhere, model.text))
+    replica = await replicas()
+    await settle(model)
+    replica.kill()
+
+    del model.plans["beta"]
+    model.plans |= {"corp": "gold", "dora": "free"}
+    model.write_rows()
+    model.text = "changed: {{ .plan }}"
+    await stage.change(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
+    # Somebody removed one object meanwhile, and the mark of another.
+    await stage.client.delete(CONFIG_MAPS, "acme-settings", stage.namespace)
+    patch = {"metadata": {"annotations": {"lynq.sh/applied-hash": None}}}
+    await stage.client.patch(CONFIG_MAPS, "corp-abroad", patch, elsewhere)
+    replica.start()
+    await settle(model)
+
+    async def told() -> bool:
+        return "beta-abroad" not in await abroad(stage, elsewhere)
+
+    await eventually(told)

@@ -1,0 +1,127 @@
+"""Several processes: of two candidates one works, and of two shards each does its own share."""
+
+import asyncio
+import signal
+import time
+
+from cluster.controllers.operating import node_is_ready
+from cluster.controllers.stage import Stage
+from faults.conftest import Replicas
+from faults.replica import Replica
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import LEASE
+from lynq.controllers.shard import Shard
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import LEASES
+from waiting import eventually
+
+
+async def candidates(stage: Stage, replicas: Replicas) -> tuple[Replica, Replica]:
+    """Start two of which one may work; return the one that does first."""
+    flags = ("--leader-elect", f"--leader-election-namespace={stage.namespace}")
+    first = await replicas(*flags)
+    await eventually(lambda: first.says("controllers started"), within=30)
+    second = await replicas(*flags)
+    # It stands by as soon as it has asked who leads.
+    await eventually(lambda: second.door.asked(f"/leases/{LEASE}"), within=30)
+    return first, second
+
+
+async def begin(stage: Stage) -> None:
+    stage.rows(("acme", 1, "pro"))
+    await stage.hub(source={"syncInterval": "1s"})
+    await stage.form()
+
+
+async def holder(stage: Stage) -> str:
+    try:
+        lease = await stage.get(LEASES, LEASE)
+    except NotFound:
+        return ""
+    return str(lease["spec"].get("holderIdentity", ""))
+
+
+async def test_a_killed_leader_is_followed_within_seventeen_seconds(
+    stage: Stage, replicas: Replicas
+) -> None:
+    await begin(stage)
+    first, second = await candidates(stage, replicas)
+    await node_is_ready(stage, "acme-web")
+    assert second.door.work() == []
+    first.kill()
+    killed = time.monotonic()
+    stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+
+    await eventually(second.door.work, within=25)
+    assert second.door.work()[0].at - killed < 17
+    await node_is_ready(stage, "beta-web")
+    # What the first had done is not done again.
+    assert not [each for each in second.door.work() if "acme" in each.path]
+
+
+async def test_a_leader_that_is_asked_to_stop_is_followed_within_three_seconds(
+    stage: Stage, replicas: Replicas
+) -> None:
+    await begin(stage)
+    first, second = await candidates(stage, replicas)
+    await node_is_ready(stage, "acme-web")
+    stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    began = time.monotonic()
+    took = await first.stop()
+    assert took < 5
+    stopped = began + took
+
+    await eventually(second.door.work, within=20)
+    assert second.door.work()[0].at - stopped < 3
+    await node_is_ready(stage, "beta-web")
+    assert await second.stop() < 5
+    assert await holder(stage) == ""
+
+
+async def test_a_frozen_leader_writes_nothing_more_and_ends(
+    stage: Stage, replicas: Replicas
+) -> None:
+    await begin(stage)
+    first, second = await candidates(stage, replicas)
+    await node_is_ready(stage, "acme-web")
+    # Frozen with work at hand: a row that it has yet to see.
+    stage.rows(("acme", 1, "gold"), ("beta", 1, "pro"))
+    first.signal(signal.SIGSTOP)
+    frozen = time.monotonic()
+    await asyncio.sleep(20)
+    assert second.door.work(), "nobody took over"
+    thawed = time.monotonic()
+    first.signal(signal.SIGCONT)
+
+    assert await first.ended() == 1
+    # Nothing of its own reached the API server once it was awake, events neither.
+    assert [each for each in first.door.writes if each.at > thawed and each.status < 400] == []
+    assert [each for each in first.door.work() if each.at > frozen + 1] == []
+    await node_is_ready(stage, "beta-web")
+    assert len([each for each in second.door.work() if each.path.endswith("/lynqnodes")]) == 1
+
+
+async def test_two_shards_do_all_the_work_and_none_of_it_twice(
+    stage: Stage, replicas: Replicas
+) -> None:
+    uids = [f"t{number:02}" for number in range(12)]
+    stage.rows(*((uid, 1, "pro") for uid in uids))
+    await stage.hub(source={"syncInterval": "1s"})
+    await stage.form()
+    leading = ("--leader-elect", f"--leader-election-namespace={stage.namespace}")
+    shares = [await replicas(f"--shard={number}/2", *leading) for number in (0, 1)]
+    for uid in uids:
+        await node_is_ready(stage, f"{uid}-web", within=60)
+    await stage.has_status(desired=12, ready=12)
+
+    def touched(replica: Replica) -> set[str]:
+        writes = [each for each in replica.door.work() if "/configmaps/" in each.path]
+        return {each.path.rpartition("/")[2].removesuffix("-settings") for each in writes}
+
+    first, second = map(touched, shares)
+    assert first | second == set(uids)
+    assert not first & second
+    owned = {uid for uid in uids if Shard(0, 2).owns(ObjectKey(stage.namespace, f"{uid}-web"))}
+    assert first == owned
+    for replica in shares:
+        assert await replica.stop() < 5

@@ -1,0 +1,156 @@
+"""A database that is away, broken, locked or changed: nothing is deleted, and it recovers."""
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from cluster.controllers.operating import node_is_ready, operating
+from cluster.controllers.stage import Object, Stage
+from lynq.kube.resource import CONFIG_MAPS
+
+ROWS = (("acme", 1, "pro"), ("beta", 1, "free"), ("corp", 1, "pro"))
+
+
+def sql(file: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(file, timeout=30)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@contextmanager
+def moved_away(file: Path) -> Iterator[None]:
+    away = file.with_suffix(".away")
+    file.rename(away)
+    yield
+    away.rename(file)
+
+
+@contextmanager
+def corrupted(file: Path) -> Iterator[None]:
+    copy = file.with_suffix(".copy")
+    shutil.copy(file, copy)
+    file.write_bytes(b"SQLite format 3\0" + b"\xff" * 8176)
+    yield
+    copy.rename(file)
+
+
+@contextmanager
+def cut_short(file: Path) -> Iterator[None]:
+    copy = file.with_suffix(".copy")
+    shutil.copy(file, copy)
+    file.write_bytes(file.read_bytes()[:4096])
+    yield
+    copy.rename(file)
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("DELETE FROM tenants")
+        yield
+        connection.execute("ROLLBACK")
+
+
+@contextmanager
+def without_column(file: Path) -> Iterator[None]:
+    sql(file, "CREATE TABLE kept AS SELECT * FROM tenants", "ALTER TABLE tenants DROP plan")
+    yield
+    sql(file, "DROP TABLE tenants", "ALTER TABLE kept RENAME TO tenants")
+
+
+@contextmanager
+def renamed_column(file: Path) -> Iterator[None]:
+    sql(file, "ALTER TABLE tenants RENAME COLUMN active TO is_active")
+    yield
+    sql(file, "ALTER TABLE tenants RENAME COLUMN is_active TO active")
+
+
+@contextmanager
+def without_table(file: Path) -> Iterator[None]:
+    sql(file, "ALTER TABLE tenants RENAME TO kept")
+    yield
+    sql(file, "ALTER TABLE kept RENAME TO tenants")
+
+
+@contextmanager
+def another_kind_of_file(file: Path) -> Iterator[None]:
+    with moved_away(file):
+        file.mkdir()
+        yield
+        file.rmdir()
+
+
+FAULTS = (
+    moved_away,
+    corrupted,
+    cut_short,
+    locked,
+    without_column,
+    renamed_column,
+    without_table,
+    another_kind_of_file,
+)
+
+
+async def everything(stage: Stage) -> dict[str, Object]:
+    settings = await stage.client.list(CONFIG_MAPS, stage.namespace, labels="lynq.sh/managed=true")
+    return await stage.nodes() | {each["metadata"]["name"]: each for each in settings.items}
+
+
+async def failing(stage: Stage) -> None:
+    """Wait until the hub says that it cannot read."""
+    condition = await stage.has_condition("Ready", "False")
+    assert condition["reason"] == "DatabaseConnectionFailed"
+    assert condition["message"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_rows_that_cannot_be_read_change_nothing(
+    stage: Stage, fault: Callable[[Path], AbstractContextManager[None]]
+) -> None:
+    async with operating(stage):
+        # Large enough that half of the file is not all of it.
+        filler = [(f"idle-{number}", 0, "x" * 500) for number in range(40)]
+        stage.rows(*ROWS, *filler)
+        await stage.hub(source={"syncInterval": "1s"})
+        await stage.form()
+        for uid, *_ in ROWS:
+            await node_is_ready(stage, f"{uid}-web")
+        await stage.has_status(desired=3, ready=3)
+        before = await everything(stage)
+
+        with fault(stage.directory / "rows.db"):
+            await failing(stage)
+            await asyncio.sleep(2)
+            assert await everything(stage) == before
+            await stage.has_status(desired=3, ready=3)
+        await stage.has_condition("Ready", "True")
+        assert await everything(stage) == before
+        stage.rows(*ROWS, ("dora", 1, "pro"))
+        await node_is_ready(stage, "dora-web")
+        after = await everything(stage)
+        assert {name: after[name] for name in before} == before
+
+
+async def test_one_broken_source_does_not_delay_another_hub(stage: Stage) -> None:
+    stage.rows(*ROWS)
+    stage.rows(("lone", 1, "pro"), file="other.db")
+    async with operating(stage, hub_workers=1):
+        await stage.hub(source={"syncInterval": "1s"})
+        await stage.form()
+        await node_is_ready(stage, "acme-web")
+        other = {"sqlite": {"path": "other.db", "table": "tenants"}, "syncInterval": "1s"}
+        await stage.hub("other", source=other)
+        with locked(stage.directory / "rows.db"):
+            await asyncio.sleep(1.5)
+            entry = {"id": "lone", "nameTemplate": "{{ .uid }}-lone"}
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
+            await stage.form("lone", "other", configMaps=[entry | {"spec": body}])
+            # It waits for nobody's lock.
+            await node_is_ready(stage, "lone-lone", within=4)
