@@ -6,6 +6,7 @@
 | file | made from |
 |---|---|
 | kustomize/crd/bases, chart/files/crds | lynq.api.crds |
+| chart/files/rbac, chart/files/webhooks.yaml | kustomize/rbac, kustomize/webhook |
 | kustomize/prometheus/alerts.yaml, chart/files/alerts.yaml | alerts/rules.yaml |
 | chart/files/dashboard.json | grafana/dashboard.json |
 | requirements.txt | constraints.txt: what the operator needs to run, without tools |
@@ -46,6 +47,11 @@ def copies() -> Iterator[tuple[Path, str]]:
     for name, text in crds.files():
         yield DEPLOY / "kustomize" / "crd" / "bases" / name, text
         yield DEPLOY / "chart" / "files" / "crds" / name, text
+    for path in sorted((DEPLOY / "kustomize" / "rbac").glob("*role*.yaml")):
+        if "binding" not in path.name:
+            yield DEPLOY / "chart" / "files" / "rbac" / path.name, path.read_text()
+    webhooks = (DEPLOY / "kustomize" / "webhook" / "manifests.yaml").read_text()
+    yield DEPLOY / "chart" / "files" / "webhooks.yaml", webhooks
     rules = (DEPLOY / "alerts" / "rules.yaml").read_text()
     header = _HEADER.format(source="deploy/alerts/rules.yaml")
     yield DEPLOY / "chart" / "files" / "alerts.yaml", header + rules

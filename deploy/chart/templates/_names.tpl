@@ -1,0 +1,85 @@
+{{- define "lynq.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- /* What all names begin with; 26 characters are left for the longest ending. */ -}}
+{{- define "lynq.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 26 | trimSuffix "-" -}}
+{{- else if contains (include "lynq.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 26 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "lynq.name" .) | trunc 26 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "lynq.namespace" -}}
+{{- default .Release.Namespace .Values.namespace.name -}}
+{{- end -}}
+
+{{- define "lynq.account" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (printf "%s-controller-manager" (include "lynq.fullname" .)) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "lynq.image" -}}
+{{- with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+
+{{- /* These two lead from Services to pods. A second release in one namespace needs a nameOverride. */ -}}
+{{- define "lynq.selector" -}}
+app.kubernetes.io/name: {{ include "lynq.name" . }}
+control-plane: controller-manager
+{{- end -}}
+
+{{- define "lynq.labels" -}}
+app.kubernetes.io/name: {{ include "lynq.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- /* The annotations of an object: those that all have, and the given ones. (list context map) */ -}}
+{{- define "lynq.annotations" -}}
+{{- $all := merge (dict) (default (dict) (index . 1)) (index . 0).Values.commonAnnotations -}}
+{{- with $all }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- /* Labels, annotations, name and namespace of an object. (list context ending) */ -}}
+{{- define "lynq.metadata" -}}
+{{- $context := index . 0 -}}
+name: {{ include "lynq.fullname" $context }}-{{ index . 1 }}
+namespace: {{ include "lynq.namespace" $context }}
+{{ include "lynq.cluster" $context }}
+{{- end -}}
+
+{{- define "lynq.cluster" -}}
+labels:
+  {{- include "lynq.labels" . | nindent 2 }}
+{{- include "lynq.annotations" (list . (dict)) }}
+{{- end -}}
+
+{{- define "lynq.subject" -}}
+subjects:
+- kind: ServiceAccount
+  name: {{ include "lynq.account" . }}
+  namespace: {{ include "lynq.namespace" . }}
+{{- end -}}
+
+{{- define "lynq.metricsOn" -}}
+{{- if ne .Values.manager.metricsBindAddress "0" }}true{{ end -}}
+{{- end -}}
+
+{{- define "lynq.certManager" -}}
+{{- if and .Values.webhook.enabled .Values.certManager.enabled }}true{{ end -}}
+{{- end -}}

@@ -1,0 +1,35 @@
+"""What tests of the installation share."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from cluster.deploy.installing import Installer, Starter
+from cluster.deploy.tenancy import Tenancy
+from deploy.rendering import Object, kustomized
+from lynq.kube import Client
+
+
+@pytest.fixture(scope="session")
+def installer(client: Client, crds: None) -> Installer:  # noqa: ARG001
+    return Installer(client)
+
+
+@pytest.fixture
+def starter(kubectl: Callable[..., str], kubeconfig: Path, tmp_path: Path) -> Starter:
+    return Starter(kubectl, kubeconfig, tmp_path)
+
+
+@pytest.fixture
+def tenancy(installer: Installer, namespace: str, tmp_path: Path) -> Tenancy:
+    return Tenancy(installer, namespace, tmp_path)
+
+
+@pytest.fixture(scope="module")
+async def default(installer: Installer) -> AsyncIterator[list[Object]]:
+    """kustomize/default, installed; its webhooks are not, for nobody would answer them."""
+    objects = kustomized()
+    quiet = [each for each in objects if not each["kind"].endswith("WebhookConfiguration")]
+    async with installer.installed(quiet):
+        yield objects

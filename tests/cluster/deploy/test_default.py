@@ -1,0 +1,84 @@
+"""kustomize/default, with the operator run as its manifests say and with no right beyond theirs."""
+
+import base64
+import json
+import ssl
+import urllib.request
+
+import pytest
+
+from cluster.deploy.installing import Installer, Run, Starter, answering_at
+from cluster.deploy.tenancy import Tenancy
+from deploy.rendering import Object, loaded, one
+from lynq.api.names import LEASE
+from lynq.kube import Client
+from lynq.kube.errors import ApiError
+from lynq.kube.resource import LEASES, Resource
+from waiting import eventually
+
+VALIDATING = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    namespaced=False,
+)
+
+
+def scraped(run: Run) -> str:
+    """Return what Prometheus would be answered, with the ServiceAccount's own token."""
+    trusting = ssl._create_unverified_context()
+    request = urllib.request.Request(
+        f"https://127.0.0.1:{run.ports.metrics}/metrics",
+        headers={"Authorization": f"Bearer {run.token}"},
+    )
+    with urllib.request.urlopen(request, context=trusting, timeout=10) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def complaints(run: Run) -> list[str]:
+    """Return what the operator said of rights that it lacks."""
+    return [line for line in run.said().splitlines() if "forbidden" in line.lower()]
+
+
+async def test_a_row_becomes_a_tenant_of_all_kinds_and_goes_again(
+    default: list[Object],
+    installer: Installer,
+    starter: Starter,
+    tenancy: Tenancy,
+    client: Client,
+) -> None:
+    tenancy.row()
+    custom = one(loaded("samples/role-custom-kinds.yaml"), "ClusterRole")
+    with starter.running(default) as run:
+        webhooks = answering_at(default, run.ports.webhook, tenancy.namespace)
+        async with installer.installed([*webhooks, custom]):
+            await eventually(lambda: trusted(client, webhooks), within=30, every=0.2)
+            await tenancy.sample("hub-sqlite")
+            form = await tenancy.sample("form-all-kinds")
+            node = await tenancy.is_ready("all-kinds")
+            assert len(node["status"]["resources"]) == 16
+            lease = await client.get(LEASES, LEASE, "lynq-system")
+            assert lease["spec"]["holderIdentity"]
+            assert 'lynq_source_up{hub="tenants"' in scraped(run)
+            await refuses_a_circle(installer, form)
+            tenancy.row(active=False)
+            await tenancy.is_gone("all-kinds")
+        assert complaints(run) == []
+
+
+async def trusted(client: Client, webhooks: list[Object]) -> bool:
+    """Return whether the operator has told the API server whom to trust."""
+    name = one(webhooks, "ValidatingWebhookConfiguration")["metadata"]["name"]
+    found = await client.get(VALIDATING, name)
+    bundles = [each["clientConfig"].get("caBundle", "") for each in found["webhooks"]]
+    return all(b"BEGIN CERTIFICATE" in base64.b64decode(each) for each in bundles)
+
+
+async def refuses_a_circle(installer: Installer, form: Object) -> None:
+    circle = json.loads(json.dumps(form))
+    circle["spec"]["services"][0]["dependIds"] = ["store"]
+    with pytest.raises(ApiError) as refused:
+        await installer.apply(circle)
+    assert "circular dependency" in refused.value.status.message

@@ -1,0 +1,80 @@
+"""A right that is missing for some kinds: those fail and say so, all others go on.
+
+Each of the 15 kinds is taken out once: one half of them in the first run, the rest in the second.
+"""
+
+import copy
+from typing import Any, Final
+
+import pytest
+
+from cluster.deploy.installing import Installer, Starter
+from cluster.deploy.tenancy import Tenancy
+from deploy.rendering import Object, loaded, one
+
+PLURALS: Final = {
+    "account": "serviceaccounts",
+    "web": "deployments",
+    "store": "statefulsets",
+    "agent": "daemonsets",
+    "service": "services",
+    "ingress": "ingresses",
+    "settings": "configmaps",
+    "password": "secrets",
+    "data": "persistentvolumeclaims",
+    "setup": "jobs",
+    "backup": "cronjobs",
+    "budget": "poddisruptionbudgets",
+    "fence": "networkpolicies",
+    "scaling": "horizontalpodautoscalers",
+    "room": "namespaces",
+}
+"""The resources of samples/form-all-kinds.yaml, and what their kinds are called in rules."""
+
+# The autoscaler goes with its target: without it, it would not become ready.
+HALF: Final = ("account", "web", "service", "settings", "setup", "budget", "scaling")
+REST: Final = tuple(sorted(PLURALS.keys() - set(HALF)))
+
+
+def without(role: Object, plurals: set[str]) -> Object:
+    """Return the role without the rights for these."""
+    narrow = copy.deepcopy(role)
+    for rule in narrow["rules"]:
+        rule["resources"] = [each for each in rule["resources"] if each not in plurals]
+    narrow["rules"] = [rule for rule in narrow["rules"] if rule["resources"]]
+    return narrow
+
+
+def independent(form: Object) -> Object:
+    """Return the form without dependencies: a failure is to be one's own."""
+    lists: list[list[dict[str, Any]]] = [
+        each for each in form["spec"].values() if isinstance(each, list)
+    ]
+    for resources in lists:
+        for resource in resources:
+            resource.pop("dependIds", None)
+    del form["spec"]["manifests"]
+    return form
+
+
+@pytest.mark.parametrize("denied", [HALF, REST], ids=["half", "rest"])
+async def test_only_the_kinds_without_a_right_fail_and_name_verb_and_kind(
+    default: list[Object],
+    installer: Installer,
+    starter: Starter,
+    tenancy: Tenancy,
+    denied: tuple[str, ...],
+) -> None:
+    role = one(default, "ClusterRole", "lynq-manager-role")
+    await installer.apply(without(role, {PLURALS[each] for each in denied}))
+    try:
+        tenancy.row()
+        with starter.running(default):
+            await tenancy.sample("hub-sqlite")
+            form = one(loaded("samples/form-all-kinds.yaml"), "LynqForm")
+            await tenancy.apply(independent(form))
+            failed = await tenancy.is_settled("all-kinds", denied)
+    finally:
+        await installer.apply(role)
+    for this, resource in failed.items():
+        assert f"grant the verb watch on {PLURALS[this]}" in resource["message"], resource

@@ -1,0 +1,96 @@
+"""What people would apply: the chart as Helm's engine renders it, and the kustomize folders."""
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from lynq.cluster.build import Program, binary_of, controlplane_binary
+
+Object: TypeAlias = dict[str, Any]
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+CHART = DEPLOY / "chart"
+
+_HELM = Program(
+    "helm",
+    ROOT / "tools" / "helm",
+    title="Building Helm's engine, once per machine",
+    usually="2 min on two cores",
+    packages=600,
+)
+
+
+class RefusedError(Exception):
+    """Helm does not take the values; says why."""
+
+
+def rendered(
+    values: Mapping[str, Any] | None = None,
+    *,
+    release: str = "lynq",
+    namespace: str = "lynq-system",
+) -> str:
+    """Return what the chart renders to, its notes as a comment at the top; raises RefusedError."""
+    answer = subprocess.run(
+        [binary_of(_HELM), CHART, release, namespace],
+        input=json.dumps(values or {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if answer.returncode:
+        raise RefusedError(answer.stderr)
+    return answer.stdout
+
+
+def chart(values: Mapping[str, Any] | None = None, **names: str) -> list[Object]:
+    """Return the objects that the chart renders to; raises RefusedError."""
+    return _objects(rendered(values, **names))
+
+
+@cache
+def _kustomized(folder: str) -> str:
+    return subprocess.run(
+        [controlplane_binary(), "kubectl", "kustomize", DEPLOY / "kustomize" / folder],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def kustomized(folder: str = "default") -> list[Object]:
+    """Return the objects of a folder of deploy/kustomize."""
+    return _objects(_kustomized(folder))
+
+
+def loaded(path: str) -> list[Object]:
+    """Return the objects of a file in deploy."""
+    return _objects((DEPLOY / path).read_text())
+
+
+def one(objects: Iterable[Object], kind: str, name: str = "") -> Object:
+    """Return the only object of a kind, or the one of them with this name."""
+    (found,) = (
+        each
+        for each in objects
+        if each["kind"] == kind and (not name or each["metadata"]["name"] == name)
+    )
+    return found
+
+
+def manager(objects: Iterable[Object]) -> Object:
+    """Return the operator's container."""
+    pod = one(objects, "Deployment")["spec"]["template"]["spec"]
+    container: Object = pod["containers"][0]
+    return container
+
+
+def _objects(text: str) -> list[Object]:
+    # In C: the definitions have thousands of lines.
+    return [each for each in yaml.load_all(text, yaml.CSafeLoader) if each]

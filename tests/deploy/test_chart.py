@@ -1,0 +1,345 @@
+"""The chart, as Helm's own engine renders it: values do what they say, wrong ones are refused."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.rendering import CHART, Object, RefusedError, chart, manager, one, rendered
+
+SCHEMA = json.loads((CHART / "values.schema.json").read_text())
+VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
+
+
+def names(objects: list[Object], *kinds: str) -> list[str]:
+    return sorted(each["metadata"]["name"] for each in objects if each["kind"] in kinds)
+
+
+def pod(objects: list[Object]) -> Object:
+    spec: Object = one(objects, "Deployment")["spec"]["template"]["spec"]
+    return spec
+
+
+def paths(schema: Any, start: str = "") -> set[str]:
+    known = schema.get("properties", {})
+    return {f"{start}{name}" for name in known}.union(
+        *(paths(each, f"{start}{name}.") for name, each in known.items())
+    )
+
+
+def keys(values: Any, schema: Any, start: str = "") -> set[str]:
+    """Return the paths of values, as deep as the schema says what is there."""
+    known = schema.get("properties")
+    if not known or not isinstance(values, dict):
+        return set()
+    return {f"{start}{name}" for name in values}.union(
+        *(keys(each, known.get(name, {}), f"{start}{name}.") for name, each in values.items())
+    )
+
+
+def test_the_schema_knows_exactly_the_values_that_there_are() -> None:
+    assert keys(VALUES, SCHEMA) == paths(SCHEMA) - {"global"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"replicas": 3},
+        {"replicaCount": "3"},
+        {"image": {"pullPolicy": "Sometimes"}},
+        {"manager": {"metricsBindAddress": "8443"}},
+        {"manager": {"logLevel": "loud"}},
+        {"manager": {"watchNamespaces": "shop"}},
+        {"manager": {"watchNamespaces": ["Shop"]}},
+        {"webhook": {"port": 70000}},
+        {"webhook": {"certificate": {"duration": "90 days"}}},
+        {"certManager": {"install": True}},
+        {"podDisruptionBudget": {"maxUnavailable": 0}},
+        {"networkPolicy": {"enabled": "yes"}},
+        {"crds": {"keeep": True}},
+        {"dashboard": {"enabled": True}},
+    ],
+    ids=str,
+)
+def test_a_wrong_value_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(RefusedError, match=next(iter(wrong))):
+        rendered(wrong)
+
+
+def test_by_default_it_needs_nobody_else() -> None:
+    groups = {each["apiVersion"].rpartition("/")[0] for each in chart()}
+    assert groups == {
+        "",
+        "apps",
+        "apiextensions.k8s.io",
+        "admissionregistration.k8s.io",
+        "policy",
+        "rbac.authorization.k8s.io",
+    }
+    assert "cert-manager is not needed" in rendered()
+
+
+def test_the_namespace_is_made_unless_it_is_the_releases_own() -> None:
+    assert names(chart(namespace="default"), "Namespace") == ["lynq-system"]
+    assert names(chart(namespace="lynq-system"), "Namespace") == []
+    assert names(chart({"namespace": {"create": False}}, namespace="default"), "Namespace") == []
+    elsewhere = chart({"namespace": {"name": "tools"}}, namespace="default")
+    placed = {each["metadata"].get("namespace", "tools") for each in elsewhere}
+    assert placed == {"tools"}
+    own = chart({"namespace": {"name": ""}}, namespace="mine")
+    assert one(own, "Deployment")["metadata"]["namespace"] == "mine"
+
+
+def test_image_and_pod_are_as_the_values_say() -> None:
+    objects = chart(
+        {
+            "replicaCount": 3,
+            "image": {"registry": "images.example.com", "repository": "x/y", "tag": "7"},
+            "imagePullSecrets": [{"name": "pull"}],
+            "podAnnotations": {"a": "1"},
+            "podLabels": {"b": "2"},
+            "podSecurityContext": {"fsGroup": 5},
+            "securityContext": {"runAsUser": 5},
+            "resources": {"limits": {"memory": "1Gi"}},
+            "livenessProbe": {"timeoutSeconds": 7},
+            "readinessProbe": {"timeoutSeconds": 8},
+            "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"operator": "Exists"}],
+            "affinity": {"nodeAffinity": {}},
+        }
+    )
+    spec = one(objects, "Deployment")["spec"]
+    container = manager(objects)
+    assert spec["replicas"] == 3
+    assert container["image"] == "images.example.com/x/y:7"
+    assert spec["template"]["metadata"]["annotations"]["a"] == "1"
+    assert spec["template"]["metadata"]["labels"]["b"] == "2"
+    assert pod(objects)["imagePullSecrets"] == [{"name": "pull"}]
+    assert pod(objects)["securityContext"]["fsGroup"] == 5
+    assert container["securityContext"]["runAsUser"] == 5
+    assert container["resources"]["limits"]["memory"] == "1Gi"
+    assert container["livenessProbe"]["timeoutSeconds"] == 7
+    assert container["readinessProbe"]["timeoutSeconds"] == 8
+    assert pod(objects)["nodeSelector"] == {"disk": "ssd"}
+    assert pod(objects)["tolerations"] == [{"operator": "Exists"}]
+    assert pod(objects)["affinity"] == {"nodeAffinity": {}}
+
+
+def test_the_tag_is_the_charts_version_unless_given() -> None:
+    version = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
+    assert manager(chart())["image"] == f"ghcr.io/k8s-lynq/lynq:{version}"
+
+
+def test_the_managers_values_become_arguments() -> None:
+    given = {
+        "manager": {
+            "leaderElection": False,
+            "healthProbeBindAddress": ":9081",
+            "metricsBindAddress": ":9443",
+            "metricsSecure": False,
+            "logLevel": "debug",
+            "args": ["--node-concurrency=20"],
+            "env": [{"name": "TZ", "value": "UTC"}],
+            "volumes": [{"name": "rows", "emptyDir": {}}],
+            "volumeMounts": [{"name": "rows", "mountPath": "/rows"}],
+        },
+        "webhook": {"port": 9444},
+    }
+    objects = chart(given)
+    container = manager(objects)
+    assert container["args"] == [
+        "--metrics-bind-address=:9443",
+        "--health-probe-bind-address=:9081",
+        "--metrics-secure=false",
+        "--zap-log-level=debug",
+        "--webhook-port=9444",
+        "--node-concurrency=20",
+    ]
+    assert container["env"] == [{"name": "TZ", "value": "UTC"}]
+    assert {"name": "rows", "mountPath": "/rows"} in container["volumeMounts"]
+    assert {"name": "rows", "emptyDir": {}} in pod(objects)["volumes"]
+    assert [each["containerPort"] for each in container["ports"]] == [9443, 9444]
+    metrics = one(objects, "Service", "lynq-controller-manager-metrics-service")
+    assert metrics["spec"]["ports"][0]["targetPort"] == 9443
+    assert "lynq-leader-election-role" not in names(objects, "Role")
+    assert "lynq-metrics-auth-role" not in names(objects, "ClusterRole")
+
+
+def test_metrics_can_be_off() -> None:
+    objects = chart({"manager": {"metricsBindAddress": "0"}})
+    assert names(objects, "Service") == ["lynq-webhook-service"]
+    assert not [name for name in names(objects, "ClusterRole") if "metrics" in name]
+
+
+def test_the_services_are_as_the_values_say() -> None:
+    objects = chart(
+        {
+            "service": {
+                "type": "NodePort",
+                "metricsPort": 443,
+                "metricsPortName": "metrics",
+                "annotations": {"a": "1"},
+            },
+            "webhook": {"serviceType": "LoadBalancer", "serviceAnnotations": {"b": "2"}},
+        }
+    )
+    metrics = one(objects, "Service", "lynq-controller-manager-metrics-service")
+    assert metrics["spec"]["type"] == "NodePort"
+    assert metrics["spec"]["ports"] == [
+        {"name": "metrics", "port": 443, "protocol": "TCP", "targetPort": 8443}
+    ]
+    assert metrics["metadata"]["annotations"] == {"a": "1"}
+    webhook = one(objects, "Service", "lynq-webhook-service")
+    assert webhook["spec"]["type"] == "LoadBalancer"
+    assert webhook["metadata"]["annotations"] == {"b": "2"}
+
+
+def test_a_service_account_of_ones_own_is_used() -> None:
+    objects = chart({"serviceAccount": {"create": False, "name": "mine"}})
+    assert names(objects, "ServiceAccount") == []
+    assert pod(objects)["serviceAccountName"] == "mine"
+    bindings = [each for each in objects if each["kind"].endswith("Binding")]
+    assert {each["subjects"][0]["name"] for each in bindings} == {"mine"}
+    made = chart({"serviceAccount": {"annotations": {"a": "1"}, "automount": False, "name": "x"}})
+    account = one(made, "ServiceAccount")
+    assert account["metadata"]["name"] == "x"
+    assert account["metadata"]["annotations"] == {"a": "1"}
+    assert account["automountServiceAccountToken"] is False
+
+
+def test_another_release_has_names_of_its_own_and_the_operator_is_told() -> None:
+    objects = chart(release="second")
+    assert one(objects, "Deployment")["metadata"]["name"] == "second-lynq-controller-manager"
+    assert "--webhook-service-name=second-lynq-webhook-service" in manager(objects)["args"]
+    assert "--webhook-configuration-prefix=second-lynq-" in manager(objects)["args"]
+    configured = one(objects, "MutatingWebhookConfiguration")
+    assert configured["metadata"]["name"] == "second-lynq-mutating-webhook-configuration"
+    service = configured["webhooks"][0]["clientConfig"]["service"]
+    assert service["name"] == "second-lynq-webhook-service"
+    role = one(objects, "Role", "second-lynq-webhook-role")
+    assert role["rules"][1]["resourceNames"] == ["second-lynq-webhook-service-cert"]
+    assert chart({"fullnameOverride": "x"})[-1]["metadata"]["name"].startswith("x-")
+    named = one(chart({"nameOverride": "other"}), "Deployment")
+    assert named["spec"]["selector"]["matchLabels"]["app.kubernetes.io/name"] == "other"
+
+
+def test_rights_are_the_users_own_business_without_rbac() -> None:
+    objects = chart({"rbac": {"create": False}})
+    assert not [each for each in objects if each["apiVersion"].startswith("rbac.")]
+    few = names(chart({"rbac": {"userRoles": False}}), "ClusterRole")
+    assert not [name for name in few if name.endswith(("admin-role", "editor-role", "viewer-role"))]
+
+
+def test_watched_namespaces_get_roles_and_the_cluster_gets_nothing() -> None:
+    objects = chart(
+        {
+            "manager": {"watchNamespaces": ["shop", "bank"], "metricsSecure": False},
+            "webhook": {"enabled": False},
+            "rbac": {"userRoles": False},
+        }
+    )
+    assert names(objects, "ClusterRole", "ClusterRoleBinding") == []
+    roles = [each for each in objects if each["metadata"]["name"] == "lynq-manager-role"]
+    assert [each["metadata"]["namespace"] for each in roles] == ["shop", "bank"]
+    assert "--watch-namespaces=shop,bank" in manager(objects)["args"]
+    assert "--enable-webhooks=false" in manager(objects)["args"]
+
+
+def test_definitions_stay_when_the_release_goes_unless_told_otherwise() -> None:
+    kept = one(chart(), "CustomResourceDefinition", "lynqhubs.operator.lynq.sh")
+    assert kept["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    objects = chart({"crds": {"keep": False, "annotations": {"a": "1"}}})
+    going = one(objects, "CustomResourceDefinition", "lynqhubs.operator.lynq.sh")
+    assert going["metadata"]["annotations"] == {"a": "1"}
+    assert names(chart({"crds": {"install": False}}), "CustomResourceDefinition") == []
+
+
+def test_cert_manager_makes_the_certificate_if_it_is_asked_to() -> None:
+    objects = chart({"certManager": {"enabled": True}})
+    certificate = one(objects, "Certificate")
+    assert certificate["spec"]["issuerRef"] == {"kind": "Issuer", "name": "lynq-selfsigned-issuer"}
+    assert (certificate["spec"]["duration"], certificate["spec"]["renewBefore"]) == (
+        "2160h",
+        "360h",
+    )
+    assert one(objects, "Issuer")["metadata"]["name"] == "lynq-selfsigned-issuer"
+    volume = pod(objects)["volumes"][1]["secret"]["secretName"]
+    assert volume == certificate["spec"]["secretName"]
+    assert "--webhook-cert-path=/tmp/k8s-webhook-server/serving-certs" in manager(objects)["args"]
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        annotations = one(objects, kind)["metadata"]["annotations"]
+        assert annotations == {"cert-manager.io/inject-ca-from": "lynq-system/lynq-serving-cert"}
+    assert "lynq-webhook-role" not in names(objects, "Role", "ClusterRole")
+    given = {"issuerName": "corp", "issuerKind": "ClusterIssuer", "duration": "48h"}
+    other = chart({"certManager": {"enabled": True}, "webhook": {"certificate": given}})
+    assert names(other, "Issuer") == []
+    spec = one(other, "Certificate")["spec"]
+    assert spec["issuerRef"] == {"kind": "ClusterIssuer", "name": "corp"}
+    assert spec["duration"] == "48h"
+
+
+def test_without_webhooks_nothing_of_them_is_left() -> None:
+    objects = chart({"webhook": {"enabled": False}, "certManager": {"enabled": True}})
+    assert not [each for each in objects if "webhook" in each["metadata"]["name"]]
+    assert names(objects, "Certificate", "Issuer") == []
+
+
+def test_monitoring_brings_a_monitor_alerts_and_a_dashboard() -> None:
+    given = {
+        "enabled": True,
+        "namespace": "watching",
+        "labels": {"release": "prometheus"},
+        "interval": "15s",
+        "scrapeTimeout": "5s",
+        "relabelings": [{"action": "keep"}],
+        "metricRelabelings": [{"action": "drop"}],
+    }
+    objects = chart({"monitoring": given})
+    monitor = one(objects, "ServiceMonitor")
+    assert monitor["metadata"]["namespace"] == "watching"
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    assert monitor["spec"]["namespaceSelector"] == {"matchNames": ["lynq-system"]}
+    endpoint = monitor["spec"]["endpoints"][0]
+    assert (endpoint["interval"], endpoint["scrapeTimeout"]) == ("15s", "5s")
+    assert endpoint["relabelings"] == [{"action": "keep"}]
+    assert endpoint["metricRelabelings"] == [{"action": "drop"}]
+    assert endpoint["honorLabels"] is True
+    assert len(one(objects, "PrometheusRule")["spec"]["groups"]) == 3
+    dashboard = one(objects, "ConfigMap")
+    assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(dashboard["data"]["lynq.json"])["title"] == "Lynq"
+    few = chart({"monitoring": {"enabled": True, "alerts": False, "dashboard": False}})
+    assert names(few, "PrometheusRule", "ConfigMap") == []
+
+
+def test_the_network_policies_let_in_whom_they_are_told() -> None:
+    assert names(chart(), "NetworkPolicy") == []
+    peers = [{"ipBlock": {"cidr": "10.0.0.0/8"}}]
+    objects = chart({"networkPolicy": {"enabled": True, "webhook": {"from": peers}}})
+    metrics = one(objects, "NetworkPolicy", "lynq-allow-metrics-traffic")["spec"]["ingress"][0]
+    assert metrics["ports"] == [{"port": 8443, "protocol": "TCP"}]
+    assert metrics["from"] == VALUES["networkPolicy"]["metrics"]["from"]
+    webhook = one(objects, "NetworkPolicy", "lynq-allow-webhook-traffic")["spec"]["ingress"][0]
+    assert webhook == {"ports": [{"port": 9443, "protocol": "TCP"}], "from": peers}
+    closed = chart({"networkPolicy": {"enabled": True, "metrics": {"from": []}}})
+    assert "ingress" not in one(closed, "NetworkPolicy", "lynq-allow-metrics-traffic")["spec"]
+
+
+def test_the_disruption_budget_is_as_the_values_say() -> None:
+    assert names(chart({"podDisruptionBudget": {"enabled": False}}), "PodDisruptionBudget") == []
+    half = chart({"podDisruptionBudget": {"maxUnavailable": "50%"}})
+    assert one(half, "PodDisruptionBudget")["spec"]["maxUnavailable"] == "50%"
+
+
+def test_common_labels_and_annotations_are_on_everything() -> None:
+    values = {"commonLabels": {"team": "x"}, "commonAnnotations": {"note": "y"}}
+    more = {"monitoring": {"enabled": True}, "networkPolicy": {"enabled": True}}
+    for obj in chart({**values, **more, "certManager": {"enabled": True}}, namespace="default"):
+        assert obj["metadata"]["labels"]["team"] == "x", obj["kind"]
+        assert obj["metadata"]["annotations"]["note"] == "y", obj["kind"]
+
+
+@pytest.mark.parametrize("file", ["values-local.yaml", "values-prod.yaml"])
+def test_the_values_for_special_places_are_taken(file: str) -> None:
+    assert chart(yaml.safe_load((CHART / file).read_text()))

@@ -1,0 +1,222 @@
+"""kustomize/default: names, labels, ports and arguments that scripts for the Go operator know."""
+
+import json
+import tomllib
+from typing import Any, Final
+
+import pytest
+
+from deploy.rendering import (
+    DEPLOY,
+    ROOT,
+    Object,
+    chart,
+    kustomized,
+    loaded,
+    manager,
+    one,
+)
+
+LABELS: Final = {"app.kubernetes.io/name": "lynq", "control-plane": "controller-manager"}
+
+
+def pod() -> Object:
+    template: Object = one(kustomized(), "Deployment")["spec"]["template"]
+    return template
+
+
+def test_every_object_is_where_scripts_look_for_it() -> None:
+    found = {
+        (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"])
+        for each in kustomized()
+    }
+    place = "lynq-system"
+    people = {
+        ("ClusterRole", "", f"lynq-lynq{kind}-{who}-role")
+        for kind in ("hub", "form", "node")
+        for who in ("admin", "editor", "viewer")
+    }
+    assert found == people | {
+        ("Namespace", "", place),
+        ("CustomResourceDefinition", "", "lynqhubs.operator.lynq.sh"),
+        ("CustomResourceDefinition", "", "lynqforms.operator.lynq.sh"),
+        ("CustomResourceDefinition", "", "lynqnodes.operator.lynq.sh"),
+        ("ServiceAccount", place, "lynq-controller-manager"),
+        ("Deployment", place, "lynq-controller-manager"),
+        ("PodDisruptionBudget", place, "lynq-controller-manager"),
+        ("Service", place, "lynq-controller-manager-metrics-service"),
+        ("Service", place, "lynq-webhook-service"),
+        ("MutatingWebhookConfiguration", "", "lynq-mutating-webhook-configuration"),
+        ("ValidatingWebhookConfiguration", "", "lynq-validating-webhook-configuration"),
+        ("Role", place, "lynq-leader-election-role"),
+        ("RoleBinding", place, "lynq-leader-election-rolebinding"),
+        ("Role", place, "lynq-webhook-role"),
+        ("RoleBinding", place, "lynq-webhook-rolebinding"),
+        ("ClusterRole", "", "lynq-webhook-role"),
+        ("ClusterRoleBinding", "", "lynq-webhook-rolebinding"),
+        ("ClusterRole", "", "lynq-manager-role"),
+        ("ClusterRoleBinding", "", "lynq-manager-rolebinding"),
+        ("ClusterRole", "", "lynq-manager-custom-kinds-role"),
+        ("ClusterRoleBinding", "", "lynq-manager-custom-kinds-rolebinding"),
+        ("ClusterRole", "", "lynq-metrics-auth-role"),
+        ("ClusterRoleBinding", "", "lynq-metrics-auth-rolebinding"),
+        ("ClusterRole", "", "lynq-metrics-reader"),
+        # Not lynq-metrics-binding: scripts create that one themselves.
+        ("ClusterRoleBinding", "", "lynq-metrics-reader-rolebinding"),
+    }
+
+
+def test_the_container_is_started_as_the_go_operators() -> None:
+    container = manager(kustomized())
+    assert container["name"] == "manager"
+    assert container["command"] == ["/manager"]
+    assert container["args"] == [
+        "--metrics-bind-address=:8443",
+        "--leader-elect",
+        "--health-probe-bind-address=:8081",
+    ]
+    assert [(each["name"], each["containerPort"]) for each in container["ports"]] == [
+        ("https", 8443),
+        ("webhook-server", 9443),
+    ]
+    for probe, path, delay, period in (
+        ("livenessProbe", "/healthz", 15, 20),
+        ("readinessProbe", "/readyz", 5, 10),
+    ):
+        assert container[probe] == {
+            "httpGet": {"path": path, "port": 8081},
+            "initialDelaySeconds": delay,
+            "periodSeconds": period,
+        }
+
+
+def test_the_selector_is_the_go_operators_for_it_cannot_be_changed() -> None:
+    deployment = one(kustomized(), "Deployment")
+    assert deployment["spec"]["selector"] == {"matchLabels": LABELS}
+    assert deployment["metadata"]["labels"].items() >= LABELS.items()
+    assert pod()["metadata"]["labels"] == LABELS
+    assert pod()["spec"]["terminationGracePeriodSeconds"] == 10
+
+
+def test_the_services_lead_to_the_pod() -> None:
+    metrics = one(kustomized(), "Service", "lynq-controller-manager-metrics-service")["spec"]
+    webhook = one(kustomized(), "Service", "lynq-webhook-service")["spec"]
+    assert metrics["selector"] == webhook["selector"] == LABELS
+    for objects in (kustomized(), chart()):
+        found = one(objects, "Service", "lynq-controller-manager-metrics-service")
+        # By these the ServiceMonitor finds it.
+        assert found["metadata"]["labels"].items() >= LABELS.items()
+    assert [(each["port"], each["targetPort"]) for each in metrics["ports"]] == [(8443, 8443)]
+    assert [(each["port"], each["targetPort"]) for each in webhook["ports"]] == [(443, 9443)]
+
+
+def test_the_webhooks_lead_to_the_service() -> None:
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        for webhook in one(kustomized(), kind)["webhooks"]:
+            service = webhook["clientConfig"]["service"]
+            assert service["name"] == "lynq-webhook-service"
+            assert service["namespace"] == "lynq-system"
+
+
+def test_the_pod_is_as_narrow_as_can_be() -> None:
+    spec, container = pod()["spec"], manager(kustomized())
+    assert spec["securityContext"] == {
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    enforced = one(kustomized(), "Namespace")["metadata"]["labels"]
+    assert enforced["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_nobody_gets_all_rights() -> None:
+    bound = {
+        each["roleRef"]["name"] for each in kustomized() if each["kind"].endswith("RoleBinding")
+    }
+    for role in kustomized():
+        if role["kind"].endswith("Role") and role["metadata"]["name"] in bound:
+            assert "*" not in json.dumps(role.get("rules", [])), role["metadata"]["name"]
+
+
+def test_the_image_is_this_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert manager(kustomized())["image"] == f"ghcr.io/k8s-lynq/lynq:{version}"
+
+
+def test_install_yaml_is_the_same_in_one_file() -> None:
+    assert loaded("install.yaml") == kustomized(), "run `make manifests`"
+
+
+def plain(obj: Object) -> Object:
+    """Return an object without what chart and kustomize may differ in."""
+    copy: Object = json.loads(json.dumps(obj))
+    # The chart's say which release an object is of. Those that select something are tested above.
+    copy["metadata"].pop("labels", None)
+    copy["metadata"].pop("annotations", None)
+    if copy["kind"] == "Deployment":
+        container = copy["spec"]["template"]["spec"]["containers"][0]
+        container["args"] = [each for each in container["args"] if "log-level" not in each]
+        container.pop("imagePullPolicy", None)
+    if copy["kind"] == "Service":
+        copy["spec"].pop("type", None)
+    if copy["kind"] == "ServiceAccount":
+        copy.pop("automountServiceAccountToken", None)
+    return copy
+
+
+def by_name(objects: list[Object]) -> dict[tuple[str, str, str], Any]:
+    return {
+        (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): plain(each)
+        for each in objects
+    }
+
+
+@pytest.mark.parametrize(
+    ("folders", "values"),
+    [
+        (("default",), {}),
+        (
+            ("default", "prometheus", "network-policy"),
+            {
+                "monitoring": {"enabled": True, "dashboard": False},
+                "networkPolicy": {"enabled": True},
+            },
+        ),
+    ],
+    ids=["default", "everything"],
+)
+def test_chart_and_kustomize_install_the_same(
+    folders: tuple[str, ...], values: dict[str, Any]
+) -> None:
+    base = [each for folder in folders for each in kustomized(folder)]
+    for each in base:
+        if each["metadata"].get("namespace") == "system":
+            each["metadata"]["namespace"] = "lynq-system"
+            each["metadata"]["name"] = f"lynq-{each['metadata']['name']}"
+    assert by_name(chart(values, namespace="default")) == by_name(base)
+
+
+def test_the_dockerfile_names_what_there_is() -> None:
+    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+    copied = [
+        source
+        for line in lines
+        if line.startswith("COPY ") and "--from" not in line
+        for source in line.split()[1:-1]
+        if not source.startswith("--")
+    ]
+    assert copied
+    assert [each for each in copied if not (ROOT / each).exists()] == []
+    assert 'ENTRYPOINT ["/manager"]' in lines
+    assert "USER 65532:65532" in lines
+    assert any(line.startswith("COPY ") and line.endswith(" /manager") for line in lines)
+
+
+def test_the_entry_point_hands_its_arguments_to_lynq_run() -> None:
+    path = DEPLOY / "manager"
+    assert path.stat().st_mode & 0o111
+    assert path.read_text().splitlines()[1].endswith('lynq run "$@"')
