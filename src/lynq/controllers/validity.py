@@ -1,5 +1,6 @@
 """Whether a form may be used: one answer for the hub that rolls it out and the form that tells."""
 
+import asyncio
 from collections import OrderedDict
 from typing import Final, NamedTuple
 
@@ -7,7 +8,7 @@ from lynq.api import LynqForm
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.world import World
 from lynq.form import Problem, errors, hub_not_found, validate
-from lynq.node.ignorefields import PathError, parse_path
+from lynq.node.ignorefields import path_problem
 
 REMEMBERED: Final = 1024
 """How many answers are kept."""
@@ -29,8 +30,11 @@ class Validity:
         self._world = world
         self._answers: OrderedDict[_Question, tuple[Problem, ...]] = OrderedDict()
 
-    def problems(self, form: LynqForm) -> tuple[Problem, ...]:
-        """Return all problems of a form, a missing hub included."""
+    async def problems(self, form: LynqForm) -> tuple[Problem, ...]:
+        """Return all problems of a form, a missing hub included.
+
+        A form of a thousand templates takes half a second: in a thread, the lease is renewed.
+        """
         hub = self._world.hubs.get(_hub_of(form))
         question = _Question(
             form.metadata.uid,
@@ -41,31 +45,24 @@ class Validity:
         answer = self._answers.get(question)
         if answer is None:
             spec = hub.spec if hub else None
-            answer = validate(form.spec, hub=spec, check_ignore_field=check_ignore_field)
+            answer = await asyncio.to_thread(
+                validate, form.spec, hub=spec, check_ignore_field=path_problem
+            )
         self._remember(question, answer)
         # A hub that cannot be read is there all the same.
         if form.spec.hub_id and not self._world.hubs.exists(_hub_of(form)):
             return (hub_not_found(form.spec), *answer)
         return answer
 
-    def is_valid(self, form: LynqForm) -> bool:
+    async def is_valid(self, form: LynqForm) -> bool:
         """Return whether the form's present generation may be rolled out."""
-        return not errors(self.problems(form))
+        return not errors(await self.problems(form))
 
     def _remember(self, question: _Question, answer: tuple[Problem, ...]) -> None:
         self._answers[question] = answer
         self._answers.move_to_end(question)
         if len(self._answers) > REMEMBERED:
             self._answers.popitem(last=False)
-
-
-def check_ignore_field(path: str) -> str | None:
-    """Return what is wrong with a JSONPath of ignoreFields; None if nothing is."""
-    try:
-        parse_path(path)
-    except PathError as error:
-        return str(error)
-    return None
 
 
 def _hub_of(form: LynqForm) -> ObjectKey:

@@ -11,12 +11,18 @@ from lynq.template import Needs, TemplateError, compile, variables  # noqa: A004
 from lynq.template.functions.table import FUNCTIONS
 
 _ALWAYS: Final = frozenset({"uid", "activate", "hubId", "templateRef"})
+MOST: Final = 2000
+"""How many different templates a form may have: each takes half a millisecond to compile."""
 _DEPRECATED: Final = frozenset({"hostOrUrl", "host"})
 
 
 def check_templates(resources: Iterable[PlacedResource], hub: HubSpec | None) -> Iterator[Problem]:
     """Yield what is wrong with the templates; without a hub, unmapped variables stay unknown."""
     uses: dict[str, _Use] = {}
+    resources = tuple(resources)
+    if _count(resources) > MOST:
+        yield Problem("spec", f"it has more than {MOST} different templates: split the form")
+        return
     for placed in resources:
         for text in texts_of(placed):
             try:
@@ -26,6 +32,10 @@ def check_templates(resources: Iterable[PlacedResource], hub: HubSpec | None) ->
             except TemplateError as error:
                 yield Problem(text.path, f"line {error.line}: {error.message}")
     yield from _check_variables(uses, hub)
+
+
+def _count(resources: Iterable[PlacedResource]) -> int:
+    return len({text.source for placed in resources for text in texts_of(placed)})
 
 
 @dataclass(frozen=True, slots=True)

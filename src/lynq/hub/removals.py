@@ -1,8 +1,9 @@
 """Which nodes go: those without a form at once, those without a row if the guard lets them.
 
-A row that was only rejected is still there, so its nodes stay. So do nodes that are paused, or
-whose form is: nothing of them changes until a person lets it. A node that no hub of ours can have
-made (its name fits no row and form, and it is not under this hub's control) is left alone.
+A row that was only rejected is still there, so its nodes stay. So do nodes that are protected or
+paused, or whose form is paused: nothing of them goes until a person lets it. A node that no hub of
+ours can have made (its name fits no row and form, and it is not under this hub's control) is left
+alone.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +13,7 @@ from lynq.api import LynqHub, LynqNode
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
 from lynq.guard import Judgement, Pair, Verdict, judge_deletion
 from lynq.hub.changes import Removal, Why
-from lynq.hub.stamps import is_leaving, is_paused, pair_of
+from lynq.hub.stamps import is_leaving, is_paused, is_protected, pair_of
 from lynq.hub.values import Values
 
 
@@ -40,6 +41,7 @@ def choose_removals(
         for name, node in staying.items()
         if name not in judgement.nodes
         and not is_paused(node)
+        and not is_protected(node)
         and _may_go(node, hub, judgement.kept, frozen)
     ]
     verdict = judge_deletion(

@@ -6,6 +6,7 @@ from lynq.api import LynqNode
 from lynq.api.moments import parse_rfc3339, rfc3339
 from lynq.api.names import (
     ANNOTATION_PAUSED,
+    ANNOTATION_PROTECT,
     ANNOTATION_ROLLOUT_UPDATE_START,
     ANNOTATION_TEMPLATE_GENERATION,
     LABEL_UID,
@@ -48,6 +49,11 @@ def stamp(moment: datetime) -> str:
 def is_paused(node: LynqNode) -> bool:
     """Return whether a person wants the node left as it is."""
     return node.metadata.annotations.get(ANNOTATION_PAUSED) == TRUE
+
+
+def is_protected(node: LynqNode) -> bool:
+    """Return whether a person has forbidden to delete the node; admission says the same."""
+    return node.metadata.annotations.get(ANNOTATION_PROTECT) == TRUE
 
 
 def is_leaving(node: LynqNode) -> bool:

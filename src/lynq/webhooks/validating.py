@@ -23,7 +23,7 @@ from lynq.api.problems import Problem, errors, summary, warnings
 from lynq.api.wire import Wire
 from lynq.form import validate as validate_form
 from lynq.hub.validation import validate as validate_hub
-from lynq.node.ignorefields import PathError, parse_path
+from lynq.node.ignorefields import path_problem
 from lynq.webhooks.decoding import Reviewed, SpecError, read_object, read_spec, wants_the_same
 from lynq.webhooks.known import Footprint, Known, is_protected
 from lynq.webhooks.review import Answer, Question, Refusal
@@ -95,7 +95,7 @@ def _hub_problems(spec: Raw) -> tuple[Problem, ...]:
 
 def _form_problems(spec: Raw, hub: HubSpec | None) -> tuple[Problem, ...]:
     form = read_spec(spec, FormSpec)
-    return validate_form(form, hub=hub, check_ignore_field=_check_ignore_field)
+    return validate_form(form, hub=hub, check_ignore_field=path_problem)
 
 
 def _answer(find: Callable[[], tuple[Problem, ...]]) -> Answer:
@@ -108,14 +108,6 @@ def _answer(find: Callable[[], tuple[Problem, ...]]) -> Answer:
         message = summary(wrong, shown=_SHOWN)
         return Answer(Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, message), warned)
     return Answer(warnings=warned)
-
-
-def _check_ignore_field(path: str) -> str | None:
-    try:
-        parse_path(path)
-    except PathError as error:
-        return str(error)
-    return None
 
 
 def _deletion(

@@ -177,3 +177,12 @@ def test_any_body_is_looked_through_and_nothing_is_raised(value: Any) -> None:
     spec = form(resource("a", spec={**BODY, "data": value}))
     wrong = [line for line in told(spec) if WRONG in line]
     assert len(wrong) == str(value).count("nope")
+
+
+def test_more_templates_than_can_be_compiled_in_time_are_refused() -> None:
+    many = {f"k{number}": f"{{{{ .uid }}}}{number}" for number in range(2001)}
+    (problem,) = problems(form(resource("a", spec={**BODY, "data": many})))
+    assert problem.path == "spec"
+    assert "2000 different templates" in problem.message
+    same = dict.fromkeys(many, "{{ .uid }}")
+    assert problems(form(resource("a", spec={**BODY, "data": same}))) == ()

@@ -219,6 +219,17 @@ def test_a_paused_node_stays_as_it_is() -> None:
     assert order.is_empty
 
 
+def test_a_protected_node_is_written_and_never_removed() -> None:
+    cluster = running("a", "b")
+    for name in ("a-web", "b-web"):
+        known = cluster.nodes[name].metadata.annotations
+        cluster.edit(name, annotations=known | {"lynq.sh/protect": "true"})
+    order = planned(cluster, [ARow("a", {"x": "new"})], WEB)
+    assert not order.deletes
+    assert [update.pair.uid for update in order.updates] == ["a"]
+    assert not planned(cluster, [], WEB).deletes
+
+
 def test_a_node_that_is_leaving_is_waited_for() -> None:
     cluster = running("a", "b")
     for name in cluster.nodes:

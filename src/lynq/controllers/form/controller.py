@@ -65,7 +65,7 @@ class FormController:
         form = self._world.forms.get(key)
         if form is None:
             return self._without(key)
-        problems = self._validity.problems(form)
+        problems = await self._validity.problems(form)
         assessment = self._assessed(form)
         self._world.series.form_rollout(key, assessment.status)
         wait = await self._report(form, problems, assessment)

@@ -52,6 +52,7 @@ class Planner:
         memory.look_again = memory.rewrite_at = None
         key = hub.metadata.key
         forms = self._world.forms.by(HUB, key)
+        usable = [KnownForm(form, await self._validity.is_valid(form)) for form in forms]
         nodes, taken = self._nodes(hub)
         ready = self._workloads(forms, nodes)
         known = hub.status.source_identity
@@ -59,7 +60,7 @@ class Planner:
         work = partial(
             plan,
             hub,
-            [KnownForm(form, self._validity.is_valid(form)) for form in forms],
+            usable,
             rows.rows,
             nodes,
             now=self._world.now(),

@@ -12,7 +12,7 @@ import structlog
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.events import Event
-from lynq.api.names import FINALIZER_HUB
+from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_HUB
 from lynq.api.reasons import EventReason
 from lynq.controllers.hub.carrying import Carrier
 from lynq.controllers.hub.memory import Memory
@@ -21,7 +21,7 @@ from lynq.controllers.telling import Teller
 from lynq.controllers.world import World
 from lynq.guard import Pair
 from lynq.hub import Removal, Why, retry_delay
-from lynq.hub.stamps import is_leaving, pair_of
+from lynq.hub.stamps import is_leaving, is_protected, pair_of
 from lynq.kube import Result
 from lynq.kube.errors import KubeError, NotFound
 
@@ -31,6 +31,7 @@ _ORPHAN: Final = "orphan"
 """The finalizer by which the API server has the garbage collector free the dependents."""
 _LONGEST_RETRY: Final = timedelta(seconds=30)
 _NAMED: Final = 3
+_PROTECTED: Final = KubeError(f"the annotation {ANNOTATION_PROTECT} forbids it: take it off")
 
 
 class Remover:
@@ -76,7 +77,10 @@ class Remover:
             if error := await self._carrier.remove(hub, _removal(node), memory):
                 failures[node.metadata.name] = error
 
-        await each_in_parallel([node for node in nodes if not is_leaving(node)], delete)
+        protected = [node for node in nodes if is_protected(node) and not is_leaving(node)]
+        failures |= {node.metadata.name: _PROTECTED for node in protected}
+        due = [node for node in nodes if not (is_leaving(node) or is_protected(node))]
+        await each_in_parallel(due, delete)
         return failures
 
     def _tell_of(self, hub: LynqHub, failures: dict[str, KubeError]) -> None:

@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from lynq.api import HubSpec
+from lynq.api.problems import errors
 from lynq.api.source import (
     KeyHolder,
     MySQL,
@@ -23,6 +24,7 @@ from lynq.api.source import (
     TlsMode,
 )
 from lynq.hub import sync_interval
+from lynq.hub.validation import validate
 from lynq.kube import Client
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
@@ -66,6 +68,8 @@ class Sourcing:
 
     async def origin(self, spec: HubSpec, namespace: str, generation: int) -> Origin:
         """Return the origin of a hub's rows; raises SourceError."""
+        if wrong := errors(validate(spec)):
+            raise InvalidSettings(wrong[0].message, field=wrong[0].path)
         table, settings = await self._settings(spec, namespace)
         mappings = spec.value_mappings
         query = Query(

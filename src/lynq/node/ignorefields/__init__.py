@@ -6,7 +6,7 @@
 """
 
 from lynq.node.ignorefields.keeping import keep_live
-from lynq.node.ignorefields.parsing import parse_path
+from lynq.node.ignorefields.parsing import parse_path, path_problem
 from lynq.node.ignorefields.paths import Path, PathError
 
-__all__ = ["Path", "PathError", "keep_live", "parse_path"]
+__all__ = ["Path", "PathError", "keep_live", "parse_path", "path_problem"]

@@ -5,7 +5,16 @@ from functools import lru_cache
 from typing import Final
 
 from lynq.node.ignorefields.filters import parse_filter
-from lynq.node.ignorefields.paths import Index, Name, Path, Segment, Selector, Slice, Wildcard
+from lynq.node.ignorefields.paths import (
+    Index,
+    Name,
+    Path,
+    PathError,
+    Segment,
+    Selector,
+    Slice,
+    Wildcard,
+)
 from lynq.node.ignorefields.scanning import Scanner
 
 _LONGEST: Final = 1000
@@ -24,6 +33,15 @@ def parse_path(text: str) -> Path:
     while not scanner.at_end:
         segments.append(_segment(scanner))
     return tuple(segments)
+
+
+def path_problem(text: str) -> str | None:
+    """Return what is wrong with a path; None if nothing is."""
+    try:
+        parse_path(text)
+    except PathError as error:
+        return str(error)
+    return None
 
 
 def _segment(scanner: Scanner) -> Segment:

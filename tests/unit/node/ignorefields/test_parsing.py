@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.node.ignorefields import PathError, parse_path
+from lynq.node.ignorefields import PathError, parse_path, path_problem
 from lynq.node.ignorefields.paths import Filter, Index, Name, Segment, Slice, Wildcard
 
 PUNCTUATION = st.text("$.*[]'\"01-:,?()@=&|!< /\\aé", max_size=15)
@@ -118,3 +118,8 @@ def test_what_passes_a_filter(condition: str, value: object, passes: bool) -> No
     (selector,) = segment.selectors
     assert isinstance(selector, Filter)
     assert selector.passes(value) is passes
+
+
+def test_what_is_wrong_with_a_path_is_told_in_words() -> None:
+    assert path_problem("$.spec.replicas") is None
+    assert "no JSONPath" in (path_problem("$.spec[") or "")
