@@ -7,14 +7,11 @@ one status, and comes back when something changes or the next deadline is due.
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Final
 
 from lynq.api import LynqNode, NodeStatus, ResourceState
 from lynq.api.names import (
-    ANNOTATION_FORCE_RECONCILE,
     ANNOTATION_PAUSED,
-    ANNOTATION_ROLLOUT_UPDATE_START,
     FINALIZER_NODE,
     TRUE,
 )
@@ -24,7 +21,8 @@ from lynq.controllers.node.looking import Lookout, Sight
 from lynq.controllers.node.memory import Memories, NodeMemory, Place
 from lynq.controllers.node.publishing import Publisher
 from lynq.controllers.node.removing import Cleared, Remover
-from lynq.controllers.node.writing import Progress, Writer
+from lynq.controllers.node.summing import Summary, contested
+from lynq.controllers.node.writing import Writer
 from lynq.controllers.together import together
 from lynq.controllers.world import World
 from lynq.graph import Graph, GraphError, build, collect, entries_of
@@ -33,22 +31,16 @@ from lynq.kube.errors import UnknownKind
 from lynq.node import (
     Item,
     ObjectRef,
-    Report,
     Trouble,
     VariablesError,
     broken_status,
-    force_due_at,
-    next_status,
     orphans,
     read_inventory,
     variables_of,
     with_paused,
 )
 
-_LOOK_AT_LEAST: Final = timedelta(seconds=30)
-"""How often a node that is not ready is looked at, whatever the watches say."""
 _UNWRITTEN: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
-_ON_ITS_WAY: Final = frozenset({ResourceState.PROGRESSING, ResourceState.WAITING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +70,7 @@ class Keeper:
         self._writer = writer
         self._publisher = publisher
         self._memories = memories
+        self._summary = Summary(world)
 
     async def watch_kinds_in_use(self) -> None:
         """Begin the watches of every kind that a node has objects of."""
@@ -96,11 +89,14 @@ class Keeper:
         inventory = read_inventory(node.status, node.metadata.namespace, wish.variables)
         sights = await self._look(node, wish, inventory, memory)
         cleared = await self._prune(node, sights, inventory, memory)
-        force = self._is_forced(node)
+        force = self._summary.is_forced(node)
+        plan = self._writer.plan(node, wish.graph, sights, now=self._world.now(), force=force)
+        if intention := self._summary.intention(node, plan, cleared, inventory):
+            node = await self._publisher.announce(node, memory, intention)
         progress = await self._writer.write(
             node,
             wish.graph,
-            sights,
+            plan,
             memory,
             force=force,
             now=self._world.now,
@@ -109,13 +105,13 @@ class Keeper:
         if progress.step.writes:
             # The node became another one meanwhile, and is in the queue again.
             return Result()
-        status = self._status(node, progress, cleared, inventory, force=force)
+        status = self._summary.status(node, progress, cleared, inventory, force=force)
         memory.keep_only({sight.ref for sight in sights.values()})
-        self._memories.contest(node, _contested(progress))
+        self._memories.contest(node, contested(progress))
         delay = await self._publisher.publish(
             node, memory, status, progress, cleared, seconds=time.monotonic() - began
         )
-        return Result(self._until(status, progress, node, delay))
+        return Result(self._summary.until(status, progress, node, delay))
 
     async def _try_kind(self, api_version: str, kind: str) -> None:
         try:
@@ -168,17 +164,6 @@ class Keeper:
         reason = OrphanReason.REMOVED_FROM_TEMPLATE
         return await self._remover.clear(node, leftovers, memory, reason, now=self._world.now)
 
-    def _is_forced(self, node: LynqNode) -> bool:
-        asked = node.metadata.annotations.get(ANNOTATION_FORCE_RECONCILE, "")
-        if asked and asked != node.status.last_handled_force_reconcile:
-            return True
-        due = self._force_due(node, node.status)
-        return due is not None and due <= self._world.now()
-
-    def _force_due(self, node: LynqNode, status: NodeStatus) -> datetime | None:
-        interval = self._world.options.force_reapply_interval
-        return force_due_at(status.last_full_reconcile_at, interval, node.metadata.uid)
-
     def _is_still_wanted(self, node: LynqNode) -> bool:
         now = self._world.nodes.get(node.metadata.key)
         return (
@@ -188,57 +173,6 @@ class Keeper:
             and now.metadata.deletion_timestamp is None
             and now.metadata.annotations.get(ANNOTATION_PAUSED) != TRUE
         )
-
-    def _status(
-        self,
-        node: LynqNode,
-        progress: Progress,
-        cleared: Cleared,
-        inventory: tuple[Item, ...],
-        *,
-        force: bool,
-    ) -> NodeStatus:
-        known, outcomes = node.metadata, progress.step.outcomes
-        undecided = {this for this, sight in progress.sights.items() if not sight.is_decided}
-        report = Report(
-            namespace=known.namespace,
-            generation=known.generation,
-            outcomes=outcomes,
-            leaving=cleared.remaining,
-            undecided=[item for item in inventory if item.id in undecided],
-            is_writing=any(each.state in _ON_ITS_WAY for each in outcomes),
-            was_forced=force,
-            update_start=known.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""),
-            force_reconcile=known.annotations.get(ANNOTATION_FORCE_RECONCILE, ""),
-        )
-        now = self._world.now()
-        previous = with_paused(node.status, known.generation, now, is_paused=False)
-        return next_status(previous, report, now)
-
-    def _until(
-        self, status: NodeStatus, progress: Progress, node: LynqNode, delay: timedelta | None
-    ) -> float:
-        """Return how long nothing can happen by the passing of time alone."""
-        now = self._world.now()
-        moments = [self._force_due(node, status), progress.step.look_again]
-        if delay is not None:
-            moments.append(now + delay)
-        if (
-            status.ready_resources != status.desired_resources
-            or len(status.resources) > status.desired_resources
-        ):
-            moments.append(now + _LOOK_AT_LEAST)
-        soonest = min(moment for moment in moments if moment is not None)
-        # Never at once: what is due now was either done, or cannot be.
-        return max((soonest - now).total_seconds(), 0.05)
-
-
-def _contested(progress: Progress) -> Iterable[ObjectRef]:
-    """Yield the objects that are in sight and another node's."""
-    for outcome in progress.step.outcomes:
-        is_seen = progress.sights[outcome.id].child is not None
-        if is_seen and outcome.state is ResourceState.CONFLICTED:
-            yield outcome.ref
 
 
 def _made(status: NodeStatus, inventory: Iterable[Item]) -> set[Place]:

@@ -43,17 +43,25 @@ class Publisher:
         seconds: float,
     ) -> timedelta | None:
         """Tell of a pass; return after which time it has to be told if it was put off."""
-        delay = await self._write(node, memory, status)
+        # Done is done, whether the status can be written or not.
         self._teller.tell(node, *_deeds(node, status, progress, cleared))
+        self._tell_objects(progress, cleared)
+        delay = await self._write(node, memory, status)
         if delay is None:
             # Compared with the last status, so it is told when there is a new one.
             self._teller.tell(node, *events.news(node.status, progress.step.outcomes))
             self._teller.tell(node, *events.became_ready(node.status, status))
             self._measure(node, memory, status)
-        self._tell_objects(progress, cleared)
         failed = status.failed_resources or status.skipped_resources
         self._world.series.reconciled("partial_failure" if failed else "success", seconds)
         return delay
+
+    async def announce(self, node: LynqNode, memory: NodeMemory, status: NodeStatus) -> LynqNode:
+        """Write what a pass is about to do; return the node as it is then."""
+        if await self._world.nodes.write_status(node, status):
+            memory.status_written = self._world.now()
+        _await(node, memory, status)
+        return self._world.nodes.get(node.metadata.key) or node
 
     async def publish_trouble(
         self, node: LynqNode, memory: NodeMemory, status: NodeStatus, trouble: Trouble
@@ -90,8 +98,7 @@ class Publisher:
 
     def _measure(self, node: LynqNode, memory: NodeMemory, status: NodeStatus) -> None:
         self._world.series.node_status(node.metadata.key, status)
-        if status.observed_update_start != node.status.observed_update_start:
-            memory.awaited = status.observed_update_start
+        _await(node, memory, status)
         if memory.awaited and holds(status.conditions, ConditionType.READY):
             if read_at := parse_rfc3339(memory.awaited):
                 took = (self._world.now() - read_at).total_seconds()
@@ -105,6 +112,12 @@ class Publisher:
             self.tell_object(sight.ref, live.uid if live else "", event)
         for item, uid in cleared.retained:
             self.tell_object(item.ref, uid, marked("it left the form"))
+
+
+def _await(node: LynqNode, memory: NodeMemory, status: NodeStatus) -> None:
+    """Remember a write of the hub that is to become ready."""
+    if status.observed_update_start != node.status.observed_update_start:
+        memory.awaited = status.observed_update_start
 
 
 def marked(why: str) -> Event:

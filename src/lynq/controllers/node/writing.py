@@ -43,19 +43,31 @@ class Writer:
         self._lookout = lookout
         self._series = series
 
-    async def write(
+    def plan(
         self,
         node: LynqNode,
         graph: Graph,
         sights: dict[str, Sight],
+        *,
+        now: datetime,
+        force: bool,
+    ) -> Progress:
+        """Return what would be written first."""
+        return Progress(sights, _next(node, graph, sights, now, force=force))
+
+    async def write(
+        self,
+        node: LynqNode,
+        graph: Graph,
+        progress: Progress,
         memory: NodeMemory,
         *,
         force: bool,
         now: Callable[[], datetime],
         goes_on: Callable[[], bool],
     ) -> Progress:
-        """Write until there is no next step, or the node is not what it was any more."""
-        progress = Progress(sights, _next(node, graph, sights, now(), force=force))
+        """Carry a plan out until there is no next step, or the node is not what it was."""
+        sights = progress.sights
         while progress.step.writes and goes_on():
             attempts = await together(
                 Attempt(

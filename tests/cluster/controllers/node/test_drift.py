@@ -93,6 +93,21 @@ async def test_a_field_that_was_only_removed_is_restored_under_stuck_too(stage: 
         assert await told(stage, "ForceApply") == 0
 
 
+@pytest.mark.parametrize("strategy", ["merge", "replace"])
+@pytest.mark.parametrize("text", ["by hand", None], ids=["edited", "removed"])
+async def test_drift_of_what_is_merged_or_replaced_is_restored_at_once(
+    stage: Stage, strategy: str, text: str | None
+) -> None:
+    """There are no conflicts for these, so conflictPolicy says nothing."""
+    async with operating(stage):
+        await ready(stage, entry("settings", patchStrategy=strategy))
+        await edit(stage, "settings", {"data": {"plan": text}})
+        await becomes(stage, "settings", plan_is("pro"), within=AT_ONCE)
+        await node_is_ready(stage, NODE)
+        await stage.settles()
+        assert len(writes(stage, "settings")) <= 2
+
+
 async def test_an_owner_reference_that_was_removed_is_restored(stage: Stage) -> None:
     async with operating(stage):
         made = await ready(stage, entry("settings"))

@@ -118,6 +118,8 @@ async def test_a_node_on_its_way_says_so(stage: Stage) -> None:
         assert said(node, "Degraded") == ("True", "ResourcesNotReady")
         node = await node_is_ready(stage, NODE)
         assert said(node, "Progressing") == ("False", "ReconcileComplete")
+        await is_told(stage, "LynqNodeReady", about=NODE)
+        await stage.settles()
         assert await told(stage, "LynqNodeReady") == 1
 
 

@@ -1,0 +1,112 @@
+"""What a pass comes to: the node's status, and for how long nothing happens by itself."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from lynq.api import LynqNode, NodeStatus, ResourceState
+from lynq.api.names import ANNOTATION_FORCE_RECONCILE, ANNOTATION_ROLLOUT_UPDATE_START
+from lynq.controllers.node.removing import Cleared
+from lynq.controllers.node.writing import Progress
+from lynq.controllers.world import World
+from lynq.node import Item, ObjectRef, Report, force_due_at, next_status, with_paused
+
+_LOOK_AT_LEAST: Final = timedelta(seconds=30)
+"""How often a node that is not ready is looked at, whatever the watches say."""
+_ON_ITS_WAY: Final = frozenset({ResourceState.PROGRESSING, ResourceState.WAITING})
+
+
+class Summary:
+    """Sums up passes."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def is_forced(self, node: LynqNode) -> bool:
+        """Return whether everything is to be written, changed or not."""
+        asked = node.metadata.annotations.get(ANNOTATION_FORCE_RECONCILE, "")
+        if asked and asked != node.status.last_handled_force_reconcile:
+            return True
+        due = self._force_due(node, node.status)
+        return due is not None and due <= self._world.now()
+
+    def _force_due(self, node: LynqNode, status: NodeStatus) -> datetime | None:
+        interval = self._world.options.force_reapply_interval
+        return force_due_at(status.last_full_reconcile_at, interval, node.metadata.uid)
+
+    def status(
+        self,
+        node: LynqNode,
+        progress: Progress,
+        cleared: Cleared,
+        inventory: tuple[Item, ...],
+        *,
+        force: bool,
+    ) -> NodeStatus:
+        """Return the node's status after a pass."""
+        known, outcomes = node.metadata, progress.step.outcomes
+        undecided = {this for this, sight in progress.sights.items() if not sight.is_decided}
+        report = Report(
+            namespace=known.namespace,
+            generation=known.generation,
+            outcomes=outcomes,
+            leaving=cleared.remaining,
+            undecided=[item for item in inventory if item.id in undecided],
+            is_writing=any(each.state in _ON_ITS_WAY for each in outcomes),
+            was_forced=force,
+            update_start=known.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""),
+            force_reconcile=known.annotations.get(ANNOTATION_FORCE_RECONCILE, ""),
+        )
+        now = self._world.now()
+        previous = with_paused(node.status, known.generation, now, is_paused=False)
+        return next_status(previous, report, now)
+
+    def until(
+        self, status: NodeStatus, progress: Progress, node: LynqNode, delay: timedelta | None
+    ) -> float:
+        """Return how long nothing can happen by the passing of time alone."""
+        now = self._world.now()
+        moments = [self._force_due(node, status), progress.step.look_again]
+        if delay is not None:
+            moments.append(now + delay)
+        if (
+            status.ready_resources != status.desired_resources
+            or len(status.resources) > status.desired_resources
+        ):
+            moments.append(now + _LOOK_AT_LEAST)
+        soonest = min(moment for moment in moments if moment is not None)
+        # Never at once: what is due now was either done, or cannot be.
+        return max((soonest - now).total_seconds(), 0.05)
+
+    def intention(
+        self, node: LynqNode, progress: Progress, cleared: Cleared, inventory: tuple[Item, ...]
+    ) -> NodeStatus | None:
+        """Return the status that has to be there before anything is written; None if it is.
+
+        An object that no status knows is lost with the process that has made it. So the
+        inventory goes first. What else a status says of an older node still holds until then.
+        """
+        listed = {item.ref.place for item in inventory}
+        outcomes = progress.step.outcomes
+        if not progress.step.writes or all(
+            not each.ref.name or each.ref.place in listed for each in outcomes
+        ):
+            return None
+        status = self.status(node, progress, cleared, inventory, force=False)
+        if node.status.conditions:
+            lists = {"resources": status.resources, "applied_resources": status.applied_resources}
+            return replace(node.status, **lists)
+        # Not handled before it is.
+        return replace(
+            status, last_handled_force_reconcile=node.status.last_handled_force_reconcile
+        )
+
+
+def contested(progress: Progress) -> Iterable[ObjectRef]:
+    """Yield the objects that are in sight and another node's."""
+    for outcome in progress.step.outcomes:
+        is_seen = progress.sights[outcome.id].child is not None
+        if is_seen and outcome.state is ResourceState.CONFLICTED:
+            yield outcome.ref
