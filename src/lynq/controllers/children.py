@@ -17,7 +17,6 @@ from lynq.api import LynqNode, Metadata
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import (
     ANNOTATION_NODE_NAME,
-    FIELD_MANAGER,
     LABEL_MANAGED,
     LABEL_NODE,
     LABEL_NODE_NAMESPACE,
@@ -25,9 +24,9 @@ from lynq.api.names import (
 )
 from lynq.api.wire import Wire
 from lynq.controllers.cache import Cache
+from lynq.controllers.holding import digest_of_ours, updated_by_us
 from lynq.guard import tracked_name
 from lynq.kube import Change, Client, Metrics, Partial, Resource
-from lynq.kube.outline import digest_of
 from lynq.node import Live, ObjectRef
 from lynq.readiness import readiness, reads_body
 
@@ -119,7 +118,7 @@ class Kind:
             annotations=known.annotations,
             owners=tuple(owner.uid for owner in known.owner_references),
             deleting=deleting,
-            digest=digest_of(known, FIELD_MANAGER),
+            digest=digest_of_ours(known),
             created=known.creation_timestamp,
         )
         return Child(live, known.generation, known.resource_version, updated_by_us(known))
@@ -217,14 +216,6 @@ class Children:
         ref = ObjectRef(resource.api_version, resource.kind, key.namespace, key.name)
         states = tuple(child for child in (old, new) if child)
         self._wake(Turn(ref, states, by_us=kind.absorbing))
-
-
-def updated_by_us(known: Metadata) -> bool:
-    """Return whether we have created, merged or replaced fields of an object."""
-    return any(
-        each.manager == FIELD_MANAGER and each.operation == "Update" and not each.subresource
-        for each in known.managed_fields
-    )
 
 
 def node_named_by(live: Live) -> ObjectKey | None:

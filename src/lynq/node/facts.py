@@ -26,7 +26,7 @@ class Memory:
     hash: str
     """Of what was written, or tried."""
     digest: bytes = b""
-    """Of the fields that we owned by the answer; empty if it was no server-side apply."""
+    """Of the fields that we owned by the answer."""
     refusal: Refusal | None = None
     not_before: datetime | None = None
     """Until when the same content is not written again: the back-off, which keeps two controllers

@@ -20,5 +20,5 @@ class Live:
     """The uids of its owner references."""
     deleting: bool = False
     digest: bytes = b""
-    """Of the fields that we own by server-side apply; empty if there are none."""
+    """Of the fields that we own, applied or otherwise written; empty if there are none."""
     created: datetime | None = None

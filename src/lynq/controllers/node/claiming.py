@@ -13,7 +13,8 @@ import msgspec
 
 from lynq.api import Metadata
 from lynq.api.names import FIELD_MANAGER
-from lynq.controllers.children import Kind, updated_by_us
+from lynq.controllers.children import Kind
+from lynq.controllers.holding import updated_by_us
 from lynq.kube import Client, Partial
 from lynq.node import ObjectRef
 
