@@ -8,8 +8,10 @@ that a pod reads from its own files. All other arguments are the rendered ones.
 import os
 import re
 import socket
+import ssl
 import subprocess
 import sys
+import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -117,6 +119,17 @@ class Run:
 
     def said(self) -> str:
         return self.log.read_text()
+
+    def scrape(self) -> str:
+        """Return what Prometheus would be answered, with the ServiceAccount's own token."""
+        request = urllib.request.Request(
+            f"https://127.0.0.1:{self.ports.metrics}/metrics",
+            headers={"Authorization": f"Bearer {self.token}"},
+        )
+        trusting = ssl._create_unverified_context()
+        with urllib.request.urlopen(request, context=trusting, timeout=10) as answer:
+            text: str = answer.read().decode()
+        return text
 
     @property
     def memory(self) -> int:

@@ -49,6 +49,11 @@ class Tenancy:
             obj["metadata"].setdefault("namespace", self.namespace)
         await self.installer.apply(obj)
 
+    async def look_again(self) -> None:
+        """Have the rows read now."""
+        now = {"metadata": {"annotations": {"lynq.sh/force-sync": uuid.uuid4().hex}}}
+        await self.installer.client.patch(HUBS, "tenants", now, self.namespace)
+
     async def node(self, form: str) -> Object:
         try:
             return await self.installer.client.get(NODES, f"{self.uid}-{form}", self.namespace)

@@ -2,8 +2,6 @@
 
 import base64
 import json
-import ssl
-import urllib.request
 
 import pytest
 
@@ -23,18 +21,6 @@ VALIDATING = Resource(
     "validatingwebhookconfigurations",
     namespaced=False,
 )
-
-
-def scraped(run: Run) -> str:
-    """Return what Prometheus would be answered, with the ServiceAccount's own token."""
-    trusting = ssl._create_unverified_context()
-    request = urllib.request.Request(
-        f"https://127.0.0.1:{run.ports.metrics}/metrics",
-        headers={"Authorization": f"Bearer {run.token}"},
-    )
-    with urllib.request.urlopen(request, context=trusting, timeout=10) as answer:
-        text: str = answer.read().decode()
-    return text
 
 
 def complaints(run: Run) -> list[str]:
@@ -61,7 +47,7 @@ async def test_a_row_becomes_a_tenant_of_all_kinds_and_goes_again(
             assert len(node["status"]["resources"]) == 16
             lease = await client.get(LEASES, LEASE, "lynq-system")
             assert lease["spec"]["holderIdentity"]
-            assert 'lynq_source_up{hub="tenants"' in scraped(run)
+            assert 'lynq_source_up{hub="tenants"' in run.scrape()
             await refuses_a_circle(installer, form)
             tenancy.row(active=False)
             await tenancy.is_gone("all-kinds")

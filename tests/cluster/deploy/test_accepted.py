@@ -1,0 +1,89 @@
+"""What the chart renders to is accepted by the API server, whatever the values."""
+
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from cluster.deploy.installing import Installer
+from deploy.rendering import CHART, Object, chart, kustomized, loaded
+from lynq.kube.resource import NAMESPACES
+
+MATRIX: Final[dict[str, dict[str, Any]]] = {
+    "default": {},
+    "local": yaml.safe_load((CHART / "values-local.yaml").read_text()),
+    "prod": yaml.safe_load((CHART / "values-prod.yaml").read_text()),
+    "narrow": {
+        "manager": {"watchNamespaces": ["default"], "metricsSecure": False},
+        "webhook": {"enabled": False},
+    },
+    "dressed": {
+        "commonLabels": {"team": "x"},
+        "commonAnnotations": {"note": "y"},
+        "podLabels": {"a": "b"},
+        "podAnnotations": {"c": "d"},
+        "serviceAccount": {"annotations": {"e": "f"}},
+        "networkPolicy": {"enabled": True, "webhook": {"from": [{"podSelector": {}}]}},
+        "service": {"type": "NodePort", "annotations": {"g": "h"}},
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"operator": "Exists"}],
+    },
+    "bare": {
+        "rbac": {"create": False},
+        "serviceAccount": {"create": False, "name": "mine"},
+        "crds": {"install": False},
+        "webhook": {"enabled": False},
+        "podDisruptionBudget": {"enabled": False},
+        "manager": {"metricsBindAddress": "0", "leaderElection": False},
+    },
+    "certificates": {"certManager": {"enabled": True}, "webhook": {"port": 9444}},
+}
+
+FOREIGN: Final = ("monitoring.coreos.com", "cert-manager.io")
+"""Groups that this cluster does not serve."""
+
+
+def known(objects: list[Object]) -> list[Object]:
+    return [each for each in objects if not each["apiVersion"].startswith(FOREIGN)]
+
+
+@pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX.keys())
+async def test_the_chart_is_accepted(
+    installer: Installer, namespace: str, values: dict[str, Any]
+) -> None:
+    placed = {**values, "namespace": {"name": namespace}}
+    await installer.client.patch(
+        NAMESPACES,
+        namespace,
+        {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}},
+    )
+    await installer.accepts(known(chart(placed, release="matrix", namespace=namespace)))
+
+
+@pytest.mark.parametrize("folder", ["network-policy"])
+async def test_the_optional_folders_are_accepted(
+    installer: Installer, namespace: str, folder: str
+) -> None:
+    objects = kustomized(folder)
+    for obj in objects:
+        obj["metadata"]["namespace"] = namespace
+    await installer.accepts(objects)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        "hub-sqlite",
+        "hub-mysql",
+        "hub-postgresql",
+        "form-all-kinds",
+        "form-policies",
+        "role-custom-kinds",
+    ],
+)
+async def test_a_sample_is_accepted(installer: Installer, namespace: str, sample: str) -> None:
+    objects = loaded(f"samples/{sample}.yaml")
+    for obj in objects:
+        if (await installer.resource(obj)).namespaced:
+            obj["metadata"]["namespace"] = namespace
+    await installer.accepts(objects)

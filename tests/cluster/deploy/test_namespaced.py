@@ -1,0 +1,42 @@
+"""The chart with watched namespaces: Roles in them are enough, nothing in the cluster is needed."""
+
+from cluster.deploy.installing import Installer, Starter
+from cluster.deploy.tenancy import Tenancy
+from deploy.rendering import chart, loaded, one
+
+OUTSIDE = ("namespaces", "manifests")
+"""The lists of the sample with what no Role gives rights to: a Namespace and a LimitRange."""
+
+
+async def test_the_operator_works_with_roles_only(
+    installer: Installer, starter: Starter, tenancy: Tenancy
+) -> None:
+    place = tenancy.namespace
+    objects = chart(
+        {
+            "namespace": {"name": place},
+            "manager": {"watchNamespaces": [place], "metricsSecure": False},
+            "webhook": {"enabled": False},
+            "rbac": {"userRoles": False},
+            "crds": {"install": False},
+        },
+        namespace=place,
+    )
+    assert {each["metadata"].get("namespace") for each in objects} == {place}
+    inside, outside = (one(loaded("samples/form-all-kinds.yaml"), "LynqForm") for _ in range(2))
+    for each in OUTSIDE:
+        del inside["spec"][each]
+    outside["metadata"]["name"] = "outside"
+    outside["spec"] = {"hubId": "tenants"} | {each: outside["spec"][each] for each in OUTSIDE}
+    tenancy.row()
+    async with installer.installed(objects):
+        with starter.running(objects):
+            await tenancy.sample("hub-sqlite")
+            await tenancy.apply(inside)
+            await tenancy.apply(outside)
+            await tenancy.is_ready("all-kinds")
+            failed = await tenancy.is_settled("outside", ("limits", "room"))
+            assert "grant the verb watch on namespaces" in failed["room"]["message"]
+            assert "grant the verb watch on limitranges" in failed["limits"]["message"]
+            tenancy.row(active=False)
+            await tenancy.is_gone("all-kinds")
