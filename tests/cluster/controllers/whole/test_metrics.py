@@ -1,0 +1,137 @@
+"""Every series that alerts know is there after what produces it, and goes with its object."""
+
+import re
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from cluster.controllers.operating import node_is_ready, node_says, operating
+from cluster.controllers.stage import FORMS, HUBS, Object, Stage, config_map
+from lynq.kube.resource import CONFIG_MAPS
+from waiting import eventually
+
+NODE = ("lynqnode", "namespace")
+WANTED: dict[str, tuple[str, ...]] = {
+    "lynqnode_reconcile_duration_seconds_bucket": ("le", "result"),
+    "lynqnode_reconcile_duration_seconds_count": ("result",),
+    "lynqnode_reconcile_duration_seconds_sum": ("result",),
+    "lynqnode_resources_ready": NODE,
+    "lynqnode_resources_desired": NODE,
+    "lynqnode_resources_failed": NODE,
+    "lynqnode_resources_conflicted": NODE,
+    "lynqnode_condition_status": (*NODE, "type"),
+    "lynqnode_degraded_status": (*NODE, "reason"),
+    "lynqnode_conflicts_total": (*NODE, "resource_kind", "conflict_policy"),
+    "apply_attempts_total": ("kind", "result", "conflict_policy"),
+    "hub_desired": ("hub", "namespace"),
+    "hub_ready": ("hub", "namespace"),
+    "hub_failed": ("hub", "namespace"),
+    "lynqform_rollout_updating_nodes": ("form", "namespace"),
+    "lynqform_rollout_phase": ("form", "namespace"),
+    "lynqform_rollout_progress": ("form", "namespace"),
+    "lynq_rejected_rows": ("hub", "namespace", "reason"),
+    "lynq_deletion_held": ("hub", "namespace"),
+    "lynq_source_up": ("hub", "namespace"),
+    "lynq_row_to_ready_seconds_count": (),
+    "controller_runtime_reconcile_total": ("controller", "result"),
+    "controller_runtime_active_workers": ("controller",),
+    "workqueue_depth": ("name",),
+}
+
+
+def series(registry: CollectorRegistry) -> Iterator[tuple[str, dict[str, str], float]]:
+    """Yield what a scrape would read: name, labels, value."""
+    for line in generate_latest(registry).decode().splitlines():
+        if found := re.match(r"([a-z_]+)(?:\{(.*)\})? (\S+)$", line):
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', found[2] or ""))
+            yield found[1], labels, float(found[3])
+
+
+def about(registry: CollectorRegistry, **wanted: str) -> dict[str, float]:
+    """Return the values of series with these labels, by name."""
+    return {
+        name: value for name, labels, value in series(registry) if wanted.items() <= labels.items()
+    }
+
+
+async def scenario(stage: Stage) -> None:
+    """Have a tenant that is ready, one in conflict and a row that is rejected."""
+    theirs: Object = {"metadata": {"name": "beta-settings", "namespace": stage.namespace}}
+    theirs["data"] = {"plan": "theirs"}
+    await stage.client.apply(CONFIG_MAPS, theirs, manager="somebody")
+    stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"), (None, 1, "pro"))
+    await stage.hub()
+    await stage.form(rollout={"maxSkew": 2})
+    await node_is_ready(stage, "acme-web")
+    await node_says(stage, "beta-web", "Conflicted", "True")
+    await stage.has_status(desired=3, ready=1, failed=2)
+
+
+async def test_all_series_are_there_with_their_labels(stage: Stage) -> None:
+    async with operating(stage) as process:
+        await scenario(stage)
+        registry = process.registry
+
+        def missing() -> dict[str, tuple[str, ...]]:
+            found = {name: tuple(sorted(labels)) for name, labels, _ in series(registry)}
+            return {
+                name: labels
+                for name, labels in WANTED.items()
+                if found.get(name) != tuple(sorted(labels))
+            }
+
+        await eventually(lambda: not missing() or (_ for _ in ()).throw(AssertionError(missing())))
+        hub = about(registry, hub="hub", namespace=stage.namespace)
+        assert (hub["hub_desired"], hub["hub_ready"], hub["hub_failed"]) == (3, 1, 2)
+        assert hub["lynq_source_up"] == 1
+        beta = about(registry, lynqnode="beta-web", namespace=stage.namespace)
+        assert beta["lynqnode_resources_conflicted"] == 1
+        assert beta["lynqnode_conflicts_total"] >= 1
+        ready = about(registry, lynqnode="acme-web", type="Ready")
+        assert ready == {"lynqnode_condition_status": 1}
+        applied = about(registry, kind="ConfigMap", result="error", conflict_policy="Stuck")
+        assert applied["apply_attempts_total"] >= 1
+        depths = {labels["name"] for name, labels, _ in series(registry) if "depth" in name}
+        assert depths == {"lynqhub", "lynqform", "lynqnode"}
+
+
+async def test_the_series_of_what_is_gone_go_with_it(stage: Stage) -> None:
+    async with operating(stage) as process:
+        await scenario(stage)
+        registry = process.registry
+        stage.rows(("acme", 1, "pro"))
+        await stage.read_again()
+        await stage.has_nodes("acme-web")
+        await eventually(lambda: not about(registry, lynqnode="beta-web"))
+        assert about(registry, lynqnode="acme-web")
+
+        await stage.client.delete(FORMS, "web", stage.namespace)
+        await stage.has_nodes()
+        await eventually(lambda: not about(registry, form="web"))
+        await eventually(lambda: not about(registry, lynqnode="acme-web"))
+        await stage.client.delete(HUBS, "hub", stage.namespace)
+        await stage.is_gone(HUBS, "hub")
+        await eventually(lambda: not about(registry, namespace=stage.namespace))
+
+
+async def test_a_conflict_that_is_over_is_told_so(stage: Stage) -> None:
+    async with operating(stage) as process:
+        await scenario(stage)
+        forced = config_map(conflictPolicy="Force")
+        await stage.change(FORMS, "web", {"spec": {"configMaps": [forced]}})
+        await node_is_ready(stage, "beta-web")
+
+        def healed() -> bool:
+            beta = about(process.registry, lynqnode="beta-web")
+            return (beta["lynqnode_resources_conflicted"], beta["lynqnode_resources_ready"]) == (
+                0,
+                1,
+            )
+
+        await eventually(healed)
+        reasons = {
+            labels["reason"]: value
+            for name, labels, value in series(process.registry)
+            if name == "lynqnode_degraded_status" and labels["lynqnode"] == "beta-web"
+        }
+        assert set(reasons.values()) <= {0}
