@@ -160,5 +160,5 @@ def test_an_alert_leads_to_its_runbook(rule: dict[str, Any]) -> None:
 def test_a_series_that_is_missing_is_noticed(tmp_path: Path) -> None:
     complaints = missing(tmp_path, f"hub_desired{{{HUB}}} 1\nhub_ready{{{HUB}}} 1\n")
     assert "lynq_source_up" in complaints
-    assert 'lynqnode_condition_status{type="Ready"}' in complaints
+    assert "lynqnode_condition_status{type=" in complaints
     assert "count(hub_desired)" not in complaints
