@@ -6,16 +6,27 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from lynq.api import LynqNode, NodeStatus, ResourceState
+from lynq.api import LynqNode, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.names import ANNOTATION_FORCE_RECONCILE, ANNOTATION_ROLLOUT_UPDATE_START
 from lynq.controllers.node.removing import Cleared
 from lynq.controllers.node.writing import Progress
 from lynq.controllers.world import World
-from lynq.node import Item, ObjectRef, Report, force_due_at, next_status, with_paused
+from lynq.node import (
+    Item,
+    ObjectRef,
+    Report,
+    StateReason,
+    force_due_at,
+    next_status,
+    with_paused,
+)
 
 _LOOK_AT_LEAST: Final = timedelta(seconds=30)
 """How often a node that is not ready is looked at, whatever the watches say."""
 _ON_ITS_WAY: Final = frozenset({ResourceState.PROGRESSING, ResourceState.WAITING})
+_IN_TROUBLE: Final = frozenset(
+    {ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED}
+)
 
 
 class Summary:
@@ -95,13 +106,30 @@ class Summary:
         ):
             return None
         status = self.status(node, progress, cleared, inventory, force=False)
+        known = {_key(each): each for each in node.status.resources}
+        # What is wrong with a resource is told when a status first says so, and that is later.
+        resources = tuple(known.get(_key(each)) or _announced(each) for each in status.resources)
+        status = replace(status, resources=resources)
         if node.status.conditions:
-            lists = {"resources": status.resources, "applied_resources": status.applied_resources}
-            return replace(node.status, **lists)
+            keys = status.applied_resources
+            return replace(node.status, resources=resources, applied_resources=keys)
         # Not handled before it is.
         return replace(
             status, last_handled_force_reconcile=node.status.last_handled_force_reconcile
         )
+
+
+def _key(entry: ResourceStatus) -> tuple[str, str, str, str]:
+    return entry.id, entry.kind, entry.namespace, entry.name
+
+
+def _announced(entry: ResourceStatus) -> ResourceStatus:
+    if entry.state not in _IN_TROUBLE:
+        return entry
+    message = "it is looked at"
+    return replace(
+        entry, state=ResourceState.WAITING, reason=str(StateReason.APPLYING), message=message
+    )
 
 
 def contested(progress: Progress) -> Iterable[ObjectRef]:

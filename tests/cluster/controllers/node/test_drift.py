@@ -150,10 +150,9 @@ async def test_what_others_add_and_own_is_no_drift(stage: Stage) -> None:
     [
         {"data": {"plan": "theirs"}},
         {"metadata": {"annotations": {"lynq.sh/applied-hash": None}}},
-        {"metadata": {"ownerReferences": None}},
         None,
     ],
-    ids=["data", "hash", "owner", "deleted"],
+    ids=["data", "hash", "deleted"],
 )
 async def test_two_controllers_that_fight_never_fight_hot(stage: Stage, undo: Any) -> None:
     async def insist() -> None:

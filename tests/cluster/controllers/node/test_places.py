@@ -110,7 +110,8 @@ async def test_a_namespace_of_the_form_comes_first_and_goes_last(stage: Stage) -
         assert labels(found)["team"] == "shop"
         assert labels(found)["lynq.sh/node"] == NODE
         await delete_node(stage)
-        await is_gone(stage, NODES, NODE, within=30)
+        # The namespace controller takes its time while kinds come and go.
+        await is_gone(stage, NODES, NODE, within=120)
         await has_gone(stage, NAMESPACES, name, None)
 
 
@@ -126,7 +127,7 @@ async def test_a_namespace_that_cannot_go_keeps_its_node(stage: Stage) -> None:
         found = await resource_is(stage, NODE, "place", "Deleting", within=20)
         assert found["name"] == name
         await stage.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, name)
-        await is_gone(stage, NODES, NODE, within=40)
+        await is_gone(stage, NODES, NODE, within=120)
         await has_gone(stage, NAMESPACES, name, None)
 
 

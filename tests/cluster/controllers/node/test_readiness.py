@@ -140,8 +140,8 @@ async def test_a_job_that_failed_is_a_failed_resource(stage: Stage) -> None:
 async def test_an_unchanged_write_gives_nobody_more_time(stage: Stage) -> None:
     async with operating(stage):
         await make_node(stage, deployments=[app(NEVER, timeoutSeconds=300)])
-        await resource_is(stage, NODE, "app", "Progressing")
-        first = annotations(await stage.get(DEPLOYMENTS, "app"))["lynq.sh/apply-start-time"]
+        found = await becomes(stage, "app", annotations, DEPLOYMENTS)
+        first = annotations(found)["lynq.sh/apply-start-time"]
         await edit(stage, "app", {"metadata": {"ownerReferences": None}}, resource=DEPLOYMENTS)
         found = await becomes(stage, "app", owners, DEPLOYMENTS)
         assert annotations(found)["lynq.sh/apply-start-time"] == first
