@@ -26,7 +26,7 @@ def tenancy(installer: Installer, namespace: str, tmp_path: Path) -> Tenancy:
     return Tenancy(installer, namespace, tmp_path)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 async def default(installer: Installer) -> AsyncIterator[list[Object]]:
     """kustomize/default, installed; its webhooks are not, for nobody would answer them."""
     objects = kustomized()

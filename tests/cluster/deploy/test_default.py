@@ -11,7 +11,7 @@ from deploy.rendering import Object, loaded, one
 from lynq.api.names import LEASE
 from lynq.kube import Client
 from lynq.kube.errors import ApiError
-from lynq.kube.resource import LEASES, Resource
+from lynq.kube.resource import DEPLOYMENTS, LEASES, Resource
 from waiting import eventually
 
 VALIDATING = Resource(
@@ -21,6 +21,18 @@ VALIDATING = Resource(
     "validatingwebhookconfigurations",
     namespaced=False,
 )
+
+
+async def test_its_pod_is_let_into_a_restricted_namespace(
+    default: list[Object], client: Client
+) -> None:
+    named = one(default, "Deployment")["metadata"]
+
+    async def available() -> bool:
+        found = await client.get(DEPLOYMENTS, named["name"], named["namespace"])
+        return bool(found["status"].get("availableReplicas") == 1)
+
+    await eventually(available, within=30, every=0.2)
 
 
 def complaints(run: Run) -> list[str]:
