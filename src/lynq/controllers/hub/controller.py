@@ -5,6 +5,7 @@ database. What a pass needs and does is in the modules around this one; here is 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -16,6 +17,7 @@ from lynq.api.source import Source, SourceType
 from lynq.controllers.decoding import Unreadable
 from lynq.controllers.hub.agenda import must_abandon, must_plan, must_read, next_look
 from lynq.controllers.hub.carrying import Carried, Carrier
+from lynq.controllers.hub.confirming import Confirmer
 from lynq.controllers.hub.feed import Feed
 from lynq.controllers.hub.jobs import Jobs
 from lynq.controllers.hub.memory import Memories, Memory
@@ -28,7 +30,7 @@ from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import World
 from lynq.guard import Outcome, news, rows_by_reason
-from lynq.hub import fresh, retry_delay, row_rejected, standing_events, sync_interval
+from lynq.hub import HubPlan, fresh, retry_delay, row_rejected, standing_events, sync_interval
 from lynq.kube import Queue, Result
 from lynq.kube.errors import Conflict
 
@@ -64,6 +66,7 @@ class HubController:
         self._reader = Reader(world, queue, teller, self._jobs)
         self._feed = Feed(queue, self._jobs)
         self._planner = Planner(world, workloads_ready=workloads_ready, validity=validity)
+        self._confirmer = Confirmer(world)
         self._carrier = Carrier(world, teller)
         self._reporter = Reporter(world)
         self._remover = Remover(world, teller, self._carrier)
@@ -141,10 +144,17 @@ class HubController:
         self._feed.keep(hub, memory)
         if memory.rows and must_plan(hub, memory, now):
             decided = await self._planner.decide(hub, memory.rows, memory)
-            carried = await self._carrier.carry_out(hub, decided.plan, memory)
+            carried = await self._carried_out(hub, decided.plan, memory)
             self._look_back(hub, memory, carried)
             self._tell(hub, memory, decided)
             await self._without_spent_approval(hub, memory, decided, carried)
+
+    async def _carried_out(self, hub: LynqHub, plan: HubPlan, memory: Memory) -> Carried:
+        """Do what the plan says, deletions only as far as the API server agrees."""
+        deletes = await self._confirmer.confirmed(hub, plan.deletes)
+        carried = await self._carrier.carry_out(hub, replace(plan, deletes=deletes), memory)
+        carried.failed += len(plan.deletes) - len(deletes)
+        return carried
 
     def _look_back(self, hub: LynqHub, memory: Memory, carried: Carried) -> None:
         """See to it that what could not be written is tried again, and soon."""
