@@ -105,6 +105,8 @@ def _options(given: Mapping[str, Any]) -> Options:
         force_reapply_interval=interval,
         sqlite_directory=given["sqlite_dir"],
         namespaces=_namespaces(given["watch_namespaces"]),
+        allowed_namespaces=_namespaces(given["allowed_namespaces"]),
+        requires_service_account=given["require_service_account"],
         shard=_shard(given["shard"]),
     )
 

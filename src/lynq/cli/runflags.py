@@ -161,6 +161,16 @@ _WORK: Final = (
         help="Work on hubs, forms and nodes in these namespaces only; else in all.",
     ),
     click.option(
+        "--allowed-namespaces",
+        default="",
+        metavar="NAME,PREFIX-*",
+        help="Where targetNamespace may lead besides the form's own namespace; else anywhere.",
+    ),
+    _boolean(
+        "--require-service-account",
+        "Write nothing for forms that name no serviceAccountName.",
+    ),
+    click.option(
         "--shard",
         default="0/1",
         show_default=True,

@@ -26,24 +26,19 @@ class Accounts:
         self._world = world
 
     def client_for(self, node: LynqNode) -> Client:
-        """Return the client that writes and deletes the node's objects; raises NotAllowed."""
-        form = self._form(node)
-        if form is not None:
-            account = form.spec.service_account_name
-        else:
-            account = node.metadata.annotations.get(ANNOTATION_SERVICE_ACCOUNT)
-        if account:
+        """Return the client that writes and deletes the node's objects."""
+        if account := self._account(node):
             user = f"system:serviceaccount:{node.metadata.namespace}:{account}"
             return self._world.client.acting_as(user)
-        if self._world.options.requires_service_account:
+        return self._world.client
+
+    def check(self, node: LynqNode, namespace: str) -> None:
+        """Refuse what the node may not write into a namespace, "" for none; raises NotAllowed."""
+        if self._world.options.requires_service_account and not self._account(node):
             raise NotAllowed(
                 "this operator writes nothing without a service account: "
                 "set spec.serviceAccountName in the form"
             )
-        return self._world.client
-
-    def check_namespace(self, node: LynqNode, namespace: str) -> None:
-        """Refuse a namespace that the operator or the form does not allow; raises NotAllowed."""
         if namespace in ("", node.metadata.namespace):
             return
         form = self._form(node)
@@ -56,6 +51,11 @@ class Accounts:
                 f'the namespace "{namespace}" is not among the allowedNamespaces of '
                 f'form "{form.metadata.name}"'
             )
+
+    def _account(self, node: LynqNode) -> str:
+        if form := self._form(node):
+            return form.spec.service_account_name or ""
+        return node.metadata.annotations.get(ANNOTATION_SERVICE_ACCOUNT, "")
 
     def _form(self, node: LynqNode) -> LynqForm | None:
         key = ObjectKey(node.metadata.namespace, node.spec.template_ref)

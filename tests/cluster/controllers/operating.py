@@ -55,16 +55,20 @@ async def node_says(
     """Wait until a node's condition is so, for the generation that it has."""
 
     async def so() -> Object:
-        try:
-            node = await node_of(stage, name)
-        except NotFound:
-            raise AssertionError(f"there is no node {name}") from None
+        node = await _node_if_any(stage, name)
         found, why = said(node, aspect)
         assert (found, reason and why) == (status, reason), node.get("status")
         assert node["status"]["observedGeneration"] == node["metadata"]["generation"]
         return node
 
     return await eventually(so, within=within, every=0.05)
+
+
+async def _node_if_any(stage: Stage, name: str) -> Object:
+    try:
+        return await node_of(stage, name)
+    except NotFound:
+        raise AssertionError(f"there is no node {name}") from None
 
 
 async def node_is_ready(stage: Stage, name: str, *, within: float = 15.0) -> Object:
@@ -78,7 +82,7 @@ async def resource_is(
     """Wait until a node's status says that a resource is in a state; return its entry."""
 
     async def so() -> Object:
-        found = await node_of(stage, node)
+        found = await _node_if_any(stage, node)
         entry = resource_in(found, this)
         assert entry.get("state") == state, found.get("status")
         return entry

@@ -136,7 +136,7 @@ class Attempt:
         kind.absorb(obj)
         child, ref = kind.child(key_of(self.write.ref)), self.write.ref
         if child and self._ignores:
-            self.memory.bodies[ref] = Body(fingerprint_of(child), answer)
+            self.memory.bodies[ref] = Body.of(fingerprint_of(child), answer)
         digest = kind.child_of(obj).live.digest
         memory = self.memory.took(ref, self._content, digest, self.write.cause, self.now)
         cause = self.write.cause.value

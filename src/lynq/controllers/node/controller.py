@@ -8,6 +8,7 @@ import structlog
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PAUSED, LABEL_HUB, TRUE
+from lynq.controllers.accounts import Accounts
 from lynq.controllers.census import hub_of
 from lynq.controllers.children import Children, Turn, node_named_by
 from lynq.controllers.node.keeping import Keeper
@@ -20,6 +21,7 @@ from lynq.controllers.node.writing import Writer
 from lynq.controllers.telling import Teller
 from lynq.controllers.world import UID, World
 from lynq.kube import Discovery, Priority, Queue, Result
+from lynq.kube.errors import Conflict, NotFound
 from lynq.node import with_paused
 
 
@@ -39,9 +41,10 @@ class NodeController:
         )
         self._memories = Memories()
         discovery = Discovery(world.client)
-        lookout = Lookout(world.client, self.children, discovery)
-        remover = Remover(world.client, lookout, self.children, discovery)
-        writer = Writer(world.client, lookout, world.series)
+        accounts = Accounts(world)
+        lookout = Lookout(world.client, accounts, self.children, discovery)
+        remover = Remover(accounts, lookout, self.children, discovery)
+        writer = Writer(accounts, lookout, world.series)
         self._publisher = Publisher(world, teller, object_teller)
         self._keeper = Keeper(
             world, lookout, remover, writer, self._publisher, memories=self._memories
@@ -70,6 +73,9 @@ class NodeController:
             began = time.monotonic()
             try:
                 return await self._pass(node)
+            except (Conflict, NotFound):
+                # The node is another one than the cache has shown, or gone: looked at anew.
+                return Result(0)
             except Exception:
                 self._world.series.reconciled("error", time.monotonic() - began)
                 raise

@@ -15,6 +15,7 @@ import msgspec
 from lynq.api import ConflictPolicy, CreationPolicy, LynqNode, TResource
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPLIED_HASH, ANNOTATION_CREATED_ONCE, TRUE
+from lynq.controllers.accounts import Accounts, NotAllowed
 from lynq.controllers.children import Child, Children, Kind, Unwatched
 from lynq.controllers.node.memory import Body, NodeMemory, Place
 from lynq.controllers.node.refusing import EVERYBODYS, unwatched_namespace
@@ -74,8 +75,11 @@ class Sight:
 class Lookout:
     """Looks at the resources of nodes."""
 
-    def __init__(self, client: Client, children: Children, discovery: Discovery) -> None:
+    def __init__(
+        self, client: Client, accounts: Accounts, children: Children, discovery: Discovery
+    ) -> None:
         self._client = client
+        self.accounts = accounts
         self._children = children
         self._discovery = discovery
 
@@ -156,6 +160,10 @@ class _Look:
         ref = rendered.ref
         if kind.resource.namespaced and not kind.cache.covers(ref.namespace):
             return self._blocked(resource, unwatched_namespace(ref.namespace))
+        try:
+            self.lookout.accounts.check(self.node, ref.namespace)
+        except NotAllowed as error:
+            return self._blocked(resource, str(error))
         child = kind.child(key_of(ref)) or await self._stray(resource, kind, ref)
         body = await self._body(resource, kind, ref, child)
         wanted = prepare(rendered, resource, self.owner, body)
@@ -206,7 +214,7 @@ class _Look:
             return known.obj
         body = await self.lookout.body(kind, ref)
         if body is not None:
-            self.memory.bodies[ref] = Body(fingerprint, body)
+            self.memory.bodies[ref] = Body.of(fingerprint, body)
         return body
 
     def _baseline(self, content: str, ref: ObjectRef, child: Child | None) -> Memory | None:

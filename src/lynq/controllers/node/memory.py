@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import msgspec
+
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.kube import Backoff
@@ -39,10 +41,21 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A whole object, for the fields of it that are left to others."""
+    """A whole object, for the fields of it that are left to others; as text it takes a tenth."""
 
     fingerprint: object
-    obj: Mapping[str, Any]
+    text: bytes
+
+    @classmethod
+    def of(cls, fingerprint: object, obj: Mapping[str, Any]) -> "Body":
+        """Return what is kept of an object."""
+        return cls(fingerprint, msgspec.json.encode(obj))
+
+    @property
+    def obj(self) -> dict[str, Any]:
+        """The object."""
+        known: dict[str, Any] = msgspec.json.decode(self.text)
+        return known
 
 
 @dataclass(slots=True)

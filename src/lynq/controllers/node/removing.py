@@ -14,13 +14,14 @@ from lynq.api import DeletionPolicy, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import FIELD_MANAGER, LABEL_MANAGED, TRUE
 from lynq.api.reasons import OrphanReason
+from lynq.controllers.accounts import Accounts
 from lynq.controllers.children import BY_NODE, BY_OWNER, Child, Children, Kind, Unwatched
 from lynq.controllers.node.looking import Lookout
 from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.node.refusing import EVERYBODYS
 from lynq.controllers.together import together
 from lynq.graph import collect, entries_of
-from lynq.kube import Client, Discovery, Partial
+from lynq.kube import Discovery, Partial
 from lynq.kube.errors import (
     Conflict,
     GroupUnavailable,
@@ -61,9 +62,9 @@ class Remover:
     """Removes objects of nodes."""
 
     def __init__(
-        self, client: Client, lookout: Lookout, children: Children, discovery: Discovery
+        self, accounts: Accounts, lookout: Lookout, children: Children, discovery: Discovery
     ) -> None:
-        self._client = client
+        self._accounts = accounts
         self._lookout = lookout
         self._children = children
         self._discovery = discovery
@@ -169,7 +170,7 @@ class Remover:
                 await self._retain(kind, removal, node, now)
                 cleared.retained.append((item, removal.uid))
             else:
-                await self._delete(kind, removal, memory)
+                await self._delete(kind, removal, node, memory)
                 cleared.deleted.append(item)
         except EVERYBODYS:
             raise
@@ -182,11 +183,13 @@ class Remover:
             cleared.failed.append(item)
             _log.warning("object not removed", object=str(item.ref), error=str(error))
 
-    async def _delete(self, kind: Kind, removal: Removal, memory: NodeMemory) -> None:
+    async def _delete(
+        self, kind: Kind, removal: Removal, node: LynqNode, memory: NodeMemory
+    ) -> None:
         ref = removal.item.ref
         place = ref.namespace or None
         try:
-            gone = await self._client.delete(
+            gone = await self._accounts.client_for(node).delete(
                 kind.resource, ref.name, place, uid=removal.uid, propagation="Background"
             )
         except NotFound:
@@ -201,13 +204,14 @@ class Remover:
 
     async def _retain(self, kind: Kind, removal: Removal, node: LynqNode, now: datetime) -> None:
         ref, place = removal.item.ref, removal.item.ref.namespace or None
-        found = await self._client.get(kind.resource, ref.name, place, into=Partial)
+        client = self._accounts.client_for(node)
+        found = await client.get(kind.resource, ref.name, place, into=Partial)
         known = found.metadata
         if known.uid != removal.uid:
             raise _Changed
         patch = orphaning(known.owner_references, owner_of(node), removal.reason, now)
         patch["metadata"]["resourceVersion"] = known.resource_version
-        answer = await self._client.patch(
+        answer = await client.patch(
             kind.resource, ref.name, patch, place, manager=FIELD_MANAGER, into=kind.into
         )
         if answer.metadata.labels.get(LABEL_MANAGED) == TRUE:

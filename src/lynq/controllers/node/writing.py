@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lynq.api import LynqNode
+from lynq.controllers.accounts import Accounts
 from lynq.controllers.node.attempting import Attempt
 from lynq.controllers.node.looking import Lookout, Sight
 from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.together import together
 from lynq.graph import Graph
-from lynq.kube import Client
 from lynq.node import Cause, Step, Surroundings, next_step, owner_of
 from lynq.telemetry import Series
 
@@ -38,8 +38,8 @@ class Progress:
 class Writer:
     """Brings a node's resources as far as they can be brought now."""
 
-    def __init__(self, client: Client, lookout: Lookout, series: Series) -> None:
-        self._client = client
+    def __init__(self, accounts: Accounts, lookout: Lookout, series: Series) -> None:
+        self._accounts = accounts
         self._lookout = lookout
         self._series = series
 
@@ -67,12 +67,10 @@ class Writer:
         goes_on: Callable[[], bool],
     ) -> Progress:
         """Carry a plan out until there is no next step, or the node is not what it was."""
-        sights = progress.sights
+        sights, client = progress.sights, self._accounts.client_for(node)
         while progress.step.writes and goes_on():
             attempts = await together(
-                Attempt(
-                    self._client, self._lookout, node, memory, sights[write.id], write, now()
-                ).make()
+                Attempt(client, self._lookout, node, memory, sights[write.id], write, now()).make()
                 for write in progress.step.writes
             )
             for attempt in attempts:

@@ -1,0 +1,119 @@
+"""In whose name a node's objects are written, and into which namespaces."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from cluster.controllers.node.test_rights import BINDINGS, ROLES, rule
+from cluster.controllers.operating import (
+    is_gone,
+    node_is_ready,
+    node_of,
+    operating,
+    resource_is,
+)
+from cluster.controllers.stage import FORMS, Stage, config_map
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
+
+SECRET = {
+    "id": "secret",
+    "nameTemplate": "{{ .uid }}-secret",
+    "spec": {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}},
+}
+
+
+async def let(stage: Stage, account: str, *rules: Any) -> None:
+    """Have a service account that may do so much."""
+    place = stage.namespace
+    await stage.client.create(SERVICE_ACCOUNTS, {"metadata": {"name": account}}, place)
+    role = {"metadata": {"name": account}, "rules": list(rules)}
+    await stage.client.create(ROLES, role, place)
+    binding = {
+        "metadata": {"name": account},
+        "roleRef": {"apiGroup": ROLES.group, "kind": "Role", "name": account},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": place}],
+    }
+    await stage.client.create(BINDINGS, binding, place)
+
+
+async def test_a_form_gets_no_more_than_its_account_may_do(stage: Stage) -> None:
+    await let(stage, "writer", rule("", "configmaps"))
+    stage.rows(("acme", 1, "pro"))
+    await stage.hub()
+    await stage.form(serviceAccountName="writer", secrets=[SECRET])
+    async with operating(stage):
+        refused = await resource_is(stage, "acme-web", "secret", "Failed")
+        await resource_is(stage, "acme-web", "settings", "Ready")
+        assert "secrets" in refused["message"]
+        assert "patch" in refused["message"]
+        node = await node_of(stage, "acme-web")
+        assert node["metadata"]["annotations"]["lynq.sh/service-account"] == "writer"
+
+        role = {"rules": [rule("", "configmaps", "secrets")]}
+        await stage.change(ROLES, "writer", role)
+        await node_is_ready(stage, "acme-web", within=60)
+
+
+async def test_deletes_are_done_as_the_account_too_also_when_the_form_is_gone(
+    stage: Stage,
+) -> None:
+    may_not_delete = rule("", "configmaps", verbs=("get", "create", "patch"))
+    await let(stage, "writer", may_not_delete)
+    stage.rows(("acme", 1, "pro"))
+    await stage.hub()
+    await stage.form(serviceAccountName="writer")
+    async with operating(stage):
+        await node_is_ready(stage, "acme-web")
+        await stage.client.delete(FORMS, "web", stage.namespace)
+        assert "delete" in await stage.has_event("CleanupPartialFailure")
+        assert await stage.get(CONFIG_MAPS, "acme-settings")
+
+        await stage.change(ROLES, "writer", {"rules": [rule("", "configmaps")]})
+        await is_gone(stage, CONFIG_MAPS, "acme-settings", within=60)
+        await stage.has_nodes()
+
+
+async def test_an_operator_can_insist_on_accounts(stage: Stage) -> None:
+    stage.rows(("acme", 1, "pro"))
+    await stage.hub()
+    await stage.form()
+    async with operating(stage, requires_service_account=True):
+        refused = await resource_is(stage, "acme-web", "settings", "Failed")
+        assert "serviceAccountName" in refused["message"]
+        with pytest.raises(NotFound):
+            await stage.get(CONFIG_MAPS, "acme-settings")
+
+
+@pytest.mark.parametrize("by", ["form", "operator"])
+async def test_only_allowed_namespaces_are_written_to(stage: Stage, by: str) -> None:
+    suffix = uuid.uuid4().hex[:8]
+    allowed, other = f"tenant-{suffix}", f"kube-{suffix}"
+    for name in (allowed, other):
+        await stage.client.create(NAMESPACES, {"metadata": {"name": name}})
+    stage.rows(("acme", 1, "pro"))
+    await stage.hub()
+    patterns = ["tenant-*"]
+    await stage.form(
+        allowedNamespaces=patterns if by == "form" else [],
+        configMaps=[
+            config_map(targetNamespace=allowed),
+            config_map(id="outside", targetNamespace=other),
+            config_map(id="own", nameTemplate="{{ .uid }}-own"),
+        ],
+    )
+    options = {"allowed_namespaces": tuple(patterns)} if by == "operator" else {}
+    async with operating(stage, namespaces=(), **options):
+        refused = await resource_is(stage, "acme-web", "outside", "Failed")
+        await resource_is(stage, "acme-web", "settings", "Ready")
+        await resource_is(stage, "acme-web", "own", "Ready")
+        assert other in refused["message"]
+        assert await stage.client.get(CONFIG_MAPS, "acme-settings", allowed)
+        with pytest.raises(NotFound):
+            await stage.client.get(CONFIG_MAPS, "acme-settings", other)
+        stage.rows()
+        await stage.read_again()
+        await stage.has_nodes()
+    for name in (allowed, other):
+        await stage.client.delete(NAMESPACES, name)
