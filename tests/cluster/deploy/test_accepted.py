@@ -89,6 +89,7 @@ async def test_the_optional_folders_are_accepted(
         "form-all-kinds",
         "form-policies",
         "role-custom-kinds",
+        "role-service-account",
     ],
 )
 async def test_a_sample_is_accepted(installer: Installer, namespace: str, sample: str) -> None:
