@@ -1,0 +1,55 @@
+"""A form with a service account: the operator acts in its name where it was told that it may."""
+
+from cluster.deploy.installing import Starter
+from cluster.deploy.tenancy import Tenancy
+from deploy.rendering import Object, loaded, one
+
+WRITER: Object = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "Role",
+    "metadata": {"name": "tenant-writer"},
+    "rules": [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps", "secrets"],
+            "verbs": ["create", "delete", "get", "patch", "update"],
+        }
+    ],
+}
+BINDING: Object = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "RoleBinding",
+    "metadata": {"name": "tenant-writer"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant-writer"},
+    "subjects": [{"kind": "ServiceAccount", "name": "tenant-writer"}],
+}
+
+
+def form() -> Object:
+    """Return the sample's Secret and ConfigMaps, to be written by the account."""
+    found = one(loaded("samples/form-policies.yaml"), "LynqForm")
+    spec = found["spec"]
+    found["spec"] = {
+        "hubId": spec["hubId"],
+        "serviceAccountName": "tenant-writer",
+        "secrets": spec["secrets"],
+        "configMaps": spec["configMaps"],
+    }
+    return found
+
+
+async def test_what_the_account_may_write_is_written_once_the_operator_may_act_for_it(
+    default: list[Object], starter: Starter, tenancy: Tenancy
+) -> None:
+    subject = {**BINDING["subjects"][0], "namespace": tenancy.namespace}
+    tenancy.row()
+    with starter.running(default):
+        await tenancy.apply(WRITER)
+        await tenancy.apply({**BINDING, "subjects": [subject]})
+        await tenancy.sample("hub-sqlite")
+        await tenancy.apply(form())
+        ids = ("password", "settings", "shared", "merged", "replaced")
+        failed = await tenancy.is_settled("policies", ids)
+        assert all("403 Forbidden" in each["message"] for each in failed.values()), failed
+        await tenancy.sample("role-service-account")
+        await tenancy.is_ready("policies")
