@@ -14,7 +14,7 @@ from faults.tenants import places_of
 from lynq.controllers.manager import Process
 from lynq.controllers.options import Options
 from lynq.controllers.process import ProcessSettings
-from lynq.kube import Request, Response, Send
+from lynq.kube import Interceptor, Request, Response, Send
 from lynq.kube.errors import KubeError
 
 _READS = frozenset({"get", "list", "watch"})
@@ -45,11 +45,16 @@ class Crash:
         raise KubeError("nobody is there any more")
 
 
+def operator_behind(stage: Stage, interceptor: Interceptor) -> Process:
+    """Return the whole operator, with something between it and the API server."""
+    options = Options(sqlite_directory=stage.directory, namespaces=places_of(stage))
+    return Process(ProcessSettings(options=options), stage.client.intercepted(interceptor))
+
+
 @asynccontextmanager
 async def crashing(stage: Stage, crash: Crash) -> AsyncIterator[None]:
     """Run the whole operator during the block; a crash ends it, and the block goes on."""
-    options = Options(sqlite_directory=stage.directory, namespaces=places_of(stage))
-    process = Process(ProcessSettings(options=options), stage.client.intercepted(crash))
+    process = operator_behind(stage, crash)
     stop = asyncio.Event()
     running = asyncio.create_task(process.run(stop))
     end = asyncio.create_task(_at(crash, running))
