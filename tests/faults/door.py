@@ -43,6 +43,16 @@ class Door:
     writes: list[Passed] = field(default_factory=list)
     reads: set[str] = field(default_factory=set)
     """Paths."""
+    waiting: int = 0
+    """How many requests stand before the shut door."""
+    _open: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._open.set()
+
+    def shut(self) -> None:
+        """Let nothing through from now on, and say nothing."""
+        self._open.clear()
 
     def kubeconfig(self, folder: Path) -> Path:
         """Write what a client needs to come in by this door."""
@@ -70,6 +80,9 @@ class Door:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
+        self.waiting += 1
+        await self._open.wait()
+        self.waiting -= 1
         headers = {key: to for key, to in request.headers.items() if key.lower() not in _HOPS}
         async with self.session.request(
             request.method, self.target + str(request.rel_url), data=body or None, headers=headers

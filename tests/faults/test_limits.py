@@ -1,0 +1,61 @@
+"""maxSkew under faults: at no moment of the history are more nodes on their way than allowed."""
+
+import asyncio
+import random
+
+import pytest
+
+from background import running
+from cluster.controllers.stage import FORMS, Object, Stage
+from cluster.controllers.whole.history import recording
+from cluster.local.manifests import deployment
+from faults.crash import operator_behind
+from faults.weather import Weather
+from waiting import eventually
+
+UIDS = tuple(f"t{number}" for number in range(6))
+SKEW = 2
+
+
+def app(image: str) -> Object:
+    """Return an entry for a Deployment that takes a while, and shows the row's plan."""
+    annotations = {"local.lynq.sh/ready-after": "400ms", "plan": "{{ .plan }}"}
+    manifest = deployment("app", replicas=1, image=image, annotations=annotations)
+    return {"id": "app", "nameTemplate": "{{ .uid }}-app", "spec": manifest}
+
+
+async def complete(stage: Stage, image: str, plan: str) -> bool:
+    """Return whether all nodes are ready with this image and this plan."""
+    rollout = (await stage.form_status()).get("rollout", {})
+    assert rollout.get("phase") == "Complete", rollout
+    assert rollout["readyUpdatedNodes"] == len(UIDS), rollout
+    for node in (await stage.nodes()).values():
+        containers = node["spec"]["deployments"][0]["spec"]["spec"]["template"]["spec"]
+        assert containers["containers"][0]["image"] == image
+        assert plan in node["metadata"]["annotations"]["lynq.sh/extra"]
+    return True
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_the_limit_holds_in_bad_weather_and_over_restarts(stage: Stage, seed: int) -> None:
+    chance = random.Random(seed)
+    weather = Weather(chance)
+    stage.rows(*((uid, 1, "pro") for uid in UIDS))
+    await stage.hub(source={"syncInterval": "1s"})
+    await stage.form(configMaps=[], deployments=[app("nginx:1")], rollout={"maxSkew": SKEW})
+    image, plan = "nginx:1", "pro"
+    async with recording(stage) as history:
+        for number in range(5):
+            async with running(operator_behind(stage, weather).run(asyncio.Event())):
+                await asyncio.sleep(chance.uniform(1, 3))
+                if number % 2:
+                    image = f"nginx:{number}"
+                    await stage.change(FORMS, "web", {"spec": {"deployments": [app(image)]}})
+                else:
+                    plan = f"plan-{number}"
+                    stage.rows(*((uid, 1, plan) for uid in UIDS))
+                await asyncio.sleep(chance.uniform(1, 3))
+        weather.bad = False
+        async with running(operator_behind(stage, weather).run(asyncio.Event())):
+            await eventually(lambda: complete(stage, image, plan), within=60, every=0.25)
+    assert 0 < history.most_on_the_way() <= SKEW

@@ -1,0 +1,62 @@
+"""An API server that stumbles while the operator begins: it goes on by itself."""
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+
+from background import running
+from cluster.controllers.operating import node_is_ready, operating
+from cluster.controllers.stage import Stage
+from faults.crash import operator_behind
+from faults.weather import refusal
+from lynq.kube import Request, Response, Send
+from lynq.kube.errors import ServiceUnavailable
+
+
+@dataclass(slots=True)
+class Stumble:
+    """Fails the first requests whose path ends so."""
+
+    ends: tuple[str, ...]
+    left: int
+    failed: int = 0
+
+    async def __call__(self, request: Request, send: Send) -> Response:
+        if self.left and request.path.endswith(self.ends):
+            self.left -= 1
+            self.failed += 1
+            raise refusal(request, ServiceUnavailable, 503)
+        return await send(request)
+
+
+async def made(stage: Stage) -> None:
+    """Have a tenant from before."""
+    stage.rows(("acme", 1, "pro"))
+    await stage.hub(source={"syncInterval": "1s"})
+    await stage.form()
+    async with operating(stage):
+        await node_is_ready(stage, "acme-web")
+    stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+
+
+OURS = ("/lynqhubs", "/lynqforms", "/lynqnodes")
+UNFIXED = pytest.mark.xfail(
+    reason="NodeController.prepare raises what discovery raises, and that ends the process",
+    strict=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("ends", "times"),
+    [(OURS, 3), (("/configmaps",), 3), pytest.param(("/api", "/apis"), 12, marks=UNFIXED)],
+    ids=["our kinds", "their kinds", "discovery"],
+)
+async def test_what_fails_at_the_start_is_tried_again(
+    stage: Stage, ends: tuple[str, ...], times: int
+) -> None:
+    await made(stage)
+    stumble = Stumble(ends, times)
+    async with running(operator_behind(stage, stumble).run(asyncio.Event())):
+        await node_is_ready(stage, "beta-web", within=20)
+    assert stumble.failed
