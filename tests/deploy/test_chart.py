@@ -218,7 +218,7 @@ def test_another_release_has_names_of_its_own_and_the_operator_is_told() -> None
     service = configured["webhooks"][0]["clientConfig"]["service"]
     assert service["name"] == "second-lynq-webhook-service"
     role = one(objects, "Role", "second-lynq-webhook-role")
-    assert role["rules"][1]["resourceNames"] == ["second-lynq-webhook-service-cert"]
+    assert role["rules"][1]["resourceNames"] == ["second-lynq-webhook-server-cert"]
     assert chart({"fullnameOverride": "x"})[-1]["metadata"]["name"].startswith("x-")
     named = one(chart({"nameOverride": "other"}), "Deployment")
     assert named["spec"]["selector"]["matchLabels"]["app.kubernetes.io/name"] == "other"

@@ -72,6 +72,7 @@ def _admission(given: Mapping[str, Any]) -> "Webhooks | None":
         port=given["webhook_port"],
         certificate=_certificate(given, "webhook") or _mounted_certificate(given),
         service=given["webhook_service_name"],
+        secret=given["webhook_secret_name"],
         namespace=given["webhook_namespace"] or own_namespace(),
         configuration_prefix=given["webhook_configuration_prefix"],
     )

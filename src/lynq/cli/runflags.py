@@ -118,8 +118,14 @@ _WEBHOOKS: Final = (
         default="lynq-webhook-service",
         show_default=True,
         metavar="NAME",
-        help="The Service that leads to the webhooks: a certificate of our own is made for it, and "
-        "kept in the Secret NAME-cert.",
+        help="The Service that leads to the webhooks: a certificate of our own is made for it.",
+    ),
+    click.option(
+        "--webhook-secret-name",
+        default="webhook-server-cert",
+        show_default=True,
+        metavar="NAME",
+        help="The Secret in which that certificate is kept.",
     ),
     click.option(
         "--webhook-namespace",

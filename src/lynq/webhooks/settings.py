@@ -21,6 +21,8 @@ class Webhooks:
     """The Service that leads here."""
     namespace: str = "default"
     """Of the Service, and of the Secret with the certificates."""
+    secret: str = "webhook-server-cert"  # noqa: S105 - a name
+    """Where certificates that we make are kept."""
     configuration_prefix: str = "lynq-"
     """What the names of the two webhook configurations begin with."""
 
@@ -35,4 +37,5 @@ class Webhooks:
     def _certificates(self, client: Client) -> Certificates:
         if self.certificate:
             return FromFiles(self.certificate)
-        return SelfMade(client, Place(self.namespace, self.service, self.configuration_prefix))
+        prefix = self.configuration_prefix
+        return SelfMade(client, Place(self.namespace, self.service, prefix, self.secret))

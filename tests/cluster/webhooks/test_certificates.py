@@ -24,7 +24,7 @@ DAY = timedelta(days=1)
 
 
 async def secret(admission: Admission) -> dict[str, bytes]:
-    found = await admission.client.get(SECRETS, "hooks-cert", admission.namespace)
+    found = await admission.client.get(SECRETS, "webhook-server-cert", admission.namespace)
     return {name: base64.b64decode(value) for name, value in found["data"].items()}
 
 
@@ -170,9 +170,9 @@ async def test_a_lost_secret_is_made_anew_from_what_is_shown(
         before = await secret(admission)
         client, place = admission.client, admission.namespace
         if broken is None:
-            await client.delete(SECRETS, "hooks-cert", place)
+            await client.delete(SECRETS, "webhook-server-cert", place)
         else:
-            await client.patch(SECRETS, "hooks-cert", broken, place)
+            await client.patch(SECRETS, "webhook-server-cert", broken, place)
 
         async def is_back() -> bool:
             try:
@@ -269,9 +269,9 @@ async def test_it_needs_no_more_rights_than_its_role_gives(admission: Admission)
         await _changed(admission, before, "tls.key")
     # deploy/kustomize/rbac/webhook_role.yaml
     assert used == {
-        ("get", "secrets", "hooks-cert"),
+        ("get", "secrets", "webhook-server-cert"),
         ("create", admission.namespace, "secrets"),
-        ("replace", "secrets", "hooks-cert"),
+        ("replace", "secrets", "webhook-server-cert"),
         *(
             (verb, f"{kind}webhookconfigurations", f"{kind}-webhook-configuration")
             for verb in ("get", "patch")

@@ -44,11 +44,8 @@ class Place:
     service: str
     prefix: str
     """What the names of the webhook configurations begin with."""
-
-    @property
-    def secret(self) -> str:
-        """Name of the Secret with the certificates."""
-        return f"{self.service}-cert"
+    secret: str = "webhook-server-cert"  # noqa: S105 - a name
+    """The Secret with the certificates; cert-manager calls it the same."""
 
     @property
     def names(self) -> tuple[str, ...]:
