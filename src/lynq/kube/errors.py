@@ -19,7 +19,7 @@ _SHOWN = 5
 _CONFLICT = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 _SET_VALUE = re.compile(r'\[=(?:"(?:[^"\\]|\\.)*"\]|.*?\](?=$|[.\[]))')
 _DENIED = re.compile(
-    r' User "[^"]*" cannot (?P<verb>[a-z]+) resource "(?P<resource>[a-z0-9/.-]+)"'
+    r' User "[^"]*" cannot (?P<verb>[a-z:-]+) resource "(?P<resource>[a-z0-9/.-]+)"'
     r' in API group "(?P<group>[a-z0-9.-]*)"'
 )
 _ETCD_TOO_LARGE = ("request is too large", "trying to send message larger than max")
@@ -183,6 +183,8 @@ class Forbidden(ApiError):
 
     def _detail(self) -> str:
         if found := _DENIED.search(self.status.message):
+            if found["verb"].startswith("impersonate"):
+                return "grant the verb impersonate on serviceaccounts"
             group = f".{found['group']}" if found["group"] else ""
             return f"grant the verb {found['verb']} on {found['resource']}{group}"
         if found := _WEBHOOK.search(self.status.message):

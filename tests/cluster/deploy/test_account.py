@@ -50,6 +50,7 @@ async def test_what_the_account_may_write_is_written_once_the_operator_may_act_f
         await tenancy.apply(form())
         ids = ("password", "settings", "shared", "merged", "replaced")
         failed = await tenancy.is_settled("policies", ids)
-        assert all("403 Forbidden" in each["message"] for each in failed.values()), failed
+        wanted = "grant the verb impersonate on serviceaccounts"
+        assert all(wanted in each["message"] for each in failed.values()), failed
         await tenancy.sample("role-service-account")
         await tenancy.is_ready("policies")

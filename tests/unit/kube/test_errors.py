@@ -165,3 +165,9 @@ def test_what_etcd_finds_too_large_is_told_as_that(words: str) -> None:
     error = fail(500, "InternalServerError", words)
     assert isinstance(error, errors.RequestTooLarge)
     assert "1.5 MiB" in str(error)
+
+
+@pytest.mark.parametrize("verb", ["impersonate", "impersonate-on:serviceaccount:patch"])
+def test_a_missing_right_to_act_for_others_is_named(verb: str) -> None:
+    words = f'x is forbidden: User "me" cannot {verb} resource "configmaps" in API group ""'
+    assert "grant the verb impersonate on serviceaccounts" in str(fail(403, "Forbidden", words))
