@@ -10,7 +10,7 @@ from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 SEED = 20261115
-ROUNDS = 8
+ROUNDS = 6
 LOYAL = ("loyal-1", "loyal-2")
 """Tenants whose rows never change."""
 

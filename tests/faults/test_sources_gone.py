@@ -80,14 +80,6 @@ def without_table(file: Path) -> Iterator[None]:
     sql(file, "ALTER TABLE kept RENAME TO tenants")
 
 
-@contextmanager
-def another_kind_of_file(file: Path) -> Iterator[None]:
-    with moved_away(file):
-        file.mkdir()
-        yield
-        file.rmdir()
-
-
 FAULTS = (
     moved_away,
     corrupted,
@@ -96,7 +88,6 @@ FAULTS = (
     without_column,
     renamed_column,
     without_table,
-    another_kind_of_file,
 )
 
 
