@@ -26,21 +26,27 @@ from lynq.controllers.node.writing import Writer
 from lynq.controllers.together import together
 from lynq.controllers.world import World
 from lynq.graph import Graph, GraphError, build, collect, entries_of
-from lynq.kube import Result
-from lynq.kube.errors import UnknownKind
+from lynq.kube import Partial, Result
+from lynq.kube.errors import KubeError
 from lynq.node import (
     Item,
     ObjectRef,
     Trouble,
     VariablesError,
     broken_status,
+    claimed,
     orphans,
     read_inventory,
+    spared_for,
     variables_of,
     with_paused,
 )
 
 _UNWRITTEN: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
+
+
+class NodeChanged(Exception):  # noqa: N818 - says what happened
+    """The node is another one than the cache has shown: nothing is taken away for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +122,8 @@ class Keeper:
     async def _try_kind(self, api_version: str, kind: str) -> None:
         try:
             await self._lookout.kind(api_version, kind)
-        except (UnknownKind, Unwatched):
-            # Told by the resources of that kind.
+        except (KubeError, Unwatched):
+            # Told by the resources of that kind, or over by then.
             return
 
     async def _with_finalizer(self, node: LynqNode) -> LynqNode:
@@ -161,8 +167,30 @@ class Keeper:
         # What an entry that cannot be decided about would want may be among the unlisted.
         known = (*inventory, *(() if undecided else unlisted))
         leftovers = orphans(known, wanted, undecided)
-        reason = OrphanReason.REMOVED_FROM_TEMPLATE
-        return await self._remover.clear(node, leftovers, memory, reason, now=self._world.now)
+        claims = claimed(leftovers, [sights[this].facts.resource for this in undecided])
+        cleared = await self._remover.clear(
+            node,
+            [item for item in leftovers if item not in claims],
+            memory,
+            OrphanReason.REMOVED_FROM_TEMPLATE,
+            now=self._world.now,
+            confirm=lambda: self._confirm(node),
+        )
+        spared = (spared_for(item, this) for item, this in claims.items())
+        cleared.remaining = (*cleared.remaining, *spared)
+        return cleared
+
+    async def _confirm(self, node: LynqNode) -> None:
+        """Make sure that it is this node that wants objects to go; raises Conflict, NotFound.
+
+        The caches of a process that has just become the leader can be behind, each on its own: an
+        object that the node is known not to want may be one that it wants by now.
+        """
+        known = node.metadata
+        client, resource = self._world.client, self._world.nodes.resource
+        found = await client.get(resource, known.name, known.namespace, into=Partial)
+        if found.metadata.resource_version != known.resource_version:
+            raise NodeChanged
 
     def _is_still_wanted(self, node: LynqNode) -> bool:
         now = self._world.nodes.get(node.metadata.key)
