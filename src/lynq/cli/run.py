@@ -56,6 +56,7 @@ def settings_from(given: Mapping[str, Any]) -> ProcessSettings:
         health_address=given["health_probe_bind_address"],
         metrics_address=given["metrics_bind_address"],
         metrics_secure=given["metrics_secure"],
+        metrics_per_node=given["metrics_per_node"],
         metrics_certificate=_certificate(given, "metrics"),
         admission=_admission(given),
         pprof=given["enable_pprof"],

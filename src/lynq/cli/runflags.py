@@ -81,6 +81,11 @@ _SERVERS: Final = (
         "Serve /metrics by HTTPS, and only to those whose token may get it.",
         default=True,
     ),
+    _boolean(
+        "--metrics-per-node",
+        "Give every node series of its own; else those of a namespace share them, for big fleets.",
+        default=True,
+    ),
     *_certificate(
         "metrics", "for /metrics, read again when it changes; else a self-signed one is made."
     ),

@@ -54,7 +54,7 @@ class Process:
             client.fenced(self._election.fence) if self._election else client,
             settings.options,
             self._metrics,
-            Series(self.registry),
+            Series(self.registry, per_node=settings.metrics_per_node),
         )
         # Every replica is asked, not only the leader: no fence.
         admission, known = settings.admission, Knowledge(self.world)

@@ -46,6 +46,8 @@ class ProcessSettings:
     """Of /metrics; None: off."""
     metrics_secure: bool = True
     """Whether /metrics speaks HTTPS and asks for a token that may read it."""
+    metrics_per_node: bool = True
+    """Whether each node has series of its own, or those of a namespace share them."""
     metrics_certificate: CertificateFiles | None = None
     """None: a self-signed certificate, made at the start."""
     admission: Admission | None = None

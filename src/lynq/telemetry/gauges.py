@@ -19,6 +19,7 @@ from prometheus_client import Metric
 from lynq.api.metadata import ObjectKey
 from lynq.api.reasons import RejectionReason
 from lynq.telemetry.families import Family, Rows
+from lynq.telemetry.fleet import Fleet, by_namespace
 from lynq.telemetry.records import HubRecord, NodeRecord, RolloutRecord
 
 _NODE: Final = ("lynqnode", "namespace")
@@ -31,6 +32,8 @@ _FORM: Final = ("form", "namespace")
 class Gauges:
     """The records of all objects; a collector for a registry."""
 
+    per_node: bool = True
+    """Whether every node has series of its own, or each namespace's nodes share theirs."""
     nodes: dict[ObjectKey, NodeRecord] = field(default_factory=dict)
     conflicts: dict[ObjectKey, dict[tuple[str, str], int]] = field(default_factory=dict)
     """Per node: how many, by kind and conflict policy."""
@@ -42,7 +45,7 @@ class Gauges:
 
     def describe(self) -> Iterable[Metric]:
         """Return the families without their series: what the registry asks for at the start."""
-        return list(Gauges().collect())
+        return list(Gauges(self.per_node).collect())
 
     def collect(self) -> Iterator[Metric]:
         """Yield the families, with a series for every object."""
@@ -51,38 +54,44 @@ class Gauges:
         yield from self._of_forms()
 
     def _of_nodes(self) -> Iterator[Metric]:
-        nodes = [((key.name, key.namespace), node) for key, node in self.nodes.items()]
+        nodes: list[tuple[tuple[str, ...], NodeRecord | Fleet]]
+        whose: tuple[str, ...] = _NODE
+        if self.per_node:
+            nodes = [((key.name, key.namespace), node) for key, node in self.nodes.items()]
+        else:
+            whose = _NODE[1:]
+            nodes = [((place,), fleet) for place, fleet in by_namespace(self.nodes).items()]
         for name, text in (
             ("ready", "Resources that are ready"),
             ("desired", "Resources that a node should have"),
             ("failed", "Resources that failed, conflicts included"),
             ("conflicted", "Resources that someone else owns a field of"),
         ):
-            yield Family(f"lynqnode_resources_{name}", text, _NODE, _field(nodes, name))
+            yield Family(f"lynqnode_resources_{name}", text, whose, _field(nodes, name))
         yield Family(
             "lynqnode_condition_status",
             "Conditions of a node: 0 False, 1 True, 2 Unknown",
-            (*_NODE, "type"),
+            (*whose, "type"),
             lambda: (((*at, name), truth) for at, node in nodes for name, truth in node.conditions),
         )
         yield Family(
             "lynqnode_degraded_status",
             "1 for the reason that a node is degraded for",
-            (*_NODE, "reason"),
+            (*whose, "reason"),
             lambda: (((*at, why), holds) for at, node in nodes for why, holds in node.degradation),
         )
         yield self._of_conflicts()
 
     def _of_conflicts(self) -> Metric:
         rows = [
-            ((key.name, key.namespace, *what), count)
+            ((*((key.name, key.namespace) if self.per_node else (key.namespace,)), *what), count)
             for key, counts in self.conflicts.items()
             for what, count in counts.items()
         ]
         return Family(
             "lynqnode_conflicts_total",
             "Conflicts with other owners of fields",
-            (*_NODE, "resource_kind", "conflict_policy"),
+            (*(_NODE if self.per_node else _NODE[1:]), "resource_kind", "conflict_policy"),
             lambda: rows,
         )
 
@@ -129,7 +138,7 @@ class Gauges:
             yield Family(f"lynqform_rollout_{name}", text, _FORM, _field(forms, measure))
 
 
-def _field(records: Sequence[tuple[tuple[str, str], object]], name: str) -> Rows:
+def _field(records: Sequence[tuple[tuple[str, ...], object]], name: str) -> Rows:
     return lambda: ((at, getattr(record, name)) for at, record in records)
 
 

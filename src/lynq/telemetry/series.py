@@ -18,8 +18,8 @@ _ROW_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 12
 class Series:
     """All series about hubs, forms and nodes; those of an object that is gone are removed."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._gauges = Gauges()
+    def __init__(self, registry: CollectorRegistry, *, per_node: bool = True) -> None:
+        self._gauges = Gauges(per_node)
         registry.register(self._gauges)
         self._reconciles = Histogram(
             "lynqnode_reconcile_duration_seconds",
@@ -57,7 +57,9 @@ class Series:
 
     def conflict(self, key: ObjectKey, kind: str, conflict_policy: str) -> None:
         """Count a conflict."""
-        counts = self._gauges.conflicts.setdefault(key, {})
+        # A counter that nodes share must not fall when one of them goes.
+        whose = key if self._gauges.per_node else ObjectKey(key.namespace, "")
+        counts = self._gauges.conflicts.setdefault(whose, {})
         counts[kind, conflict_policy] = counts.get((kind, conflict_policy), 0) + 1
 
     def row_to_ready(self, seconds: float) -> None:

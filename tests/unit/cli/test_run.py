@@ -149,7 +149,7 @@ def test_a_certificate_is_found_where_the_go_operator_looked(
 
 def test_every_flag_has_help() -> None:
     options = [each for each in run.params if isinstance(each, click.Option)]
-    assert len(options) == 36
+    assert len(options) == 37
     assert [each.opts for each in options if not each.help] == []
 
 

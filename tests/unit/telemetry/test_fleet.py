@@ -1,0 +1,53 @@
+"""Series of many nodes as one: sums, and the worst condition."""
+
+from prometheus_client import CollectorRegistry
+
+from lynq.api import NodeStatus, ResourceState
+from lynq.api.metadata import ObjectKey
+from lynq.node import ObjectRef, Outcome, Report, next_status
+from lynq.telemetry import Series
+from unit.node.nodes import NOW
+
+
+def status(*states: ResourceState) -> NodeStatus:
+    outcomes = [
+        Outcome(id=str(number), ref=ObjectRef("v1", "X", "a", str(number)), state=state, reason="")
+        for number, state in enumerate(states)
+    ]
+    report = Report(namespace="a", generation=1, outcomes=outcomes)
+    return next_status(NodeStatus(), report, NOW)
+
+
+GOOD = status(ResourceState.READY, ResourceState.READY)
+BAD = status(ResourceState.READY, ResourceState.FAILED)
+ONE, TWO, OTHER = ObjectKey("a", "one"), ObjectKey("a", "two"), ObjectKey("b", "one")
+
+
+def test_nodes_of_a_namespace_share_their_series() -> None:
+    registry = CollectorRegistry()
+    series = Series(registry, per_node=False)
+    for key, told in ((ONE, GOOD), (TWO, BAD), (OTHER, GOOD)):
+        series.node_status(key, told)
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(name, {"namespace": "a", **labels})
+
+    assert value("lynqnode_resources_ready") == 3
+    assert value("lynqnode_resources_failed") == 1
+    assert value("lynqnode_condition_status", type="Ready") == 0
+    assert value("lynqnode_condition_status", type="Degraded") == 1
+    assert value("lynqnode_degraded_status", reason="ResourceFailures") == 1
+    other = registry.get_sample_value(
+        "lynqnode_condition_status", {"namespace": "b", "type": "Ready"}
+    )
+    assert other == 1
+
+
+def test_a_shared_counter_does_not_fall_when_a_node_goes() -> None:
+    registry = CollectorRegistry()
+    series = Series(registry, per_node=False)
+    for key in (ONE, TWO, TWO):
+        series.conflict(key, "ConfigMap", "Stuck")
+    series.forget_node(TWO)
+    labels = {"namespace": "a", "resource_kind": "ConfigMap", "conflict_policy": "Stuck"}
+    assert registry.get_sample_value("lynqnode_conflicts_total", labels) == 3
