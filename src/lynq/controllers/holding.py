@@ -19,6 +19,13 @@ def updated_by_us(known: Metadata) -> bool:
     return any(each.operation == "Update" for each in _our_entries(known))
 
 
+def written_by_others(known: Metadata) -> bool:
+    """Return whether anybody else has a field of an object, its status aside."""
+    return any(
+        each.manager != FIELD_MANAGER and not each.subresource for each in known.managed_fields
+    )
+
+
 def _our_entries(known: Metadata) -> list[ManagedFields]:
     return [
         each

@@ -145,10 +145,15 @@ class Records(Generic[R]):
         self._absorbed(answer, obj)
         return True
 
-    async def delete(self, key: ObjectKey, uid: str) -> None:
-        """Delete the object of this uid; one that is gone already is what was wanted."""
+    async def delete(self, key: ObjectKey, uid: str, version: str = "") -> None:
+        """Delete the object of this uid; one that is gone already is what was wanted.
+
+        With a resourceVersion, raises Conflict if the object has changed meanwhile.
+        """
         try:
-            gone = await self._client.delete(self.resource, key.name, key.namespace, uid=uid)
+            gone = await self._client.delete(
+                self.resource, key.name, key.namespace, uid=uid, resource_version=version or None
+            )
         except NotFound:
             gone = True
         if gone:

@@ -44,6 +44,9 @@ class Removal:
     node_uid: str
     """The precondition of the delete: a node made anew under the same name is not meant."""
     why: Why
+    version: str = ""
+    """The resourceVersion that was looked at, if the removal is void when the node has changed:
+    somebody may have paused or protected it."""
 
 
 @dataclass(frozen=True, slots=True)

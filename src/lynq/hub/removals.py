@@ -44,9 +44,11 @@ def choose_removals(
         and not is_protected(node)
         and _may_go(node, hub, judgement.kept, frozen)
     ]
+    # What goes with its form is no reason to let more of the others go.
+    ordered = {each.name for each in doomed if each.why is Why.FORM_GONE}
     verdict = judge_deletion(
         hub.spec.deletion_guard,
-        existing=staying,
+        existing=staying.keys() - ordered,
         doomed=[each.name for each in doomed if each.why is Why.ROW_GONE],
         leaving=nodes.keys() - staying.keys(),
         source_changed=source_changed,
@@ -72,7 +74,8 @@ def _removal(node: LynqNode, forms: Collection[str]) -> Removal:
     # Where it is not certain which form a node is of, the guard has a say.
     why = Why.FORM_GONE if pair and pair.form not in forms else Why.ROW_GONE
     claimed = pair or Pair(node.spec.uid, node.spec.template_ref)
-    return Removal(claimed, node.metadata.name, node.metadata.uid, why)
+    known = node.metadata
+    return Removal(claimed, known.name, known.uid, why, known.resource_version)
 
 
 def _allowed(doomed: Iterable[Removal], verdict: Verdict) -> Iterable[Removal]:

@@ -50,6 +50,27 @@ class Discovery:
             await self._read()
         return list(self._kinds.values())
 
+    async def of_kind(self, kind: str, group: str | None = None) -> list[Resource]:
+        """Return where a kind is served, once per group; raises GroupUnavailable.
+
+        For objects of which the version is not known, or not served any more.
+        """
+        if not self._groups_of(kind, group):
+            await self._read()
+        found = self._groups_of(kind, group)
+        silent = [version for version, known in self._served.items() if known is None]
+        missing = [each for each in silent if group in (None, _group_of(each))]
+        if not found and missing:
+            raise GroupUnavailable(f"nobody answers for {missing[0]}, which may serve {kind}")
+        return found
+
+    def _groups_of(self, kind: str, group: str | None) -> list[Resource]:
+        first: dict[str, Resource] = {}
+        for each in self._kinds.values():
+            if each.kind == kind and group in (None, each.group):
+                first.setdefault(each.group, each)
+        return list(first.values())
+
     def invalidate(self) -> None:
         """Read again at the next question: a CRD came, changed or went."""
         self._read_at = None
@@ -88,7 +109,7 @@ class Discovery:
         return UnknownKind(self._explain(what, api_version, kind))
 
     def _explain(self, what: str, api_version: str, kind: str) -> str:
-        group = api_version.rpartition("/")[0]
+        group = _group_of(api_version)
         others = [each for each in self._kinds.values() if each.group == group]
         if elsewhere := [each.api_version for each in others if each.kind == kind]:
             return f"{what}, but it does as {', '.join(elsewhere)}"
@@ -97,3 +118,7 @@ class Discovery:
         names = sorted({each.kind for each in others})
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         return f"{what}; that group has {', '.join(names[:_SHOWN])}{more}"
+
+
+def _group_of(api_version: str) -> str:
+    return api_version.rpartition("/")[0]

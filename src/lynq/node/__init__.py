@@ -9,13 +9,13 @@ and docs/design/node.md has the decisions behind it.
 
 from lynq.node.facts import Facts, Memory, Refusal
 from lynq.node.identity import ObjectRef, Owner, owner_of
-from lynq.node.inventory import Item, orphans, read_inventory
+from lynq.node.inventory import Item, claimed, orphans, read_inventory
 from lynq.node.judging import Surroundings
 from lynq.node.live import Live
 from lynq.node.outcome import Cause, Method, Outcome, StateReason, Write
 from lynq.node.preparing import Wanted, ignores_fields, prepare
 from lynq.node.refusals import RenderError
-from lynq.node.removing import Leftover, Removal, RemovalStep, next_removals
+from lynq.node.removing import Leftover, Removal, RemovalStep, next_removals, spared_for
 from lynq.node.rendering import Rendered, Renderer
 from lynq.node.schedule import force_due_at
 from lynq.node.status import (
@@ -57,6 +57,7 @@ __all__ = [
     "Wanted",
     "Write",
     "broken_status",
+    "claimed",
     "force_due_at",
     "ignores_fields",
     "is_ours",
@@ -70,6 +71,7 @@ __all__ = [
     "owner_of",
     "prepare",
     "read_inventory",
+    "spared_for",
     "variables_of",
     "with_paused",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from lynq.api import NodeStatus
+from lynq.api import NodeStatus, TResource
 from lynq.node.identity import ObjectRef
 from lynq.template import Chance, Environment, TemplateError, render
 
@@ -105,6 +105,24 @@ def orphans(
         and item.ref.place not in places
         and not _is_loosely_wanted(item.ref, loosely)
     )
+
+
+def claimed(items: Iterable[Item], undecided: Iterable[TResource]) -> dict[Item, str]:
+    """Return the items that an entry of another id may want, with that id.
+
+    An entry that got a new id keeps its object, if only it can be rendered; until it can, its
+    object must not go for that. Its name is known, unless the manifest says it.
+    """
+    undecided = tuple(undecided)
+    pairs = (
+        (item, next((each for each in undecided if _may_want(each, item)), None)) for item in items
+    )
+    return {item: this.id for item, this in pairs if this is not None}
+
+
+def _may_want(resource: TResource, item: Item) -> bool:
+    kind = str(resource.spec.get("kind", ""))
+    return (kind == item.ref.kind or "{{" in kind) and resource.name_template in ("", item.ref.name)
 
 
 def _is_loosely_wanted(ref: ObjectRef, loosely: set[tuple[str, str, str]]) -> bool:

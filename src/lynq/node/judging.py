@@ -31,6 +31,10 @@ _METHODS: Final = {
 }
 
 
+_LONGEST_PAUSE: Final = timedelta(minutes=2)
+"""No back-off is longer; what seems to be is left from before a clock was set back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What holds for all resources of a pass."""
@@ -108,7 +112,9 @@ def _holding(facts: Facts, wanted: Wanted, around: Surroundings) -> Memory | Non
     memory = facts.memory
     if memory is None or memory.hash != wanted.hash or around.force:
         return None
-    too_soon = memory.not_before is not None and around.now < memory.not_before
+    if memory.not_before is None:
+        return None
+    too_soon = timedelta(0) < memory.not_before - around.now < _LONGEST_PAUSE
     return memory if too_soon else None
 
 

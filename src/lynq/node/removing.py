@@ -75,6 +75,18 @@ def next_removals(
     return RemovalStep(removals, tuple(_outcome(this, going, turn) for this in remaining))
 
 
+def spared_for(item: Item, claimant: str) -> Outcome:
+    """Return what is told of an object that left the form, and may be wanted by a broken entry."""
+    message = f'it left the form, and stays until it is known whether "{claimant}" wants it'
+    return Outcome(
+        id=item.id,
+        ref=item.ref,
+        state=ResourceState.DELETING,
+        reason=str(StateReason.HELD_BACK),
+        message=message,
+    )
+
+
 def _remains(leftover: Leftover, owner: Owner) -> bool:
     if leftover.is_unknown:
         return True

@@ -28,10 +28,8 @@ def must_read(hub: LynqHub, memory: Memory, now: datetime) -> bool:
         return False
     if memory.orders is None or Orders.of(hub).exceed(memory.orders) or memory.wants_read:
         return True
-    due = _read_due(hub, memory)
-    # A clock that was set back must not keep a hub from reading for as long.
-    ahead = memory.rows is not None and memory.rows.at > now
-    return due is None or due <= now or ahead
+    due = _read_due(hub, memory, now)
+    return due is None or due <= now
 
 
 def must_plan(hub: LynqHub, memory: Memory, now: datetime) -> bool:
@@ -45,17 +43,18 @@ def next_look(hub: LynqHub, memory: Memory, now: datetime) -> datetime | None:
     if hub.spec.paused:
         return None
     # A read under way wakes the hub at its end.
-    read = None if memory.reading else _read_due(hub, memory)
+    read = None if memory.reading else _read_due(hub, memory, now)
     moments = (read, _plan_due(hub, memory, now))
     return min((moment for moment in moments if moment), default=None)
 
 
-def _read_due(hub: LynqHub, memory: Memory) -> datetime | None:
-    if memory.unread:
-        return memory.retry_at
-    if memory.rows is None:
-        return None
-    return memory.rows.at + sync_interval(hub.spec.source.sync_interval)
+def _read_due(hub: LynqHub, memory: Memory, now: datetime) -> datetime | None:
+    interval = sync_interval(hub.spec.source.sync_interval)
+    due = memory.retry_at
+    if not memory.unread:
+        due = memory.rows.at + interval if memory.rows else None
+    # A clock that was set back must not keep a hub from reading for as long.
+    return now if due is not None and due - now > interval else due
 
 
 def _plan_due(hub: LynqHub, memory: Memory, now: datetime) -> datetime | None:

@@ -121,7 +121,7 @@ class Carrier:
         self._teller.tell(hub, deleting(removal))
         try:
             key = ObjectKey(hub.metadata.namespace, removal.name)
-            await self._world.nodes.delete(key, removal.node_uid)
+            await self._world.nodes.delete(key, removal.node_uid, removal.version)
         except Fenced:
             raise
         except KubeError as error:

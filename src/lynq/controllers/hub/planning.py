@@ -84,11 +84,13 @@ class Planner:
     def _nodes(self, hub: LynqHub) -> tuple[list[LynqNode], dict[str, Pair]]:
         """Return the hub's nodes, and the names that others have in its namespace.
 
-        A node that lost its label is still the hub's if the hub is its controller. Whose name an
-        unreadable one has is unknown: whoever carries out the plan leaves it alone.
+        A node that lost its label is still the hub's if the hub is its controller, and one that
+        another hub controls is not, whatever its label says: labels are edited by hand. Whose name
+        an unreadable one has is unknown: whoever carries out the plan leaves it alone.
         """
         key = hub.metadata.key
-        nodes = self._world.nodes.by(HUB, key)
+        labelled = self._world.nodes.by(HUB, key)
+        nodes = [node for node in labelled if not _is_another_hubs(hub, node)]
         ours = {node.metadata.name for node in nodes}
         taken: dict[str, Pair] = {}
         for (namespace, name), node in self._world.nodes.cache.items():
@@ -154,6 +156,14 @@ class Planner:
 def _controls(hub: LynqHub, node: LynqNode) -> bool:
     references = node.metadata.owner_references
     return any(each.controller and each.uid == hub.metadata.uid for each in references)
+
+
+def _is_another_hubs(hub: LynqHub, node: LynqNode) -> bool:
+    # By name: a hub that was made anew under its old name has its nodes again.
+    return any(
+        each.controller and each.kind == hub.kind and each.name != hub.metadata.name
+        for each in node.metadata.owner_references
+    )
 
 
 def _prune(memory: Memory, world: World, namespace: str) -> None:

@@ -6,27 +6,31 @@ what concerns all of them, no connection or no lease, is raised.
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import structlog
 
-from lynq.api import LynqNode
+from lynq.api import ConflictPolicy, LynqNode, PatchStrategy
 from lynq.api.names import FIELD_MANAGER
 from lynq.controllers.children import Kind
+from lynq.controllers.holding import written_by_others
 from lynq.controllers.node.claiming import claim
 from lynq.controllers.node.looking import Lookout, Sight, fingerprint_of, key_of
 from lynq.controllers.node.memory import Body, NodeMemory
 from lynq.controllers.node.refusing import EVERYBODYS, holders, refusal_of
-from lynq.kube import Client
+from lynq.kube import Client, Partial
 from lynq.kube.errors import (
     AlreadyExists,
     Conflict,
     KubeError,
 )
-from lynq.node import Method, Refusal, Write, ignores_fields, owner_of, prepare
+from lynq.node import Cause, Method, Refusal, Write, ignores_fields, owner_of, prepare
 
 _log = structlog.get_logger(__name__)
+
+_OURS: Final = frozenset({FIELD_MANAGER, "manager"})
+"""Ourselves, and the Go operator where it gave no name and so got that of its binary."""
 
 
 @dataclass(slots=True)
@@ -77,6 +81,8 @@ class Attempt:
         child, ref = self.before.child, self.write.ref
         if self.write.method is Method.APPLY and child and child.is_updated:
             await claim(self.client, kind, ref)
+        if self.write.cause is Cause.ORPHANED and not self._takes_over:
+            await self._ask_others(kind)
         gently = replace(self.write, force=False)
         try:
             return await self._send(kind, gently)
@@ -91,6 +97,30 @@ class Attempt:
                 raise
             self.taken_from = holders(error)
         return await self._send(kind, self.write)
+
+    @property
+    def _takes_over(self) -> bool:
+        resource = self.before.facts.resource
+        applies = resource.patch_strategy is PatchStrategy.APPLY
+        return not applies or resource.conflict_policy is ConflictPolicy.FORCE
+
+    async def _ask_others(self, kind: Kind) -> None:
+        """Make sure that an orphan has not become somebody else's; raises Conflict if it has.
+
+        It is adopted by a merge, which knows no conflicts.
+        """
+        ref, wanted = self.write.ref, self.before.facts.wanted
+        place = ref.namespace or None
+        found = (await self.client.get(kind.resource, ref.name, place, into=Partial)).metadata
+        if wanted is None or not written_by_others(found):
+            return
+        try:
+            await self.client.apply(
+                kind.resource, wanted.obj, manager=FIELD_MANAGER, dry_run=True, into=Partial
+            )
+        except Conflict as error:
+            if not {each.manager for each in error.fields} <= _OURS:
+                raise
 
     async def _catch_up(self, kind: Kind, error: Conflict) -> None:
         """Take note that others have written the object that is to be replaced; raises `error`."""

@@ -11,7 +11,7 @@ from lynq.api.names import ANNOTATION_PAUSED, LABEL_HUB, TRUE
 from lynq.controllers.accounts import Accounts
 from lynq.controllers.census import hub_of
 from lynq.controllers.children import Children, Turn, node_named_by
-from lynq.controllers.node.keeping import Keeper
+from lynq.controllers.node.keeping import Keeper, NodeChanged
 from lynq.controllers.node.leaving import Leaver
 from lynq.controllers.node.looking import Lookout
 from lynq.controllers.node.memory import Memories
@@ -73,7 +73,7 @@ class NodeController:
             began = time.monotonic()
             try:
                 return await self._pass(node)
-            except (Conflict, NotFound):
+            except (Conflict, NodeChanged, NotFound):
                 # The node is another one than the cache has shown, or gone: looked at anew.
                 return Result(0)
             except Exception:

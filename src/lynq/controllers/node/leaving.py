@@ -1,7 +1,7 @@
 """A pass over a node that is being deleted: its objects go first, then its finalizer.
 
 The finalizer goes when every object is gone, retained or not the node's, and not before. What
-keeps an object is named in the status.
+keeps an object is named in the status. With `--cascade=orphan` everything is retained.
 """
 
 import time
@@ -33,6 +33,8 @@ from lynq.node import (
     variables_of,
 )
 
+ORPHAN: Final = "orphan"
+"""The finalizer by which the API server has the garbage collector free the dependents."""
 _TELL_AFTER: Final = timedelta(seconds=2)
 """How long objects may take to go before the status says that they do."""
 _AGAIN: Final = Backoff(base=1.0, cap=30.0)
@@ -56,7 +58,11 @@ class Leaver:
         began = time.monotonic()
         items = await self._items(node)
         reason = OrphanReason.LYNQ_NODE_DELETED
-        cleared = await self._remover.clear(node, items, memory, reason, now=self._world.now)
+        # The garbage collector takes its finalizer off when it has freed what it knows of.
+        memory.retains = memory.retains or ORPHAN in node.metadata.finalizers
+        cleared = await self._remover.clear(
+            node, items, memory, reason, now=self._world.now, retains=memory.retains
+        )
         self._tell(node, cleared, memory)
         if not cleared.remaining:
             await self._let_go(node, seconds=time.monotonic() - began)

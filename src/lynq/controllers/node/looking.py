@@ -21,7 +21,7 @@ from lynq.controllers.node.memory import Body, NodeMemory, Place
 from lynq.controllers.node.refusing import EVERYBODYS, unwatched_namespace
 from lynq.controllers.together import together
 from lynq.kube import Client, Discovery
-from lynq.kube.errors import KubeError, NotFound, UnknownKind
+from lynq.kube.errors import GroupUnavailable, KubeError, NotFound, UnknownKind
 from lynq.node import (
     Facts,
     Memory,
@@ -109,9 +109,19 @@ class Lookout:
             found = await self._client.get(
                 kind.resource, ref.name, ref.namespace or None, into=kind.into
             )
-        except NotFound:
+        except NotFound as error:
+            self.check_served(kind, error)
             return None
         return kind.child_of(found)
+
+    def check_served(self, kind: Kind, error: NotFound) -> None:
+        """Raise GroupUnavailable if it is not the object that was not found, but its path.
+
+        A version that a CRD serves no more takes no object along: it has to be found elsewhere.
+        """
+        if not error.status.details.name:
+            self._discovery.invalidate()
+            raise GroupUnavailable(f"{kind.resource} is served no more, and looked for anew")
 
     async def body(self, kind: Kind, ref: ObjectRef) -> Mapping[str, Any] | None:
         """Ask the API server for the whole of an object."""

@@ -26,8 +26,6 @@ _REFUSED: Final = Backoff(base=1.0, cap=30.0)
 _QUIET: Final = timedelta(minutes=5)
 """After which somebody else's change is no longer part of a fight."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
-# The content itself is new with these: nobody has undone anything.
-_FRESH: Final = frozenset({Cause.CHANGED, Cause.ORPHANED, Cause.FORCED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +71,8 @@ class NodeMemory:
     """Why objects could not be removed."""
     told_stuck: tuple[str, ...] = ()
     """What was last told of objects that could not be removed."""
+    retains: bool = False
+    """Whether a leaving node was asked to leave its objects behind."""
     rounds: int = 0
     """How often a leaving node was looked at."""
     awaited: str = ""
@@ -91,7 +91,8 @@ class NodeMemory:
     ) -> Memory:
         """Remember a write that the API server took."""
         known = self.written.get(ref)
-        times = _times(known, content, now) if cause not in _FRESH else 0
+        # A forced write is our own idea. All else that repeats the last one was undone by somebody.
+        times = 0 if cause is Cause.FORCED else _times(known, content, now)
         again = now + timedelta(seconds=_OVERWRITTEN.delay(times - 1)) if times else None
         memory = Memory(hash=content, digest=digest, not_before=again)
         self.written[ref] = Written(memory, now, times)

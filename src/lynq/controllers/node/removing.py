@@ -4,7 +4,7 @@ Only what is provably the node's, with the uid of the object that was looked at,
 dependencies. What has to be retained is let go in one patch of the object as it was looked at.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -21,7 +21,7 @@ from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.node.refusing import EVERYBODYS
 from lynq.controllers.together import together
 from lynq.graph import collect, entries_of
-from lynq.kube import Discovery, Partial
+from lynq.kube import Discovery, Partial, Resource
 from lynq.kube.errors import (
     Conflict,
     GroupUnavailable,
@@ -96,14 +96,22 @@ class Remover:
         reason: OrphanReason,
         *,
         now: Callable[[], datetime],
+        confirm: Callable[[], Awaitable[None]] | None = None,
+        retains: bool = False,
     ) -> Cleared:
-        """Remove items as far as they can be removed now."""
+        """Remove items as far as they can be removed now.
+
+        `confirm` is asked before the first of them goes, and raises if none may go after all.
+        With `retains` everything is let go, whatever its policy.
+        """
         cleared = Cleared()
         memory.problems.clear()
-        items = tuple(items)
+        items = [each for item in items for each in await self._whereabouts(item)]
         if not items:
             return cleared
         policies = {this.id: this.deletion_policy for this in collect(node.spec)}
+        if retains:
+            policies = {item.id: DeletionPolicy.RETAIN for item in items}
         entries = entries_of(node.spec)
         while True:
             leftovers = await together(self._leftover(each, policies, memory) for each in items)
@@ -112,7 +120,38 @@ class Remover:
             due = [this for this in step.removals if this.item.ref not in memory.problems]
             if not due:
                 return cleared
+            if confirm:
+                await confirm()
             await together(self._remove(this, node, memory, cleared, now()) for this in due)
+
+    async def _whereabouts(self, item: Item) -> list[Item]:
+        """Return the items that an item may mean by now.
+
+        An entry of the Go operator does not say the group, and several can have the kind: each is
+        looked at, and what is not ours is left alone. A version can be served no more, and then
+        the object is found in another one.
+        """
+        ref = item.ref
+        try:
+            if ref.api_version and await self._is_served(ref):
+                return [item]
+            group = ref.group if ref.api_version else None
+            found = await self._discovery.of_kind(ref.kind, group)
+        except EVERYBODYS:
+            raise
+        except KubeError:
+            # Told when the item itself is looked for.
+            return [item]
+        return [Item(item.id, _ref_in(each, ref)) for each in found] or [item]
+
+    async def _is_served(self, ref: ObjectRef) -> bool:
+        try:
+            await self._discovery.resource(ref.api_version, ref.kind)
+        except GroupUnavailable:
+            raise
+        except UnknownKind:
+            return False
+        return True
 
     async def _leftover(
         self, item: Item, policies: dict[str, DeletionPolicy], memory: NodeMemory
@@ -126,8 +165,9 @@ class Remover:
         except (GroupUnavailable, Unwatched) as error:
             return Leftover(item, problem=str(error), is_unknown=True)
         except UnknownKind:
-            # Without its definition no object of the kind is left.
-            return Leftover(item)
+            # Without its definition no object of the kind is left. If that was found out just
+            # now, another version of it may be: the next pass looks for that.
+            return Leftover(item, problem=problem, is_unknown=bool(problem))
         except KubeError as error:
             return Leftover(item, problem=str(error), is_unknown=True)
         live = child.live if child else None
@@ -138,10 +178,8 @@ class Remover:
     async def _kind(self, ref: ObjectRef) -> Kind:
         if ref.api_version:
             return await self._lookout.kind(ref.api_version, ref.kind)
-        # An entry of the Go operator, which does not say the group.
-        for resource in await self._discovery.resources():
-            if resource.kind == ref.kind:
-                return await self._children.watched(resource)
+        # An entry of the Go operator, of a kind that nobody serves as far as is known.
+        await self._discovery.of_kind(ref.kind)
         raise UnknownKind(f"the API server serves no {ref.kind}")
 
     async def _look(self, kind: Kind, ref: ObjectRef, memory: NodeMemory) -> Child | None:
@@ -192,7 +230,8 @@ class Remover:
             gone = await self._accounts.client_for(node).delete(
                 kind.resource, ref.name, place, uid=removal.uid, propagation="Background"
             )
-        except NotFound:
+        except NotFound as error:
+            self._lookout.check_served(kind, error)
             gone = True
         _log.info("object deleted", object=str(ref), gone=gone)
         # What keeps a namespace is in its spec, where the answer is not looked at.
@@ -221,6 +260,12 @@ class Remover:
 
 class _Changed(Exception):  # noqa: N818 - says what happened
     """The object under a name is another one by now."""
+
+
+def _ref_in(resource: Resource, ref: ObjectRef) -> ObjectRef:
+    # An entry of the Go operator has a namespace for kinds without one, too.
+    namespace = ref.namespace if resource.namespaced else ""
+    return ObjectRef(resource.api_version, ref.kind, namespace, ref.name)
 
 
 def _key(kind: Kind, ref: ObjectRef) -> ObjectKey:

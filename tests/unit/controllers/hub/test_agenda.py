@@ -53,6 +53,14 @@ def test_the_interval_is_waited_for_and_then_over() -> None:
 
 def test_a_clock_set_back_does_not_stop_the_reads() -> None:
     assert must_read(hub(), synced(), at(-3600))
+    assert must_read(hub(), synced(unread=Unread("gone", 2), retry_at=at(30)), at(-3600))
+
+
+def test_a_clock_set_back_does_not_make_failing_reads_hot() -> None:
+    failing = synced(unread=Unread("gone", 2), retry_at=at(-3598))
+    assert not must_read(hub(), failing, at(-3600))
+    assert next_look(hub(), failing, at(-3600)) == at(-3598)
+    assert must_read(hub(), failing, at(-3598))
 
 
 @pytest.mark.parametrize(
