@@ -1,4 +1,4 @@
-"""Several processes: of two candidates one works, and of two shards each does its own share."""
+"""Several processes: of two candidates one works, and of three shards each does its own share."""
 
 import asyncio
 import signal
@@ -101,7 +101,7 @@ async def test_a_frozen_leader_writes_nothing_more_and_ends(
     assert len([each for each in second.door.work() if each.path.endswith("/lynqnodes")]) == 1
 
 
-async def test_two_shards_do_all_the_work_and_none_of_it_twice(
+async def test_three_shards_do_all_the_work_and_none_of_it_twice_also_when_one_is_killed(
     stage: Stage, replicas: Replicas
 ) -> None:
     uids = [f"t{number:02}" for number in range(12)]
@@ -109,19 +109,38 @@ async def test_two_shards_do_all_the_work_and_none_of_it_twice(
     await stage.hub(source={"syncInterval": "1s"})
     await stage.form()
     leading = ("--leader-elect", f"--leader-election-namespace={stage.namespace}")
-    shares = [await replicas(f"--shard={number}/2", *leading) for number in (0, 1)]
+    shares = [await replicas(f"--shard={number}/3", *leading) for number in range(3)]
     for uid in uids:
         await node_is_ready(stage, f"{uid}-web", within=60)
     await stage.has_status(desired=12, ready=12)
 
-    def touched(replica: Replica) -> set[str]:
-        writes = [each for each in replica.door.work() if "/configmaps/" in each.path]
-        return {each.path.rpartition("/")[2].removesuffix("-settings") for each in writes}
+    owned = [
+        {uid for uid in uids if Shard(number, 3).owns(ObjectKey(stage.namespace, f"{uid}-web"))}
+        for number in range(3)
+    ]
+    assert [touched(replica) for replica in shares] == owned
 
-    first, second = map(touched, shares)
-    assert first | second == set(uids)
-    assert not first & second
-    owned = {uid for uid in uids if Shard(0, 2).owns(ObjectKey(stage.namespace, f"{uid}-web"))}
-    assert first == owned
+    # Not the one that has the hub: then nobody would read the rows.
+    hub = ObjectKey(stage.namespace, "hub")
+    dead = next(number for number in range(3) if owned[number] and not Shard(number, 3).owns(hub))
+    shares[dead].kill()
     for replica in shares:
+        replica.door.writes.clear()
+    stage.rows(*((uid, 1, "gold") for uid in uids))
+    living = [number for number in range(3) if number != dead]
+
+    def done() -> bool:
+        return all(touched(shares[number]) == owned[number] for number in living)
+
+    await eventually(done, within=60)
+    heir = await replicas(f"--shard={dead}/3", *leading)
+    await eventually(lambda: touched(heir) == owned[dead], within=60)
+    assert [touched(shares[number]) for number in living] == [owned[number] for number in living]
+    for replica in (*(shares[number] for number in living), heir):
         assert await replica.stop() < 5
+
+
+def touched(replica: Replica) -> set[str]:
+    """Return the uids of the tenants that a process has written objects of."""
+    writes = [each for each in replica.door.work() if "/configmaps/" in each.path]
+    return {each.path.rpartition("/")[2].removesuffix("-settings") for each in writes}
