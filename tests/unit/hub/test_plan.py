@@ -123,6 +123,15 @@ def test_nodes_of_a_deleted_form_go_unguarded() -> None:
     assert order.held == ()
 
 
+def test_nodes_of_a_deleted_form_do_not_make_the_others_look_few() -> None:
+    uids = [f"a{number}" for number in range(20)]
+    cluster = running(*uids)
+    cluster.obey(planned(cluster, rows(*uids), WEB, DB))
+    hub = a_hub(deletion_guard=DeletionGuard())
+    order = planned(cluster, rows(*uids[12:]), DB, hub=hub)
+    assert len(order.held) == 12
+
+
 def test_a_form_that_cannot_be_decoded_is_not_gone() -> None:
     cluster = running("a", "b")
     assert planned(cluster, rows("a"), unreadable={"web"}).is_empty

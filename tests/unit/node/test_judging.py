@@ -154,6 +154,13 @@ def test_two_controllers_do_not_fight_hot(drift: str) -> None:
     assert judge(facts, replace(AROUND, now=LATER)).write is not None
 
 
+def test_a_back_off_from_before_the_clock_was_set_back_is_over() -> None:
+    facts = settled()
+    assert facts.wanted is not None
+    memory = Memory(hash=facts.wanted.hash, not_before=NOW + timedelta(hours=1))
+    assert judge(replace(facts, memory=memory, live=None), AROUND).write is not None
+
+
 def test_new_content_does_not_wait_for_the_back_off() -> None:
     facts = replace(settled(), memory=Memory(hash="older", not_before=LATER))
     changed = replace(facts, wanted=wanted_by(a_resource(labels_template={"a": "b"})))
