@@ -161,11 +161,15 @@ class Children:
         self._namespaces = namespaces
         self._kinds: dict[tuple[str, str], Kind] = {}
         self._group = asyncio.TaskGroup()
+        self._running = False
         self._stopped = asyncio.Event()
 
     async def run(self) -> None:
         """Watch the kinds that are asked for, until cancelled."""
         async with self._group:
+            self._running = True
+            for kind in self._kinds.values():
+                self._begin(kind)
             await self._stopped.wait()
 
     async def watched(self, resource: Resource) -> Kind:
@@ -204,9 +208,13 @@ class Children:
         if name not in self._kinds:
             kind = Kind(self._client, resource, self._metrics, self._namespaces)
             kind.cache.on_change(lambda change: self._told(kind, change))
-            self._group.create_task(kind.cache.run(), name=f"watch of {resource}")
             self._kinds[name] = kind
+            if self._running:
+                self._begin(kind)
         return self._kinds[name]
+
+    def _begin(self, kind: Kind) -> None:
+        self._group.create_task(kind.cache.run(), name=f"watch of {kind.resource}")
 
     def _told(self, kind: Kind, change: Change[Child]) -> None:
         old, new = change.old, change.new

@@ -65,11 +65,11 @@ class Process:
         async with AsyncExitStack() as servers:
             for server in self._servers():
                 await servers.enter_async_context(server)
-            async with _beside(self.world.watch()):
-                await self._lead(stop)
+            operator = Operator(self.world)
+            async with _beside(self.world.watch()), _beside(operator.stand_by()):
+                await self._lead(operator, stop)
 
-    async def _lead(self, stop: asyncio.Event) -> None:
-        operator = Operator(self.world)
+    async def _lead(self, operator: Operator, stop: asyncio.Event) -> None:
         lead = partial(operator.run, stop)
         leading = asyncio.ensure_future(self._election.run(lead) if self._election else lead())
         stopping = asyncio.create_task(stop.wait())

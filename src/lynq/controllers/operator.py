@@ -30,60 +30,58 @@ _log = structlog.get_logger(__name__)
 
 
 class Operator:
-    """Runs the controllers over a world whose caches are kept in step."""
+    """Runs the controllers over a world whose caches are kept in step; made in a running loop."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._recorders: list[Recorder] = []
-        self._controllers: list[Controller[ObjectKey]] = []
         self.has_begun = False
         """Whether there is work that has to be ended in order."""
+        hubs, forms, nodes = (self._queue(name) for name in ("lynqhub", "lynqform", "lynqnode"))
+        self._nodes = NodeController(
+            world, nodes, self._teller("lynqnode-controller"), self._teller(FIELD_MANAGER)
+        )
+        ready, validity = self._nodes.children.are_workloads_ready, Validity(world)
+        self._hubs = HubController(
+            world,
+            hubs,
+            self._teller("lynqhub-controller"),
+            workloads_ready=ready,
+            validity=validity,
+        )
+        self._forms = FormController(
+            world,
+            forms,
+            self._teller("lynqform-controller"),
+            workloads_ready=ready,
+            validity=validity,
+        )
+        options = world.options
+        self._controllers = [
+            self._controller("lynqhub", hubs, self._hubs.reconcile, options.hub_workers),
+            self._controller("lynqform", forms, self._forms.reconcile, options.form_workers),
+            self._controller("lynqnode", nodes, self._nodes.reconcile, options.node_workers),
+        ]
+
+    async def stand_by(self) -> None:
+        """Watch what nodes have made, also while somebody else leads; until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._nodes.children.run(), name="children")
+            await self._world.synced()
+            await self._nodes.prepare()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set, or this is cancelled."""
-        world = self._world
-        await world.synced()
-        queues = {name: self._queue(name) for name in ("lynqhub", "lynqform", "lynqnode")}
-        nodes = NodeController(
-            world,
-            queues["lynqnode"],
-            self._teller("lynqnode-controller"),
-            self._teller(FIELD_MANAGER),
-        )
-        validity = Validity(world)
-        hubs = HubController(
-            world,
-            queues["lynqhub"],
-            self._teller("lynqhub-controller"),
-            workloads_ready=nodes.children.are_workloads_ready,
-            validity=validity,
-        )
-        forms = FormController(
-            world,
-            queues["lynqform"],
-            self._teller("lynqform-controller"),
-            workloads_ready=nodes.children.are_workloads_ready,
-            validity=validity,
-        )
+        """Work until `stop` is set, or this is cancelled; `stand_by` runs beside it."""
+        await self._world.synced()
         async with asyncio.TaskGroup() as background:
-            cut = [
-                background.create_task(nodes.children.run(), name="children"),
-                background.create_task(hubs.run(), name="hubs"),
-            ]
-            # Begun before anybody asks them for anything.
-            await asyncio.sleep(0)
-            await nodes.prepare()
-            for each in (nodes, forms, hubs):
+            hubs = background.create_task(self._hubs.run(), name="hubs")
+            await self._nodes.prepare()
+            for each in (self._nodes, self._forms, self._hubs):
                 each.attach()
-            options = world.options
-            self._control("lynqhub", queues["lynqhub"], hubs.reconcile, options.hub_workers)
-            self._control("lynqform", queues["lynqform"], forms.reconcile, options.form_workers)
-            self._control("lynqnode", queues["lynqnode"], nodes.reconcile, options.node_workers)
             self.has_begun = True
             _log.info("controllers started")
             await self._work(stop)
-            for task in cut:
-                task.cancel()
+            hubs.cancel()
         _log.info("controllers stopped")
 
     async def _work(self, stop: asyncio.Event) -> None:
@@ -109,14 +107,12 @@ class Operator:
         self._recorders.append(recorder)
         return Teller(recorder)
 
-    def _control(
+    def _controller(
         self,
         name: str,
         queue: Queue[ObjectKey],
         reconcile: Callable[[ObjectKey], Awaitable[Result]],
         workers: int,
-    ) -> None:
+    ) -> Controller[ObjectKey]:
         metrics = self._world.metrics.controller(name)
-        self._controllers.append(
-            Controller(name, queue, reconcile, workers=workers, grace=_DRAIN, metrics=metrics)
-        )
+        return Controller(name, queue, reconcile, workers=workers, grace=_DRAIN, metrics=metrics)
