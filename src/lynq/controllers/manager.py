@@ -113,10 +113,9 @@ class Process:
 
     def _problems(self) -> list[str]:
         """Return what keeps the process from being ready."""
-        caches = (self.world.hubs.cache, self.world.forms.cache, self.world.nodes.cache)
         unlisted = [
             f"{cache.resource.name} are not listed yet {cache.health.problem}".rstrip()
-            for cache in caches
+            for cache in self.world.caches
             if not cache.has_synced
         ]
         unserved = self._admission.problem if self._admission else ""

@@ -1,10 +1,13 @@
 """Several requests at once, each awaited, whatever becomes of the others."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+
+AT_ONCE: Final = 32
+"""How many of many are on their way at most."""
 
 
 async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -18,6 +21,17 @@ async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     except BaseExceptionGroup as failures:
         raise _first(failures) from None
     return [task.result() for task in tasks]
+
+
+async def each_in_parallel(items: Sequence[T], write: Callable[[T], Awaitable[None]]) -> None:
+    """Write all items, begun in their order; what one raises ends all, and is raised as it is."""
+    remaining = iter(items)
+
+    async def worker() -> None:
+        for item in remaining:
+            await write(item)
+
+    await together(worker() for _ in range(min(AT_ONCE, len(items))))
 
 
 def _first(error: BaseException) -> BaseException:

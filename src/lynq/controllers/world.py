@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.controllers.cache import Cache
 from lynq.controllers.census import Census, hub_of
 from lynq.controllers.decoding import Nodes, form_from, hub_from
 from lynq.controllers.options import Options
@@ -69,16 +71,26 @@ class World:
         nodes.on_change(world.census.take)
         return world
 
+    @property
+    def caches(self) -> tuple[Cache[Any, Any], ...]:
+        """The caches of our three kinds."""
+        return self.hubs.cache, self.forms.cache, self.nodes.cache
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether all was listed: what is not seen yet must not look as if it were deleted."""
+        return all(cache.has_synced for cache in self.caches)
+
     async def watch(self) -> None:
         """Keep the caches in step until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for records in (self.hubs, self.forms, self.nodes):
-                group.create_task(records.cache.run())
+            for cache in self.caches:
+                group.create_task(cache.run())
 
     async def synced(self) -> None:
         """Wait until all three kinds have been listed."""
-        for records in (self.hubs, self.forms, self.nodes):
-            await records.cache.synced()
+        for cache in self.caches:
+            await cache.synced()
 
 
 def _hub_of_form(form: LynqForm) -> tuple[ObjectKey, ...]:

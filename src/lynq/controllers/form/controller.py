@@ -60,7 +60,7 @@ class FormController:
 
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring a form's status up to date."""
-        if not self._sees_everything():
+        if not self._world.has_synced:
             return Result(_CACHES)
         form = self._world.forms.get(key)
         if form is None:
@@ -70,11 +70,6 @@ class FormController:
         self._world.series.form_rollout(key, assessment.status)
         wait = await self._report(form, problems, assessment)
         return _result(wait, assessment.look_again, self._world.now())
-
-    def _sees_everything(self) -> bool:
-        """Return whether all was listed: a hub not seen yet must not look like one missing."""
-        world = self._world
-        return all(each.cache.has_synced for each in (world.hubs, world.forms, world.nodes))
 
     def _without(self, key: ObjectKey) -> Result:
         self._written.pop(key, None)

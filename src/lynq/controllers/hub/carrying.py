@@ -15,8 +15,8 @@ from lynq.api import LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.hub.noticing import is_as_written
-from lynq.controllers.hub.writing import AT_ONCE, each_in_parallel
 from lynq.controllers.telling import Teller
+from lynq.controllers.together import AT_ONCE, each_in_parallel
 from lynq.controllers.world import World
 from lynq.hub import (
     Creation,

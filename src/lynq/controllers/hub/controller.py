@@ -85,7 +85,7 @@ class HubController:
 
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring a hub's nodes and status one step further."""
-        if not self._sees_everything():
+        if not self._world.has_synced:
             return Result(_CACHES)
         hub = self._world.hubs.get(key) or self._stand_in(key)
         if hub is None:
@@ -97,11 +97,6 @@ class HubController:
         hub = await self._with_finalizer(hub)
         await self._sync(hub, memory)
         return await self._reported(key, memory)
-
-    def _sees_everything(self) -> bool:
-        """Return whether all was listed: a form not seen yet must not look like one deleted."""
-        world = self._world
-        return all(each.cache.has_synced for each in (world.hubs, world.forms, world.nodes))
 
     def _stand_in(self, key: ObjectKey) -> LynqHub | None:
         """Return a deleted hub that cannot be read: to let it go, its metadata is enough."""

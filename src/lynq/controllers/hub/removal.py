@@ -16,8 +16,8 @@ from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_HUB
 from lynq.api.reasons import EventReason
 from lynq.controllers.hub.carrying import Carrier
 from lynq.controllers.hub.memory import Memory
-from lynq.controllers.hub.writing import each_in_parallel
 from lynq.controllers.telling import Teller
+from lynq.controllers.together import each_in_parallel
 from lynq.controllers.world import World
 from lynq.guard import Pair
 from lynq.hub import Removal, Why, retry_delay

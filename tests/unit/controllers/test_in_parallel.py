@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from lynq.controllers.hub.writing import AT_ONCE, each_in_parallel
+from lynq.controllers.together import AT_ONCE, each_in_parallel
 
 
 async def test_no_more_than_a_bounded_number_is_on_the_way() -> None:
