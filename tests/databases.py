@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
+
+import asyncmy
+import asyncpg
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
@@ -155,6 +159,37 @@ def postgresql() -> Iterator[Server]:
         process = Process([*account, *command], folder / "log", signal.SIGINT, ready)
         with _running(server, process) as ours:
             yield ours
+
+
+async def in_mariadb(server: Server, *statements: str) -> None:
+    """Run statements as the one who may do everything."""
+    connection: Any = await asyncmy.connect(
+        host=server.host,
+        port=server.port,
+        user=server.user,
+        password=server.password,
+        database=server.database,
+        autocommit=True,
+    )
+    async with connection, connection.cursor() as cursor:
+        for statement in statements:
+            await cursor.execute(statement)
+
+
+async def in_postgresql(server: Server, *statements: str) -> None:
+    """Run statements as the one who may do everything."""
+    connection: Any = await asyncpg.connect(
+        host=server.host,
+        port=server.port,
+        user=server.user,
+        password=server.password,
+        database=server.database,
+    )
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
 
 
 def _free_port() -> int:

@@ -5,13 +5,12 @@ import base64
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import asyncmy
 import pytest
 
 import databases
 from cluster.controllers.operating import node_is_ready, operating
 from cluster.controllers.stage import Stage
-from databases import Server
+from databases import Server, in_mariadb
 from lynq.kube.resource import SECRETS
 
 READER = "'reader'@'%'"
@@ -25,25 +24,11 @@ def server() -> Iterator[Server]:
         yield ours
 
 
-async def execute(server: Server, *statements: str) -> None:
-    connection: Any = await asyncmy.connect(
-        host=server.host,
-        port=server.port,
-        user=server.user,
-        password=server.password,
-        database=server.database,
-        autocommit=True,
-    )
-    async with connection, connection.cursor() as cursor:
-        for statement in statements:
-            await cursor.execute(statement)
-
-
 @pytest.fixture
 async def table(server: Server) -> AsyncIterator[str]:
     """Fifteen rows, and an account that may read them."""
     rows = ", ".join(f"('t{number:02}', '1', 'pro')" for number in range(15))
-    await execute(
+    await in_mariadb(
         server,
         f"CREATE TABLE {TABLE} (uid VARCHAR(63), active VARCHAR(5), plan VARCHAR(63))",
         f"INSERT INTO {TABLE} VALUES {rows}",
@@ -51,7 +36,7 @@ async def table(server: Server) -> AsyncIterator[str]:
         f"GRANT SELECT ON {server.database}.{TABLE} TO {READER}",
     )
     yield TABLE
-    await execute(server, f"DROP TABLE {TABLE}", f"DROP USER {READER}")
+    await in_mariadb(server, f"DROP TABLE {TABLE}", f"DROP USER {READER}")
 
 
 async def tenants(stage: Stage, server: Server, table: str) -> dict[str, Any]:
@@ -95,7 +80,7 @@ async def test_a_server_that_stops_takes_nothing_along(
         finally:
             server.start()
         await stage.has_condition("Ready", "True")
-        await execute(server, f"INSERT INTO {table} VALUES ('new', '1', 'pro')")
+        await in_mariadb(server, f"INSERT INTO {table} VALUES ('new', '1', 'pro')")
         await node_is_ready(stage, "new-web")
 
 
@@ -105,9 +90,9 @@ async def test_rights_that_are_taken_away_take_nothing_along(
     async with operating(stage):
         before = await tenants(stage, server, table)
         grant = f"SELECT ON {server.database}.{table}"
-        await execute(server, f"REVOKE {grant} FROM {READER}")
+        await in_mariadb(server, f"REVOKE {grant} FROM {READER}")
         assert "user" in await unharmed(stage, before)
-        await execute(server, f"GRANT {grant} TO {READER}")
+        await in_mariadb(server, f"GRANT {grant} TO {READER}")
         await stage.has_condition("Ready", "True")
 
 
@@ -116,15 +101,15 @@ async def test_a_table_emptied_and_filled_in_two_steps_takes_nothing_along(
 ) -> None:
     async with operating(stage):
         before = await tenants(stage, server, table)
-        await execute(server, f"CREATE TABLE kept AS SELECT * FROM {table}")
-        await execute(server, f"DELETE FROM {table}")
+        await in_mariadb(server, f"CREATE TABLE kept AS SELECT * FROM {table}")
+        await in_mariadb(server, f"DELETE FROM {table}")
         await stage.has_condition("DeletionHeld", "True")
         # Half of it is not all of it yet.
         half = f"INSERT INTO {table} SELECT * FROM kept WHERE uid < 't03'"
-        await execute(server, half)
+        await in_mariadb(server, half)
         await asyncio.sleep(2)
         assert await stage.nodes() == before
-        await execute(server, f"INSERT INTO {table} SELECT * FROM kept WHERE uid >= 't03'")
+        await in_mariadb(server, f"INSERT INTO {table} SELECT * FROM kept WHERE uid >= 't03'")
         await stage.has_condition("DeletionHeld", "False")
         assert await stage.nodes() == before
-        await execute(server, "DROP TABLE kept")
+        await in_mariadb(server, "DROP TABLE kept")

@@ -1,11 +1,10 @@
 """Servers that tell of their changes."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import asyncmy
-import asyncpg
 import pytest
 
 import databases
@@ -53,21 +52,7 @@ def changing_postgresql(postgresql: Server) -> Changing[PostgreSQLSettings]:
         database=postgresql.database,
     )
 
-    async def execute(*statements: str) -> None:
-        connection = await asyncpg.connect(
-            host=postgresql.host,
-            port=postgresql.port,
-            user=postgresql.user,
-            password=postgresql.password,
-            database=postgresql.database,
-        )
-        try:
-            for statement in statements:
-                await connection.execute(statement)
-        finally:
-            await connection.close()
-
-    return Changing(postgresql, settings, execute)
+    return Changing(postgresql, settings, partial(databases.in_postgresql, postgresql))
 
 
 def changing_mysql_at(server: Server) -> Changing[MySQLSettings]:
@@ -79,17 +64,4 @@ def changing_mysql_at(server: Server) -> Changing[MySQLSettings]:
         database=server.database,
     )
 
-    async def execute(*statements: str) -> None:
-        connection = await asyncmy.connect(
-            host=server.host,
-            port=server.port,
-            user=server.user,
-            password=server.password,
-            database=server.database,
-            autocommit=True,
-        )
-        async with connection, connection.cursor() as cursor:
-            for statement in statements:
-                await cursor.execute(statement)
-
-    return Changing(server, settings, execute)
+    return Changing(server, settings, partial(databases.in_mariadb, server))

@@ -2,10 +2,9 @@
 
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any
 
-import asyncmy
-import asyncpg
 import pytest
 
 import databases
@@ -33,19 +32,7 @@ def postgresql() -> Iterator[Server]:
 
 @pytest.fixture
 async def in_mariadb(mariadb: Server) -> AsyncIterator[Execute]:
-    async def execute(*statements: str) -> None:
-        connection = await asyncmy.connect(
-            host=mariadb.host,
-            port=mariadb.port,
-            user=mariadb.user,
-            password=mariadb.password,
-            database=mariadb.database,
-            autocommit=True,
-        )
-        async with connection, connection.cursor() as cursor:
-            for statement in statements:
-                await cursor.execute(statement)
-
+    execute = partial(databases.in_mariadb, mariadb)
     await execute(CREATE, "INSERT INTO hub_rows VALUES ('acme', '1', 'pro')")
     yield execute
     await execute("DROP TABLE hub_rows")
@@ -53,20 +40,7 @@ async def in_mariadb(mariadb: Server) -> AsyncIterator[Execute]:
 
 @pytest.fixture
 async def in_postgresql(postgresql: Server) -> AsyncIterator[Execute]:
-    async def execute(*statements: str) -> None:
-        connection = await asyncpg.connect(
-            host=postgresql.host,
-            port=postgresql.port,
-            user=postgresql.user,
-            password=postgresql.password,
-            database=postgresql.database,
-        )
-        try:
-            for statement in statements:
-                await connection.execute(statement)
-        finally:
-            await connection.close()
-
+    execute = partial(databases.in_postgresql, postgresql)
     await execute(
         CREATE,
         "INSERT INTO hub_rows VALUES ('acme', 'true', 'pro')",

@@ -5,16 +5,13 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
-import asyncmy
-import asyncpg
 import pytest
 
 import databases
 from cluster.controllers.operating import node_is_ready, operating
 from cluster.controllers.stage import Object, Stage
-from databases import Server
+from databases import Server, in_mariadb, in_postgresql
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
 from lynq.sources.push.trigger import trigger_sql
 from lynq.sources.query import Table
@@ -43,35 +40,6 @@ class Engine:
             "table": "push_rows",
         }
         return {"type": self.name, "sqlite": None, self.name: block, "changes": "Push"}
-
-
-async def in_mariadb(server: Server, *statements: str) -> None:
-    connection: Any = await asyncmy.connect(
-        host=server.host,
-        port=server.port,
-        user=server.user,
-        password=server.password,
-        database=server.database,
-        autocommit=True,
-    )
-    async with connection, connection.cursor() as cursor:
-        for statement in statements:
-            await cursor.execute(statement)
-
-
-async def in_postgresql(server: Server, *statements: str) -> None:
-    connection: Any = await asyncpg.connect(
-        host=server.host,
-        port=server.port,
-        user=server.user,
-        password=server.password,
-        database=server.database,
-    )
-    try:
-        for statement in statements:
-            await connection.execute(statement)
-    finally:
-        await connection.close()
 
 
 @pytest.fixture(scope="module")
