@@ -60,8 +60,8 @@ async def test_a_dependent_waits_until_its_dependency_is_ready(stage: Stage) -> 
         found = await resource_is(stage, NODE, "after", "Waiting")
         assert found["reason"] == "DependencyNotReady"
         assert '"app"' in found["message"]
+        await becomes(stage, "beside", bool)
         assert not await exists(stage, "after")
-        assert await exists(stage, "beside")
         node = await node_says(stage, NODE, "Ready", "False", "NotAllResourcesReady")
         assert said(node, "Degraded") == ("True", "ResourcesNotReady")
         assert said(node, "Progressing") == ("True", "Reconciling")
@@ -85,7 +85,7 @@ async def test_what_depends_on_a_failure_is_skipped_and_comes_when_it_is_repaire
         assert node["status"]["skippedResourceIds"] == ["second", "third"]
         assert node["status"]["skippedResources"] == 2
         assert node["status"]["failedResources"] == 1
-        assert await exists(stage, "beside")
+        await becomes(stage, "beside", bool)
         assert not await exists(stage, "second")
         sentence = await is_told(stage, "DependencySkipped", about=NODE, containing='"second"')
         assert "first" in sentence
