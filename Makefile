@@ -15,7 +15,7 @@ demo: $(VENV)/ready  ## start a local cluster and show Lynq in it
 test: $(VENV)/ready  ## run all tests against real servers
 	@scripts/databases
 	@$(BIN)/lynq cluster build
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 
 check: $(VENV)/ready  ## lint, types, import contracts, generated files
 	$(BIN)/ruff check
