@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -49,20 +50,21 @@ class Keys:
 
 
 @pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+def keys() -> Iterator[Keys]:
     """Certificates for 127.0.0.1, not for localhost."""
-    folder = tmp_path_factory.mktemp("tls")
     authority = Authority()
     pair = authority.sign("server", "127.0.0.1")
-    for name, content in (
-        ("ca.pem", authority.certificate),
-        ("server.pem", pair.certificate),
-        ("server.key", pair.key),
-    ):
-        (folder / name).write_bytes(content)
-    for each in (folder, *folder.parents[:2]):
-        each.chmod(0o755)
-    return Keys(folder, authority, Authority("stranger"), authority.sign(CERTIFIED))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        # The servers run under accounts of their own, and must be able to read them.
+        folder.chmod(0o755)
+        for file, content in (
+            ("ca.pem", authority.certificate),
+            ("server.pem", pair.certificate),
+            ("server.key", pair.key),
+        ):
+            (folder / file).write_bytes(content)
+        yield Keys(folder, authority, Authority("stranger"), authority.sign(CERTIFIED))
 
 
 @pytest.fixture(scope="module")
