@@ -11,6 +11,7 @@ import pytest
 from cluster.deploy.installing import Installer, Starter
 from cluster.deploy.tenancy import Tenancy
 from deploy.rendering import Object, loaded, one
+from waiting import eventually
 
 PLURALS: Final = {
     "account": "serviceaccounts",
@@ -45,6 +46,10 @@ def without(role: Object, plurals: set[str]) -> Object:
     return narrow
 
 
+def all_kinds() -> Object:
+    return one(loaded("samples/form-all-kinds.yaml"), "LynqForm")
+
+
 def independent(form: Object) -> Object:
     """Return the form without dependencies: a failure is to be one's own."""
     lists: list[list[dict[str, Any]]] = [
@@ -71,8 +76,7 @@ async def test_only_the_kinds_without_a_right_fail_and_name_verb_and_kind(
         tenancy.row()
         with starter.running(default):
             await tenancy.sample("hub-sqlite")
-            form = one(loaded("samples/form-all-kinds.yaml"), "LynqForm")
-            await tenancy.apply(independent(form))
+            await tenancy.apply(independent(all_kinds()))
             failed = await tenancy.is_settled("all-kinds", denied)
             for this, resource in failed.items():
                 assert f"grant the verb watch on {PLURALS[this]}" in resource["message"], resource
@@ -86,3 +90,38 @@ async def go_on_once_granted(installer: Installer, tenancy: Tenancy, role: Objec
     """Wait until the denied kinds are ready: without a restart, after a pause of at most 30 s."""
     await installer.apply(role)
     await tenancy.is_ready("all-kinds")
+
+
+async def test_without_the_right_to_tell_of_events_all_work_goes_on(
+    default: list[Object], installer: Installer, starter: Starter, tenancy: Tenancy
+) -> None:
+    role = one(default, "ClusterRole", "lynq-manager-role")
+    await installer.apply(without(role, {"events"}))
+    try:
+        tenancy.row()
+        with starter.running(default) as run:
+            await tenancy.sample("hub-sqlite")
+            await tenancy.apply(independent(all_kinds()))
+            await tenancy.is_ready("all-kinds")
+            assert "grant the verb create on events" in run.log.read_text()
+    finally:
+        await installer.apply(role)
+
+
+async def test_without_the_right_to_the_lease_nothing_is_written_until_it_is_granted(
+    default: list[Object], installer: Installer, starter: Starter, tenancy: Tenancy
+) -> None:
+    role = one(default, "Role", "lynq-leader-election-role")
+    await installer.apply(without(role, {"leases"}))
+    try:
+        tenancy.row()
+        with starter.running(default) as run:
+            await tenancy.sample("hub-sqlite")
+            await tenancy.apply(independent(all_kinds()))
+            wanted = "on leases.coordination.k8s.io"
+            await eventually(lambda: wanted in run.log.read_text(), within=60)
+            assert "controllers started" not in run.log.read_text()
+            await installer.apply(role)
+            await tenancy.is_ready("all-kinds")
+    finally:
+        await installer.apply(role)
