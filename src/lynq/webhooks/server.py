@@ -130,13 +130,16 @@ class WebhookServer:
         _log.info("Serving webhook server", bindAddress=str(self._wanted))
 
     async def _answer(self, route: _Route, request: web.Request) -> web.Response:
+        # One that says so itself is not even begun.
+        if (request.content_length or 0) > LARGEST_BODY:
+            return _too_large()
         try:
             async with asyncio.timeout(self._body_seconds):
                 body = await request.read()
         except TimeoutError:
             return _said(408, "the body took too long to come")
         except web.HTTPRequestEntityTooLarge:
-            return _said(413, f"a review may have {LARGEST_BODY} bytes")
+            return _too_large()
         except (ConnectionError, web.RequestPayloadError):
             return _said(400, "the body came only in part")
         return await self._review(route, body)
@@ -155,6 +158,10 @@ class WebhookServer:
         except Exception as error:  # noqa: BLE001 - its words could quote what is in a form
             _log.error("review failed", error=type(error).__name__, place=place_of(error))
             return _said(500, "the review failed; the operator's log says where")
+
+
+def _too_large() -> web.Response:
+    return _said(413, f"a review may have {LARGEST_BODY} bytes")
 
 
 def _said(status: int, sentence: str) -> web.Response:
