@@ -3,17 +3,27 @@
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from lynq.api import LynqHub, LynqNode
 from lynq.api.crds import build as definitions
 from lynq.cluster import Cluster
 from lynq.cluster.local import kubectl as run_kubectl
-from lynq.kube import Client
+from lynq.kube import Client, Partial
 from lynq.kube.config import load_config
 from lynq.kube.definitions import install_definition
-from lynq.kube.resource import NAMESPACES
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import NAMESPACES, resource_of
+
+# Seconds say little on a machine that runs two clusters beside the tests.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +75,26 @@ async def namespace(client: Client) -> AsyncIterator[str]:
     await client.create(NAMESPACES, {"metadata": {"name": name}})
     yield name
     await client.delete(NAMESPACES, name)
+    await _free(client, name)
+
+
+async def _free(client: Client, namespace: str) -> None:
+    """Let hubs and nodes go whose operator runs no more.
+
+    A namespace that they keep is tried again every few seconds for as long as the cluster lives;
+    hundreds of them leave the controller-manager no time for the namespaces of later tests.
+    """
+    for definition in (LynqHub.definition, LynqNode.definition):
+        kind = resource_of(definition)
+        try:
+            left = await client.list(kind, namespace, into=Partial)
+        except NotFound:
+            # No test has needed our kinds so far.
+            return
+        for each in left.items:
+            with suppress(NotFound):
+                nothing = {"metadata": {"finalizers": None}}
+                await client.patch(kind, each.metadata.name, nothing, namespace)
 
 
 @pytest.fixture(scope="session")

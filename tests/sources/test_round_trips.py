@@ -60,7 +60,7 @@ def test_any_text(
         folder = tmp_path_factory.mktemp("round")
         engine = SQLite(SQLiteSettings(path="rows.db", directory=folder))
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
     @given(st.lists(WITHOUT_NUL if name == "postgresql" else ANY, min_size=1, max_size=30))
     def check(given_: list[str]) -> None:
         with asyncio.Runner() as runner:

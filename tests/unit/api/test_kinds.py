@@ -21,7 +21,7 @@ SCHEMAS = {
 }
 WORDS = st.text(st.characters(categories=["L"]), min_size=3, max_size=8)
 
-generous = settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=25)
+generous = settings(suppress_health_check=list(HealthCheck), max_examples=25)
 
 
 def body(kind: Kind) -> st.SearchStrategy[Document]:

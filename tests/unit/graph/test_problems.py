@@ -1,7 +1,7 @@
 """What is wrong with ids and dependIds is told at once, and by name."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from lynq.graph import Entry, GraphError, ProblemKind, build, find_problems
 from unit.graph.drawn import entries, reachable
@@ -132,7 +132,6 @@ def test_long_answers_are_shortened() -> None:
     assert len(many.problems) == 50
 
 
-@settings(deadline=None)
 @given(entries())
 def test_a_circle_is_found_exactly_where_there_is_one(drawn: list[Entry]) -> None:
     closed = {start for start, end in reachable(drawn) if start == end}
@@ -142,7 +141,6 @@ def test_a_circle_is_found_exactly_where_there_is_one(drawn: list[Entry]) -> Non
     assert {this for problem in problems for this in problem.ids} <= closed
 
 
-@settings(deadline=None)
 @given(entries())
 def test_a_circle_is_one_and_every_knot_has_one(drawn: list[Entry]) -> None:
     depends_on = {entry.id: entry.depend_ids for entry in drawn}

@@ -1,7 +1,7 @@
 """Waves: dependencies first on the way up, dependents first on the way down."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.graph import Entry, build, find_problems, removal_waves
@@ -77,7 +77,6 @@ def test_many_that_depend_on_many_stay_linear() -> None:
     assert [len(wave) for wave in graph.waves] == [300, 300]
 
 
-@settings(deadline=None)
 @given(sound_entries())
 def test_every_id_is_in_exactly_one_wave_after_all_of_its_dependencies(drawn: list[Entry]) -> None:
     graph = build(drawn)
@@ -88,7 +87,6 @@ def test_every_id_is_in_exactly_one_wave_after_all_of_its_dependencies(drawn: li
         assert level[entry.id] == 1 + max(below, default=-1)
 
 
-@settings(deadline=None)
 @given(sound_entries())
 def test_inside_a_wave_the_given_order_stays(drawn: list[Entry]) -> None:
     position = {entry.id: number for number, entry in enumerate(drawn)}
@@ -96,7 +94,6 @@ def test_inside_a_wave_the_given_order_stays(drawn: list[Entry]) -> None:
         assert list(wave) == sorted(wave, key=position.__getitem__)
 
 
-@settings(deadline=None)
 @given(sound_entries())
 def test_reverse_waves_mirror_the_waves(drawn: list[Entry]) -> None:
     graph = build(drawn)
@@ -104,7 +101,6 @@ def test_reverse_waves_mirror_the_waves(drawn: list[Entry]) -> None:
     assert removal_waves(drawn, [entry.id for entry in drawn]) == graph.reverse_waves
 
 
-@settings(deadline=None)
 @given(sound_entries())
 def test_dependents_are_those_that_reach(drawn: list[Entry]) -> None:
     graph = build(drawn)
@@ -115,7 +111,6 @@ def test_dependents_are_those_that_reach(drawn: list[Entry]) -> None:
         }
 
 
-@settings(deadline=None)
 @given(entries(), st.lists(st.sampled_from("abcdefghxyz")))
 def test_whatever_the_form_everything_present_goes_once_and_in_order(
     drawn: list[Entry], present: list[str]

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import DeletionGuard, LynqForm
@@ -86,7 +86,6 @@ def test_the_order_of_rows_nodes_and_forms_never_matters(
     )
 
 
-@settings(deadline=None)
 @given(histories(), ROWS, forms())
 def test_the_hub_comes_to_rest_and_stays_there(
     cluster: Cluster, rows: list[ARow], given_forms: list[LynqForm]
@@ -97,7 +96,6 @@ def test_the_hub_comes_to_rest_and_stays_there(
     assert again.marks == last.marks
 
 
-@settings(deadline=None)
 @given(histories(), ROWS, forms())
 def test_at_rest_there_is_a_node_for_every_pair_that_can_have_one(
     cluster: Cluster, rows: list[ARow], given_forms: list[LynqForm]
@@ -149,7 +147,6 @@ def test_the_guard_lets_all_go_or_none(
     assert not guarded.held or len(guarded.held) > 1
 
 
-@settings(deadline=None)
 @given(histories(), ROWS, forms())
 def test_no_value_of_a_row_is_taken_for_a_template(
     cluster: Cluster, rows: list[ARow], given_forms: list[LynqForm]

@@ -132,5 +132,5 @@ class QueueMachine(RuleBasedStateMachine):
         assert set(self.queue._delayed) == set(self.model.delayed)
 
 
-QueueMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+QueueMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=50)
 TestQueueMachine = QueueMachine.TestCase

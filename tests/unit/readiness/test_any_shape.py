@@ -80,7 +80,7 @@ def likely() -> st.SearchStrategy[dict[str, Any]]:
 objects = st.one_of(likely(), st.dictionaries(st.text(max_size=4), anything), anything)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(objects)
 def test_no_json_breaks_readiness(obj: Any) -> None:
     verdict = readiness(obj)
@@ -91,7 +91,7 @@ def test_no_json_breaks_readiness(obj: Any) -> None:
     assert (verdict.state is State.READY) == verdict.is_ready == (verdict.message == "")
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(objects)
 def test_what_is_kept_gives_the_same_verdict_and_keeps_no_more(obj: Any) -> None:
     slim = project(obj)

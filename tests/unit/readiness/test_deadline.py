@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.readiness import countdown
@@ -61,7 +61,6 @@ def test_how_long_it_took_is_known() -> None:
     assert (found.elapsed, found.timeout) == (6.5, 5)
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.datetimes().map(lambda moment: f"{moment.isoformat()}Z")))
 def test_whatever_the_annotation_there_is_a_countdown(started: str) -> None:
     remaining, is_over = after(0, started)

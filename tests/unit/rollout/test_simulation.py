@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api.form import RolloutPhase
@@ -99,7 +99,6 @@ def is_complete(world: World) -> bool:
     return world.status.phase is done
 
 
-@settings(deadline=None)
 @given(worlds(), HAPPENINGS)
 def test_max_skew_is_never_exceeded_and_a_good_form_always_gets_through(
     world: World, happenings: list[Happening]
@@ -116,7 +115,6 @@ def test_max_skew_is_never_exceeded_and_a_good_form_always_gets_through(
     finish(world)
 
 
-@settings(deadline=None)
 @given(worlds(), st.sets(st.sampled_from(NAMES), min_size=1))
 def test_broken_nodes_are_repaired_by_their_own_rows(world: World, broken: set[str]) -> None:
     for name in NAMES:
