@@ -123,6 +123,11 @@ class Kind:
         )
         return Child(live, known.generation, known.resource_version, updated_by_us(known))
 
+    def ref(self, key: ObjectKey) -> ObjectRef:
+        """Return the object under a key, whether it is there or not."""
+        resource = self.resource
+        return ObjectRef(resource.api_version, resource.kind, key.namespace, key.name)
+
     def child(self, key: ObjectKey) -> Child | None:
         """Return an object, if there is one."""
         return self.cache.get(key)
@@ -220,10 +225,8 @@ class Children:
         old, new = change.old, change.new
         if old and new and old.live == new.live:
             return
-        resource, key = kind.resource, change.key
-        ref = ObjectRef(resource.api_version, resource.kind, key.namespace, key.name)
         states = tuple(child for child in (old, new) if child)
-        self._wake(Turn(ref, states, by_us=kind.absorbing))
+        self._wake(Turn(kind.ref(change.key), states, by_us=kind.absorbing))
 
 
 def node_named_by(live: Live) -> ObjectKey | None:

@@ -10,12 +10,12 @@ import msgspec
 
 from lynq.api import Metadata
 from lynq.api.definition import Definition
-from lynq.api.names import GROUP, VERSION
 from lynq.controllers.cache import Cache
 from lynq.controllers.decoding import Loose, Unreadable
 from lynq.controllers.patching import merge_patch
-from lynq.kube import Change, Client, Metrics, ObjectKey, Resource
+from lynq.kube import Change, Client, Metrics, ObjectKey
 from lynq.kube.errors import NotFound
+from lynq.kube.resource import resource_of
 from lynq.kube.store import IndexFunction
 
 
@@ -166,11 +166,6 @@ class Records(Generic[R]):
 
 
 _UNREADABLE = "unreadable"
-
-
-def resource_of(definition: Definition) -> Resource:
-    """Return where objects of one of our kinds are served."""
-    return Resource(GROUP, VERSION, definition.kind, definition.plural, namespaced=True)
 
 
 def _readable_only(index: IndexFunction[R]) -> IndexFunction[R | Unreadable]:

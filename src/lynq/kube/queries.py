@@ -6,10 +6,12 @@ from typing import Any, Final, Literal, TypeAlias
 from lynq.kube.codec import Object, decode, encode, key_of
 from lynq.kube.errors import InvalidObject
 from lynq.kube.objects import Partial, Wire
-from lynq.kube.resource import Resource
+from lynq.kube.resource import NAMESPACES, Resource
 
 Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 """What becomes of the dependents of a deleted object."""
+FINALIZER_ORPHAN: Final = "orphan"
+"""On a deleted object: the garbage collector is still to free its dependents."""
 
 JsonPatch: TypeAlias = list[dict[str, Any]]
 """The operations of a JSON patch (RFC 6902)."""
@@ -43,7 +45,16 @@ class _Remains(Wire, frozen=True):
         finalizers: list[str] | None = None
         deletion_grace_period_seconds: int | None = None
 
+    kind: str = ""
     metadata: Meta = Meta()
+    spec: Any = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether something has to be waited for; what keeps a namespace is in its spec."""
+        if self.metadata.finalizers or self.metadata.deletion_grace_period_seconds:
+            return True
+        return self.kind == NAMESPACES.kind and bool((self.spec or {}).get("finalizers"))
 
 
 def accept(into: Any, *, listed: bool = False) -> dict[str, str]:  # noqa: ANN401
@@ -136,5 +147,4 @@ def is_gone(answer: bytes, *, what: str) -> bool:
     Some kinds are answered with a Status, others with the object even when it is gone: what is
     still to be waited for, a finalizer or a grace period, is what decides.
     """
-    remains = decode(answer, _Remains, what=what).metadata
-    return not (remains.finalizers or remains.deletion_grace_period_seconds)
+    return not decode(answer, _Remains, what=what).is_kept

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from lynq.api.definition import Definition
+from lynq.api.names import GROUP, VERSION
 from lynq.kube.errors import InvalidObject
 
 
@@ -65,6 +67,11 @@ class Resource:
     def __str__(self) -> str:
         """Name it for a message."""
         return f"{self.api_version} {self.kind}"
+
+
+def resource_of(definition: Definition) -> Resource:
+    """Return where objects of one of our own kinds are served."""
+    return Resource(GROUP, VERSION, definition.kind, definition.plural, namespaced=True)
 
 
 NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)

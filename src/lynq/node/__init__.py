@@ -8,7 +8,7 @@ and docs/design/node.md has the decisions behind it.
 """
 
 from lynq.node.facts import Facts, Memory, Refusal
-from lynq.node.identity import ObjectRef, Owner, owner_of
+from lynq.node.identity import ObjectRef, Owner, owner_of, ref_of
 from lynq.node.inventory import Item, claimed, orphans, read_inventory
 from lynq.node.judging import Surroundings
 from lynq.node.live import Live
@@ -71,6 +71,7 @@ __all__ = [
     "owner_of",
     "prepare",
     "read_inventory",
+    "ref_of",
     "spared_for",
     "variables_of",
     "with_paused",

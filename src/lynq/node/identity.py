@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from lynq.api import LynqNode
+from lynq.api import LynqNode, ResourceStatus
 from lynq.api.metadata import ObjectKey
 
 
@@ -27,6 +27,11 @@ class ObjectRef(NamedTuple):
     def __str__(self) -> str:
         """Name it for people."""
         return f"{self.kind} {ObjectKey(self.namespace, self.name)}"
+
+
+def ref_of(entry: ResourceStatus) -> ObjectRef:
+    """Return the object that an entry of a node's status speaks about."""
+    return ObjectRef(entry.api_version, entry.kind, entry.namespace, entry.name)
 
 
 class Owner(NamedTuple):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lynq.api import NodeStatus, TResource
-from lynq.node.identity import ObjectRef
+from lynq.node.identity import ObjectRef, ref_of
 from lynq.template import Chance, Environment, TemplateError, render
 
 _PARTS: Final = (2, 3)
@@ -72,10 +72,7 @@ def read_inventory(
     """Return every object that the node answers for, each once, in a fixed order."""
     known = {
         item.ref: item
-        for item in (
-            Item(this.id, ObjectRef(this.api_version, this.kind, this.namespace, this.name))
-            for this in status.resources
-        )
+        for item in (Item(this.id, ref_of(this)) for this in status.resources)
         if item.ref.name
     }
     covered = {key_of(item, node_namespace) for item in known.values()}

@@ -32,7 +32,7 @@ class Wanted:
 
     def to_write(self, live: Live | None, now: datetime) -> dict[str, Any]:
         """Return the object with its stamps."""
-        return stamped(self.obj, live, now)
+        return stamped(self.obj, self.hash, live, now)
 
 
 def prepare(

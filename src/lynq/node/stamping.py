@@ -15,7 +15,6 @@ from lynq.api.names import (
     ANNOTATION_DELETION_POLICY,
     TRUE,
 )
-from lynq.node.hashing import applied_hash
 from lynq.node.live import Live
 
 Object = dict[str, Any]
@@ -29,13 +28,12 @@ def with_policies(obj: Object, resource: TResource) -> Object:
     return annotated(obj, marks)
 
 
-def stamped(obj: Object, live: Live | None, now: datetime) -> Object:
-    """Return the object as it is written.
+def stamped(obj: Object, digest: str, live: Live | None, now: datetime) -> Object:
+    """Return the object as it is written; `digest` is its applied-hash.
 
     The clock of the readiness timeout starts anew only with another content: writing the same
     again, after a drift or every ten minutes, gives nobody more time.
     """
-    digest = applied_hash(obj)
     known = live.annotations if live is not None else {}
     start = known.get(ANNOTATION_APPLY_START_TIME, "")
     if not start or known.get(ANNOTATION_APPLIED_HASH) != digest:

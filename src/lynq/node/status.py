@@ -16,7 +16,7 @@ from lynq.api.reasons import ConditionType as Type
 from lynq.api.reasons import EventReason
 from lynq.graph import GraphError
 from lynq.node.conditions import Answer, Tally, answers, since
-from lynq.node.identity import ObjectRef
+from lynq.node.identity import ObjectRef, ref_of
 from lynq.node.inventory import Item, key_of
 from lynq.node.outcome import Outcome
 from lynq.node.variables import VariablesError
@@ -203,7 +203,7 @@ def _since(
 def _keys(resources: Iterable[ResourceStatus], namespace: str) -> tuple[str, ...]:
     keys = {
         key_of(
-            Item(this.id, ObjectRef(this.api_version, this.kind, this.namespace, this.name)),
+            Item(this.id, ref_of(this)),
             namespace,
         )
         for this in resources

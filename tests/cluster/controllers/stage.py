@@ -17,14 +17,13 @@ from lynq.api.metadata import ObjectKey
 from lynq.controllers.form import FormController
 from lynq.controllers.hub import HubController
 from lynq.controllers.options import Options
-from lynq.controllers.records import resource_of
 from lynq.controllers.shard import Shard
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import World
 from lynq.kube import Client, Controller, Metrics, Queue, Recorder, Request, Response, Send
 from lynq.kube.errors import Conflict, KubeError, NotFound
-from lynq.kube.resource import EVENTS
+from lynq.kube.resource import EVENTS, resource_of
 from lynq.telemetry import Series
 from waiting import eventually
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 from cluster.deploy.installing import Installer
 from deploy.rendering import Object, loaded
 from lynq.api import LynqHub, LynqNode
-from lynq.controllers.records import resource_of
 from lynq.kube.errors import NotFound
+from lynq.kube.resource import resource_of
 from waiting import eventually
 
 HUBS: Final = resource_of(LynqHub.definition)

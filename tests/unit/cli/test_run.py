@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import re
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -226,7 +227,7 @@ def test_zap_flags_shape_the_log(stand_in: Manager) -> None:
     assert lynq("--zap-log-level=panic").stderr == ""
 
 
-@pytest.mark.skipif("sys.platform != 'linux'")
+@pytest.mark.skipif(sys.platform != "linux", reason="uvloop is installed on Linux only")
 def test_on_linux_it_runs_on_uvloop(stand_in: Manager) -> None:
     settings(stand_in)
     assert stand_in.loop == "uvloop"

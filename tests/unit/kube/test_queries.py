@@ -117,3 +117,18 @@ def test_a_null_list_is_empty() -> None:
     assert (page.items, page.resource_version, page.continuation) == ([], "3", "")
     assert len(page) == 0
     assert list(page) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "gone"),
+    [
+        (b'{"kind":"Status","status":"Success"}', True),
+        (b'{"kind":"Pod","metadata":{"deletionGracePeriodSeconds":30}}', False),
+        (b'{"kind":"ConfigMap","metadata":{"finalizers":["x/y"]}}', False),
+        (b'{"kind":"Namespace","metadata":{},"spec":{"finalizers":["kubernetes"]}}', False),
+        (b'{"kind":"Namespace","metadata":{},"spec":{}}', True),
+        (b'{"kind":"Gadget","metadata":{},"spec":{"finalizers":5}}', True),
+    ],
+)
+def test_an_object_is_gone_when_nothing_keeps_it(answer: bytes, gone: bool) -> None:  # noqa: FBT001
+    assert queries.is_gone(answer, what="delete") is gone

@@ -2,7 +2,7 @@
 
 import json
 import math
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -46,6 +46,10 @@ def golden() -> dict[str, Any]:
         "t": True,
         "z": None,
     }
+
+
+def written(before: Live | None, now: datetime) -> dict[str, Any]:
+    return stamped(golden(), applied_hash(golden()), before, now)
 
 
 def test_the_hash_is_the_go_operators() -> None:
@@ -128,7 +132,7 @@ def live(**annotations: str) -> Live:
 
 
 def test_a_new_object_starts_its_clock() -> None:
-    annotations = stamped(golden(), None, NOW)["metadata"]["annotations"]
+    annotations = written(None, NOW)["metadata"]["annotations"]
     assert annotations[HASH] == "ce7bb9564c98dbe5"
     assert annotations[START] == "2026-03-01T12:00:00Z"
     assert annotations["lynq.sh/deletion-policy"] == "Delete"
@@ -136,9 +140,7 @@ def test_a_new_object_starts_its_clock() -> None:
 
 def test_writing_the_same_again_keeps_the_clock() -> None:
     before = live(applied_hash="ce7bb9564c98dbe5", apply_start_time="2026-02-01T00:00:00Z")
-    assert (
-        stamped(golden(), before, NOW)["metadata"]["annotations"][START] == "2026-02-01T00:00:00Z"
-    )
+    assert written(before, NOW)["metadata"]["annotations"][START] == "2026-02-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -146,12 +148,12 @@ def test_writing_the_same_again_keeps_the_clock() -> None:
 )
 def test_another_content_or_a_lost_hash_starts_the_clock_anew(before: Live) -> None:
     later = NOW + timedelta(microseconds=250)
-    annotations = stamped(golden(), before, later)["metadata"]["annotations"]
+    annotations = written(before, later)["metadata"]["annotations"]
     assert annotations[START] == "2026-03-01T12:00:00.000250Z"
 
 
 def test_stamping_leaves_the_hash_as_it_was() -> None:
-    once = stamped(golden(), None, NOW)
+    once = written(None, NOW)
     assert applied_hash(once) == applied_hash(golden())
 
 

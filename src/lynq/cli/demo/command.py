@@ -12,7 +12,6 @@ import yaml
 from rich.console import Console
 
 from lynq.api import LynqForm, LynqHub
-from lynq.api.names import GROUP, VERSION
 from lynq.cli.cluster import start
 from lynq.cli.demo import operator
 from lynq.cli.demo.rows import FILE, Table
@@ -20,16 +19,12 @@ from lynq.cli.demo.story import NAMESPACE, Story
 from lynq.cli.install import install_all
 from lynq.cluster import Cluster
 from lynq.cluster.places import clusters_directory
-from lynq.kube import Client, Resource, load_config
+from lynq.kube import Client, load_config
+from lynq.kube.resource import resource_of
 
 NAME: Final = "demo"
 
-_KINDS: Final = {
-    each.definition.kind: Resource(
-        GROUP, VERSION, each.definition.kind, each.definition.plural, namespaced=True
-    )
-    for each in (LynqHub, LynqForm)
-}
+_KINDS: Final = {each.definition.kind: resource_of(each.definition) for each in (LynqHub, LynqForm)}
 _CLOSING: Final = """
 Cluster and operator go on in the background. Try:
 

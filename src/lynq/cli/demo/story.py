@@ -15,20 +15,19 @@ from lynq.api import LynqNode, ResourceState
 from lynq.api.names import (
     ANNOTATION_EXTRA,
     ANNOTATION_ROLLOUT_UPDATE_START,
-    GROUP,
     LABEL_UID,
-    VERSION,
 )
 from lynq.api.reasons import ConditionType
 from lynq.api.transitions import holds
 from lynq.cli.demo.rows import Table
 from lynq.cli.demo.view import Nodes, View
 from lynq.cluster import ClusterError
-from lynq.kube import Client, Resource
+from lynq.kube import Client
+from lynq.kube.resource import resource_of
 from lynq.readiness import Reason
 
 NAMESPACE: Final = "default"
-NODES: Final = Resource(GROUP, VERSION, LynqNode.definition.kind, "lynqnodes", namespaced=True)
+NODES: Final = resource_of(LynqNode.definition)
 
 _CHAPTER_SECONDS: Final = 90.0
 _GLANCE_SECONDS: Final = 0.1

@@ -24,11 +24,10 @@ from lynq.hub import Removal, Why, retry_delay
 from lynq.hub.stamps import is_leaving, is_protected, pair_of
 from lynq.kube import Result
 from lynq.kube.errors import KubeError, NotFound
+from lynq.kube.queries import FINALIZER_ORPHAN
 
 _log = structlog.get_logger(__name__)
 
-_ORPHAN: Final = "orphan"
-"""The finalizer by which the API server has the garbage collector free the dependents."""
 _LONGEST_RETRY: Final = timedelta(seconds=30)
 _NAMED: Final = 3
 _PROTECTED: Final = KubeError(f"the annotation {ANNOTATION_PROTECT} forbids it: take it off")
@@ -45,7 +44,7 @@ class Remover:
     async def remove(self, hub: LynqHub, memory: Memory) -> Result:
         """Do what can be done now; changes of the hub and its nodes call for the next step."""
         finalizers = hub.metadata.finalizers
-        if FINALIZER_HUB not in finalizers or _ORPHAN in finalizers:
+        if FINALIZER_HUB not in finalizers or FINALIZER_ORPHAN in finalizers:
             return Result()
         nodes = self._nodes(hub)
         if not nodes:

@@ -30,13 +30,13 @@ from lynq.kube import Partial, Result
 from lynq.kube.errors import KubeError
 from lynq.node import (
     Item,
-    ObjectRef,
     Trouble,
     VariablesError,
     broken_status,
     claimed,
     orphans,
     read_inventory,
+    ref_of,
     spared_for,
     variables_of,
     with_paused,
@@ -181,7 +181,7 @@ class Keeper:
         return cleared
 
     async def _confirm(self, node: LynqNode) -> None:
-        """Make sure that it is this node that wants objects to go; raises Conflict, NotFound.
+        """Make sure that it is this node that wants objects to go; raises NodeChanged, NotFound.
 
         The caches of a process that has just become the leader can be behind, each on its own: an
         object that the node is known not to want may be one that it wants by now.
@@ -205,11 +205,7 @@ class Keeper:
 
 def _made(status: NodeStatus, inventory: Iterable[Item]) -> set[Place]:
     """Return the objects that the node has surely tried to write."""
-    unwritten = {
-        ObjectRef(each.api_version, each.kind, each.namespace, each.name).place
-        for each in status.resources
-        if each.state in _UNWRITTEN
-    }
+    unwritten = {ref_of(each).place for each in status.resources if each.state in _UNWRITTEN}
     return {item.ref.place for item in inventory} - unwritten
 
 

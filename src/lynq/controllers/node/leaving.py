@@ -22,6 +22,7 @@ from lynq.controllers.world import World
 from lynq.graph import collect
 from lynq.kube import Backoff, Result
 from lynq.kube.errors import NotFound, UnknownKind
+from lynq.kube.queries import FINALIZER_ORPHAN
 from lynq.node import (
     Item,
     Renderer,
@@ -33,8 +34,6 @@ from lynq.node import (
     variables_of,
 )
 
-ORPHAN: Final = "orphan"
-"""The finalizer by which the API server has the garbage collector free the dependents."""
 _TELL_AFTER: Final = timedelta(seconds=2)
 """How long objects may take to go before the status says that they do."""
 _AGAIN: Final = Backoff(base=1.0, cap=30.0)
@@ -59,7 +58,7 @@ class Leaver:
         items = await self._items(node)
         reason = OrphanReason.LYNQ_NODE_DELETED
         # The garbage collector takes its finalizer off when it has freed what it knows of.
-        memory.retains = memory.retains or ORPHAN in node.metadata.finalizers
+        memory.retains = memory.retains or FINALIZER_ORPHAN in node.metadata.finalizers
         cleared = await self._remover.clear(
             node, items, memory, reason, now=self._world.now, retains=memory.retains
         )

@@ -4,9 +4,7 @@ from collections import Counter
 from typing import Final
 
 from lynq.api import ConflictPolicy
-from lynq.kube import Resource
 from lynq.kube.errors import (
-    ApiError,
     Conflict,
     ConnectionFailed,
     CredentialError,
@@ -31,8 +29,6 @@ _TOO_LARGE: Final = (
     "it is larger than the API server takes (1 MiB of data in a ConfigMap or Secret, "
     "about 1.5 MiB in all); make it smaller"
 )
-# What etcd says through the API server, which answers 500 for it.
-_ETCD_TOO_LARGE: Final = "request is too large"
 
 
 def refusal_of(error: KubeError, ref: ObjectRef, policy: ConflictPolicy) -> Refusal:
@@ -76,8 +72,6 @@ def _is_too_large(error: KubeError) -> bool:
             return True
         case Invalid(fields=fields):
             return any(_is_all_of_it(each) for each in fields)
-        case ApiError(status=status):
-            return _ETCD_TOO_LARGE in status.message
         case _:
             return False
 
@@ -93,9 +87,3 @@ def unwatched_namespace(namespace: str) -> str:
         f'the namespace "{namespace}" is not watched by this operator; '
         "add it to --watch-namespaces, or correct targetNamespace"
     )
-
-
-def removal_refused(error: KubeError, resource: Resource | None, ref: ObjectRef) -> str:
-    """Tell why an object could not be removed."""
-    what = resource.name if resource else ref.kind
-    return f"{what} could not be removed, it is tried again: {error}"

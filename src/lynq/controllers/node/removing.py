@@ -29,7 +29,6 @@ from lynq.kube.errors import (
     NotFound,
     UnknownKind,
 )
-from lynq.kube.resource import NAMESPACES
 from lynq.node import (
     Item,
     Leftover,
@@ -53,7 +52,6 @@ class Cleared:
     """Objects whose deletion was accepted."""
     retained: list[tuple[Item, str]] = field(default_factory=list)
     """Objects that were let go, with their uids."""
-    failed: list[Item] = field(default_factory=list)
     remaining: Sequence[Outcome] = ()
     """Objects that are still there."""
 
@@ -83,8 +81,7 @@ class Remover:
             for key in keys:
                 child = cache.get(key)
                 if child and child.live.digest and is_ours(child.live, owner):
-                    resource = kind.resource
-                    ref = ObjectRef(resource.api_version, resource.kind, key.namespace, key.name)
+                    ref = kind.ref(key)
                     found[ref] = Item("", ref)
         return list(found.values())
 
@@ -101,7 +98,7 @@ class Remover:
     ) -> Cleared:
         """Remove items as far as they can be removed now.
 
-        `confirm` is asked before the first of them goes, and raises if none may go after all.
+        `confirm` is asked before any go, wave by wave, and raises if none may go after all.
         With `retains` everything is let go, whatever its policy.
         """
         cleared = Cleared()
@@ -218,7 +215,6 @@ class Remover:
             memory.absent.discard(item.ref)
         except KubeError as error:
             memory.problems[item.ref] = f"it could not be removed, and is tried again: {error}"
-            cleared.failed.append(item)
             _log.warning("object not removed", object=str(item.ref), error=str(error))
 
     async def _delete(
@@ -234,8 +230,7 @@ class Remover:
             self._lookout.check_served(kind, error)
             gone = True
         _log.info("object deleted", object=str(ref), gone=gone)
-        # What keeps a namespace is in its spec, where the answer is not looked at.
-        if gone and kind.resource != NAMESPACES:
+        if gone:
             kind.absorb_deleted(_key(kind, ref), removal.uid)
             memory.absent.add(ref)
         else:
