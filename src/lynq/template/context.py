@@ -4,6 +4,7 @@ from time import monotonic
 from typing import TypeVar
 
 from lynq.template.chance import Chance
+from lynq.template.deadline import Deadline
 from lynq.template.errors import LimitError
 from lynq.template.formatting import show
 from lynq.template.limits import DEFAULT_LIMITS, Limits
@@ -38,12 +39,12 @@ class Context:
         now: int = 0,
         chance: Chance | None = None,
         limits: Limits = DEFAULT_LIMITS,
-        deadline: float | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
         self.now = now
         self.chance = chance or _NO_CHANCE
         self.limits = limits
-        self.deadline = monotonic() + limits.seconds if deadline is None else deadline
+        self.deadline = deadline or Deadline(limits.seconds)
         self.out: list[object] = []
         self.memory = limits.memory
         self.turns = limits.turns
@@ -53,12 +54,11 @@ class Context:
 
     def check_deadline(self) -> None:
         """Fail once the render has had its time."""
-        if monotonic() > self.deadline:
-            raise LimitError(f"rendering took longer than {self.limits.seconds} s")
+        self.deadline.check()
 
     def meter(self, value: _T) -> _T:
         """Charge a value that was made where many can be: in a loop, or in a long template."""
-        if monotonic() > self.deadline:
+        if monotonic() > self.deadline.at:
             self.check_deadline()
         if isinstance(value, str):
             self.charge(len(value) * (1 if value.isascii() else _WIDE_BYTES))
@@ -74,7 +74,7 @@ class Context:
 
     def meter_shared(self, value: _T) -> _T:
         """Charge a new list of items that were there before."""
-        if monotonic() > self.deadline:
+        if monotonic() > self.deadline.at:
             self.check_deadline()
         if isinstance(value, list):
             self.charge(len(value) * _SHARED_BYTES)
@@ -91,7 +91,7 @@ class Context:
         self.turns -= 1
         if self.turns < 0:
             raise LimitError(f"more than {self.limits.turns} turns of loops")
-        if monotonic() > self.deadline:
+        if monotonic() > self.deadline.at:
             self.check_deadline()
         if len(self.out) > _MANY_PIECES:
             self.compact()

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from math import inf
-from time import monotonic
 from typing import Final
 
 from lynq.template.chance import Chance
 from lynq.template.compiler.build import build
 from lynq.template.context import Context
+from lynq.template.deadline import Deadline
 from lynq.template.environment import Environment
 from lynq.template.errors import DataError, ErrorKind, LimitError, TemplateError
 from lynq.template.failures import located
@@ -52,6 +52,7 @@ class Template:
         "draws",
         "functions",
         "needs",
+        "slow",
         "source",
     )
 
@@ -70,6 +71,7 @@ class Template:
         self.functions = compiled.functions
         self.needs = compiled.needs
         self.draws = bool(compiled.needs & Needs.CHANCE)
+        self.slow = bool(compiled.needs & Needs.SLOW)
         self._limits = limits
         self._small = min(_SMALL_OUTPUT, limits.output)
         self._main = compiled.main
@@ -78,8 +80,9 @@ class Template:
         self._copies = not _MUTATING.isdisjoint(compiled.functions)
         self._simple = not (compiled.wants_budget or self._wants_root or self._copies)
         # With no budget, clock or chance, all renders can share what they know of the limits.
-        self._shared = Context(limits=limits, deadline=inf)
         self._timed = bool(compiled.needs & Needs.LIMITS)
+        deadline = Deadline(limits.seconds if self._timed else inf)
+        self._shared = Context(limits=limits, deadline=deadline)
 
     def render(self, data: Mapping[str, object], environment: Environment | None = None) -> str:
         """Give the text of the template for this data."""
@@ -105,7 +108,7 @@ class Template:
             if self._simple and type(data) is dict:
                 if self._timed:
                     # Renders in two threads may prolong one another; each of them still ends.
-                    self._shared.deadline = monotonic() + self._limits.seconds
+                    self._shared.deadline.start()
                     self._shared.memory = self._limits.memory
                 result = self._main(data, self._shared)
             else:

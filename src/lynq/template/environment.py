@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from lynq.template.chance import Chance
 from lynq.template.context import Context
+from lynq.template.deadline import Deadline
 from lynq.template.limits import DEFAULT_LIMITS, Limits
 
 
@@ -20,8 +21,8 @@ class Environment:
     """Nanoseconds since 1970."""
     chance: Chance = field(default_factory=lambda: Chance(secrets.token_bytes(32)))
     limits: Limits = DEFAULT_LIMITS
-    deadline: float | None = None
-    """When to stop, on the monotonic clock; by default each string has its own time."""
+    deadline: Deadline | None = None
+    """When to stop; by default each string has its own time."""
 
     def at(self, *position: str) -> "Environment":
         """Give the surroundings of one position: the same, but for what is drawn by chance."""
@@ -31,7 +32,7 @@ class Environment:
         """Give surroundings in which all renders from now on share one span of time."""
         if self.deadline is not None:
             return self
-        return replace(self, deadline=time.monotonic() + self.limits.seconds)
+        return replace(self, deadline=Deadline(self.limits.seconds))
 
     def context(self) -> Context:
         """Start a render. What it draws begins anew, so that it can be repeated."""

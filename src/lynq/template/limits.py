@@ -37,7 +37,7 @@ class Limits:
     slow_calls: int = 20
     """Calls of functions that are slow by nature, such as `bcrypt` and `genCA`."""
     seconds: float = 0.2
-    """Time for a render, not counting the slow functions.
+    """Time for a render, not counting the slow functions and what the process stands still for.
 
     A render ends within a quarter of a second: the rest is for what runs between two looks at the
     clock.

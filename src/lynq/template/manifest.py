@@ -1,13 +1,14 @@
 """Renders every string of a manifest; whole values of `int`, `float` and `bool` become typed."""
 
 from collections.abc import Mapping
-from time import monotonic
+from contextlib import suppress
 from typing import Final
 
 from lynq.template import engine
+from lynq.template.deadline import Deadline
 from lynq.template.engine import Value
 from lynq.template.environment import Environment
-from lynq.template.errors import ErrorKind, TemplateError
+from lynq.template.errors import ErrorKind, LimitError, TemplateError
 
 _TEXT_KEYS: Final = frozenset({"apiVersion", "kind"})
 _TEXT_MAPS: Final = frozenset({"annotations", "labels", "matchLabels", "nodeSelector", "selector"})
@@ -35,6 +36,22 @@ def render_object(
     return _Renderer(dict(data), environment, kind).mapping(manifest, None, 0)
 
 
+def is_slow(manifest: Mapping[str, object]) -> bool:
+    """Return whether to render it may take seconds: keys and passwords are made in it."""
+    waiting: list[object] = [manifest]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, str) and "{{" in value:
+            with suppress(TemplateError):
+                if engine.compile(value).slow:
+                    return True
+    return False
+
+
 class _Renderer:
     """One pass over a manifest."""
 
@@ -43,7 +60,7 @@ class _Renderer:
     def __init__(self, data: dict[str, object], environment: Environment, kind: str) -> None:
         self._data = data
         self._environment = environment
-        self._deadline = environment.deadline or 0.0
+        self._deadline = environment.deadline or Deadline(environment.limits.seconds)
         self._text_maps = _TEXT_MAPS | _DATA_MAPS if kind in _DATA_KINDS else _TEXT_MAPS
 
     def mapping(self, value: Mapping[str, object], path: Path, depth: int) -> dict[str, object]:
@@ -65,21 +82,17 @@ class _Renderer:
     def _string(self, source: str, path: tuple[Path, str]) -> Value:
         environment = self._environment
         try:
-            self._check_deadline()
+            self._deadline.check()
             template = engine.compile(source, environment.limits)
             if template.draws:
                 environment = environment.at(*_keys(path))
             if self._stays_text(path):
                 return template.render(self._data, environment)
             return template.value(self._data, environment)
+        except LimitError as error:
+            raise _named(TemplateError(error.kind, 1, 0, error.message), path) from None
         except TemplateError as error:
             raise _named(error, path) from None
-
-    def _check_deadline(self) -> None:
-        if monotonic() > self._deadline:
-            seconds = self._environment.limits.seconds
-            message = f"rendering took longer than {seconds} s"
-            raise TemplateError(ErrorKind.LIMIT, 1, 0, message)
 
     def _stays_text(self, path: tuple[Path, str]) -> bool:
         around, key = path

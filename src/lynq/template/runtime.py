@@ -200,7 +200,7 @@ def slow(context: Context, function: Callable[..., object], *arguments: object) 
     context.slow_call()
     started = monotonic()
     result = function(*arguments)
-    context.deadline += monotonic() - started
+    context.deadline.prolong(monotonic() - started)
     return result
 
 

@@ -5,10 +5,13 @@ has made and that does not carry our label (the Go operator's, or one whose labe
 and the whole body of an object whose manifest leaves fields to others.
 """
 
+import asyncio
 from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
@@ -17,7 +20,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPLIED_HASH, ANNOTATION_CREATED_ONCE, TRUE
 from lynq.controllers.accounts import Accounts, NotAllowed
 from lynq.controllers.children import Child, Children, Kind, Unwatched
-from lynq.controllers.node.memory import Body, NodeMemory, Place
+from lynq.controllers.node.memory import Body, Made, NodeMemory, Place
 from lynq.controllers.node.refusing import EVERYBODYS, unwatched_namespace
 from lynq.controllers.together import together
 from lynq.kube import Client, Discovery
@@ -36,6 +39,10 @@ from lynq.node import (
     owner_of,
     prepare,
 )
+from lynq.template import is_slow
+
+_MAKERS: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="keys")
+"""Who makes keys and certificates; the interpreter is free for others meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,21 +166,21 @@ class _Look:
             raise
         except KubeError as error:
             # An object that may not be read is the trouble of its own resource only.
-            return self._blocked(resource, str(error))
+            return await self._blocked(resource, str(error))
 
     async def _at(self, resource: TResource) -> Sight:
         try:
             kind = await self._kind(resource)
         except (UnknownKind, Unwatched) as error:
-            return self._blocked(resource, str(error))
-        rendered = self._rendered(resource, kind)
+            return await self._blocked(resource, str(error))
+        rendered = await self._rendered(resource, kind)
         ref = rendered.ref
         if kind.resource.namespaced and not kind.cache.covers(ref.namespace):
-            return self._blocked(resource, unwatched_namespace(ref.namespace))
+            return await self._blocked(resource, unwatched_namespace(ref.namespace))
         try:
             self.lookout.accounts.check(self.node, ref.namespace)
         except NotAllowed as error:
-            return self._blocked(resource, str(error))
+            return await self._blocked(resource, str(error))
         child = kind.child(key_of(ref)) or await self._stray(resource, kind, ref)
         body = await self._body(resource, kind, ref, child)
         wanted = prepare(rendered, resource, self.owner, body)
@@ -185,23 +192,36 @@ class _Look:
     async def _kind(self, resource: TResource) -> Kind:
         version, kind = (str(resource.spec.get(key, "")) for key in ("apiVersion", "kind"))
         if "{{" in version or "{{" in kind:
-            ref = self.renderer.render(resource, namespaced=True).ref
+            ref = (await self._whole(resource, namespaced=True)).ref
             version, kind = ref.api_version, ref.kind
         return await self.lookout.kind(version, kind)
 
-    def _rendered(self, resource: TResource, kind: Kind) -> Rendered:
+    async def _rendered(self, resource: TResource, kind: Kind) -> Rendered:
         namespaced = kind.resource.namespaced
         if resource.creation_policy is CreationPolicy.ONCE:
             outline = self.renderer.render(resource, namespaced=namespaced, with_body=False)
             child = kind.child(key_of(outline.ref))
             if child and child.live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE:
+                self.memory.made.pop(resource.id, None)
                 return outline
-        return self.renderer.render(resource, namespaced=namespaced)
+        return await self._whole(resource, namespaced=namespaced)
 
-    def _blocked(self, resource: TResource, problem: str) -> Sight:
+    async def _whole(self, resource: TResource, *, namespaced: bool) -> Rendered:
+        """Render all of it; to make keys takes seconds, in which others are served."""
+        render = partial(self.renderer.render, resource, namespaced=namespaced)
+        if not is_slow(resource.spec):
+            return render()
+        basis = (resource, self.renderer.variables, self.renderer.environment.now, namespaced)
+        known = self.memory.made.get(resource.id)
+        if known is None or known.basis != basis:
+            rendered = await asyncio.get_running_loop().run_in_executor(_MAKERS, render)
+            known = self.memory.made[resource.id] = Made(basis, rendered)
+        return known.rendered
+
+    async def _blocked(self, resource: TResource, problem: str) -> Sight:
         """Return the sight of a resource of which nothing can be tried."""
         # The guess that it has a namespace shows in messages only: it is not decided.
-        rendered = self.renderer.render(resource, namespaced=True)
+        rendered = await self._whole(resource, namespaced=True)
         wanted = prepare(rendered, resource, self.owner)
         memory = self.memory.refused(wanted.ref, wanted.hash, Refusal(problem), self.now)
         facts = Facts(resource=resource, wanted=wanted, memory=memory, was_written=True)

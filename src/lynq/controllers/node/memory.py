@@ -15,7 +15,7 @@ import msgspec
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.kube import Backoff
-from lynq.node import Cause, Memory, ObjectRef, Refusal
+from lynq.node import Cause, Memory, ObjectRef, Refusal, Rendered
 
 Place = tuple[str, str, str, str]
 
@@ -56,6 +56,14 @@ class Body:
         return known
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An object that took long to render: with keys that were made for it, until it is written."""
+
+    basis: object
+    rendered: Rendered
+
+
 @dataclass(slots=True)
 class NodeMemory:
     """What is remembered of one node."""
@@ -63,6 +71,8 @@ class NodeMemory:
     uid: str
     written: dict[ObjectRef, Written] = field(default_factory=dict)
     bodies: dict[ObjectRef, Body] = field(default_factory=dict)
+    made: dict[str, Made] = field(default_factory=dict)
+    """By the ids of their resources."""
     asked: set[str] = field(default_factory=set)
     """The uids of objects that were asked to go."""
     absent: set[ObjectRef] = field(default_factory=set)
@@ -119,6 +129,7 @@ class NodeMemory:
         for known in (self.written, self.bodies):
             for ref in known.keys() - refs:
                 del known[ref]
+        self.made = {this: each for this, each in self.made.items() if each.rendered.ref in refs}
 
 
 def _times(known: Written | None, content: str, now: datetime) -> int:

@@ -1,9 +1,9 @@
 """fmt's printing of any value: lists, maps and structs within one another, bad verbs, limits."""
 
 from collections.abc import Mapping
-from time import monotonic
 from typing import Final
 
+from lynq.template.deadline import Deadline
 from lynq.template.errors import LimitError
 from lynq.template.formatting.flags import Flags
 from lynq.template.formatting.scalars import (
@@ -39,7 +39,7 @@ class Printer:
         self.flags = Flags()
         self.erroring = False
         self._limits = limits
-        self._deadline = 0.0
+        self._deadline: Deadline | None = None
         self._items = 0
         self._out: list[str] = []
         self._size = 0
@@ -171,9 +171,8 @@ class Printer:
     def _check_time(self) -> None:
         """Stop in time: a small value that holds itself many times over is a long text."""
         if not self._deadline:
-            self._deadline = monotonic() + self._limits.seconds / 2
-        elif monotonic() > self._deadline:
-            raise LimitError(f"printing took longer than {self._limits.seconds / 2} s")
+            self._deadline = Deadline(self._limits.seconds / 2, "printing")
+        self._deadline.check()
 
     def _struct(self, value: Object, fields: Mapping[str, object], verb: str, depth: int) -> None:
         flags = self.flags

@@ -1,5 +1,10 @@
 """creationPolicy: what is kept in step, and what is written once and never again."""
 
+import threading
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
 from cluster.controllers.node.making import (
     NODE,
     annotations,
@@ -17,10 +22,11 @@ from cluster.controllers.node.making import (
     writes,
 )
 from cluster.controllers.operating import is_gone, node_is_ready, operating, resource_is
-from cluster.controllers.stage import Stage
+from cluster.controllers.stage import Object, Stage
 from cluster.local.manifests import job
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS
+from lynq.template.functions import keys
 
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 ONCE = {"creationPolicy": "Once"}
@@ -130,3 +136,42 @@ async def test_once_over_an_object_marked_so_by_the_go_operator_writes_nothing(
 
         await want(stage)
         await is_gone(stage, CONFIG_MAPS, "settings")
+
+
+@pytest.fixture
+def makers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The threads that have made keys, one entry for each."""
+    made: list[str] = []
+    make = keys.make_rsa_key
+
+    def noted(bits: int) -> RSAPrivateKey:
+        made.append(threading.current_thread().name)
+        return make(bits // 4)
+
+    monkeypatch.setattr(keys, "make_rsa_key", noted)
+    return made
+
+
+def a_key(**more: object) -> Object:
+    """Return the entry of a Secret with a key, and with more to render after it."""
+    texts = {"key": '{{ genPrivateKey "rsa" }}', "plan": "{{ .plan }}"}
+    manifest = {"apiVersion": "v1", "kind": "Secret", "stringData": texts}
+    return of_kind("key", manifest, **ONCE, **more)
+
+
+async def test_nobody_waits_while_a_key_is_made(stage: Stage, makers: list[str]) -> None:
+    async with operating(stage):
+        await make_node(stage, secrets=[a_key()])
+        await node_is_ready(stage, NODE)
+    assert len(makers) == 1
+    assert threading.main_thread().name not in makers
+
+
+async def test_a_key_that_cannot_be_written_yet_is_kept(stage: Stage, makers: list[str]) -> None:
+    async with operating(stage):
+        await make_node(stage, secrets=[a_key(targetNamespace="nowhere")])
+        await resource_is(stage, NODE, "key", "Failed")
+        for number in range(3):
+            await mark(stage, force_reconcile=str(number))
+            await stage.settles()
+    assert len(makers) == 1
