@@ -77,6 +77,10 @@ class ResourceStatus(Wire, frozen=True, kw_only=True):
     since: Time | None = None
     """When the object came into this state."""
 
+    fields_digest: str = ""
+    """Digest of the fields that the operator owned after its last write of the object: another one
+    later means that somebody took a field, also while no operator ran."""
+
 
 class NodeStatus(Wire, frozen=True, kw_only=True):
     """How far the node's resources have come. Written by the operator only."""

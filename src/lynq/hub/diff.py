@@ -11,7 +11,13 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from lynq.api import LynqNode
-from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_SERVICE_ACCOUNT, FINALIZER_NODE
+from lynq.api.digests import spec_digest
+from lynq.api.names import (
+    ANNOTATION_HUB_ID,
+    ANNOTATION_SERVICE_ACCOUNT,
+    ANNOTATION_SPEC_DIGEST,
+    FINALIZER_NODE,
+)
 from lynq.hub.stamps import form_generation, written_at
 from lynq.hub.values import Values
 from lynq.hub.wanted import Wanted
@@ -65,8 +71,13 @@ def visible_cause(node: LynqNode, wanted: Wanted) -> Cause | None:
 
 
 def spec_differs(node: LynqNode, wanted: Wanted, now: datetime) -> bool:
-    """Return whether the node's spec is another than a render gives; raises RenderError."""
-    return node.spec != wanted.spec(written_at(node) or now, node.spec)
+    """Return whether the node's spec is another than a render gives; raises RenderError.
+
+    One whose digest is of another spec counts too: the Go operator has written it meanwhile.
+    """
+    spec = wanted.spec(written_at(node) or now, node.spec)
+    digest = node.metadata.annotations.get(ANNOTATION_SPEC_DIGEST)
+    return node.spec != spec or (digest is not None and digest != spec_digest(spec))
 
 
 def _is_marked_as_ours(node: LynqNode, wanted: Wanted) -> bool:

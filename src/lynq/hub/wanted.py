@@ -6,10 +6,12 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from lynq.api import LynqForm, LynqHub, LynqNode, Metadata, NodeSpec, OwnerReference
+from lynq.api.digests import spec_digest
 from lynq.api.names import (
     ANNOTATION_HUB_ID,
     ANNOTATION_ROLLOUT_UPDATE_START,
     ANNOTATION_SERVICE_ACCOUNT,
+    ANNOTATION_SPEC_DIGEST,
     ANNOTATION_TEMPLATE_GENERATION,
     FINALIZER_NODE,
     LABEL_HUB,
@@ -51,7 +53,7 @@ class Wanted:
             block_owner_deletion=True,
         )
 
-    def annotations(self, written: datetime) -> dict[str, str]:
+    def annotations(self, spec: NodeSpec, written: datetime) -> dict[str, str]:
         """Return what the node is rendered with, and when it was last given something new."""
         account = self.form.spec.service_account_name
         return (
@@ -60,6 +62,7 @@ class Wanted:
                 ANNOTATION_TEMPLATE_GENERATION: str(self.form.metadata.generation),
                 ANNOTATION_HUB_ID: self.hub.metadata.name,
                 ANNOTATION_ROLLOUT_UPDATE_START: stamp(written),
+                ANNOTATION_SPEC_DIGEST: spec_digest(spec),
             }
             | ({ANNOTATION_SERVICE_ACCOUNT: account} if account else {})
         )
@@ -70,32 +73,33 @@ class Wanted:
 
     def new(self, now: datetime) -> LynqNode:
         """Return a new node, with everything it ever needs from the hub; raises RenderError."""
+        spec = self.spec(now)
         return LynqNode(
             metadata=Metadata(
                 name=node_name(self.pair),
                 namespace=self.hub.metadata.namespace,
                 labels=self.labels,
-                annotations=self.annotations(now),
+                annotations=self.annotations(spec, now),
                 owner_references=[self.owner],
                 finalizers=[FINALIZER_NODE],
             ),
-            spec=self.spec(now),
+            spec=spec,
         )
 
     def over(self, node: LynqNode, written: datetime) -> LynqNode:
         """Return the node as it should be; what others put on it stays. Raises RenderError."""
-        known = node.metadata
+        known, spec = node.metadata, self.spec(written, node.spec)
         others = [each for each in known.owner_references if not self._replaces(each)]
         # A form that names no account any more takes the annotation back.
         kept = {k: v for k, v in known.annotations.items() if k != ANNOTATION_SERVICE_ACCOUNT}
         metadata = replace(
             known,
             labels=known.labels | self.labels,
-            annotations=kept | self.annotations(written),
+            annotations=kept | self.annotations(spec, written),
             owner_references=[*others, self.owner],
             finalizers=list(dict.fromkeys([*known.finalizers, FINALIZER_NODE])),
         )
-        return replace(node, metadata=metadata, spec=self.spec(written, node.spec))
+        return replace(node, metadata=metadata, spec=spec)
 
     def _replaces(self, reference: OwnerReference) -> bool:
         # An object has one controller at most: a hub made anew takes the place of its namesake.

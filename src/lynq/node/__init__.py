@@ -15,7 +15,14 @@ from lynq.node.live import Live
 from lynq.node.outcome import Cause, Method, Outcome, StateReason, Write
 from lynq.node.preparing import Wanted, ignores_fields, prepare
 from lynq.node.refusals import RenderError
-from lynq.node.removing import Leftover, Removal, RemovalStep, next_removals, spared_for
+from lynq.node.removing import (
+    Leftover,
+    Removal,
+    RemovalStep,
+    next_removals,
+    spared_for,
+    spared_in_edited,
+)
 from lynq.node.rendering import Rendered, Renderer
 from lynq.node.schedule import force_due_at
 from lynq.node.status import (
@@ -73,6 +80,7 @@ __all__ = [
     "read_inventory",
     "ref_of",
     "spared_for",
+    "spared_in_edited",
     "variables_of",
     "with_paused",
 ]

@@ -21,7 +21,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Our own last write of an object. It is in no store: after a restart it is unknown."""
+    """Our own last write of an object. After a restart only what the status says of it is known."""
 
     hash: str
     """Of what was written, or tried."""

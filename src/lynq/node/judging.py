@@ -208,4 +208,5 @@ def _outcome(
         message=message,
         write=write,
         look_again=look_again,
+        fields=facts.memory.digest if facts.memory else b"",
     )

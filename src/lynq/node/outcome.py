@@ -81,5 +81,7 @@ class Outcome:
     """What is to be done for it now."""
     look_again: datetime | None = None
     """When its state may change by the passing of time."""
+    fields: bytes = b""
+    """The digest of the fields that our last write left us with, as far as it is remembered."""
     despite: str = ""
     """The failed dependency that it is written in spite of."""

@@ -77,13 +77,21 @@ def next_removals(
 
 def spared_for(item: Item, claimant: str) -> Outcome:
     """Return what is told of an object that left the form, and may be wanted by a broken entry."""
-    message = f'it left the form, and stays until it is known whether "{claimant}" wants it'
+    return _spared(item, f'until it is known whether "{claimant}" wants it')
+
+
+def spared_in_edited(item: Item) -> Outcome:
+    """Return what is told of an object that left a spec which somebody edited."""
+    return _spared(item, "until its hub has written the node again: somebody edited the spec")
+
+
+def _spared(item: Item, until: str) -> Outcome:
     return Outcome(
         id=item.id,
         ref=item.ref,
         state=ResourceState.DELETING,
         reason=str(StateReason.HELD_BACK),
-        message=message,
+        message=f"it is no longer wanted, and stays {until}",
     )
 
 

@@ -186,18 +186,23 @@ def _entry(outcome: Outcome, ref: ObjectRef) -> ResourceStatus:
         state=outcome.state,
         reason=outcome.reason,
         message=fit(outcome.message),
+        fields_digest=outcome.fields.hex(),
     )
 
 
 def _since(
     previous: Iterable[ResourceStatus], entries: Iterable[ResourceStatus], now: datetime
 ) -> Iterator[ResourceStatus]:
-    """Yield the entries with the time since which each is in its state."""
+    """Yield the entries with the time since which each is in its state, and what is known of it."""
     known = {(this.id, this.kind, this.namespace, this.name): this for this in previous}
     for this in entries:
         before = known.get((this.id, this.kind, this.namespace, this.name))
-        is_same = before is not None and before.state is this.state
-        yield replace(this, since=before.since if before and is_same and before.since else now)
+        if before is None:
+            yield replace(this, since=now)
+            continue
+        since_when = before.since if before.state is this.state else None
+        digest = this.fields_digest or before.fields_digest
+        yield replace(this, since=since_when or now, fields_digest=digest)
 
 
 def _keys(resources: Iterable[ResourceStatus], namespace: str) -> tuple[str, ...]:

@@ -96,6 +96,23 @@ def test_an_edited_spec_is_put_right_without_a_new_time() -> None:
     assert update.after == node
 
 
+@pytest.mark.parametrize(
+    ("digest", "is_written"),
+    [pytest.param("0123456789abcdef", True, id="stale"), pytest.param(None, False, id="none")],
+)
+def test_the_digest_of_a_spec_that_the_go_operator_wrote_is_put_right(
+    digest: str | None, *, is_written: bool
+) -> None:
+    cluster = running("a")
+    right = cluster.nodes["a-web"].metadata.annotations
+    others = {key: value for key, value in right.items() if key != "lynq.sh/spec-digest"}
+    cluster.edit("a-web", annotations=others | ({"lynq.sh/spec-digest": digest} if digest else {}))
+    order = synced(cluster, rows("a"), WEB)
+    assert updated(order) == ({"a-web": Cause.DRIFT} if is_written else {})
+    assert cluster.nodes["a-web"].metadata.annotations == (right if is_written else others)
+    assert planned(cluster, rows("a"), WEB).is_empty
+
+
 def test_what_has_been_compared_is_not_rendered_again() -> None:
     cluster = running("a")
     marks = planned(cluster, rows("a"), WEB).marks

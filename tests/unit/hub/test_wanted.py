@@ -9,6 +9,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from lynq.api import CreationPolicy, LynqForm, LynqNode, OwnerReference, TResource
+from lynq.api.digests import spec_digest
 from lynq.hub import Cause, RenderError, RenderFailure, Values, Wanted
 from lynq.hub.diff import visible_cause
 from unit.hub.worlds import NOON, ARow, a_form, a_hub, at, resource
@@ -55,6 +56,7 @@ def test_one_create_brings_everything() -> None:
                 "lynq.sh/template-generation": "7",
                 "lynq.sh/hubId": "shop",
                 "lynq.sh/rollout-update-start": "2026-01-01T12:00:00.000000Z",
+                "lynq.sh/spec-digest": spec_digest(made.spec),
             },
             "ownerReferences": [
                 {

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lynq.api import LynqNode, NodeStatus, ResourceState
+from lynq.api.digests import is_as_written
 from lynq.api.names import (
     ANNOTATION_PAUSED,
     FINALIZER_NODE,
@@ -38,6 +39,7 @@ from lynq.node import (
     read_inventory,
     ref_of,
     spared_for,
+    spared_in_edited,
     variables_of,
     with_paused,
 )
@@ -167,6 +169,8 @@ class Keeper:
         # What an entry that cannot be decided about would want may be among the unlisted.
         known = (*inventory, *(() if undecided else unlisted))
         leftovers = orphans(known, wanted, undecided)
+        if leftovers and not is_as_written(node):
+            return Cleared(remaining=[spared_in_edited(item) for item in leftovers])
         claims = claimed(leftovers, [sights[this].facts.resource for this in undecided])
         cleared = await self._remover.clear(
             node,

@@ -38,6 +38,7 @@ from lynq.node import (
     ignores_fields,
     owner_of,
     prepare,
+    ref_of,
 )
 from lynq.template import is_slow
 
@@ -250,12 +251,23 @@ class _Look:
     def _baseline(self, content: str, ref: ObjectRef, child: Child | None) -> Memory | None:
         if child is None or child.live.annotations.get(ANNOTATION_APPLIED_HASH) != content:
             return None
-        return self.memory.found(ref, content, child.live.digest, self.now)
+        left = _fields_left(self.node, ref) or child.live.digest
+        return self.memory.found(ref, content, left, self.now)
 
 
 def key_of(ref: ObjectRef) -> ObjectKey:
     """Return where an object is among those of its kind."""
     return ObjectKey(ref.namespace, ref.name)
+
+
+def _fields_left(node: LynqNode, ref: ObjectRef) -> bytes:
+    """Return the digest of the fields that our last write of an object left us with, if known."""
+    digests = (each.fields_digest for each in node.status.resources if ref_of(each) == ref)
+    try:
+        return bytes.fromhex(next(digests, ""))
+    except ValueError:
+        # Somebody edited the status.
+        return b""
 
 
 def fingerprint_of(child: Child) -> object:

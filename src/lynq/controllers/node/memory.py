@@ -119,7 +119,7 @@ class NodeMemory:
         return memory
 
     def found(self, ref: ObjectRef, content: str, digest: bytes, now: datetime) -> Memory:
-        """Take what an earlier process wrote for our own write: from now on changes show."""
+        """Take what an earlier process wrote for our own write: changes since then show."""
         memory = Memory(hash=content, digest=digest)
         self.written[ref] = Written(memory, now)
         return memory

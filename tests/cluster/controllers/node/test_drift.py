@@ -27,7 +27,7 @@ from cluster.controllers.operating import (
     resource_is,
     said,
 )
-from cluster.controllers.stage import Object, Stage
+from cluster.controllers.stage import NODES, Object, Stage
 from lynq.kube.resource import CONFIG_MAPS
 
 FORCE = {"conflictPolicy": "Force"}
@@ -185,6 +185,40 @@ async def test_two_controllers_that_fight_never_fight_hot(stage: Stage, undo: An
 async def test_drift_after_a_restart_is_seen_too(stage: Stage) -> None:
     async with operating(stage):
         await ready(stage, entry("settings", **FORCE))
+    async with operating(stage):
+        await stage.settles()
+        await edit(stage, "settings", {"data": {"plan": "by hand"}})
+        await becomes(stage, "settings", plan_is("pro"), within=AT_ONCE)
+
+
+async def test_data_edited_while_nobody_ran_is_restored_under_force(stage: Stage) -> None:
+    async with operating(stage):
+        await ready(stage, entry("settings", **FORCE))
+    await edit(stage, "settings", {"data": {"plan": "by hand"}})
+    async with operating(stage):
+        await becomes(stage, "settings", plan_is("pro"), within=AT_ONCE)
+
+
+async def test_data_edited_while_nobody_ran_is_a_conflict_under_stuck(stage: Stage) -> None:
+    async with operating(stage):
+        await ready(stage, entry("settings"))
+    await edit(stage, "settings", {"data": {"plan": "by hand"}})
+    for _ in range(2):
+        async with operating(stage):
+            await stage.settles()
+            await resource_is(stage, NODE, "settings", "Conflicted")
+            await node_says(stage, NODE, "Conflicted", "True")
+    assert (await stage.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "by hand"}
+
+
+async def test_a_digest_that_somebody_wrote_breaks_nothing(stage: Stage) -> None:
+    async with operating(stage):
+        await ready(stage, entry("settings", **FORCE))
+    node = await stage.get(NODES, NODE)
+    for each in node["status"]["resources"]:
+        each["fieldsDigest"] = "not a digest"
+    patch = {"status": {"resources": node["status"]["resources"]}}
+    await stage.client.patch(NODES, NODE, patch, stage.namespace, subresource="status")
     async with operating(stage):
         await stage.settles()
         await edit(stage, "settings", {"data": {"plan": "by hand"}})

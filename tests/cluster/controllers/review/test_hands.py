@@ -1,9 +1,17 @@
 """Hands on our own objects: what people edit must not make us delete what is somebody's."""
 
 import asyncio
+from typing import Any
 
-from cluster.controllers.operating import is_gone, node_is_ready, operating
-from cluster.controllers.stage import HUBS, NODES, Stage
+import pytest
+
+from cluster.controllers.operating import (
+    is_gone,
+    node_is_ready,
+    operating,
+    resource_is,
+)
+from cluster.controllers.stage import HUBS, NODES, Stage, config_map
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -76,3 +84,34 @@ async def test_everything_of_a_node_deleted_with_orphan_stays_with_its_row_gone(
         found = (await stage.get(CONFIG_MAPS, "acme-settings"))["metadata"]
         assert found["uid"] == settings["uid"]
         assert "ownerReferences" not in found
+
+
+@pytest.mark.parametrize(
+    "edited", [[], [config_map(nameTemplate="acme-other")]], ids=["dropped", "renamed"]
+)
+async def test_an_object_that_somebody_edits_out_of_a_node_stays(
+    stage: Stage, edited: list[Any]
+) -> None:
+    stage.rows(*ROWS)
+    async with operating(stage):
+        await stage.hub()
+        await stage.form(configMaps=[config_map()])
+        await node_is_ready(stage, "acme-web")
+        before = (await stage.get(CONFIG_MAPS, "acme-settings"))["metadata"]
+        # Not to be put right before the node's own pass has seen it.
+        await stage.change(HUBS, "hub", {"spec": {"paused": True}})
+        await stage.has_condition("Paused", "True")
+        await stage.change(NODES, "acme-web", {"spec": {"configMaps": edited}})
+
+        async def told() -> bool:
+            listed = (await stage.get(NODES, "acme-web"))["status"]["resources"]
+            return any("somebody edited the spec" in each.get("message", "") for each in listed)
+
+        await eventually(told)
+        await stage.settles()
+        assert (await stage.get(CONFIG_MAPS, "acme-settings"))["metadata"]["uid"] == before["uid"]
+        await stage.change(HUBS, "hub", {"spec": {"paused": False}})
+        await resource_is(stage, "acme-web", "settings", "Ready")
+        await node_is_ready(stage, "acme-web")
+        await is_gone(stage, CONFIG_MAPS, "acme-other")
+        assert (await stage.get(CONFIG_MAPS, "acme-settings"))["metadata"]["uid"] == before["uid"]

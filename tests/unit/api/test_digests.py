@@ -1,0 +1,50 @@
+"""What counts as the spec that the hub wrote."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from lynq.api import LynqNode, Metadata, NodeSpec, TResource
+from lynq.api.digests import is_as_written, spec_digest
+from lynq.api.names import ANNOTATION_SPEC_DIGEST
+
+
+def spec_of(body: Any, **parts: Any) -> NodeSpec:
+    entry = TResource(id="a", spec={"kind": "ConfigMap", "data": body}, name_template="a")
+    return NodeSpec(**{"uid": "acme", "template_ref": "web", "config_maps": (entry,), **parts})
+
+
+def written(spec: NodeSpec) -> LynqNode:
+    marks = {ANNOTATION_SPEC_DIGEST: spec_digest(spec)}
+    return LynqNode(metadata=Metadata(annotations=marks), spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ({"a": 2.0}, {"a": 2}),
+        ({"a": [1.0, {"b": -0.0}]}, {"a": [1, {"b": 0}]}),
+        ({"a": (1, 2)}, {"a": [1, 2]}),
+    ],
+)
+def test_what_the_api_server_makes_of_it_is_the_same(sent: Any, stored: Any) -> None:
+    assert is_as_written(replace(written(spec_of(sent)), spec=spec_of(stored)))
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        spec_of({"a": 2}),
+        spec_of({"a": "1"}),
+        spec_of({"a": 1}, uid="other"),
+        spec_of({"a": 1}, config_maps=()),
+    ],
+)
+def test_what_somebody_edits_is_another(edited: NodeSpec) -> None:
+    assert not is_as_written(replace(written(spec_of({"a": 1})), spec=edited))
+
+
+def test_a_node_that_does_not_say_is_taken_at_its_word() -> None:
+    assert is_as_written(LynqNode(spec=spec_of({"a": 1})))
