@@ -47,6 +47,7 @@ async def test_three_rows_and_two_forms_become_six_ready_nodes(stage: Stage) -> 
     assert metadata["labels"] == {"lynq.sh/hub": "customer-hub", "lynq.sh/uid": "beta"}
     annotations = metadata["annotations"]
     assert annotations.pop("lynq.sh/rollout-update-start")
+    assert annotations.pop("lynq.sh/spec-digest")
     assert annotations == {
         "lynq.sh/hostOrUrl": "",
         "lynq.sh/activate": "1",
