@@ -19,7 +19,6 @@ from lynq.kube.objects import (
     Partial,
 )
 from lynq.kube.options import ClientOptions
-from lynq.kube.outline import Outline, outline_for
 from lynq.kube.queries import Patch, Propagation
 from lynq.kube.queue import Priority, Queue, QueueClosed
 from lynq.kube.request import Fence, Interceptor, Request, Response, Send
@@ -49,7 +48,6 @@ __all__ = [
     "Metadata",
     "Metrics",
     "ObjectKey",
-    "Outline",
     "OwnerReference",
     "Partial",
     "Patch",
@@ -72,5 +70,4 @@ __all__ = [
     "errors",
     "in_cluster",
     "load_config",
-    "outline_for",
 ]

@@ -1,4 +1,4 @@
-"""What the API server answers with when it is not a whole object: outlines and lists."""
+"""What the API server answers with when it is not a whole object: metadata and lists."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
