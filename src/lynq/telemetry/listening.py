@@ -3,9 +3,11 @@
 import os
 import socket
 import ssl
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Final, Self
 
+import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
@@ -59,6 +61,47 @@ class Listener:
         """Where it really listens, which differs from what was wanted if that was port 0."""
         host, port = self._runner.addresses[0][:2]
         return Address(host, port)
+
+
+class Server:
+    """Listens while it is entered with `async with`, and says so under the name people look for."""
+
+    def __init__(
+        self,
+        what: str,
+        address: Address,
+        handlers: Mapping[str, Handler],
+        *,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        **facts: object,
+    ) -> None:
+        self._what = what
+        self._wanted = address
+        self._tls = tls
+        self._facts = facts
+        self._listener = Listener(what, address, handlers)
+        self._log = structlog.get_logger(f"controller-runtime.{what}")
+
+    async def __aenter__(self) -> Self:
+        """Begin to answer; raises ListenError, and what `tls` raises."""
+        say = self._log.info
+        say(f"Starting {self._what} server", bindAddress=str(self._wanted), **self._facts)
+        await self._listener.start(self._tls() if self._tls else None)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Answer no more."""
+        await self._listener.stop()
+
+    @property
+    def address(self) -> Address:
+        """Where it really listens."""
+        return self._listener.address
 
 
 def _why(error: OSError) -> str:

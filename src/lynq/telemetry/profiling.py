@@ -11,14 +11,12 @@ import io
 import pstats
 import sys
 from collections import Counter
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-import structlog
 from aiohttp import web
 
 from lynq.telemetry.address import Address
-from lynq.telemetry.listening import Listener
+from lynq.telemetry.listening import Server
 
 ADDRESS: Final = Address("127.0.0.1", 6060)
 
@@ -38,16 +36,13 @@ _INDEX: Final = """<html><head><title>/debug/pprof/</title></head><body>
 </ul></body></html>
 """
 
-_log = structlog.get_logger("controller-runtime.pprof")
 
-
-class ProfileServer:
+class ProfileServer(Server):
     """Serves profiles of this process; to be entered with `async with`."""
 
     def __init__(self, address: Address = ADDRESS) -> None:
         if address.host not in _LOOPBACK:
             raise ValueError(f"profiles are served on loopback only, not on {address}")
-        self._wanted = address
         self._is_profiling = False
         handlers = {
             "/debug/pprof/": _index,
@@ -55,27 +50,7 @@ class ProfileServer:
             "/debug/pprof/goroutine": _goroutine,
             "/debug/pprof/profile": self._profile,
         }
-        self._listener = Listener("pprof", address, handlers)
-
-    async def __aenter__(self) -> Self:
-        """Begin to answer; raises ListenError."""
-        _log.info("Starting pprof server", bindAddress=str(self._wanted))
-        await self._listener.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Answer no more."""
-        await self._listener.stop()
-
-    @property
-    def address(self) -> Address:
-        """Where it really listens."""
-        return self._listener.address
+        super().__init__("pprof", address, handlers)
 
     async def _profile(self, request: web.Request) -> web.Response:
         seconds = _seconds(request.query.get("seconds"))

@@ -4,10 +4,9 @@ import asyncio
 import gzip
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from functools import partial
+from typing import Final
 
-import structlog
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Metric
 
@@ -15,11 +14,7 @@ from lynq.telemetry.address import Address
 from lynq.telemetry.authorization import Authorize, Decision, Remembering, ReviewFailedError
 from lynq.telemetry.certificates import CertificateFiles, server_context
 from lynq.telemetry.exposition import CONTENT_TYPE, collected, written
-from lynq.telemetry.listening import Listener
-
-_log = structlog.get_logger("controller-runtime.health")
-# The name that people look for in the log.
-_metrics_log = structlog.get_logger("controller-runtime.metrics")
+from lynq.telemetry.listening import Server
 
 _REFUSALS: Final = {
     Decision.UNAUTHENTICATED: (401, "no valid bearer token\n"),
@@ -27,7 +22,7 @@ _REFUSALS: Final = {
 }
 
 
-class HealthServer:
+class HealthServer(Server):
     """Answers the kubelet's probes; to be entered with `async with`.
 
     /healthz is answered by the event loop, so an answer is the proof that it is alive. /readyz
@@ -36,30 +31,8 @@ class HealthServer:
 
     def __init__(self, address: Address, problems: Callable[[], list[str]]) -> None:
         self._problems = problems
-        self._wanted = address
-        self._listener = Listener(
-            "health", address, {"/healthz": _alive, "/readyz": self._answer_ready}
-        )
-
-    async def __aenter__(self) -> Self:
-        """Begin to answer; raises ListenError."""
-        _log.info("Starting health server", bindAddress=str(self._wanted))
-        await self._listener.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Answer no more."""
-        await self._listener.stop()
-
-    @property
-    def address(self) -> Address:
-        """Where it really listens."""
-        return self._listener.address
+        handlers = {"/healthz": _alive, "/readyz": self._answer_ready}
+        super().__init__("health", address, handlers)
 
     async def _answer_ready(self, _request: web.Request) -> web.Response:
         problems = self._problems()
@@ -81,41 +54,19 @@ class Protection:
     """None: one that is made at the start and signed by itself."""
 
 
-class MetricsServer:
+class MetricsServer(Server):
     """Serves /metrics; plain and to everybody without a protection. Entered with `async with`."""
 
     def __init__(
         self, address: Address, registry: CollectorRegistry, protection: Protection | None
     ) -> None:
         self._registry = registry
-        self._protection = protection
         self._authorize = Remembering(protection.authorize) if protection else None
-        self._wanted = address
-        self._listener = Listener("metrics", address, {"/metrics": self._answer})
         # One at a time: the text of ten thousand nodes has megabytes.
         self._writing = asyncio.Lock()
-
-    async def __aenter__(self) -> Self:
-        """Begin to answer; raises ListenError or CertificateError."""
-        secure = self._protection is not None
-        _metrics_log.info("Starting metrics server", bindAddress=str(self._wanted), secure=secure)
-        tls = server_context(self._protection.certificate) if self._protection else None
-        await self._listener.start(tls)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Answer no more."""
-        await self._listener.stop()
-
-    @property
-    def address(self) -> Address:
-        """Where it really listens."""
-        return self._listener.address
+        tls = partial(server_context, protection.certificate) if protection else None
+        handlers = {"/metrics": self._answer}
+        super().__init__("metrics", address, handlers, tls=tls, secure=tls is not None)
 
     async def _answer(self, request: web.Request) -> web.Response:
         refusal = await self._refusal(request)
@@ -128,7 +79,7 @@ class MetricsServer:
             token = _token(request)
             decision = await self._authorize(token) if token else Decision.UNAUTHENTICATED
         except ReviewFailedError as error:
-            _metrics_log.warning("token not reviewed", error=str(error))
+            self._log.warning("token not reviewed", error=str(error))
             return web.Response(status=500, text="the token could not be reviewed\n")
         if decision is Decision.ALLOWED:
             return None
