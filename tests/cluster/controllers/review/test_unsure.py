@@ -5,7 +5,7 @@ import asyncio
 from cluster.controllers.node.making import NODE, becomes, entry, exists, make_node, plan_is, want
 from cluster.controllers.operating import is_gone, node_is_ready, node_says, operating, resource_is
 from cluster.controllers.stage import FORMS, NODES, Stage, config_map
-from faults.test_unobserved import Fog, candidate
+from cluster.controllers.succession import Fog, succession
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
@@ -61,14 +61,7 @@ async def test_what_a_broken_entry_kept_goes_when_nobody_wants_it(stage: Stage) 
 async def test_an_object_of_a_node_that_the_next_leader_knows_of_old_stays(stage: Stage) -> None:
     stage.rows(("acme", 1, "pro"))
     fog = Fog(NODES)
-    async with candidate(stage) as first:
-        await first.world.synced()
-        await stage.hub(source={"syncInterval": "1s"})
-        await stage.form()
-        await node_is_ready(stage, "acme-web")
-        standby = candidate(stage, fog)
-        second = await standby.__aenter__()
-        await second.world.synced()
+    async with succession(stage, fog, "acme-web") as change:
         fog.fall()
         more = config_map(id="more", nameTemplate="{{ .uid }}-more")
         await stage.change(FORMS, "web", {"spec": {"configMaps": [config_map(), more]}})
@@ -76,35 +69,26 @@ async def test_an_object_of_a_node_that_the_next_leader_knows_of_old_stays(stage
         await becomes(stage, "acme-more", plan_is("pro"))
         before = await uid_of(stage, "acme-more")
         await node_is_ready(stage, "acme-web")
-    try:
+        await change.happens()
+
         # It sees both objects, and a node that wants one of them.
         await asyncio.sleep(6)
         assert await uid_of(stage, "acme-more") == before
         fog.lift()
         await asyncio.sleep(2)
         assert await uid_of(stage, "acme-more") == before
-    finally:
-        await standby.__aexit__(None, None, None)
 
 
 async def test_a_node_that_was_protected_meanwhile_stays(stage: Stage) -> None:
     stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
     fog = Fog(NODES)
-    async with candidate(stage) as first:
-        await first.world.synced()
-        await stage.hub(source={"syncInterval": "1s"})
-        await stage.form()
-        for uid in ("acme", "beta", "corp"):
-            await node_is_ready(stage, f"{uid}-web")
-        standby = candidate(stage, fog)
-        second = await standby.__aenter__()
-        await second.world.synced()
+    async with succession(stage, fog, "acme-web", "beta-web", "corp-web") as change:
         await asyncio.sleep(1)
         fog.fall()
         shield = {"metadata": {"annotations": {"lynq.sh/protect": "true"}}}
         await stage.change(NODES, "acme-web", shield)
-    stage.rows(("corp", 1, "pro"))
-    try:
+        await change.happens()
+        stage.rows(("corp", 1, "pro"))
 
         async def beta_goes() -> bool:
             return await is_leaving(stage, "beta-web")
@@ -115,5 +99,3 @@ async def test_a_node_that_was_protected_meanwhile_stays(stage: Stage) -> None:
         fog.lift()
         await asyncio.sleep(2)
         assert not await is_leaving(stage, "acme-web")
-    finally:
-        await standby.__aexit__(None, None, None)

@@ -1,0 +1,81 @@
+"""One operator that leads, and the next, whose caches lag behind when its turn comes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from cluster.controllers.operating import node_is_ready
+from cluster.controllers.stage import Stage
+from lynq.controllers.manager import Process
+from lynq.controllers.options import Options
+from lynq.controllers.process import ProcessSettings
+from lynq.kube import Request, Resource, Response, Send
+
+
+class Fog:
+    """Cuts the watch of a kind, and lets no other one begin."""
+
+    def __init__(self, resource: Resource) -> None:
+        self._end = f"/{resource.plural}"
+        self._clear = asyncio.Event()
+        self._clear.set()
+        self._streams: list[Response] = []
+
+    async def __call__(self, request: Request, send: Send) -> Response:
+        if not (request.stream and request.path.endswith(self._end)):
+            return await send(request)
+        await self._clear.wait()
+        response = await send(request)
+        self._streams.append(response)
+        return response
+
+    def fall(self) -> None:
+        self._clear.clear()
+        for stream in self._streams:
+            stream.close()
+
+    def lift(self) -> None:
+        self._clear.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """Who comes next, and how to make it so."""
+
+    heir: Process
+    happens: Callable[[], Awaitable[None]]
+    """Lets the leader end; the heir takes the lease."""
+
+
+@asynccontextmanager
+async def succession(stage: Stage, fog: Fog, *nodes: str) -> AsyncIterator[Succession]:
+    """Have a leader make a hub's nodes, and an heir beside it that knows them.
+
+    The heir is the one that the fog is for.
+    """
+    async with AsyncExitStack() as reign:
+        leader = await reign.enter_async_context(_candidate(stage))
+        await leader.world.synced()
+        await stage.hub(source={"syncInterval": "1s"})
+        await stage.form()
+        for name in nodes:
+            await node_is_ready(stage, name)
+        async with _candidate(stage, fog) as heir:
+            await heir.world.synced()
+            yield Succession(heir, reign.aclose)
+
+
+@asynccontextmanager
+async def _candidate(stage: Stage, *fogs: Fog) -> AsyncIterator[Process]:
+    """Run an operator that works when it has the lease."""
+    options = Options(sqlite_directory=stage.directory, namespaces=(stage.namespace,))
+    settings = ProcessSettings(
+        options=options, leader_elect=True, leader_election_namespace=stage.namespace
+    )
+    process = Process(settings, stage.client.intercepted(*fogs))
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(process.run(stop))
+        yield process
+        stop.set()
