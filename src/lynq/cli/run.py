@@ -82,9 +82,7 @@ def _admission(given: Mapping[str, Any]) -> "Webhooks | None":
 def _mounted_certificate(given: Mapping[str, Any]) -> CertificateFiles | None:
     """Return the certificate where the Go operator looked for it, if there is one."""
     folder = Path(gettempdir(), "k8s-webhook-server", "serving-certs")
-    files = CertificateFiles(
-        folder / given["webhook_cert_name"], folder / given["webhook_cert_key"]
-    )
+    files = _files_in(folder, given, "webhook")
     return files if files.certificate.exists() else None
 
 
@@ -126,9 +124,11 @@ def _shard(text: str) -> Shard:
 
 
 def _certificate(given: Mapping[str, Any], server: str) -> CertificateFiles | None:
-    if not given[f"{server}_cert_path"]:
-        return None
-    folder = Path(given[f"{server}_cert_path"])
+    folder = given[f"{server}_cert_path"]
+    return _files_in(Path(folder), given, server) if folder else None
+
+
+def _files_in(folder: Path, given: Mapping[str, Any], server: str) -> CertificateFiles:
     return CertificateFiles(
         folder / given[f"{server}_cert_name"], folder / given[f"{server}_cert_key"]
     )
