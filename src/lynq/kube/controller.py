@@ -1,20 +1,13 @@
 """The controller runner: workers that take keys from a queue and reconcile them.
 
-A worker is a loop in one task; `workers` of them share a queue that never gives one key to two.
-They live in a task group, so `run` returns when the last of them has ended and not before.
-
 One reconcile that fails must not take the others with it: its exception ends here, is counted and
 logged, and the key is tried again after its back-off. What the cluster or the network answers is
 expected and is logged in one line; anything else is a bug (what Go would call a panic), counted
 as such and logged with the place it came from.
-
-Stopping has two steps: the queue is closed, so that idle workers end at once and busy ones end
-with their reconcile; who is still busy after the grace period is cancelled.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -23,7 +16,8 @@ import structlog
 from lynq.kube.errors import KubeError
 from lynq.kube.failures import place_of, words_of
 from lynq.kube.metrics import ControllerMetrics, Metrics
-from lynq.kube.queue import Priority, Queue, QueueClosed
+from lynq.kube.queue import Priority, Queue
+from lynq.kube.workers import Workers
 
 K = TypeVar("K", bound=Hashable)
 
@@ -61,43 +55,23 @@ class Controller(Generic[K]):
         self.name = name
         self._queue = queue
         self._reconcile = reconcile
-        self._workers = workers
+        self._count = workers
         self._grace = grace
+        self._workers = Workers(queue, self._process, grace=grace)
         self._expected: tuple[type[Exception], ...] = (KubeError, OSError, *expected)
         self._metrics = metrics or Metrics.unread().controller(name)
-        self._deadline = asyncio.timeout(None)
-        self._running = False
 
     async def run(self) -> None:
         """Work until `stop` is called (or this is cancelled); returns when no worker is left."""
-        self._metrics.workers.set(self._workers)
-        self._running = True
+        self._metrics.workers.set(self._count)
         try:
-            async with self._deadline, asyncio.TaskGroup() as group:
-                for number in range(self._workers):
-                    group.create_task(self._work(), name=f"{self.name}-worker-{number}")
+            await self._workers.run(f"{self.name}-worker", self._count)
         except TimeoutError:
             _log.warning("reconciles cancelled on stop", controller=self.name, grace=self._grace)
-        finally:
-            self._running = False
 
     def stop(self) -> None:
         """Begin no more reconciles; those that run have the grace period to end."""
-        self._queue.close()
-        if self._running and self._deadline.when() is None:
-            self._deadline.reschedule(asyncio.get_running_loop().time() + self._grace)
-
-    async def _work(self) -> None:
-        with suppress(QueueClosed):
-            while True:
-                key = await self._queue.get()
-                try:
-                    await self._process(key)
-                finally:
-                    self._queue.done(key)
-                # A reconcile that finds nothing to do never waits for anything. Without this, a
-                # sweep over ten thousand of them would hold up watches and the lease.
-                await asyncio.sleep(0)
+        self._workers.stop()
 
     async def _process(self, key: K) -> None:
         with self._metrics.active.track_inprogress(), self._metrics.time.time():

@@ -11,7 +11,6 @@ is tried a few times; a namespace on its way out refuses them, which is nobody's
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -32,8 +31,9 @@ from lynq.kube.errors import (
     TooManyRequests,
 )
 from lynq.kube.metrics import EventMetrics, Metrics
-from lynq.kube.queue import Queue, QueueClosed
+from lynq.kube.queue import Queue
 from lynq.kube.resource import EVENTS
+from lynq.kube.workers import Workers
 
 __all__ = ["Recorder", "Reference"]
 
@@ -73,15 +73,13 @@ class Recorder:
         self._client = client
         self._component = component
         self._instance = instance
-        self._grace = grace
         self._limit = limit
         self._metrics = metrics or Metrics.unread().events()
         self._wall = wall
         self._loop = asyncio.get_running_loop()
         self._correlator = Correlator()
         self._queue: Queue[Series] = Queue(backoff=backoff)
-        self._deadline = asyncio.timeout(None)
-        self._running = False
+        self._writers = Workers(self._queue, self._bring_in_line, grace=grace)
 
     def record(
         self, about: Reference, level: Literal["Normal", "Warning"], reason: str, message: str
@@ -98,31 +96,15 @@ class Recorder:
 
     async def run(self) -> None:
         """Write what is recorded until `stop` is called, or this is cancelled."""
-        self._running = True
         try:
-            async with self._deadline, asyncio.TaskGroup() as group:
-                for number in range(_WRITERS):
-                    group.create_task(self._work(), name=f"event-writer-{number}")
+            await self._writers.run("event-writer", _WRITERS)
         except TimeoutError:
             self._metrics.dropped.inc(len(self._queue))
             _log.warning("events dropped on stop", waiting=len(self._queue))
-        finally:
-            self._running = False
 
     def stop(self) -> None:
         """Take no more events; `run` returns when those recorded are written, or in `grace`."""
-        self._queue.close(drain=True)
-        if self._running and self._deadline.when() is None:
-            self._deadline.reschedule(self._loop.time() + self._grace)
-
-    async def _work(self) -> None:
-        with suppress(QueueClosed):
-            while True:
-                series = await self._queue.get()
-                try:
-                    await self._bring_in_line(series)
-                finally:
-                    self._queue.done(series)
+        self._writers.stop(drain=True)
 
     async def _bring_in_line(self, series: Series) -> None:
         try:
