@@ -1,11 +1,11 @@
-"""Rows: the texts that templates see, the native values behind them, a digest of both.
+"""Rows: the texts that templates see, and a digest of them.
 
 A read makes up to a million of them, so a page is worked on column by column, at the speed of
-C loops, and what not everybody needs (native values, digests) is made when it is asked for.
+C loops, and what not everybody needs (the digest) is made when it is asked for.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.json import Encoder
 
-from lynq.sources.columns import Column, Value
+from lynq.sources.columns import Column
 from lynq.sources.query import Query
 
 ACTIVE = frozenset(("1", "true", "TRUE", "True", "yes", "YES", "Yes"))
@@ -56,8 +56,6 @@ class Row(Struct, frozen=True, eq=False, gc=False):
 
     texts: tuple[str, ...]
     """All texts, in the order of the query's columns."""
-    given: Sequence[Any]
-    """What the driver gave, in the same order."""
     layout: Layout
 
     @property
@@ -81,14 +79,6 @@ class Row(Struct, frozen=True, eq=False, gc=False):
         return dict(zip(self.layout.variables, self.texts[self.layout.extras :], strict=True))
 
     @property
-    def values(self) -> Mapping[str, Value]:
-        """The further variables as native values."""
-        start = self.layout.extras
-        columns = self.layout.columns[start:]
-        native = map(Column.value, columns, self.given[start:], self.texts[start:])
-        return dict(zip(self.layout.variables, native, strict=True))
-
-    @property
     def digest(self) -> bytes:
         """SHA-256 over the mapped variables: the same in every process, on every engine."""
         return hashlib.sha256(self.layout.salt + encode(self.texts)).digest()
@@ -106,7 +96,6 @@ def active_rows(layout: Layout, page: Sequence[Sequence[Any]]) -> list[Row]:
     activate = layout.columns[_ACTIVATE].texts(by_column[_ACTIVATE])
     active = list(map(ACTIVE.__contains__, activate))
     if not all(active):
-        page = list(compress(page, active))
         by_column = [list(compress(values, active)) for values in by_column]
     texts = [column.texts(values) for column, values in zip(layout.columns, by_column, strict=True)]
-    return list(map(Row, zip(*texts, strict=True), page, repeat(layout)))
+    return list(map(Row, zip(*texts, strict=True), repeat(layout)))
