@@ -30,7 +30,6 @@ DICT: Any = dict
 class _ListMeta(Wire, frozen=True):
     resource_version: str = ""
     continuation: str = msgspec.field(default="", name="continue")
-    remaining_item_count: int | None = None
 
 
 class _List(Wire, Generic[T], frozen=True):
@@ -61,12 +60,8 @@ def decode_list(body: bytes, into: type[T], *, what: str) -> Listing[T]:
     answer: _List[T] = decode(
         body, cast("type[_List[T]]", _list_of(cast("Hashable", into))), what=what
     )
-    return Listing(
-        answer.items or [],
-        answer.metadata.resource_version,
-        answer.metadata.continuation,
-        answer.metadata.remaining_item_count,
-    )
+    metadata = answer.metadata
+    return Listing(answer.items or [], metadata.resource_version, metadata.continuation)
 
 
 @lru_cache(maxsize=256)

@@ -41,8 +41,6 @@ class Listing(Generic[T]):
     resource_version: str
     continuation: str = ""
     """The token of the next page; "" on the last one."""
-    remaining: int | None = None
-    """How many objects follow on later pages, where the API server knows."""
 
     def __len__(self) -> int:
         """Count the objects."""

@@ -4,17 +4,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from lynq.sources.errors import Place
 from lynq.sources.query import Query
 from lynq.sources.reading import Reading
 
 
 class Source(Protocol):
     """A database whose tables can be read, any number of times, until it is closed."""
-
-    @property
-    def place(self) -> Place:
-        """Where it is."""
 
     def read(self, query: Query) -> Reading:
         """Return the active rows at one moment, as pages to iterate over; nothing happens yet."""
