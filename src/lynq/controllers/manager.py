@@ -25,7 +25,7 @@ from lynq.controllers.operator import Operator
 from lynq.controllers.process import ProcessSettings
 from lynq.controllers.world import World
 from lynq.kube import Client, ClientOptions, LeaderElection, Metrics, load_config
-from lynq.telemetry import HealthServer, MetricsServer, ProfileServer, Protection, Series
+from lynq.telemetry import Protection, Series, health_server, metrics_server, profile_server
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -97,17 +97,17 @@ class Process:
     def _servers(self) -> Iterator[AbstractAsyncContextManager[Any]]:
         settings = self._settings
         if settings.health_address:
-            yield HealthServer(settings.health_address, self._problems)
+            yield health_server(settings.health_address, self._problems)
         if settings.metrics_address:
             authorize = partial(may_read_metrics, self._client)
             protection = Protection(authorize, settings.metrics_certificate)
-            yield MetricsServer(
+            yield metrics_server(
                 settings.metrics_address,
                 self.registry,
                 protection if settings.metrics_secure else None,
             )
         if settings.pprof:
-            yield ProfileServer()
+            yield profile_server()
         if self._admission:
             yield self._admission
 

@@ -4,9 +4,9 @@ from lynq.telemetry.address import Address
 from lynq.telemetry.authorization import Authorize, Decision, ReviewFailedError
 from lynq.telemetry.certificates import CertificateError, CertificateFiles
 from lynq.telemetry.listening import ListenError
-from lynq.telemetry.profiling import ProfileServer
+from lynq.telemetry.profiling import profile_server
 from lynq.telemetry.series import Series
-from lynq.telemetry.serving import HealthServer, MetricsServer, Protection
+from lynq.telemetry.serving import Protection, health_server, metrics_server
 
 __all__ = [
     "Address",
@@ -14,11 +14,11 @@ __all__ = [
     "CertificateError",
     "CertificateFiles",
     "Decision",
-    "HealthServer",
     "ListenError",
-    "MetricsServer",
-    "ProfileServer",
     "Protection",
     "ReviewFailedError",
     "Series",
+    "health_server",
+    "metrics_server",
+    "profile_server",
 ]

@@ -37,22 +37,26 @@ _INDEX: Final = """<html><head><title>/debug/pprof/</title></head><body>
 """
 
 
-class ProfileServer(Server):
-    """Serves profiles of this process; to be entered with `async with`."""
+def profile_server(address: Address = ADDRESS) -> Server:
+    """Return the server of profiles of this process."""
+    if address.host not in _LOOPBACK:
+        raise ValueError(f"profiles are served on loopback only, not on {address}")
+    handlers = {
+        "/debug/pprof/": _index,
+        "/debug/pprof/heap": _heap,
+        "/debug/pprof/goroutine": _goroutine,
+        "/debug/pprof/profile": _Profiler().answer,
+    }
+    return Server("pprof", address, handlers)
 
-    def __init__(self, address: Address = ADDRESS) -> None:
-        if address.host not in _LOOPBACK:
-            raise ValueError(f"profiles are served on loopback only, not on {address}")
+
+class _Profiler:
+    """Takes one profile at a time."""
+
+    def __init__(self) -> None:
         self._is_profiling = False
-        handlers = {
-            "/debug/pprof/": _index,
-            "/debug/pprof/heap": _heap,
-            "/debug/pprof/goroutine": _goroutine,
-            "/debug/pprof/profile": self._profile,
-        }
-        super().__init__("pprof", address, handlers)
 
-    async def _profile(self, request: web.Request) -> web.Response:
+    async def answer(self, request: web.Request) -> web.Response:
         seconds = _seconds(request.query.get("seconds"))
         if seconds is None:
             text = f"seconds: a number above 0 and up to {_LONGEST:g}\n"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import structlog
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Metric
 
@@ -16,29 +17,27 @@ from lynq.telemetry.certificates import CertificateFiles, server_context
 from lynq.telemetry.exposition import CONTENT_TYPE, collected, written
 from lynq.telemetry.listening import Server
 
+_log = structlog.get_logger("controller-runtime.metrics")
+
 _REFUSALS: Final = {
     Decision.UNAUTHENTICATED: (401, "no valid bearer token\n"),
     Decision.FORBIDDEN: (403, "this account may not get /metrics\n"),
 }
 
 
-class HealthServer(Server):
-    """Answers the kubelet's probes; to be entered with `async with`.
+def health_server(address: Address, problems: Callable[[], list[str]]) -> Server:
+    """Return the server that answers the kubelet's probes.
 
     /healthz is answered by the event loop, so an answer is the proof that it is alive. /readyz
     asks `problems` and passes on what it names.
     """
 
-    def __init__(self, address: Address, problems: Callable[[], list[str]]) -> None:
-        self._problems = problems
-        handlers = {"/healthz": _alive, "/readyz": self._answer_ready}
-        super().__init__("health", address, handlers)
-
-    async def _answer_ready(self, _request: web.Request) -> web.Response:
-        problems = self._problems()
-        if not problems:
+    async def ready(_request: web.Request) -> web.Response:
+        if not (named := problems()):
             return web.Response(text="ok")
-        return web.Response(status=500, text="".join(f"not ready: {each}\n" for each in problems))
+        return web.Response(status=500, text="".join(f"not ready: {each}\n" for each in named))
+
+    return Server("health", address, {"/healthz": _alive, "/readyz": ready})
 
 
 async def _alive(_request: web.Request) -> web.Response:
@@ -54,21 +53,25 @@ class Protection:
     """None: one that is made at the start and signed by itself."""
 
 
-class MetricsServer(Server):
-    """Serves /metrics; plain and to everybody without a protection. Entered with `async with`."""
+def metrics_server(
+    address: Address, registry: CollectorRegistry, protection: Protection | None
+) -> Server:
+    """Return the server of /metrics; plain and to everybody without a protection."""
+    scrapes = _Scrapes(registry, Remembering(protection.authorize) if protection else None)
+    tls = partial(server_context, protection.certificate) if protection else None
+    return Server("metrics", address, {"/metrics": scrapes.answer}, tls=tls, secure=tls is not None)
 
-    def __init__(
-        self, address: Address, registry: CollectorRegistry, protection: Protection | None
-    ) -> None:
+
+class _Scrapes:
+    """Answers those who ask for the series."""
+
+    def __init__(self, registry: CollectorRegistry, authorize: Authorize | None) -> None:
         self._registry = registry
-        self._authorize = Remembering(protection.authorize) if protection else None
+        self._authorize = authorize
         # One at a time: the text of ten thousand nodes has megabytes.
         self._writing = asyncio.Lock()
-        tls = partial(server_context, protection.certificate) if protection else None
-        handlers = {"/metrics": self._answer}
-        super().__init__("metrics", address, handlers, tls=tls, secure=tls is not None)
 
-    async def _answer(self, request: web.Request) -> web.Response:
+    async def answer(self, request: web.Request) -> web.Response:
         refusal = await self._refusal(request)
         return refusal or await self._series(request)
 
@@ -79,7 +82,7 @@ class MetricsServer(Server):
             token = _token(request)
             decision = await self._authorize(token) if token else Decision.UNAUTHENTICATED
         except ReviewFailedError as error:
-            self._log.warning("token not reviewed", error=str(error))
+            _log.warning("token not reviewed", error=str(error))
             return web.Response(status=500, text="the token could not be reviewed\n")
         if decision is Decision.ALLOWED:
             return None

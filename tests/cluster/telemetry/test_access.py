@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from lynq.controllers.access import may_read_metrics
 from lynq.kube import Client, ClusterConfig
 from lynq.kube.credentials import Credential, StaticCredentials
-from lynq.telemetry import Address, Decision, MetricsServer, Protection, ReviewFailedError
+from lynq.telemetry import Address, Decision, Protection, ReviewFailedError, metrics_server
 
 Kubectl = Callable[..., str]
 
@@ -61,7 +61,7 @@ async def test_a_cluster_that_does_not_answer_is_no_permission() -> None:
 async def test_the_server_lets_in_whom_the_cluster_lets_in(client: Client, allowed: str) -> None:
     protection = Protection(partial(may_read_metrics, client))
     async with (
-        MetricsServer(Address("127.0.0.1", 0), CollectorRegistry(), protection) as server,
+        metrics_server(Address("127.0.0.1", 0), CollectorRegistry(), protection) as server,
         aiohttp.ClientSession() as session,
     ):
         url = f"https://{server.address}/metrics"

@@ -5,12 +5,13 @@ import asyncio
 import aiohttp
 import pytest
 
-from lynq.telemetry import Address, ProfileServer
+from lynq.telemetry import Address, profile_server
+from lynq.telemetry.listening import Server
 
 ANY = Address("127.0.0.1", 0)
 
 
-async def get(server: ProfileServer, path: str) -> tuple[int, str]:
+async def get(server: Server, path: str) -> tuple[int, str]:
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"http://{server.address}{path}") as response,
@@ -19,7 +20,7 @@ async def get(server: ProfileServer, path: str) -> tuple[int, str]:
 
 
 async def test_the_index_lists_what_there_is() -> None:
-    async with ProfileServer(ANY) as server:
+    async with profile_server(ANY) as server:
         status, text = await get(server, "/debug/pprof/")
     assert status == 200
     for each in ("/debug/pprof/", "heap", "goroutine", "profile"):
@@ -31,7 +32,7 @@ async def test_goroutine_shows_tasks_and_where_they_stand() -> None:
         await asyncio.Event().wait()
 
     task = asyncio.create_task(waiting_for_godot(), name="vladimir")
-    async with ProfileServer(ANY) as server:
+    async with profile_server(ANY) as server:
         _, text = await get(server, "/debug/pprof/goroutine")
     task.cancel()
     assert "vladimir" in text
@@ -39,7 +40,7 @@ async def test_goroutine_shows_tasks_and_where_they_stand() -> None:
 
 
 async def test_heap_counts_objects_by_type() -> None:
-    async with ProfileServer(ANY) as server:
+    async with profile_server(ANY) as server:
         _, text = await get(server, "/debug/pprof/heap")
     assert "builtins.dict" in text
     assert len(text.splitlines()) <= 53
@@ -55,7 +56,7 @@ async def test_a_profile_shows_what_the_loop_did() -> None:
             await asyncio.sleep(0)
 
     task = asyncio.create_task(work())
-    async with ProfileServer(ANY) as server:
+    async with profile_server(ANY) as server:
         status, text = await get(server, "/debug/pprof/profile?seconds=0.2")
     task.cancel()
     assert status == 200
@@ -63,7 +64,7 @@ async def test_a_profile_shows_what_the_loop_did() -> None:
 
 
 async def test_one_profile_at_a_time() -> None:
-    async with ProfileServer(ANY) as server:
+    async with profile_server(ANY) as server:
         path = "/debug/pprof/profile?seconds=0.3"
         answers = await asyncio.gather(get(server, path), get(server, path))
     assert sorted(status for status, _ in answers) == [200, 409]
@@ -71,11 +72,11 @@ async def test_one_profile_at_a_time() -> None:
 
 @pytest.mark.parametrize("seconds", ["x", "0", "-1", "1e9", "nan"])
 async def test_a_profile_has_a_sensible_length(seconds: str) -> None:
-    async with ProfileServer(ANY) as server:
+    async with profile_server(ANY) as server:
         status, _ = await get(server, f"/debug/pprof/profile?seconds={seconds}")
     assert status == 400
 
 
 def test_profiles_are_for_loopback_only() -> None:
     with pytest.raises(ValueError, match="loopback only"):
-        ProfileServer(Address("", 6060))
+        profile_server(Address("", 6060))

@@ -16,12 +16,12 @@ from lynq.telemetry import (
     CertificateError,
     CertificateFiles,
     Decision,
-    HealthServer,
     ListenError,
-    MetricsServer,
     Protection,
     ReviewFailedError,
     Series,
+    health_server,
+    metrics_server,
 )
 
 ANY = Address("127.0.0.1", 0)
@@ -56,13 +56,13 @@ async def get(
 
 
 async def test_a_process_that_answers_is_alive() -> None:
-    async with HealthServer(ANY, lambda: ["much is wrong"]) as server:
+    async with health_server(ANY, lambda: ["much is wrong"]) as server:
         assert await get(server.address, "/healthz") == (200, "ok")
 
 
 async def test_ready_tells_what_is_missing_until_nothing_is() -> None:
     problems = ["hubs are not listed yet", "forms are not listed yet"]
-    async with HealthServer(ANY, lambda: problems) as server:
+    async with health_server(ANY, lambda: problems) as server:
         status, text = await get(server.address, "/readyz")
         assert status == 500
         assert all(each in text for each in problems)
@@ -71,8 +71,8 @@ async def test_ready_tells_what_is_missing_until_nothing_is() -> None:
 
 
 async def test_a_port_in_use_is_one_clear_error() -> None:
-    async with HealthServer(ANY, list) as first:
-        second = MetricsServer(first.address, CollectorRegistry(), None)
+    async with health_server(ANY, list) as first:
+        second = metrics_server(first.address, CollectorRegistry(), None)
         with pytest.raises(ListenError) as raised:
             await second.__aenter__()
         assert str(raised.value) == (
@@ -81,28 +81,28 @@ async def test_a_port_in_use_is_one_clear_error() -> None:
 
 
 async def test_a_host_that_is_not_here_is_one_clear_error() -> None:
-    server = HealthServer(Address("192.0.2.1", 8081), list)
+    server = health_server(Address("192.0.2.1", 8081), list)
     with pytest.raises(ListenError, match=r"health server cannot listen on 192\.0\.2\.1:8081"):
         await server.__aenter__()
 
 
 async def test_a_name_that_nobody_knows_is_one_clear_error() -> None:
-    server = HealthServer(Address("no-such-host.invalid", 8081), list)
+    server = health_server(Address("no-such-host.invalid", 8081), list)
     with pytest.raises(ListenError, match=r"cannot listen on no-such-host\.invalid:8081: \w+"):
         await server.__aenter__()
 
 
 async def test_a_stopped_server_leaves_its_port_free() -> None:
-    async with HealthServer(ANY, list) as first:
+    async with health_server(ANY, list) as first:
         address = first.address
-    async with HealthServer(address, list) as second:
+    async with health_server(address, list) as second:
         assert (await get(second.address, "/healthz"))[0] == 200
 
 
 async def test_without_protection_series_are_plain() -> None:
     registry = CollectorRegistry()
     Series(registry).node_status(ObjectKey("shop", "acme"), NodeStatus(ready_resources=3))
-    async with MetricsServer(ANY, registry, None) as server:
+    async with metrics_server(ANY, registry, None) as server:
         status, text = await get(server.address, "/metrics")
     assert status == 200
     assert 'lynqnode_resources_ready{lynqnode="acme",namespace="shop"} 3\n' in text
@@ -110,7 +110,7 @@ async def test_without_protection_series_are_plain() -> None:
 
 async def test_who_asks_without_gzip_gets_plain_text() -> None:
     async with (
-        MetricsServer(ANY, CollectorRegistry(), None) as server,
+        metrics_server(ANY, CollectorRegistry(), None) as server,
         aiohttp.ClientSession() as session,
         session.get(
             f"http://{server.address}/metrics", headers={"Accept-Encoding": "identity"}
@@ -126,20 +126,20 @@ async def test_who_asks_without_gzip_gets_plain_text() -> None:
 )
 async def test_protected_series_are_for_those_who_may_read_them(token: str, status: int) -> None:
     protection = Protection(Reviewer())
-    async with MetricsServer(ANY, CollectorRegistry(), protection) as server:
+    async with metrics_server(ANY, CollectorRegistry(), protection) as server:
         answer = await get(server.address, "/metrics", token=token, tls=False)
     assert answer[0] == status
 
 
 async def test_plain_http_gets_nothing_from_a_protected_server() -> None:
-    async with MetricsServer(ANY, CollectorRegistry(), Protection(Reviewer())) as server:
+    async with metrics_server(ANY, CollectorRegistry(), Protection(Reviewer())) as server:
         with pytest.raises(aiohttp.ClientError):
             await get(server.address, "/metrics", token="prometheus")
 
 
 async def test_an_answer_about_a_token_is_remembered() -> None:
     reviewer = Reviewer()
-    async with MetricsServer(ANY, CollectorRegistry(), Protection(reviewer)) as server:
+    async with metrics_server(ANY, CollectorRegistry(), Protection(reviewer)) as server:
         for token in ("prometheus", "prometheus", "stranger", "stranger"):
             await get(server.address, "/metrics", token=token, tls=False)
     assert reviewer.asked == ["prometheus", "stranger"]
@@ -150,7 +150,7 @@ async def test_a_certificate_that_was_replaced_is_shown_to_the_next_client(tmp_p
     old, new = Authority("old"), Authority("new")
     _write(files, old)
     protection = Protection(Reviewer(), files)
-    async with MetricsServer(ANY, CollectorRegistry(), protection) as server:
+    async with metrics_server(ANY, CollectorRegistry(), protection) as server:
         assert (await get(server.address, "/metrics", tls=_trusting(old)))[0] == 401
         _write(files, new)
         assert (await get(server.address, "/metrics", tls=_trusting(new)))[0] == 401
@@ -162,7 +162,7 @@ async def test_half_a_replacement_leaves_the_old_certificate(tmp_path: Path) -> 
     files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
     authority = Authority()
     _write(files, authority)
-    async with MetricsServer(ANY, CollectorRegistry(), Protection(Reviewer(), files)) as server:
+    async with metrics_server(ANY, CollectorRegistry(), Protection(Reviewer(), files)) as server:
         for broken in (lambda: files.key.write_text("garbage"), files.key.unlink):
             broken()
             assert (await get(server.address, "/metrics", tls=_trusting(authority)))[0] == 401
@@ -170,13 +170,13 @@ async def test_half_a_replacement_leaves_the_old_certificate(tmp_path: Path) -> 
 
 async def test_a_certificate_that_is_missing_is_one_clear_error(tmp_path: Path) -> None:
     files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
-    server = MetricsServer(ANY, CollectorRegistry(), Protection(Reviewer(), files))
+    server = metrics_server(ANY, CollectorRegistry(), Protection(Reviewer(), files))
     with pytest.raises(CertificateError, match=r"tls\.crt.*No such file"):
         await server.__aenter__()
 
 
 async def test_scrapes_at_once_all_get_an_answer() -> None:
-    async with MetricsServer(ANY, CollectorRegistry(), None) as server:
+    async with metrics_server(ANY, CollectorRegistry(), None) as server:
         answers = await asyncio.gather(*(get(server.address, "/metrics") for _ in range(10)))
     assert [status for status, _ in answers] == [200] * 10
 
