@@ -1,5 +1,6 @@
 """What all tests share: a real cluster per run, a namespace per test."""
 
+import asyncio
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -7,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import uvloop
 from hypothesis import HealthCheck, settings
 
 from lynq.api import LynqHub, LynqNode
@@ -24,6 +26,9 @@ settings.register_profile(
     "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("patient")
+
+# The loop that `lynq run` has: its timers, sockets and errors are not quite asyncio's.
+asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 
 @pytest.fixture(scope="session")

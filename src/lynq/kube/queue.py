@@ -99,7 +99,8 @@ class Queue(Generic[K]):
         self._again: dict[K, _Ticket] = {}
         self._delayed: dict[K, _Ticket] = {}
         self._delays: Delays[K] = Delays()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._rings_at: float | None = None
         self._lanes: dict[Priority, _Lane[K]] = {priority: _Lane() for priority in Priority}
         self._events_in_a_row = 0
         self._failures: dict[K, int] = {}
@@ -255,14 +256,16 @@ class Queue(Generic[K]):
     def _arm(self) -> None:
         """Set the timer to the earliest deadline; leave it where it is when it is there."""
         due = self._delays.next_due()
+        # Not asked of the timer: uvloop's does not know when it rings, if that is at once.
+        if due == self._rings_at:
+            return
         if self._timer is not None:
-            if self._timer.when() == due:
-                return
             self._timer.cancel()
+        self._rings_at = due
         self._timer = None if due is None else self._loop.call_at(due, self._ring, due)
 
     def _ring(self, due: float) -> None:
-        self._timer = None
+        self._timer = self._rings_at = None
         # A loop may ring a touch early (its clock's resolution): what it rang for counts as due.
         for key in self._delays.pop_due(max(due, self._loop.time())):
             ticket = self._delayed.pop(key)

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+import uvloop
 from prometheus_client import CollectorRegistry
 
 from lynq.kube.backoff import Backoff
@@ -31,6 +32,18 @@ async def test_a_key_added_twice_comes_once() -> None:
     queue.add("a")
     assert await taken(queue, 1) == ["a"]
     assert len(queue) == 0
+
+
+def test_a_deadline_that_is_almost_over_stops_nothing() -> None:
+    async def play() -> list[str]:
+        queue: Queue[str] = Queue()
+        queue.add_after("soon", 0.0003)
+        queue.add_after("later", 0.01)
+        return await taken(queue, 2)
+
+    # On the operator's own loop, whose timers are not asyncio's.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(play()) == ["soon", "later"]
 
 
 @virtual_time
