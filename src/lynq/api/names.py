@@ -66,6 +66,8 @@ ANNOTATION_ROLLOUT_UPDATE_START: Final = "lynq.sh/rollout-update-start"
 """When the node was last written for a new row or form (RFC 3339); `now` in templates."""
 ANNOTATION_SPEC_DIGEST: Final = "lynq.sh/spec-digest"
 """Digest of the spec as the hub wrote it: for one that somebody edited, nothing is taken away."""
+ANNOTATION_RETAIN: Final = "lynq.sh/retain"
+"""`"true"` on a node that was deleted with `--cascade=orphan`: its objects are retained."""
 ANNOTATION_SERVICE_ACCOUNT: Final = "lynq.sh/service-account"
 """ServiceAccount in whose name the objects are written; told apart from the form, which may go."""
 

@@ -12,7 +12,7 @@ from lynq.controllers.accounts import Accounts
 from lynq.controllers.census import hub_of
 from lynq.controllers.children import Children, Turn, node_named_by
 from lynq.controllers.node.keeping import Keeper, NodeChanged
-from lynq.controllers.node.leaving import Leaver
+from lynq.controllers.node.leaving import Leaver, is_to_retain
 from lynq.controllers.node.looking import Lookout
 from lynq.controllers.node.memory import Memories
 from lynq.controllers.node.publishing import Publisher
@@ -50,6 +50,7 @@ class NodeController:
             world, lookout, remover, writer, self._publisher, memories=self._memories
         )
         self._leaver = Leaver(world, lookout, remover, self._publisher)
+        world.nodes.on_change(self._remember)
 
     def attach(self) -> None:
         """Have changes of nodes, and of their objects, put nodes into the queue."""
@@ -91,9 +92,15 @@ class NodeController:
             return Result()
         return await self._keeper.keep(node, memory)
 
-    def _changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
+    def _remember(self, key: ObjectKey, _old: LynqNode | None, new: LynqNode | None) -> None:
+        """Remember what may be over before the node's turn comes, also while others lead."""
         if new is None:
             self._memories.forget(key)
+        elif new.metadata.deletion_timestamp and is_to_retain(new):
+            self._memories.of(new).retains = True
+
+    def _changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
+        if new is None:
             self._world.series.forget_node(key)
             return
         if old is not None and _gist(old) == _gist(new):

@@ -11,7 +11,7 @@ from typing import Final
 from lynq.api import LynqHub, LynqNode
 from lynq.api.events import Event
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import ANNOTATION_HUB_ID, FINALIZER_NODE
+from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_RETAIN, FINALIZER_NODE, TRUE
 from lynq.api.reasons import EventReason, OrphanReason
 from lynq.controllers.children import Unwatched
 from lynq.controllers.node.looking import Lookout
@@ -39,6 +39,15 @@ _TELL_AFTER: Final = timedelta(seconds=2)
 _AGAIN: Final = Backoff(base=1.0, cap=30.0)
 
 
+def is_to_retain(node: LynqNode) -> bool:
+    """Return whether a leaving node shows that it was deleted with `--cascade=orphan`.
+
+    The garbage collector takes its finalizer off as soon as it has freed what it knows of.
+    """
+    known = node.metadata
+    return FINALIZER_ORPHAN in known.finalizers or known.annotations.get(ANNOTATION_RETAIN) == TRUE
+
+
 class Leaver:
     """Lets nodes go."""
 
@@ -57,10 +66,11 @@ class Leaver:
         began = time.monotonic()
         items = await self._items(node)
         reason = OrphanReason.LYNQ_NODE_DELETED
-        # The garbage collector takes its finalizer off when it has freed what it knows of.
-        memory.retains = memory.retains or FINALIZER_ORPHAN in node.metadata.finalizers
+        retains = memory.retains or is_to_retain(node)
+        if retains:
+            node = await self._with_mark(node)
         cleared = await self._remover.clear(
-            node, items, memory, reason, now=self._world.now, retains=memory.retains
+            node, items, memory, reason, now=self._world.now, retains=retains
         )
         self._tell(node, cleared, memory)
         if not cleared.remaining:
@@ -69,6 +79,15 @@ class Leaver:
         await self._tell_what_is_left(node, cleared)
         memory.rounds += 1
         return Result(_AGAIN.delay(memory.rounds - 1))
+
+    async def _with_mark(self, node: LynqNode) -> LynqNode:
+        """Make sure that whoever goes on with it knows as well that everything is retained."""
+        marks = node.metadata.annotations
+        if marks.get(ANNOTATION_RETAIN) == TRUE:
+            return node
+        return await self._world.nodes.patch(
+            node, {"annotations": marks | {ANNOTATION_RETAIN: TRUE}}
+        )
 
     async def _items(self, node: LynqNode) -> list[Item]:
         """Return everything that the node may have made: by its status, its spec, our caches."""
