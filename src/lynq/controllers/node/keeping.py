@@ -169,7 +169,7 @@ class Keeper:
         # What an entry that cannot be decided about would want may be among the unlisted.
         known = (*inventory, *(() if undecided else unlisted))
         leftovers = orphans(known, wanted, undecided)
-        if leftovers and not is_as_written(node):
+        if leftovers and _is_kept_by_hub(node) and not is_as_written(node):
             return Cleared(remaining=[spared_in_edited(item) for item in leftovers])
         claims = claimed(leftovers, [sights[this].facts.resource for this in undecided])
         cleared = await self._remover.clear(
@@ -211,6 +211,11 @@ def _made(status: NodeStatus, inventory: Iterable[Item]) -> set[Place]:
     """Return the objects that the node has surely tried to write."""
     unwritten = {ref_of(each).place for each in status.resources if each.state in _UNWRITTEN}
     return {item.ref.place for item in inventory} - unwritten
+
+
+def _is_kept_by_hub(node: LynqNode) -> bool:
+    """Return whether there is a hub that puts an edited node right."""
+    return any(each.controller for each in node.metadata.owner_references)
 
 
 def _understood(node: LynqNode) -> _Wish | Trouble:
