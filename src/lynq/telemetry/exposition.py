@@ -1,8 +1,9 @@
-"""Prometheus' text format, written fast enough for the series of ten thousand nodes.
+"""Prometheus' text format, as Go's client writes it: numbers, bounds, the order of labels.
 
-In place of prometheus_client's own writer, for two reasons: it takes five times as long over the
-series of many objects, and it adds a `_created` series to every counter and histogram, which can
-be switched off only for the whole process.
+Fast enough for the series of ten thousand nodes. In place of prometheus_client's own writer, for
+three reasons: it takes five times as long over the series of many objects, it writes whole
+numbers as `4.0`, and it adds a `_created` series to every counter and histogram, which can be
+switched off only for the whole process.
 """
 
 import math
@@ -16,6 +17,9 @@ from lynq.telemetry.families import Family
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
+_LARGE: Final = 1_000_000
+"""From here on Go writes an exponent; Python does so only from 1e16 on."""
+
 
 def collected(registry: CollectorRegistry) -> list[Metric]:
     """Return all families: quick, and to be called where the measured things live."""
@@ -27,6 +31,26 @@ def written(families: Iterable[Metric]) -> bytes:
     return "".join(line for family in families for line in _lines(family)).encode()
 
 
+def number(value: float) -> str:
+    """Return a number as Go's client writes it: strconv's format `g`, as short as it can be."""
+    if -_LARGE < value < _LARGE:
+        whole = int(value)
+        return str(whole) if whole == value else repr(value)
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return "NaN" if math.isnan(value) else _with_exponent(float(value))
+
+
+def _with_exponent(value: float) -> str:
+    text = repr(value)
+    if "e" in text:
+        return text
+    whole, _, fraction = text.removeprefix("-").partition(".")
+    digits = (whole + fraction).rstrip("0")
+    sign, point = "-" if value < 0 else "", "." if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{point}{digits[1:]}e+{len(whole) - 1:02}"
+
+
 def _lines(family: Metric) -> Iterator[str]:
     name = f"{family.name}_total" if family.type == "counter" else family.name
     text = family.documentation.replace("\\", r"\\").replace("\n", r"\n")
@@ -35,28 +59,30 @@ def _lines(family: Metric) -> Iterator[str]:
         yield from _rows(family)
     else:
         created = f"{family.name}_created"
-        yield from (_line(sample) for sample in family.samples if sample.name != created)
+        line = _bucket if family.type == "histogram" else _line
+        yield from (line(sample) for sample in family.samples if sample.name != created)
 
 
 def _rows(family: Family) -> Iterator[str]:
     series, labels = family.series, family.labels
     pattern = ",".join(f'{label}="%s"' for label in labels)
     for values, value in family.rows():
-        yield f"{series}{{{pattern % tuple(map(_escaped, values))}}} {value}\n"
+        yield f"{series}{{{pattern % tuple(map(_escaped, values))}}} {number(value)}\n"
 
 
-def _line(sample: Sample) -> str:
-    value = _number(sample.value)
-    if not sample.labels:
-        return f"{sample.name} {value}\n"
-    labels = ",".join(f'{name}="{_escaped(text)}"' for name, text in sample.labels.items())
-    return f"{sample.name}{{{labels}}} {value}\n"
+def _bucket(sample: Sample) -> str:
+    """Return a line of a histogram: the bound is a number too, and stands behind the labels."""
+    labels = dict(sample.labels)
+    bound = labels.pop("le", None)
+    return _line(sample._replace(labels=labels), "" if bound is None else number(float(bound)))
 
 
-def _number(value: float) -> str:
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    return "NaN" if math.isnan(value) else repr(float(value))
+def _line(sample: Sample, bound: str = "") -> str:
+    pairs = [f'{name}="{_escaped(text)}"' for name, text in sorted(sample.labels.items())]
+    if bound:
+        pairs.append(f'le="{bound}"')
+    labels = f"{{{','.join(pairs)}}}" if pairs else ""
+    return f"{sample.name}{labels} {number(sample.value)}\n"
 
 
 def _escaped(value: str) -> str:

@@ -17,6 +17,7 @@ class Family(Metric):
         self.series = name
         """The name that each series has."""
         self.labels = labels
+        """Sorted, as Go's client writes them."""
         self.rows = rows
         is_counter = name.endswith("_total")
         super().__init__(name.removesuffix("_total"), text, "counter" if is_counter else "gauge")

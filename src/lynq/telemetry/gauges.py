@@ -84,14 +84,14 @@ class Gauges:
 
     def _of_conflicts(self) -> Metric:
         rows = [
-            ((*((key.name, key.namespace) if self.per_node else (key.namespace,)), *what), count)
+            ((policy, *((key.name,) if self.per_node else ()), key.namespace, kind), count)
             for key, counts in self.conflicts.items()
-            for what, count in counts.items()
+            for (kind, policy), count in counts.items()
         ]
         return Family(
             "lynqnode_conflicts_total",
             "Conflicts with other owners of fields",
-            (*(_NODE if self.per_node else _NODE[1:]), "resource_kind", "conflict_policy"),
+            ("conflict_policy", *(_NODE if self.per_node else _NODE[1:]), "resource_kind"),
             lambda: rows,
         )
 
