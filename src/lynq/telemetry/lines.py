@@ -53,9 +53,10 @@ class Writer:
             head: dict[str, Plain] = {"level": event.level, "ts": moment}
             if event.logger:
                 head["logger"] = event.logger
-            return json.dumps(head | {"msg": message} | fields)
+            return json.dumps(head | {"msg": message} | fields, separators=(",", ":"))
         columns = [str(moment), event.level.upper(), event.logger, one_line(message, LONGEST)]
         if fields:
+            # With spaces, as zap's console has them.
             columns.append(json.dumps(fields))
         return "\t".join(column for column in columns if column)
 

@@ -70,6 +70,15 @@ def test_a_line_has_level_ts_logger_msg_and_what_was_said(lines: Lines) -> None:
     }
 
 
+def test_a_line_is_written_without_spaces_as_zap_does(lines: Lines) -> None:
+    log().info("hello there", listed=[1, 2], nested={"a": 1, "b": 2})
+    (line,) = lines.text()
+    assert line.startswith('{"level":"info","ts":')
+    assert line.endswith(
+        ',"logger":"lynq.test","msg":"hello there","listed":[1,2],"nested":{"a":1,"b":2}}'
+    )
+
+
 def test_what_is_below_the_level_is_not_written(lines: Lines) -> None:
     log().debug("details")
     logging.getLogger("aiohttp").debug("details")
