@@ -10,7 +10,7 @@ and docs/design/node.md has the decisions behind it.
 from lynq.node.facts import Facts, Memory, Refusal
 from lynq.node.identity import ObjectRef, Owner, owner_of, ref_of
 from lynq.node.inventory import Item, claimed, orphans, read_inventory
-from lynq.node.judging import Surroundings
+from lynq.node.judging import Surroundings, is_done_once
 from lynq.node.live import Live
 from lynq.node.outcome import Cause, Method, Outcome, StateReason, Write
 from lynq.node.preparing import Wanted, ignores_fields, prepare
@@ -35,7 +35,7 @@ from lynq.node.status import (
 )
 from lynq.node.step import Step, next_step
 from lynq.node.tracking import is_ours, orphaning
-from lynq.node.urgency import is_urgent
+from lynq.node.urgency import put_off
 from lynq.node.variables import VariablesError, variables_of
 
 __all__ = [
@@ -67,8 +67,8 @@ __all__ = [
     "claimed",
     "force_due_at",
     "ignores_fields",
+    "is_done_once",
     "is_ours",
-    "is_urgent",
     "leaving_status",
     "next_removals",
     "next_status",
@@ -77,6 +77,7 @@ __all__ = [
     "orphans",
     "owner_of",
     "prepare",
+    "put_off",
     "read_inventory",
     "ref_of",
     "spared_for",

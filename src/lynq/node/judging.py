@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from lynq.api import ConflictPolicy, CreationPolicy, PatchStrategy, ResourceState
+from lynq.api import ConflictPolicy, CreationPolicy, PatchStrategy, ResourceState, TResource
 from lynq.api.names import (
     ANNOTATION_APPLIED_HASH,
     ANNOTATION_APPLY_START_TIME,
@@ -21,7 +21,7 @@ from lynq.node.live import Live
 from lynq.node.moments import earliest
 from lynq.node.outcome import Cause, Method, Outcome, StateReason, Write
 from lynq.node.preparing import Wanted
-from lynq.node.tracking import adoption, is_another_nodes, is_orphan, is_ours
+from lynq.node.tracking import adoption, is_another_nodes, is_orphan, is_ours, restoration
 from lynq.readiness import State, countdown
 
 _METHODS: Final = {
@@ -59,7 +59,7 @@ def judge(facts: Facts, around: Surroundings) -> Outcome:
     if memory := _holding(facts, wanted, around):
         return _held(facts, memory, around.now)
     message = "it is being written"
-    write = _write(facts, wanted, cause, around.now)
+    write = _write(facts, wanted, cause, around)
     return _outcome(facts, ResourceState.PROGRESSING, StateReason.APPLYING, message, write=write)
 
 
@@ -75,16 +75,17 @@ def _cause(facts: Facts, wanted: Wanted, around: Surroundings) -> Cause | None:
         return None
     if is_orphan(live):
         return Cause.ORPHANED
-    return None if _is_done_once(facts, live) else _difference(facts, live, wanted, around)
+    if is_done_once(facts.resource, live, around.owner):
+        return _lost_once(facts, live, around.owner)
+    return _difference(facts, live, wanted, around)
 
 
 def _difference(facts: Facts, live: Live, wanted: Wanted, around: Surroundings) -> Cause | None:
     written = live.annotations.get(ANNOTATION_APPLIED_HASH)
-    is_tied = is_ours(live, around.owner)
     if written != wanted.hash:
+        is_tied = is_ours(live, around.owner)
         return Cause.HASH_LOST if is_tied and not written else Cause.CHANGED
-    # Without the label no watch of ours shows the object: it is a tie as well.
-    if not is_tied or live.labels.get(LABEL_MANAGED) != TRUE:
+    if not _has_all_ties(live, around.owner):
         return Cause.TIES_LOST
     if _refused(facts):
         return Cause.REFUSED
@@ -93,9 +94,33 @@ def _difference(facts: Facts, live: Live, wanted: Wanted, around: Surroundings) 
     return Cause.FORCED if around.force else None
 
 
-def _is_done_once(facts: Facts, live: Live) -> bool:
-    once = facts.resource.creation_policy is CreationPolicy.ONCE
-    return once and live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE
+def is_done_once(resource: TResource, live: Live, owner: Owner) -> bool:
+    """Return whether the body of an object was written for the one time that it may be.
+
+    The mark says so. Where somebody took it off, our ties and our hash still do: without them a
+    new key would be written over the one that is in use.
+    """
+    if resource.creation_policy is not CreationPolicy.ONCE:
+        return False
+    is_marked = live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE
+    return is_marked or (ANNOTATION_APPLIED_HASH in live.annotations and is_ours(live, owner))
+
+
+def _lost_once(facts: Facts, live: Live, owner: Owner) -> Cause | None:
+    """Return why an object that was written once needs its marks anew; None if it does not."""
+    if live.annotations.get(ANNOTATION_CREATED_ONCE) != TRUE:
+        return Cause.MARK_LOST
+    # One without hash was marked by somebody else, to be left as it is.
+    if ANNOTATION_APPLIED_HASH not in live.annotations:
+        return None
+    if not _has_all_ties(live, owner):
+        return Cause.TIES_LOST
+    return Cause.REFUSED if _refused(facts) else None
+
+
+def _has_all_ties(live: Live, owner: Owner) -> bool:
+    # Without the label no watch of ours shows the object: it is a tie as well.
+    return is_ours(live, owner) and live.labels.get(LABEL_MANAGED) == TRUE
 
 
 def _fields_were_taken(facts: Facts, live: Live, wanted: Wanted) -> bool:
@@ -171,12 +196,17 @@ def _readiness(facts: Facts, now: datetime) -> Outcome:
     return _outcome(facts, state, verdict.reason, verdict.message, look_again=deadline)
 
 
-def _write(facts: Facts, wanted: Wanted, cause: Cause, now: datetime) -> Write:
-    resource, live = facts.resource, facts.live
-    obj = wanted.to_write(live, now)
-    if cause is Cause.ORPHANED and live is not None:
-        adopted = _marks_of(obj) if _is_done_once(facts, live) else obj
+def _write(facts: Facts, wanted: Wanted, cause: Cause, around: Surroundings) -> Write:
+    resource, live, owner = facts.resource, facts.live, around.owner
+    obj = wanted.to_write(live, around.now)
+    is_done = live is not None and is_done_once(resource, live, owner)
+    if cause is Cause.ORPHANED:
+        adopted = _marks_of(obj) if is_done else obj
         return Write(resource.id, wanted.ref, adoption(adopted), Method.MERGE, cause)
+    if live is not None and is_done:
+        # Never an apply: what it leaves out of the body would be taken away.
+        patch = restoration(wanted.obj, live, owner)
+        return Write(resource.id, wanted.ref, patch, Method.MERGE, cause)
     method = _METHODS[resource.patch_strategy]
     # What may be written only once must not be written over what no cache has shown us.
     once = resource.creation_policy is CreationPolicy.ONCE

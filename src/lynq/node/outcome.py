@@ -45,6 +45,8 @@ class Cause(Enum):
     """Someone took our hash off: drift."""
     TIES_LOST = "ties lost"
     """Someone took off the owner reference or labels that tie it to its node: drift."""
+    MARK_LOST = "mark lost"
+    """Someone took off the mark that it was written once: drift."""
     FIELDS_TAKEN = "fields taken"
     """Someone took or removed a field that we own: drift."""
     REFUSED = "refused"

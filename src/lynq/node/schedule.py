@@ -13,6 +13,8 @@ def force_due_at(last_full: datetime | None, interval: timedelta, node_uid: str)
 
     Nodes that got their baseline together, after a restart, do not come due together: each waits
     up to a tenth of the interval longer. Which part is the node's own and always the same.
+
+    A baseline that is still to come is none: the status of the next pass says now instead.
     """
     if last_full is None:
         return None

@@ -221,8 +221,10 @@ def _last_full(previous: NodeStatus, now: datetime, *, was_forced: bool) -> date
     """Return the baseline of the next forced pass.
 
     None so far means now: after a restart nobody is forced before a whole interval has passed.
+    So does one that is still to come: a clock that was ahead would put all forced passes off.
     """
-    return now if was_forced else previous.last_full_reconcile_at or now
+    last = previous.last_full_reconcile_at
+    return now if was_forced or last is None else min(last, now)
 
 
 def _others(conditions: Iterable[Condition]) -> tuple[Condition, ...]:

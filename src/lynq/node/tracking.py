@@ -29,6 +29,7 @@ from lynq.api.reasons import OrphanReason
 from lynq.guard import tracked_name, tracking_label
 from lynq.node.identity import ObjectRef, Owner
 from lynq.node.live import Live
+from lynq.node.reserved import ANNOTATIONS, LABELS
 
 Object = dict[str, Any]
 
@@ -121,6 +122,26 @@ def adoption(obj: Object) -> Object:
     labels = {**metadata.get("labels", {}), LABEL_ORPHANED: None}
     annotations = {**metadata.get("annotations", {}), **dict.fromkeys(_ORPHAN_ANNOTATIONS)}
     return {**obj, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
+
+
+def restoration(obj: Object, live: Live, owner: Owner) -> Object:
+    """Return the merge patch that gives an object its marks and ties back, and nothing else.
+
+    `obj` comes without stamps: hash and clock stay those of the write that made the object.
+    """
+    known = obj["metadata"]
+    metadata = {key: known[key] for key in ("name", "namespace") if key in known}
+    metadata["labels"] = _only(known.get("labels", {}), LABELS)
+    metadata["annotations"] = _only(known.get("annotations", {}), ANNOTATIONS)
+    # A merge replaces the list, and others may own the object beside us. Of one that carries our
+    # hash and is not tied to us nobody does, or it would be another node's.
+    if "ownerReferences" in known and not is_ours(live, owner):
+        metadata["ownerReferences"] = known["ownerReferences"]
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata}
+
+
+def _only(these: Object, keys: frozenset[str]) -> Object:
+    return {key: value for key, value in these.items() if key in keys}
 
 
 def _reference(owner: Owner) -> Object:

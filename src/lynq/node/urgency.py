@@ -4,15 +4,27 @@ A workload on its way passes through several stages within a second. Each as a w
 would cost more requests than the resources themselves; what matters to others is told at once.
 """
 
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from lynq.api import Condition, NodeStatus, ResourceState
 
+_PATIENCE: Final = timedelta(seconds=5)
 _WORTH_TELLING = frozenset(
     {ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED, ResourceState.DELETING}
 )
+
+
+def put_off(before: NodeStatus, after: NodeStatus, waited: timedelta) -> timedelta | None:
+    """Return for how long a new status may still wait; None if it is to be written now.
+
+    `waited` is the time since the last one was written. Less than none says that the clock was
+    set back, and nothing about how long it was.
+    """
+    can_wait = timedelta(0) <= waited < _PATIENCE and not is_urgent(before, after)
+    return _PATIENCE - waited if can_wait else None
 
 
 def is_urgent(before: NodeStatus, after: NodeStatus) -> bool:

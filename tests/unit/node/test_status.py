@@ -1,13 +1,14 @@
 """What a node's status says after a pass, and when it need not be written."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lynq.api import Condition, NodeStatus, ResourceState
 from lynq.graph import Entry, GraphError, build
@@ -208,6 +209,27 @@ def test_the_first_pass_is_the_baseline_and_only_a_forced_one_moves_it() -> None
     third = next_status(second, report([], was_forced=True), LATER)
     stamps = [this.last_full_reconcile_at for this in (first, second, third)]
     assert stamps == [NOW, NOW, LATER]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "baseline"),
+    [
+        (timedelta(days=-1), NOW - timedelta(days=1)),
+        (timedelta(0), NOW),
+        (timedelta(seconds=1), NOW),
+        (timedelta(days=365 * 70), NOW),
+    ],
+)
+def test_a_baseline_from_a_clock_that_was_ahead_counts_as_now(
+    ahead: timedelta, baseline: datetime
+) -> None:
+    before = replace(after(S.READY), last_full_reconcile_at=NOW + ahead)
+    status = next_status(before, report([]), NOW)
+    assert status.last_full_reconcile_at == baseline
+    assert next_status(status, report([]), LATER).last_full_reconcile_at == baseline
+    due = force_due_at(baseline, timedelta(minutes=10), "x")
+    assert due is not None
+    assert due <= NOW + timedelta(minutes=11)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from lynq.api import NodeStatus, ResourceState
-from lynq.node import ObjectRef, Outcome, Report, is_urgent, next_status
+from lynq.node import ObjectRef, Outcome, Report, next_status, put_off
+from lynq.node.urgency import is_urgent
 from unit.node.nodes import NOW
 
 
@@ -63,3 +64,24 @@ def test_another_generation_cannot_wait() -> None:
 def test_a_forced_pass_is_noted_at_once() -> None:
     before = status(R)
     assert is_urgent(before, replace(before, last_full_reconcile_at=NOW + timedelta(minutes=10)))
+
+
+@pytest.mark.parametrize(
+    ("waited", "after", "delay"),
+    [
+        (timedelta(0), (P, R), timedelta(seconds=5)),
+        (timedelta(seconds=2), (P, R), timedelta(seconds=3)),
+        (timedelta(seconds=5), (P, R), None),
+        (timedelta(days=700_000), (P, R), None),
+        (timedelta(0), (R, R), None),
+    ],
+)
+def test_what_can_wait_waits_for_the_rest_of_five_seconds(
+    waited: timedelta, after: tuple[ResourceState, ...], delay: timedelta | None
+) -> None:
+    assert put_off(status(P, P), status(*after), waited) == delay
+
+
+@pytest.mark.parametrize("ahead", [timedelta(microseconds=1), timedelta(days=365)])
+def test_nothing_waits_for_a_clock_that_was_set_back(ahead: timedelta) -> None:
+    assert put_off(status(P, P), status(P, R), -ahead) is None

@@ -17,7 +17,7 @@ import msgspec
 
 from lynq.api import ConflictPolicy, CreationPolicy, LynqNode, TResource
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import ANNOTATION_APPLIED_HASH, ANNOTATION_CREATED_ONCE, TRUE
+from lynq.api.names import ANNOTATION_APPLIED_HASH
 from lynq.controllers.accounts import Accounts, NotAllowed
 from lynq.controllers.children import Child, Children, Kind, Unwatched
 from lynq.controllers.node.memory import Body, Made, NodeMemory, Place
@@ -36,6 +36,7 @@ from lynq.node import (
     RenderError,
     Wanted,
     ignores_fields,
+    is_done_once,
     owner_of,
     prepare,
     ref_of,
@@ -202,7 +203,7 @@ class _Look:
         if resource.creation_policy is CreationPolicy.ONCE:
             outline = self.renderer.render(resource, namespaced=namespaced, with_body=False)
             child = kind.child(key_of(outline.ref))
-            if child and child.live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE:
+            if child and is_done_once(resource, child.live, self.owner):
                 self.memory.made.pop(resource.id, None)
                 return outline
         return await self._whole(resource, namespaced=namespaced)

@@ -6,7 +6,6 @@ wait a few seconds for more to come, or each stage of a rollout would be a reque
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Final
 
 from lynq.api import LynqNode, NodeStatus
 from lynq.api.events import Event
@@ -19,9 +18,7 @@ from lynq.controllers.node.writing import Progress
 from lynq.controllers.telling import Teller
 from lynq.controllers.world import World
 from lynq.kube import Reference
-from lynq.node import ObjectRef, Trouble, events, is_urgent
-
-_PATIENCE: Final = timedelta(seconds=5)
+from lynq.node import ObjectRef, Trouble, events, put_off
 
 
 class Publisher:
@@ -90,8 +87,8 @@ class Publisher:
         if status == node.status:
             return None
         waited = self._world.now() - memory.status_written
-        if waited < _PATIENCE and not is_urgent(node.status, status):
-            return _PATIENCE - waited
+        if delay := put_off(node.status, status, waited):
+            return delay
         if await self._world.nodes.write_status(node, status):
             memory.status_written = self._world.now()
         return None
