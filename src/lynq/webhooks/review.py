@@ -17,10 +17,8 @@ LONGEST_WARNING: Final = 256
 MOST_WARNINGS: Final = 15
 """With these all, the API server's limit of 4 KiB for the warnings of an answer is kept."""
 
-_REASONS: Final = {
-    HTTPStatus.FORBIDDEN: "Forbidden",
-    HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid",
-}
+# Of every refusal, as controller-runtime has them: scripts look for `(Forbidden)`.
+_REFUSED: Final = {"status": "Failure", "code": HTTPStatus.FORBIDDEN, "reason": "Forbidden"}
 
 
 class ReviewError(ValueError):
@@ -62,7 +60,6 @@ class _Review(_Wire, frozen=True):
 class Refusal:
     """Why something may not be done."""
 
-    code: HTTPStatus
     message: str
 
 
@@ -99,12 +96,7 @@ def write_answer(question: Question, answer: Answer) -> bytes:
     """Return the body of the answer to a question."""
     response: dict[str, Any] = {"uid": question.uid, "allowed": answer.refusal is None}
     if answer.refusal:
-        response["status"] = {
-            "status": "Failure",
-            "code": answer.refusal.code,
-            "reason": _REASONS.get(answer.refusal.code, ""),
-            "message": answer.refusal.message,
-        }
+        response["status"] = {**_REFUSED, "message": answer.refusal.message}
     elif answer.patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(msgspec.json.encode(answer.patch)).decode()

@@ -10,7 +10,6 @@ as it is, passes whatever it says. Or else a hub from before a rule could lose n
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from http import HTTPStatus
 from typing import Final, TypeAlias
 
 import msgspec
@@ -105,8 +104,7 @@ def _answer(find: Callable[[], tuple[Problem, ...]]) -> Answer:
         problems = error.problems
     warned = tuple(str(each) for each in warnings(problems))
     if wrong := errors(problems):
-        message = summary(wrong, shown=_SHOWN)
-        return Answer(Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, message), warned)
+        return Answer(Refusal(summary(wrong, shown=_SHOWN)), warned)
     return Answer(warnings=warned)
 
 
@@ -133,7 +131,6 @@ def _protection(question: Question, old: Reviewed) -> Refusal | None:
     if old.metadata.deletion_timestamp or not is_protected(old.metadata):
         return None
     return Refusal(
-        HTTPStatus.FORBIDDEN,
         f"{question.kind.kind} {question.name} is protected: "
         f"to delete it, first take off its annotation {ANNOTATION_PROTECT}",
     )

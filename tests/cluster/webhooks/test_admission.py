@@ -13,7 +13,7 @@ from msgspec import convert
 from cluster.webhooks.admitting import BAD, FORMS, HUBS, NODES, Admission, form, hub
 from lynq.api import HubSpec, LynqNode, ResourceState
 from lynq.api.node import NodeSpec, NodeStatus, ResourceStatus
-from lynq.kube.errors import Forbidden, Invalid, KubeError
+from lynq.kube.errors import Forbidden, KubeError
 
 Kubectl = Callable[..., Awaitable[str]]
 Apply = Callable[[Any], Awaitable[str]]
@@ -55,8 +55,11 @@ async def test_what_is_good_is_stored_without_a_word(apply: Apply) -> None:
 
 async def test_what_is_wrong_is_refused_with_its_path(apply: Apply) -> None:
     told = await apply(form(name=BAD))
-    assert 'admission webhook "vlynqform.kb.io" denied the request: ' in told
-    assert 'spec.configMaps[0].nameTemplate: line 1: function "nope" not defined' in told
+    assert told.startswith('Error from server (Forbidden): error when creating "')
+    assert told.endswith(
+        'object.json": admission webhook "vlynqform.kb.io" denied the request: '
+        'spec.configMaps[0].nameTemplate: line 1: function "nope" not defined\n'
+    )
     told = await apply(hub(uid=""))
     assert 'admission webhook "vlynqhub.kb.io" denied the request: ' in told
     assert "spec.valueMappings.uid: missing" in told
@@ -96,11 +99,11 @@ async def test_what_says_nothing_gets_its_default(admitting: Admission) -> None:
 async def test_an_update_is_judged_but_a_label_is_not(admitting: Admission) -> None:
     client, namespace = admitting.client, admitting.namespace
     await client.create(FORMS, admitting.here(form()))
-    with pytest.raises(Invalid) as raised:
+    with pytest.raises(Forbidden) as raised:
         await client.replace(
             FORMS, admitting.here(form(name=BAD)) | _version(await _web(admitting))
         )
-    assert raised.value.status.code == 422
+    assert (raised.value.status.code, raised.value.status.reason) == (403, "Forbidden")
     await client.patch(FORMS, "web", {"metadata": {"labels": {"a": "b"}}}, namespace)
 
 
@@ -117,7 +120,7 @@ async def test_an_invalid_hub_from_before_can_be_labelled_paused_and_deleted(
             HUBS, "shop", {"status": {"desired": 1}}, namespace, subresource="status"
         )
         await client.patch(HUBS, "shop", {"spec": {"paused": True}}, namespace)
-        with pytest.raises(Invalid):
+        with pytest.raises(Forbidden):
             await client.patch(
                 HUBS, "shop", {"spec": {"source": {"syncInterval": "9s"}}}, namespace
             )

@@ -1,7 +1,6 @@
 """Questions that are understood, and answers that the API server understands."""
 
 import base64
-from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -70,12 +69,17 @@ def test_a_plain_yes() -> None:
     assert response(Answer()) == {"uid": "42", "allowed": True}
 
 
-def test_a_refusal_has_code_reason_and_message() -> None:
-    refused = response(Answer(Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "spec.x: no"), ["careful"]))
+def test_a_refusal_has_controller_runtimes_code_and_reason() -> None:
+    refused = response(Answer(Refusal("spec.x: no"), ["careful"]))
     assert refused == {
         "uid": "42",
         "allowed": False,
-        "status": {"status": "Failure", "code": 422, "reason": "Invalid", "message": "spec.x: no"},
+        "status": {
+            "status": "Failure",
+            "code": 403,
+            "reason": "Forbidden",
+            "message": "spec.x: no",
+        },
         "warnings": ["careful"],
     }
 

