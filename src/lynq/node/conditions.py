@@ -1,8 +1,8 @@
 """The conditions of a node: four answers from the states of its resources.
 
 Reasons go by priority, and a conflict counts as a failure too, as alerts made for the Go operator
-expect. Messages count resources and name some, and hold nothing that changes by itself: the same
-states give the same words, and no write of the status.
+expect. Messages count resources, name some, and let the first that failed speak. They hold nothing
+that changes by itself: the same outcomes give the same words, and no write of the status.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,10 +14,14 @@ from lynq.api import Condition, ResourceState
 from lynq.api.reasons import ConditionReason as Reason
 from lynq.api.reasons import ConditionType as Type
 from lynq.api.transitions import condition, follow
+from lynq.api.wording import one_line
 from lynq.node.outcome import Outcome
 from lynq.node.wording import fit_condition
 
 _NAMED: Final = 3
+_LONGEST: Final = 300
+"""Characters that a failed resource may say here; `status.resources` has more of it."""
+_FAILURES: Final = frozenset({ResourceState.FAILED, ResourceState.CONFLICTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The ids of a node's resources, by how far they have come."""
+    """The ids of a node's resources by how far they have come, and what failed ones say."""
 
     desired: int
     ready: tuple[str, ...]
@@ -40,20 +44,24 @@ class Tally:
     """Conflicts included."""
     conflicted: tuple[str, ...]
     skipped: tuple[str, ...]
+    complaints: tuple[str, ...]
+    """What the first failed ones say, each with its id."""
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome]) -> "Tally":
         """Count the resources that the spec has; what is being removed is not among them."""
 
-        def ids(*states: ResourceState) -> tuple[str, ...]:
-            return tuple(outcome.id for outcome in outcomes if outcome.state in states)
+        def ids(state: ResourceState) -> tuple[str, ...]:
+            return tuple(outcome.id for outcome in outcomes if outcome.state is state)
 
+        failures = [outcome for outcome in outcomes if outcome.state in _FAILURES]
         return cls(
             desired=len(outcomes),
             ready=ids(ResourceState.READY),
-            failed=ids(ResourceState.FAILED, ResourceState.CONFLICTED),
+            failed=tuple(outcome.id for outcome in failures),
             conflicted=ids(ResourceState.CONFLICTED),
             skipped=ids(ResourceState.SKIPPED),
+            complaints=tuple(_complaint(each) for each in failures[:_NAMED] if each.message),
         )
 
 
@@ -127,7 +135,7 @@ def _degraded(tally: Tally) -> Answer:
 
 
 def _shortfall(tally: Tally) -> str:
-    """Return what is missing: how many are ready, and which ones failed."""
+    """Return what is missing: how many are ready, which ones failed, and why the first did."""
     parts = [f"not all resources are ready: {len(tally.ready)}/{tally.desired} ready"]
     if tally.failed:
         parts.append(f"{len(tally.failed)} failed: {_names(tally.failed)}")
@@ -135,7 +143,13 @@ def _shortfall(tally: Tally) -> str:
         parts.append(f"of these in conflict: {_names(tally.conflicted)}")
     if tally.skipped:
         parts.append(f"{len(tally.skipped)} skipped: {_names(tally.skipped)}")
-    return "; ".join(parts)
+    return ". ".join(("; ".join(parts), *tally.complaints))
+
+
+def _complaint(outcome: Outcome) -> str:
+    message = one_line(outcome.message, _LONGEST).rstrip(".")
+    # What could not be rendered begins with the id.
+    return message if message.startswith(f'"{outcome.id}" ') else f'"{outcome.id}": {message}'
 
 
 def _names(ids: Sequence[str]) -> str:

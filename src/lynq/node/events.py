@@ -53,7 +53,7 @@ def news(previous: NodeStatus, outcomes: Iterable[Outcome]) -> Iterator[Event]:
         ref = outcome.ref
         before = known.get((outcome.id, ref.kind, ref.namespace, ref.name))
         if (reason := _reason(outcome)) and not _was_told(before, outcome, reason):
-            yield Event(reason, f'"{outcome.id}", {ref}: {outcome.message}', warns=True)
+            yield Event(reason, _sentence(outcome), warns=True)
 
 
 def proceeded(outcomes: Iterable[Outcome], written: Collection[str]) -> Iterator[Event]:
@@ -99,6 +99,15 @@ def cleanup_failed(outcomes: Sequence[Outcome]) -> Event:
     told = "; ".join(f"{this.ref}: {this.message}" for this in outcomes[:_NAMED])
     more = f"; and {len(outcomes) - _NAMED} more" if len(outcomes) > _NAMED else ""
     return Event(EventReason.CLEANUP_PARTIAL_FAILURE, told + more, warns=True)
+
+
+def _sentence(outcome: Outcome) -> str:
+    ref, message = outcome.ref, outcome.message
+    what = str(ref) if ref.name else ref.kind
+    # What could not be rendered has no name, and begins with the id.
+    if message.startswith(f'"{outcome.id}" '):
+        return f"{what} {message}" if what else message
+    return f'"{outcome.id}", {what}: {message}' if what else f'"{outcome.id}": {message}'
 
 
 def _reason(outcome: Outcome) -> EventReason | None:

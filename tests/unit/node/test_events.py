@@ -10,6 +10,7 @@ from lynq.node import (
     Item,
     ObjectRef,
     Outcome,
+    RenderError,
     Report,
     StateReason,
     Trouble,
@@ -49,6 +50,27 @@ def test_what_is_wrong_is_told_once(state: ResourceState, reason: str, told: Eve
     assert (event.reason, event.warns) == (told, True)
     assert "config" in event.message
     assert list(events.news(status_of(wrong), [wrong])) == []
+
+
+def test_what_could_not_be_rendered_is_told_by_kind_and_id() -> None:
+    problem = RenderError("config", "data.x", 'there is no variable "plan"', line=2)
+    nameless = ObjectRef("v1", "ConfigMap", "", "")
+    wrong = outcome(ResourceState.FAILED, "TemplateRenderError", str(problem))
+    (event,) = events.news(NodeStatus(), [replace(wrong, ref=nameless)])
+    assert event.message == (
+        'ConfigMap "config" could not be rendered: data.x, line 2: there is no variable "plan"'
+    )
+    (event,) = events.news(NodeStatus(), [replace(wrong, ref=ObjectRef("", "", "", ""))])
+    assert event.message.startswith('"config" could not be rendered: ')
+
+
+def test_an_object_is_named_where_it_has_a_name() -> None:
+    skipped = outcome(ResourceState.SKIPPED, "DependencySkipped", '"database" has failed')
+    (event,) = events.news(NodeStatus(), [skipped])
+    assert event.message == '"config", ConfigMap shop/acme-config: "database" has failed'
+    nameless = replace(skipped, ref=ObjectRef("v1", "ConfigMap", "", ""))
+    (event,) = events.news(NodeStatus(), [nameless])
+    assert event.message == '"config", ConfigMap: "database" has failed'
 
 
 def test_another_cause_is_told_too() -> None:

@@ -15,6 +15,7 @@ from lynq.graph import Entry, GraphError, build
 from lynq.node.identity import ObjectRef
 from lynq.node.inventory import Item, read_inventory
 from lynq.node.outcome import Outcome
+from lynq.node.refusals import RenderError
 from lynq.node.schedule import force_due_at
 from lynq.node.status import Report, Trouble, broken_status, next_status, with_paused
 from lynq.node.variables import VariablesError
@@ -187,6 +188,36 @@ def test_messages_name_the_failed_and_count_the_ready() -> None:
     )
     many = after(*[S.FAILED] * 6)
     assert "6 failed: r0, r1, r2 and 3 more" in condition(many, "Ready").message
+
+
+def test_a_failure_is_told_in_the_resources_own_words() -> None:
+    problem = RenderError("c", "data.x", 'there is no variable "plan"', line=2, variable="plan")
+    nameless = ObjectRef("v1", "ConfigMap", "", "")
+    unrendered = outcome("c", S.FAILED, ref=nameless, message=str(problem))
+    status = next_status(NodeStatus(), report([outcome("a"), unrendered]), NOW)
+    told = (
+        "not all resources are ready: 1/2 ready; 1 failed: c. "
+        '"c" could not be rendered: data.x, line 2: there is no variable "plan"'
+    )
+    assert [condition(status, each).message for each in ("Ready", "Degraded")] == [told, told]
+
+
+def test_three_failures_speak_each_with_its_id_and_to_a_limit() -> None:
+    long = "no quota\n" + "x" * 1000
+    failed = [outcome(f"r{each}", S.FAILED, message=long) for each in range(4)]
+    conflicted = outcome("r4", S.CONFLICTED, message="taken.")
+    status = next_status(NodeStatus(), report([conflicted, *failed]), NOW)
+    message = condition(status, "Degraded").message
+    assert '. "r4": taken. "r0": no quota xx' in message
+    assert '"r1": no quota' in message
+    assert '"r2"' not in message
+    assert len(message) < 900
+
+
+def test_what_has_not_failed_says_nothing() -> None:
+    going = outcome("a", S.PROGRESSING, message="0 of 2 ready")
+    status = next_status(NodeStatus(), report([going]), NOW)
+    assert condition(status, "Degraded").message == "not all resources are ready: 0/1 ready"
 
 
 @given(st.text(max_size=40), st.sampled_from([0, 500, 100_000]))
