@@ -39,9 +39,11 @@ class Facts:
 
     resource: TResource
     wanted: Wanted | None = None
-    """None if it could not be rendered."""
+    """None if it could not be rendered, or is not yet."""
     problem: str = ""
     """Why it could not be rendered."""
+    is_unfinished: bool = False
+    """Whether it is still being rendered: keys take their time."""
     live: Live | None = None
     """None if the object does not exist."""
     memory: Memory | None = None

@@ -23,6 +23,7 @@ from lynq.node.outcome import Cause, Method, Outcome, StateReason, Write
 from lynq.node.preparing import Wanted
 from lynq.node.tracking import adoption, is_another_nodes, is_orphan, is_ours, restoration
 from lynq.readiness import State, countdown
+from lynq.template import is_repeatable
 
 _METHODS: Final = {
     PatchStrategy.APPLY: Method.APPLY,
@@ -48,6 +49,9 @@ class Surroundings:
 def judge(facts: Facts, around: Surroundings) -> Outcome:
     """Return how far the resource has come, with the write that takes it further, if any."""
     wanted, live = facts.wanted, facts.live
+    if facts.is_unfinished:
+        message = "its keys are being made"
+        return _outcome(facts, ResourceState.PROGRESSING, StateReason.RENDERING, message)
     if wanted is None:
         reason = EventReason.TEMPLATE_RENDER_ERROR
         return _outcome(facts, ResourceState.FAILED, reason, facts.problem)
@@ -97,13 +101,16 @@ def _difference(facts: Facts, live: Live, wanted: Wanted, around: Surroundings) 
 def is_done_once(resource: TResource, live: Live, owner: Owner) -> bool:
     """Return whether the body of an object was written for the one time that it may be.
 
-    The mark says so. Where somebody took it off, our ties and our hash still do: without them a
-    new key would be written over the one that is in use.
+    The mark says so. Where somebody took it off, our ties and our hash still do, if there are keys
+    in it: a new one must not be written over the one that is in use. All else that has no mark
+    may have become Once just now, and is written for a last time.
     """
     if resource.creation_policy is not CreationPolicy.ONCE:
         return False
-    is_marked = live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE
-    return is_marked or (ANNOTATION_APPLIED_HASH in live.annotations and is_ours(live, owner))
+    if live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE:
+        return True
+    was_written = ANNOTATION_APPLIED_HASH in live.annotations and is_ours(live, owner)
+    return was_written and not is_repeatable(resource.spec)
 
 
 def _lost_once(facts: Facts, live: Live, owner: Owner) -> Cause | None:

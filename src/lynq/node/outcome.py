@@ -14,6 +14,7 @@ class StateReason(StrEnum):
 
     READY = "Ready"
     APPLYING = "Applying"
+    RENDERING = "Rendering"
     HELD_BACK = "HeldBack"
     DEPENDENCY_NOT_READY = "DependencyNotReady"
     DUPLICATE_OBJECT = "DuplicateObject"

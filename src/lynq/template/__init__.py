@@ -12,7 +12,7 @@ from lynq.template.environment import Environment
 from lynq.template.errors import ErrorKind, TemplateError
 from lynq.template.functions.signature import Needs
 from lynq.template.limits import Limits
-from lynq.template.manifest import is_slow, render_object
+from lynq.template.manifest import is_repeatable, is_slow, render_object
 from lynq.template.variables import variables
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Template",
     "TemplateError",
     "compile",
+    "is_repeatable",
     "is_slow",
     "render",
     "render_object",

@@ -1,6 +1,6 @@
 """Renders every string of a manifest; whole values of `int`, `float` and `bool` become typed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -9,6 +9,7 @@ from lynq.template.deadline import Deadline
 from lynq.template.engine import Value
 from lynq.template.environment import Environment
 from lynq.template.errors import ErrorKind, LimitError, TemplateError
+from lynq.template.functions.signature import Needs
 
 _TEXT_KEYS: Final = frozenset({"apiVersion", "kind"})
 _TEXT_MAPS: Final = frozenset({"annotations", "labels", "matchLabels", "nodeSelector", "selector"})
@@ -38,6 +39,16 @@ def render_object(
 
 def is_slow(manifest: Mapping[str, object]) -> bool:
     """Return whether to render it may take seconds: keys and passwords are made in it."""
+    return any(each.slow for each in _templates(manifest))
+
+
+def is_repeatable(manifest: Mapping[str, object]) -> bool:
+    """Return whether rendering it twice gives the same: no keys are made in it."""
+    return not any(each.needs & Needs.ENTROPY for each in _templates(manifest))
+
+
+def _templates(manifest: Mapping[str, object]) -> Iterator[engine.Template]:
+    """Yield the templates of a manifest, but for those that do not compile."""
     waiting: list[object] = [manifest]
     while waiting:
         value = waiting.pop()
@@ -47,9 +58,7 @@ def is_slow(manifest: Mapping[str, object]) -> bool:
             waiting.extend(value)
         elif isinstance(value, str) and "{{" in value:
             with suppress(TemplateError):
-                if engine.compile(value).slow:
-                    return True
-    return False
+                yield engine.compile(value)
 
 
 class _Renderer:

@@ -203,8 +203,10 @@ def test_once_is_written_over_an_object_that_was_not_marked() -> None:
 
 
 def once(policy: DeletionPolicy = DeletionPolicy.DELETE, **more: Any) -> Facts:
-    """Give a resource that was written once, with marks of the form as well."""
+    """Give a resource that was written once, a key in it, with marks of the form as well."""
+    data = {"plan": "{{ .uid }}", "key": '{{ encryptAES "secret" .uid }}'}
     return settled(
+        spec={"apiVersion": "v1", "kind": "ConfigMap", "data": data},
         creation_policy=CreationPolicy.ONCE,
         deletion_policy=policy,
         labels_template={"tier": "gold"},
@@ -279,7 +281,14 @@ def test_what_does_not_prove_that_we_wrote_it_once_is_written_this_one_time(
 ) -> None:
     write = judge(stripped(once(), *lost), AROUND).write
     assert write is not None
-    assert write.obj["data"] == {"plan": "acme"}
+    assert write.obj["data"]["plan"] == "acme"
+
+
+def test_what_becomes_once_is_written_for_a_last_time_unless_a_key_is_in_it() -> None:
+    plain = stripped(settled(creation_policy=CreationPolicy.ONCE), "created-once")
+    newer = wanted_by(a_resource(labels_template={"a": "b"}, creation_policy=CreationPolicy.ONCE))
+    assert cause_of(replace(plain, wanted=newer)) is Cause.CHANGED
+    assert cause_of(stripped(once(), "created-once")) is Cause.MARK_LOST
 
 
 def test_what_only_says_that_it_was_written_once_is_not_touched() -> None:

@@ -42,7 +42,7 @@ class NodeController:
         self._memories = Memories()
         discovery = Discovery(world.client)
         accounts = Accounts(world)
-        lookout = Lookout(world.client, accounts, self.children, discovery)
+        lookout = Lookout(world.client, accounts, self.children, discovery, wake=self._wake)
         remover = Remover(accounts, lookout, self.children, discovery)
         writer = Writer(accounts, lookout, world.series)
         self._publisher = Publisher(world, teller, object_teller)
@@ -117,8 +117,11 @@ class NodeController:
             if named := node_named_by(child.live):
                 keys.add(named)
         for key in keys:
-            if node := self._world.nodes.get(key):
-                self._add(key, node, Priority.EVENT)
+            self._wake(key)
+
+    def _wake(self, key: ObjectKey) -> None:
+        if node := self._world.nodes.get(key):
+            self._add(key, node, Priority.EVENT)
 
     def _add(self, key: ObjectKey, node: LynqNode, priority: Priority) -> None:
         if self._world.options.shard.owns(key):

@@ -5,13 +5,11 @@ has made and that does not carry our label (the Go operator's, or one whose labe
 and the whole body of an object whose manifest leaves fields to others.
 """
 
-import asyncio
-from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -20,6 +18,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPLIED_HASH
 from lynq.controllers.accounts import Accounts, NotAllowed
 from lynq.controllers.children import Child, Children, Kind, Unwatched
+from lynq.controllers.node.making import Makers, Making
 from lynq.controllers.node.memory import Body, Made, NodeMemory, Place
 from lynq.controllers.node.refusing import EVERYBODYS, unwatched_namespace
 from lynq.controllers.together import together
@@ -43,8 +42,9 @@ from lynq.node import (
 )
 from lynq.template import is_slow
 
-_MAKERS: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="keys")
-"""Who makes keys and certificates; the interpreter is free for others meanwhile."""
+
+class _StillMaking(Exception):  # noqa: N818 - says what is going on
+    """Keys of an object are still being made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,17 @@ class Lookout:
     """Looks at the resources of nodes."""
 
     def __init__(
-        self, client: Client, accounts: Accounts, children: Children, discovery: Discovery
+        self,
+        client: Client,
+        accounts: Accounts,
+        children: Children,
+        discovery: Discovery,
+        *,
+        wake: Callable[[ObjectKey], None],
     ) -> None:
         self._client = client
+        self._makers = Makers()
+        self._wake = wake
         self.accounts = accounts
         self._children = children
         self._discovery = discovery
@@ -103,10 +111,15 @@ class Lookout:
         now: datetime,
     ) -> dict[str, Sight]:
         """Return a sight of every resource, by id; `listed` are the objects of the inventory."""
+        memory.begin(node)
         pass_ = _Look(self, node, Renderer.of(node, variables), memory, listed, now)
         resources = tuple(resources)
         sights = await together(pass_.at(resource) for resource in resources)
         return dict(zip((resource.id for resource in resources), sights, strict=True))
+
+    def have_made(self, render: Callable[[], Rendered], node: LynqNode) -> Making:
+        """Have an object of a node rendered where nobody waits for it; the node is woken then."""
+        return self._makers.make(render, then=partial(self._wake, node.metadata.key))
 
     async def kind(self, api_version: str, kind: str) -> Kind:
         """Return a kind whose objects can be seen; raises UnknownKind or Unwatched."""
@@ -160,6 +173,8 @@ class _Look:
             return await self._seen(resource)
         except RenderError as error:
             return Sight(Facts(resource=resource, problem=str(error)))
+        except _StillMaking:
+            return Sight(Facts(resource=resource, is_unfinished=True))
 
     async def _seen(self, resource: TResource) -> Sight:
         try:
@@ -168,21 +183,21 @@ class _Look:
             raise
         except KubeError as error:
             # An object that may not be read is the trouble of its own resource only.
-            return await self._blocked(resource, str(error))
+            return self._blocked(resource, str(error))
 
     async def _at(self, resource: TResource) -> Sight:
         try:
             kind = await self._kind(resource)
         except (UnknownKind, Unwatched) as error:
-            return await self._blocked(resource, str(error))
-        rendered = await self._rendered(resource, kind)
+            return self._blocked(resource, str(error))
+        rendered = self._rendered(resource, kind)
         ref = rendered.ref
         if kind.resource.namespaced and not kind.cache.covers(ref.namespace):
-            return await self._blocked(resource, unwatched_namespace(ref.namespace))
+            return self._blocked(resource, unwatched_namespace(ref.namespace))
         try:
             self.lookout.accounts.check(self.node, ref.namespace)
         except NotAllowed as error:
-            return await self._blocked(resource, str(error))
+            return self._blocked(resource, str(error))
         child = kind.child(key_of(ref)) or await self._stray(resource, kind, ref)
         body = await self._body(resource, kind, ref, child)
         wanted = prepare(rendered, resource, self.owner, body)
@@ -194,36 +209,39 @@ class _Look:
     async def _kind(self, resource: TResource) -> Kind:
         version, kind = (str(resource.spec.get(key, "")) for key in ("apiVersion", "kind"))
         if "{{" in version or "{{" in kind:
-            ref = (await self._whole(resource, namespaced=True)).ref
+            ref = self._whole(resource, namespaced=True).ref
             version, kind = ref.api_version, ref.kind
         return await self.lookout.kind(version, kind)
 
-    async def _rendered(self, resource: TResource, kind: Kind) -> Rendered:
+    def _rendered(self, resource: TResource, kind: Kind) -> Rendered:
         namespaced = kind.resource.namespaced
         if resource.creation_policy is CreationPolicy.ONCE:
             outline = self.renderer.render(resource, namespaced=namespaced, with_body=False)
             child = kind.child(key_of(outline.ref))
             if child and is_done_once(resource, child.live, self.owner):
-                self.memory.made.pop(resource.id, None)
+                self.memory.drop_made(resource.id)
                 return outline
-        return await self._whole(resource, namespaced=namespaced)
+        return self._whole(resource, namespaced=namespaced)
 
-    async def _whole(self, resource: TResource, *, namespaced: bool) -> Rendered:
-        """Render all of it; to make keys takes seconds, in which others are served."""
+    def _whole(self, resource: TResource, *, namespaced: bool) -> Rendered:
+        """Render all of it; raises _StillMaking of what takes seconds and is not done yet."""
         render = partial(self.renderer.render, resource, namespaced=namespaced)
         if not is_slow(resource.spec):
             return render()
         basis = (resource, self.renderer.variables, self.renderer.environment.now, namespaced)
         known = self.memory.made.get(resource.id)
         if known is None or known.basis != basis:
-            rendered = await asyncio.get_running_loop().run_in_executor(_MAKERS, render)
-            known = self.memory.made[resource.id] = Made(basis, rendered)
-        return known.rendered
+            self.memory.drop_made(resource.id)
+            making = self.lookout.have_made(render, self.node)
+            known = self.memory.made[resource.id] = Made(basis, making)
+        if not known.making.done():
+            raise _StillMaking
+        return known.making.result()
 
-    async def _blocked(self, resource: TResource, problem: str) -> Sight:
+    def _blocked(self, resource: TResource, problem: str) -> Sight:
         """Return the sight of a resource of which nothing can be tried."""
         # The guess that it has a namespace shows in messages only: it is not decided.
-        rendered = await self._whole(resource, namespaced=True)
+        rendered = self._whole(resource, namespaced=True)
         wanted = prepare(rendered, resource, self.owner)
         memory = self.memory.refused(wanted.ref, wanted.hash, Refusal(problem), self.now)
         facts = Facts(resource=resource, wanted=wanted, memory=memory, was_written=True)

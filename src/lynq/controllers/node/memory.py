@@ -14,8 +14,10 @@ import msgspec
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.controllers.node.making import Making
+from lynq.graph import collect
 from lynq.kube import Backoff
-from lynq.node import Cause, Memory, ObjectRef, Refusal, Rendered
+from lynq.node import Cause, Memory, ObjectRef, Refusal
 
 Place = tuple[str, str, str, str]
 
@@ -58,10 +60,10 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An object that took long to render: with keys that were made for it, until it is written."""
+    """An object that takes long to render: with keys that are made for it, until it is written."""
 
     basis: object
-    rendered: Rendered
+    making: Making
 
 
 @dataclass(slots=True)
@@ -69,6 +71,8 @@ class NodeMemory:
     """What is remembered of one node."""
 
     uid: str
+    generation: int = 0
+    """Of the node's spec at the last look."""
     written: dict[ObjectRef, Written] = field(default_factory=dict)
     bodies: dict[ObjectRef, Body] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
@@ -90,6 +94,21 @@ class NodeMemory:
     status_written: datetime = _NEVER
     contested: frozenset[Place] = frozenset()
     """Objects that it wants, and that are another node's."""
+
+    def begin(self, node: LynqNode) -> None:
+        """Begin a look: what was refused under another spec is tried again at once."""
+        if node.metadata.generation != self.generation:
+            self.generation = node.metadata.generation
+            for this in self.made.keys() - {each.id for each in collect(node.spec)}:
+                self.drop_made(this)
+            refused = [ref for ref, known in self.written.items() if known.memory.refusal]
+            for ref in refused:
+                del self.written[ref]
+
+    def drop_made(self, this: str) -> None:
+        """Forget an object that was made for the resource of this id, or still is."""
+        if made := self.made.pop(this, None):
+            made.making.cancel()
 
     def of(self, ref: ObjectRef) -> Memory | None:
         """Return our last write of an object."""
@@ -129,7 +148,6 @@ class NodeMemory:
         for known in (self.written, self.bodies):
             for ref in known.keys() - refs:
                 del known[ref]
-        self.made = {this: each for this, each in self.made.items() if each.rendered.ref in refs}
 
 
 def _times(known: Written | None, content: str, now: datetime) -> int:
@@ -158,6 +176,8 @@ class Memories:
     def forget(self, key: ObjectKey) -> None:
         """Drop what is remembered of a node that is gone."""
         if known := self._nodes.pop(key, None):
+            for this in tuple(known.made):
+                known.drop_made(this)
             self._contest(key, known, frozenset())
 
     def contest(self, node: LynqNode, refs: Iterable[ObjectRef]) -> None:

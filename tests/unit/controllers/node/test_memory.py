@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from lynq.controllers.node.memory import Memories, NodeMemory
 from lynq.node import Cause, Memory, ObjectRef, Refusal
 from unit.node.nodes import NOW, a_node
@@ -46,6 +48,19 @@ def test_what_is_refused_is_tried_at_growing_intervals() -> None:
     refused = [pause(memory.refused(REF, "hash", Refusal("no"), NOW)) for _ in range(7)]
     assert refused == [1, 2, 4, 8, 16, 30, 30]
     assert pause(memory.refused(REF, "other", Refusal("no"), NOW)) == 1
+
+
+def test_what_was_refused_under_another_spec_is_tried_again_at_once() -> None:
+    memory, node, other = NodeMemory("1"), a_node(), REF._replace(name="other")
+    memory.begin(node)
+    memory.refused(REF, "hash", Refusal("no"), NOW)
+    memory.took(other, "hash", b"", Cause.MISSING, NOW)
+    memory.begin(node)
+    assert memory.of(REF) is not None
+    newer = replace(node.metadata, generation=node.metadata.generation + 1)
+    memory.begin(replace(node, metadata=newer))
+    assert memory.of(REF) is None
+    assert memory.of(other) is not None
 
 
 def test_objects_that_are_not_the_nodes_any_more_are_forgotten() -> None:
