@@ -1,0 +1,64 @@
+"""What takes long is rendered beside the loop, and the loop is told."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from lynq.controllers.node.making import Makers, Making
+from lynq.node import ObjectRef, Rendered, RenderError
+
+MADE = Rendered(ObjectRef("v1", "Secret", "shop", "acme-key"), {"kind": "Secret"})
+
+
+async def done(makers: Makers, render: Callable[[], Rendered]) -> Making:
+    """Have an object made, and wait until the loop is told."""
+    told = asyncio.Event()
+    making = makers.make(render, told.set)
+    await asyncio.wait_for(told.wait(), 10)
+    return making
+
+
+async def test_it_is_made_in_another_thread() -> None:
+    makers: set[int] = set()
+
+    def render() -> Rendered:
+        makers.add(threading.get_ident())
+        return MADE
+
+    making = await done(Makers(), render)
+    assert making.result() is MADE
+    assert threading.get_ident() not in makers
+
+
+async def test_why_it_could_not_be_made_is_raised_where_it_is_asked_for() -> None:
+    def render() -> Rendered:
+        raise RenderError("key", "data.key", "no")
+
+    making = await done(Makers(), render)
+    with pytest.raises(RenderError):
+        making.result()
+
+
+async def test_two_are_made_at_a_time_and_what_is_no_longer_wanted_is_not() -> None:
+    makers, go_on, begun = Makers(), threading.Event(), threading.Semaphore(0)
+
+    def render() -> Rendered:
+        begun.release()
+        go_on.wait(10)
+        return MADE
+
+    first, second, third, fourth = (makers.make(render, lambda: None) for _ in range(4))
+    for _ in range(2):
+        assert await asyncio.to_thread(begun.acquire, timeout=10)
+    assert third.cancel()
+    go_on.set()
+    await asyncio.gather(*(asyncio.wrap_future(each) for each in (first, second, fourth)))
+    assert begun.acquire(blocking=False)
+    assert not begun.acquire(blocking=False)
+
+
+async def test_nobody_keeps_the_process_from_ending() -> None:
+    await done(Makers(), lambda: MADE)
+    assert all(each.daemon for each in threading.enumerate() if each.name == "keys")
