@@ -22,7 +22,7 @@ from lynq.controllers.node.looking import Lookout, Sight
 from lynq.controllers.node.memory import Memories, NodeMemory, Place
 from lynq.controllers.node.publishing import Publisher
 from lynq.controllers.node.removing import Cleared, Remover
-from lynq.controllers.node.summing import Summary, contested
+from lynq.controllers.node.summing import Summary, contested, is_outdated
 from lynq.controllers.node.writing import Writer
 from lynq.controllers.together import together
 from lynq.controllers.world import World
@@ -115,11 +115,14 @@ class Keeper:
             return Result()
         status = self._summary.status(node, progress, cleared, inventory, force=force)
         memory.keep_only({sight.ref for sight in sights.values()})
+        known = memory.contested
         self._memories.contest(node, contested(progress))
+        # What became of the new ones since they were looked at has woken nobody.
+        outdated = is_outdated(progress, memory.contested - known)
         delay = await self._publisher.publish(
             node, memory, status, progress, cleared, seconds=time.monotonic() - began
         )
-        return Result(self._summary.until(status, progress, node, delay))
+        return Result(self._summary.until(status, progress, node, delay, outdated=outdated))
 
     async def _try_kind(self, api_version: str, kind: str) -> None:
         try:

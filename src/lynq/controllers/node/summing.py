@@ -1,6 +1,6 @@
 """What a pass comes to: the node's status, and for how long nothing happens by itself."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from lynq.api import LynqNode, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.names import ANNOTATION_FORCE_RECONCILE, ANNOTATION_ROLLOUT_UPDATE_START
+from lynq.controllers.node.looking import key_of
+from lynq.controllers.node.memory import Place
 from lynq.controllers.node.removing import Cleared
 from lynq.controllers.node.writing import Progress
 from lynq.controllers.world import World
@@ -75,13 +77,24 @@ class Summary:
         return next_status(previous, report, now)
 
     def until(
-        self, status: NodeStatus, progress: Progress, node: LynqNode, delay: timedelta | None
+        self,
+        status: NodeStatus,
+        progress: Progress,
+        node: LynqNode,
+        delay: timedelta | None,
+        *,
+        outdated: bool = False,
     ) -> float:
-        """Return how long nothing can happen by the passing of time alone."""
+        """Return how long nothing can happen by the passing of time alone.
+
+        What the pass went by can be `outdated`, and then something has happened already.
+        """
         now = self._world.now()
         moments = [self._force_due(node, status), progress.step.look_again]
         if delay is not None:
             moments.append(now + delay)
+        if outdated:
+            moments.append(now)
         if (
             status.ready_resources != status.desired_resources
             or len(status.resources) > status.desired_resources
@@ -138,3 +151,13 @@ def contested(progress: Progress) -> Iterable[ObjectRef]:
         is_seen = progress.sights[outcome.id].child is not None
         if is_seen and outcome.state is ResourceState.CONFLICTED:
             yield outcome.ref
+
+
+def is_outdated(progress: Progress, places: Collection[Place]) -> bool:
+    """Return whether one of these objects is not what the pass saw any more."""
+    for sight in progress.sights.values():
+        if sight.kind is not None and sight.ref.place in places:
+            seen, shown = sight.child, sight.kind.child(key_of(sight.ref))
+            if (seen and seen.live) != (shown and shown.live):
+                return True
+    return False
