@@ -57,7 +57,7 @@ CASES: Final[dict[str, tuple[int, dict[str, str]]]] = {
     ),
     "LynqRowToReadySlow": (
         16,
-        {f'{ROW}_bucket{{le="30.0"}}': "0+9x90", f"{ROW}_count": "0+10x90"},
+        {f'{ROW}_bucket{{le="30"}}': "0+9x90", f"{ROW}_count": "0+10x90"},
     ),
 }
 
