@@ -20,7 +20,11 @@ def spec_digest(spec: NodeSpec) -> str:
 def is_as_written(node: LynqNode) -> bool:
     """Return whether a node's spec is what its hub wrote, as far as the node says what that was."""
     written = node.metadata.annotations.get(ANNOTATION_SPEC_DIGEST)
-    return written is None or written == spec_digest(node.spec)
+    try:
+        return written is None or written == spec_digest(node.spec)
+    except RecursionError:
+        # No hub writes what is nested that deep: no form may be.
+        return False
 
 
 def _stored(value: Any) -> Any:  # noqa: ANN401 - any JSON

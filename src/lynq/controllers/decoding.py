@@ -28,11 +28,13 @@ from lynq.api import (
     ResourceLists,
 )
 from lynq.api.wire import Wire
+from lynq.kube.depth import TOO_DEEP
 
 S = TypeVar("S")
 
 _LISTS: Final = tuple(each.name for each in fields(ResourceLists))
 _SHARED_MANIFESTS: Final = 4096
+_NESTED: Final = "its spec is nested too deep to be read"
 
 
 class Loose(Wire, frozen=True):
@@ -103,7 +105,11 @@ class Nodes:
 def _read(obj: Loose, build: Callable[[Any], S], spec: type[Any]) -> S | Unreadable:
     try:
         return build(msgspec.json.decode(obj.spec, type=spec))
+    except RecursionError:
+        return Unreadable(_slim(obj), _NESTED)
     except msgspec.DecodeError as error:
+        if bytes(obj.spec) == TOO_DEEP:
+            return Unreadable(_slim(obj), _NESTED)
         # msgspec's sentence can echo a value; only the place behind " - at " is surely safe.
         _, _, place = str(error).partition(" - at ")
         return Unreadable(_slim(obj), f"its spec makes no sense, see {place or 'all of it'}")
@@ -112,7 +118,7 @@ def _read(obj: Loose, build: Callable[[Any], S], spec: type[Any]) -> S | Unreada
 def _status(obj: Loose, status: type[S]) -> S:
     try:
         return msgspec.json.decode(obj.status, type=status)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return status()
 
 

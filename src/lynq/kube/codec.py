@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 import msgspec
 
+from lynq.kube.depth import flattened
 from lynq.kube.errors import InvalidObject, UnexpectedResponse
 from lynq.kube.objects import Listing, Metadata, ObjectKey, Wire
 
@@ -43,8 +44,12 @@ def _decoder(into: Hashable) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(cast("Any", into))
 
 
-def decode(body: bytes | msgspec.Raw, into: type[T], *, what: str) -> T:
-    """Decode an object; `what` was asked for, for the message when this is not it."""
+def decode(body: bytes | msgspec.Raw, into: type[T], *, what: str, level: int = 0) -> T:
+    """Decode an object; `what` was asked for, for the message when this is not it.
+
+    Of objects that are nested too deep, structs get the rest (see `lynq.kube.depth`); `level` says
+    how deep in the body the objects are. Who asks for one as a dict wants all of it, or nothing.
+    """
     try:
         return cast("T", _decoder(cast("Hashable", into)).decode(body))
     except msgspec.DecodeError as error:
@@ -53,12 +58,17 @@ def decode(body: bytes | msgspec.Raw, into: type[T], *, what: str) -> T:
         raise UnexpectedResponse(
             f"{what}: the answer is no {into.__name__}" + (f", see {place}" if place else "")
         ) from None
+    except RecursionError:
+        flat = None if into is dict else flattened(bytes(body), level=level)
+    if flat is None or flat == body:
+        raise UnexpectedResponse(f"{what}: the answer is nested too deep to be read")
+    return decode(flat, into, what=what, level=level)
 
 
 def decode_list(body: bytes, into: type[T], *, what: str) -> Listing[T]:
     """Decode a list or one page of it."""
     answer: _List[T] = decode(
-        body, cast("type[_List[T]]", _list_of(cast("Hashable", into))), what=what
+        body, cast("type[_List[T]]", _list_of(cast("Hashable", into))), what=what, level=2
     )
     metadata = answer.metadata
     return Listing(answer.items or [], metadata.resource_version, metadata.continuation)
@@ -76,6 +86,8 @@ def encode(obj: Object | list[dict[str, Any]]) -> bytes:
     except (TypeError, ValueError, OverflowError):
         # The encoder's sentence can hold the value, so it is not passed on.
         raise InvalidObject("the object holds something that JSON has no form for") from None
+    except RecursionError:
+        raise InvalidObject("the object is nested too deep to be sent") from None
 
 
 def key_of(obj: Object) -> ObjectKey:

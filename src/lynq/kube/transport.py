@@ -116,7 +116,7 @@ def _around(send: Send, interceptor: Interceptor) -> Send:
 
 def _error(request: Request, response: Response) -> errors.ApiError:
     status = errors.plain_status(response.status, response.body[:1000].decode(errors="replace"))
-    with suppress(msgspec.DecodeError):
+    with suppress(msgspec.DecodeError, RecursionError):
         found = _STATUS.decode(response.body)
         # Extension servers leave parts out; a proxy's JSON is no Status at all.
         if found.reason or found.message:

@@ -108,7 +108,7 @@ async def watch_events(
 
 def _event(line: bytes, into: type[T], request: Request) -> WatchEvent[T] | Bookmark:
     what = f"watch {request.path}"
-    envelope = decode(line, _Envelope, what=what)
+    envelope = decode(line, _Envelope, what=what, level=1)
     match envelope.type:
         case "ERROR":
             status = decode(envelope.object, errors.Status, what=what)

@@ -48,3 +48,18 @@ def test_what_somebody_edits_is_another(edited: NodeSpec) -> None:
 
 def test_a_node_that_does_not_say_is_taken_at_its_word() -> None:
     assert is_as_written(LynqNode(spec=spec_of({"a": 1})))
+
+
+@pytest.mark.parametrize("levels", [490, 600, 900, 5_000])
+def test_what_is_nested_deeper_than_a_hub_writes_is_another(levels: int) -> None:
+    body: dict[str, Any] = {}
+    for _ in range(levels):
+        body = {"a": body}
+    assert not is_as_written(replace(written(spec_of({"a": 1})), spec=spec_of(body)))
+
+
+def test_what_is_nested_as_deep_as_a_form_may_be_has_a_digest() -> None:
+    body: dict[str, Any] = {}
+    for _ in range(200):
+        body = {"a": body}
+    assert is_as_written(written(spec_of(body)))

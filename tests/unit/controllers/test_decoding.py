@@ -1,11 +1,15 @@
 """Objects of ours as they come from the API server, sound and broken."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
+from msgspec import Raw
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.controllers.decoding import Loose, Nodes, Unreadable, form_from, hub_from
+from lynq.kube.codec import decode
 
 METADATA = {"name": "acme-web", "namespace": "shop", "uid": "1", "resourceVersion": "7"}
 
@@ -48,10 +52,56 @@ def test_a_status_that_makes_no_sense_is_as_good_as_none() -> None:
     assert hub.status.desired == 0
 
 
+@pytest.mark.parametrize("levels", [600, 900, 950, 980, 1_300, 9_900])
+@pytest.mark.parametrize("read", [form_from, Nodes()])
+def test_no_depth_stops_the_reading(
+    read: Callable[[Loose], LynqForm | LynqNode | Unreadable], levels: int
+) -> None:
+    found = read(nested(levels))
+    assert found.metadata.name == "acme-web"
+    if isinstance(found, Unreadable):
+        assert found.problem == "its spec is nested too deep to be read"
+    else:
+        assert levels < 1_000
+
+
+def test_what_is_too_deep_is_unreadable() -> None:
+    assert isinstance(form_from(nested(1_300)), Unreadable)
+    assert isinstance(Nodes()(nested(1_300)), Unreadable)
+
+
+def test_a_spec_that_is_nested_too_deep_for_us_alone_is_unreadable() -> None:
+    # As from a caller with a stack of its own: the codec got to the bottom of it, we do not.
+    obj = msgspec.structs.replace(loose({}), spec=Raw(spec_of(1_300)), status=Raw(b"[" * 1_300))
+    found = form_from(obj)
+    assert isinstance(found, Unreadable)
+    assert found.problem == "its spec is nested too deep to be read"
+
+
+def test_a_status_that_is_nested_too_deep_is_as_good_as_none() -> None:
+    deep = Raw(b'{"totalNodes":' + b"[" * 1_300 + b"]" * 1_300 + b"}")
+    form = form_from(msgspec.structs.replace(loose({"hubId": "shop"}), status=deep))
+    assert isinstance(form, LynqForm)
+    assert form.status.total_nodes == 0
+
+
+def spec_of(levels: int) -> bytes:
+    """Return a spec of a form and a node, with a manifest of so many levels."""
+    deep = b'{"a":' * levels + b"1" + b"}" * levels
+    entry = b'{"id":"deep","nameTemplate":"deep","spec":' + deep + b"}"
+    return b'{"hubId":"hub","uid":"acme","templateRef":"web","manifests":[' + entry + b"]}"
+
+
+def nested(levels: int) -> Loose:
+    metadata = msgspec.json.encode(METADATA)
+    text = b'{"metadata":' + metadata + b',"spec":' + spec_of(levels) + b"}"
+    return decode(text, Loose, what="get")
+
+
 def test_nodes_of_one_form_share_their_manifests() -> None:
-    decode = Nodes()
-    one, two = decode(a_node("acme-config")), decode(a_node("beta-config"))
-    other = decode(a_node("acme-config", data="fixed"))
+    nodes = Nodes()
+    one, two = nodes(a_node("acme-config")), nodes(a_node("beta-config"))
+    other = nodes(a_node("acme-config", data="fixed"))
     assert isinstance(one, LynqNode)
     assert isinstance(two, LynqNode)
     assert isinstance(other, LynqNode)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.kube import Bookmark, Client, ClientOptions, ClusterConfig, EventType, WatchEvent, errors
+from lynq.kube.depth import TOO_DEEP
 from lynq.kube.objects import Metadata, Partial, Wire
 from lynq.kube.request import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
@@ -50,6 +51,11 @@ class Strict(Wire, frozen=True):
     data: dict[str, str]
 
 
+class Loose(Wire, frozen=True):
+    metadata: Metadata
+    spec: msgspec.Raw
+
+
 def line(kind: str, obj: dict[str, Any]) -> bytes:
     return msgspec.json.encode({"type": kind, "object": obj}) + b"\n"
 
@@ -87,6 +93,21 @@ async def test_events_are_decoded_to_the_type_asked_for(serve: Serve) -> None:
         WatchEvent(EventType.ADDED, Strict(metadata=Metadata(name="é"), data={"k": "v"})),
         Bookmark("7", initial_events_end=True),
     ]
+
+
+@pytest.mark.parametrize("levels", [1_300, 9_990])
+async def test_an_object_that_is_nested_too_deep_stops_no_other(serve: Serve, levels: int) -> None:
+    deep = b'{"a":' * levels + b"1" + b"}" * levels
+    fields = b'[{"manager":"m","fieldsV1":' + deep + b"}]"
+    metadata = b'{"managedFields":' + fields + b',"name":"deep","resourceVersion":"5"}'
+    event = b'{"type":"ADDED","object":{"metadata":' + metadata + b',"spec":' + deep + b"}}\n"
+    after = line("ADDED", {"metadata": {"name": "after"}, "spec": {"a": 1}})
+    events = await collect(serve, [event, after], into=Loose)
+    assert [(each.object.metadata.name, bytes(each.object.spec)) for each in events] == [
+        ("deep", TOO_DEEP),
+        ("after", b'{"a":1}'),
+    ]
+    assert events[0].object.metadata.resource_version == "5"
 
 
 async def test_an_error_event_is_raised_with_its_type(serve: Serve) -> None:

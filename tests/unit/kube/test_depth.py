@@ -1,0 +1,166 @@
+"""Answers with an object that is nested deeper than can be decoded, among others that are not."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lynq.kube import errors
+from lynq.kube.codec import decode, decode_list, encode
+from lynq.kube.depth import TOO_DEEP, flattened
+from lynq.kube.objects import ManagedFields, Metadata, Partial, Wire
+
+DEEPEST = 9_990
+"""How deep the API server lets an object be nested, with room for what is around it."""
+CUT = msgspec.json.decode(TOO_DEEP)
+
+
+class Whole(Wire, frozen=True):
+    metadata: Metadata
+    spec: Any = None
+    status: Any = None
+
+
+class Loose(Wire, frozen=True):
+    metadata: Metadata
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+def nested(levels: int, kind: str = "objects") -> str:
+    opening, closing = {"objects": ('{"a":', "}"), "lists": ("[", "]")}[kind]
+    return opening * levels + "1" + closing * levels
+
+
+def an_object(name: str, spec: str = '{"a":[{"b":1}]}', fields: str = '{"f:a":{}}') -> str:
+    managed = f'[{{"manager":"m","fieldsType":"FieldsV1","fieldsV1":{fields}}}]'
+    metadata = f'{{"name":"{name}","labels":{{"l":"v"}},"managedFields":{managed},"uid":"7"}}'
+    return f'{{"kind":"K","metadata":{metadata},"spec":{spec},"status":{{"s":"}}]"}}}}'
+
+
+def a_list(*objects: str) -> bytes:
+    metadata = '{"resourceVersion":"5","continue":"more"}'
+    return f'{{"kind":"L","metadata":{metadata},"items":[{",".join(objects)}]}}'.encode()
+
+
+@pytest.mark.parametrize("levels", [1_300, DEEPEST])
+@pytest.mark.parametrize("kind", ["objects", "lists"])
+def test_in_a_list_only_the_field_that_is_too_deep_is_lost(levels: int, kind: str) -> None:
+    body = a_list(an_object("a"), an_object("deep", nested(levels, kind)), an_object("z"))
+    page = decode_list(body, Whole, what="list")
+    assert (page.resource_version, page.continuation) == ("5", "more")
+    assert [each.metadata.name for each in page] == ["a", "deep", "z"]
+    assert [each.spec for each in page] == [{"a": [{"b": 1}]}, CUT, {"a": [{"b": 1}]}]
+    assert [each.status for each in page] == [{"s": "}]"}] * 3
+    assert page.items[1].metadata.labels == {"l": "v"}
+
+
+def test_what_is_left_undecoded_is_cut_too() -> None:
+    body = a_list(an_object("a"), an_object("deep", nested(DEEPEST)))
+    page = decode_list(body, Loose, what="list")
+    assert [bytes(each.spec) for each in page] == [b'{"a":[{"b":1}]}', TOO_DEEP]
+
+
+def test_a_field_that_nobody_asked_for_may_be_as_deep_as_it_likes() -> None:
+    found = decode(an_object("a", nested(DEEPEST)).encode(), Partial, what="get")
+    assert (found.kind, found.metadata.name) == ("K", "a")
+
+
+def test_of_metadata_only_the_fields_of_one_manager_are_lost() -> None:
+    body = an_object("a", nested(DEEPEST), nested(DEEPEST)).encode()
+    found = decode(body, Whole, what="get")
+    assert found.metadata == Metadata(
+        name="a",
+        labels={"l": "v"},
+        managed_fields=[ManagedFields(manager="m", fields_v1=msgspec.Raw(TOO_DEEP))],
+        uid="7",
+    )
+    assert (found.spec, found.status) == (CUT, {"s": "}]"})
+
+
+def test_a_dict_is_whole_or_refused() -> None:
+    body = an_object("a", nested(1_300)).encode()
+    with pytest.raises(errors.UnexpectedResponse, match=r"^get /it: .* nested too deep"):
+        decode(body, dict, what="get /it")
+
+
+@pytest.mark.parametrize("cut", [b"", b"x", b"}" * 2_000])
+def test_what_is_deep_and_no_json_is_refused(cut: bytes) -> None:
+    body = an_object("a", nested(1_300)).encode()
+    with pytest.raises(errors.UnexpectedResponse):
+        decode(body[:-1_000] + cut, Whole, what="get")
+
+
+def test_what_is_too_deep_to_be_sent_is_refused() -> None:
+    manifest: dict[str, Any] = {}
+    for _ in range(1_300):
+        manifest = {"a": manifest}
+    with pytest.raises(errors.InvalidObject, match="nested too deep"):
+        encode(manifest)
+
+
+def test_a_small_stack_is_enough() -> None:
+    body = a_list(an_object("deep", nested(DEEPEST), nested(DEEPEST)))
+    found: list[Any] = []
+
+    def read() -> None:
+        found.append(decode_list(body, Whole, what="list").items[0].spec)
+
+    run_in_thread(read, stack=512 * 1024)
+    assert found == [CUT]
+
+
+def run_in_thread(target: Callable[[], None], *, stack: int) -> None:
+    before = threading.stack_size(stack)
+    try:
+        thread = threading.Thread(target=target)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+
+
+JSON = st.recursive(
+    st.none() | st.integers(-9, 9) | st.text(alphabet='a"\\{}[],:é\n', max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(alphabet='m"\\{}', max_size=3), inner, max_size=3)
+    ),
+    max_leaves=20,
+)
+
+
+@given(value=st.dictionaries(st.sampled_from(["metadata", "spec", 'x"{']), JSON), spaced=...)
+def test_what_is_not_too_deep_stays_byte_by_byte(value: dict[str, Any], spaced: bool) -> None:  # noqa: FBT001
+    text = msgspec.json.encode(value)
+    text = msgspec.json.format(text, indent=2) if spaced else text
+    assert flattened(text, level=0) == text
+
+
+@given(spec=JSON, deep=st.sampled_from([nested(600), nested(600, "lists")]))
+def test_what_is_beside_something_too_deep_stays(spec: Any, deep: str) -> None:
+    inside = msgspec.json.encode(spec).decode()
+    body = f'{{"spec": {inside}, "status": [{inside}, {deep}, {inside}], "end": {inside}}}'
+    found = msgspec.json.decode(flattened(body.encode(), level=0))
+    assert found == {"spec": spec, "status": CUT, "end": spec}
+
+
+@pytest.mark.parametrize("filling", ['"\\\\\\""', "[]", '"plain"'])
+def test_to_cut_takes_linear_time(filling: str) -> None:
+    many = ",".join([filling] * 100_000)
+    body = an_object("a", f"[{nested(1_300)},{many}]").encode()
+    began = time.process_time()
+    assert decode(body, Whole, what="get").spec == CUT
+    assert time.process_time() - began < 5
+
+
+def test_to_find_that_it_is_no_json_takes_linear_time() -> None:
+    body = an_object("a", f'[{nested(1_300)},"' + "\\n" * 500_000).encode()
+    began = time.process_time()
+    with pytest.raises(errors.UnexpectedResponse):
+        decode(body, Whole, what="get")
+    assert time.process_time() - began < 5
