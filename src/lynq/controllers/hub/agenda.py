@@ -3,17 +3,23 @@
 Pure: the hub, what is remembered of it and the time in. The rules:
 
 - Rows are read when the interval is over, when somebody asks for it (a new spec, `force-sync`, an
-  approval), when the push channel tells of changes, and after a failure when its pause is over.
+  approval), when something has happened that they may know of (word of the push channel, a change
+  of the hub or of one of its forms), and after a failure when its pause is over.
+- Between two reads there is a second at least, whatever they are for: many changes are one read.
 - All else plans from remembered rows. They are at most one interval old: older ones are read anew.
   So are those from before an order: an approval must not remove a tenant that has come back since.
 - After a failed read nothing is planned. What could not be read may say anything by now.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from lynq.api import LynqHub
 from lynq.controllers.hub.memory import Memory, Orders
 from lynq.hub import sync_interval
+
+_PACE: Final = timedelta(seconds=1)
+"""Between the beginnings of two reads at least."""
 
 
 def must_abandon(hub: LynqHub, memory: Memory) -> bool:
@@ -26,10 +32,7 @@ def must_read(hub: LynqHub, memory: Memory, now: datetime) -> bool:
     """Return whether the rows have to be read now."""
     if memory.reading or hub.spec.paused:
         return False
-    if memory.orders is None or Orders.of(hub).exceed(memory.orders) or memory.wants_read:
-        return True
-    due = _read_due(hub, memory, now)
-    return due is None or due <= now
+    return _read_due(hub, memory, now) <= now
 
 
 def must_plan(hub: LynqHub, memory: Memory, now: datetime) -> bool:
@@ -48,13 +51,24 @@ def next_look(hub: LynqHub, memory: Memory, now: datetime) -> datetime | None:
     return min((moment for moment in moments if moment), default=None)
 
 
-def _read_due(hub: LynqHub, memory: Memory, now: datetime) -> datetime | None:
+def _read_due(hub: LynqHub, memory: Memory, now: datetime) -> datetime:
+    due = now if _is_asked_for(hub, memory) else _due_by_time(hub, memory, now)
+    began = memory.began
+    # A clock that was set back must not keep a hub from reading for as long; nor below.
+    return due if began is None or began > now else max(due, began + _PACE)
+
+
+def _is_asked_for(hub: LynqHub, memory: Memory) -> bool:
+    known = memory.orders
+    return known is None or Orders.of(hub).exceed(known) or memory.wants_read
+
+
+def _due_by_time(hub: LynqHub, memory: Memory, now: datetime) -> datetime:
     interval = sync_interval(hub.spec.source.sync_interval)
     due = memory.retry_at
     if not memory.unread:
         due = memory.rows.at + interval if memory.rows else None
-    # A clock that was set back must not keep a hub from reading for as long.
-    return now if due is not None and due - now > interval else due
+    return now if due is None or due - now > interval else due
 
 
 def _plan_due(hub: LynqHub, memory: Memory, now: datetime) -> datetime | None:

@@ -22,7 +22,7 @@ from lynq.controllers.hub.feed import Feed
 from lynq.controllers.hub.jobs import Jobs
 from lynq.controllers.hub.memory import Memories, Memory
 from lynq.controllers.hub.planning import Decided, Planner
-from lynq.controllers.hub.reading import Reader
+from lynq.controllers.hub.reading import Reader, let_go
 from lynq.controllers.hub.removal import Remover
 from lynq.controllers.hub.reporting import Reporter
 from lynq.controllers.hub.triggers import Triggers
@@ -208,6 +208,4 @@ class HubController:
         """Let go of the source: what runs is ended, and nothing new is begun."""
         self._feed.stop(memory)
         self._reader.abandon(memory)
-        if opened := memory.opened:
-            memory.opened = None
-            await opened.source.close()
+        await let_go(memory)

@@ -21,6 +21,9 @@ from lynq.sources.push.opening import open_changes
 _log = structlog.get_logger(__name__)
 
 _SECRET_MAY_HAVE_CHANGED: Final = frozenset({"LoginFailed", "WrongPassword", "TLSFailed"})
+_NOWHERE: Final = Push(
+    connected=False, message="where to listen is not known: the condition Ready says why"
+)
 
 
 class Feed:
@@ -32,11 +35,14 @@ class Feed:
 
     def keep(self, hub: LynqHub, memory: Memory) -> None:
         """Listen to what the hub reads, if it wants that; stop listening to anything else."""
-        wanted = memory.origin if _wants_push(hub) else None
+        wants = _wants_push(hub)
+        wanted = memory.origin if wants else None
         if not _hears(memory.channel, wanted):
             self.stop(memory)
             if wanted:
                 memory.channel = self._listen(hub.metadata.key, memory, wanted)
+        if wants and wanted is None and memory.unread:
+            memory.push = _NOWHERE
 
     def stop(self, memory: Memory) -> None:
         """Close the channel."""
@@ -70,7 +76,8 @@ class Feed:
             case ChangeKind.LOST:
                 message = f"{change.message}; until then the table is polled"
                 memory.push = Push(connected=False, message=message)
-                memory.stale = memory.stale or change.reason in _SECRET_MAY_HAVE_CHANGED
+                # A read finds out, and the channel is opened again with what it has found.
+                memory.wants_read = memory.wants_read or change.reason in _SECRET_MAY_HAVE_CHANGED
         self._queue.add(key, group=str(key))
 
 

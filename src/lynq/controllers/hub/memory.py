@@ -81,8 +81,7 @@ class Memory:
 
     # Where the rows come from.
     origin: Origin | None = None
-    stale: bool = False
-    """Whether Secrets have to be looked at again before the next read."""
+    """As the last read found it; None before the first, and if it could not be found out."""
     opened: Opened | None = None
     channel: Channel | None = None
     push: Push | None = None
@@ -91,8 +90,10 @@ class Memory:
     reading: Job | None = None
     orders: Orders | None = None
     """Those that the last read was begun with."""
+    began: datetime | None = None
+    """When the last read was begun."""
     wants_read: bool = False
-    """Whether the push channel has told of changes."""
+    """Whether something has happened that the last read may not know of."""
     rows: Remembered | None = None
     unread: Unread | None = None
     """Why the last read failed; None if it did not."""

@@ -1,4 +1,4 @@
-"""What a change of a hub, form or node means to the hub: nothing, other counters, or a new plan.
+"""What a change of a hub, form or node means to the hub: nothing, counters, a plan, or a read.
 
 Pure. Most changes of nodes are of their status, and most of those concern nobody here: a hub of
 ten thousand nodes must not be woken ten thousand times for nothing.
@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import IntEnum
 
 from lynq.api import LynqForm, LynqHub, LynqNode, Metadata
+from lynq.api.names import ANNOTATION_APPROVE_DELETION
 from lynq.controllers.hub.memory import Memory
 from lynq.hub import Health
 from lynq.hub.slots import facts_of
@@ -23,26 +24,30 @@ class Effect(IntEnum):
     """Look at its counters."""
     PLAN = 2
     """Plan anew."""
+    READ = 3
+    """Read the rows; until they are there, plan anew from those known."""
 
 
 def effect_on_hub(old: LynqHub | None, new: LynqHub | None) -> Effect:
     """Return what a change of the hub itself means; its status is our own work."""
-    if old is None or new is None:
+    if new is None:
         return Effect.PLAN
+    if old is None or _asked(old.metadata) != _asked(new.metadata):
+        return Effect.READ
     return Effect.NOTHING if _marks(old.metadata) == _marks(new.metadata) else Effect.PLAN
 
 
 def effect_of_form(old: LynqForm | None, new: LynqForm | None) -> Effect:
     """Return what a change of a form means to its hub."""
-    if old is None or new is None:
+    if new is None:
         return Effect.PLAN
+    if old is None:
+        return Effect.READ
     before, after = old.metadata, new.metadata
-    same = (before.uid, before.generation, before.deletion_timestamp) == (
-        after.uid,
-        after.generation,
-        after.deletion_timestamp,
-    )
-    return Effect.NOTHING if same else Effect.PLAN
+    if before.deletion_timestamp != after.deletion_timestamp:
+        return Effect.PLAN
+    same = (before.uid, before.generation) == (after.uid, after.generation)
+    return Effect.NOTHING if same else Effect.READ
 
 
 def effect_of_node(
@@ -89,6 +94,16 @@ def _holds_slot(node: LynqNode, now: datetime) -> bool:
 def _form_of(node: LynqNode) -> str:
     pair = pair_of(node)
     return pair.form if pair else node.spec.template_ref
+
+
+def _asked(metadata: Metadata) -> tuple[object, ...]:
+    """Return what people say of a hub, and we do not.
+
+    An approval that is spent is taken off by us; that one is given is seen by the hub's orders.
+    """
+    annotations = dict(metadata.annotations)
+    annotations.pop(ANNOTATION_APPROVE_DELETION, None)
+    return metadata.uid, metadata.generation, metadata.labels, annotations
 
 
 def _marks(metadata: Metadata) -> tuple[object, ...]:

@@ -1,7 +1,7 @@
 """Reads a hub's rows beside the reconciles, over a source that stays open between reads.
 
-Secrets are looked at when a source is opened, and again when a connection could not be made: then
-the password may have been changed, and with the new one the same read goes on.
+Its Secrets are looked at before each read: a source stays open only as long as they say the same.
+Connections outlive the password they were opened with, so the database alone would not tell.
 """
 
 import random
@@ -18,7 +18,7 @@ from lynq.hub import Unread, query_failed, retry_delay, sync_interval
 from lynq.kube import ObjectKey, Queue
 from lynq.kube.failures import place_of
 from lynq.sources import SourceError, open_source
-from lynq.sources.errors import ConnectionFailed
+from lynq.sources.errors import LoginFailed
 
 _log = structlog.get_logger(__name__)
 
@@ -36,6 +36,7 @@ class Reader:
     def begin(self, hub: LynqHub, memory: Memory) -> None:
         """Read all rows; the hub is woken when that has ended, one way or the other."""
         orders = memory.orders = Orders.of(hub)
+        memory.began = self._world.now()
         # Taken before the read: what is told from now on may not be in it.
         memory.wants_read = False
         memory.reading = self._jobs.start(
@@ -53,10 +54,10 @@ class Reader:
         try:
             self._succeeded(hub, memory, await self._rows(hub, memory, orders))
         except SourceError as error:
-            self._failed(hub, memory, str(error), error)
+            self._failed(hub, memory, _cause(error, memory))
         except Exception as error:  # noqa: BLE001 - a bug here must not end the reads of all hubs
             _log.error("reading failed unexpectedly", hub=str(key), traceback=place_of(error))
-            self._failed(hub, memory, f"unexpectedly: {type(error).__name__}", error)
+            self._failed(hub, memory, f"unexpectedly: {type(error).__name__}")
         finally:
             # One that was abandoned may end after the next has begun.
             if memory.orders is orders:
@@ -64,36 +65,26 @@ class Reader:
         self._queue.add(key, group=str(key))
 
     async def _rows(self, hub: LynqHub, memory: Memory, orders: Orders) -> Remembered:
-        known = memory.origin
-        if known is None or memory.stale or known.generation != hub.metadata.generation:
-            return await self._read_from(await self._origin(hub, memory), memory, orders)
-        try:
-            return await self._read_from(known, memory, orders)
-        except ConnectionFailed:
-            fresh = await self._origin(hub, memory)
-            if fresh.settings == known.settings:
-                raise
-            return await self._read_from(fresh, memory, orders)
-
-    async def _origin(self, hub: LynqHub, memory: Memory) -> Origin:
-        metadata = hub.metadata
-        memory.origin = await self._sourcing.origin(
-            hub.spec, metadata.namespace, metadata.generation
-        )
-        memory.stale = False
-        return memory.origin
-
-    async def _read_from(self, origin: Origin, memory: Memory, orders: Orders) -> Remembered:
+        origin = await self._origin(hub, memory)
         opened = memory.opened
         if opened is None or opened.settings != origin.settings:
-            if opened:
-                await opened.source.close()
-            opened = Opened(origin.settings, open_source(origin.settings))
-            memory.opened = opened
+            await let_go(memory)
+            opened = memory.opened = Opened(origin.settings, open_source(origin.settings))
         async with opened.source.read(origin.query) as reading:
             rows = [row async for page in reading for row in page]
         identity = reading.summary.identity.digest
         return Remembered(rows, identity, self._world.now(), orders)
+
+    async def _origin(self, hub: LynqHub, memory: Memory) -> Origin:
+        try:
+            origin = await self._sourcing.origin(hub.spec, hub.metadata.namespace)
+        except SourceError:
+            # A password that was withdrawn is used no longer, not even by what it has opened.
+            memory.origin = None
+            await let_go(memory)
+            raise
+        memory.origin = origin
+        return origin
 
     def _succeeded(self, hub: LynqHub, memory: Memory, rows: Remembered) -> None:
         memory.rows = rows
@@ -103,13 +94,12 @@ class Reader:
         memory.replan = True
         self._world.series.source_up(hub.metadata.key, up=True)
 
-    def _failed(self, hub: LynqHub, memory: Memory, cause: str, error: Exception) -> None:
+    def _failed(self, hub: LynqHub, memory: Memory, cause: str) -> None:
         key = hub.metadata.key
         if memory.unread is None or memory.unread.cause != cause:
             _log.warning("rows could not be read", hub=str(key), cause=cause)
             self._teller.tell(hub, query_failed(cause))
         memory.unread = Unread(cause, hub.metadata.generation)
-        memory.stale = memory.stale or isinstance(error, ConnectionFailed)
         memory.failures += 1
         delay = retry_delay(
             memory.failures,
@@ -118,3 +108,15 @@ class Reader:
         )
         memory.retry_at = self._world.now() + delay
         self._world.series.source_up(key, up=False)
+
+
+async def let_go(memory: Memory) -> None:
+    """Close the source that is open, if one is."""
+    opened, memory.opened = memory.opened, None
+    if opened:
+        await opened.source.close()
+
+
+def _cause(error: SourceError, memory: Memory) -> str:
+    remark = memory.origin.remark if memory.origin else ""
+    return f"{error}; {remark}" if remark and isinstance(error, LoginFailed) else str(error)

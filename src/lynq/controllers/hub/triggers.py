@@ -28,8 +28,13 @@ class Triggers:
         self._world.nodes.on_change(self._node_changed)
 
     def _hub_changed(self, key: ObjectKey, old: LynqHub | None, new: LynqHub | None) -> None:
-        if effect_on_hub(old, new) is not Effect.NOTHING:
-            self._wake(key)
+        effect = effect_on_hub(old, new)
+        if effect is Effect.NOTHING:
+            return
+        memory = self._memories.get(key)
+        if memory and effect is Effect.READ:
+            memory.wants_read = True
+        self._wake(key)
 
     def _form_changed(self, key: ObjectKey, old: LynqForm | None, new: LynqForm | None) -> None:
         effect = effect_of_form(old, new)
@@ -54,9 +59,10 @@ class Triggers:
     def _bring(self, hub: ObjectKey, effect: Effect) -> None:
         memory = self._memories.get(hub)
         match effect:
-            case Effect.PLAN:
+            case Effect.PLAN | Effect.READ:
                 if memory:
                     memory.replan = True
+                    memory.wants_read = memory.wants_read or effect is Effect.READ
                 self._wake(hub)
             case Effect.COUNT:
                 self._count(hub, memory)

@@ -50,10 +50,30 @@ async def in_postgresql(postgresql: Server) -> AsyncIterator[Execute]:
     await execute("DROP TABLE hub_rows", "DROP FUNCTION lynq_notify")
 
 
+@pytest.fixture
+def servers(
+    mariadb: Server, in_mariadb: Execute, postgresql: Server, in_postgresql: Execute
+) -> dict[str, Server]:
+    """Both, with a row in each."""
+    del in_mariadb, in_postgresql
+    return {"mysql": mariadb, "postgresql": postgresql}
+
+
+ON_BOTH = pytest.mark.parametrize("engine", ["mysql", "postgresql"])
+
+
+def encoded(password: str) -> dict[str, str]:
+    return {"password": base64.b64encode(password.encode()).decode()}
+
+
 async def secret(stage: Stage, password: str) -> None:
-    data = {"password": base64.b64encode(password.encode()).decode()}
     metadata = {"name": "login", "namespace": stage.namespace}
-    await stage.client.create(SECRETS, {"metadata": metadata, "data": data})
+    await stage.client.create(SECRETS, {"metadata": metadata, "data": encoded(password)})
+
+
+def asked_for_secrets(stage: Stage) -> list[str]:
+    """Return with which verbs the operator has asked for Secrets."""
+    return [request.verb for request in stage.traffic.sent if "/secrets" in request.path]
 
 
 def source(engine: str, server: Server, **parts: Any) -> dict[str, Any]:
@@ -95,10 +115,6 @@ async def test_postgresql_pushes_a_new_row(
         await stage.has_nodes("acme-web", "beta-web")
         await in_postgresql("DELETE FROM hub_rows WHERE uid = 'acme'")
         await stage.has_nodes("beta-web")
-        await stage.settles()
-        # The Secret is read when the source is opened, not with every read.
-        asked = [request.path for request in stage.traffic.sent if request.verb == "get"]
-        assert sum("/secrets/" in path for path in asked) == 1
 
 
 async def test_sqlite_pushes_and_a_paused_hub_does_not_listen(stage: Stage) -> None:
@@ -150,8 +166,7 @@ async def test_a_changed_password_is_picked_up_without_a_failed_read(
     async with stage.operator():
         await stage.has_nodes("acme-web")
         await in_postgresql("ALTER USER reader PASSWORD 'second'")
-        changed = {"data": {"password": base64.b64encode(b"second").decode()}}
-        await stage.change(SECRETS, "login", changed)
+        await stage.change(SECRETS, "login", {"data": encoded("second")})
         await in_postgresql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'",
             "INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')",
@@ -172,8 +187,129 @@ async def test_a_wrong_password_is_told_without_it_and_corrected_in_the_secret(
     async with stage.operator():
         failed = await stage.has_condition("Ready", "False")
         assert "passw0rd" not in failed["message"]
-        changed = {"data": {"password": base64.b64encode(mariadb.password.encode()).decode()}}
-        await stage.change(SECRETS, "login", changed)
+        await stage.change(SECRETS, "login", {"data": encoded(mariadb.password)})
         # Retries grow from one second; nobody has to touch the hub.
         await stage.has_nodes("acme-web", within=20)
         await stage.has_condition("Ready", "True")
+
+
+async def test_a_sync_reads_the_secret_once_and_never_lists_secrets(
+    stage: Stage, postgresql: Server, in_postgresql: Execute
+) -> None:
+    await secret(stage, postgresql.password)
+    await stage.hub(source=source("postgresql", postgresql))
+    await stage.form()
+
+    async with stage.operator():
+        await stage.has_nodes("acme-web")
+        await stage.settles()
+        assert asked_for_secrets(stage) == ["get"]
+        await in_postgresql("INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')")
+        await stage.read_again()
+        await stage.has_nodes("acme-web", "beta-web")
+        await stage.settles()
+        assert asked_for_secrets(stage) == ["get", "get"]
+
+
+async def test_a_deleted_secret_shows_at_the_next_sync_and_changes_nothing(
+    stage: Stage, postgresql: Server, in_postgresql: Execute
+) -> None:
+    await secret(stage, postgresql.password)
+    await stage.hub(source=source("postgresql", postgresql, changes="Push"))
+    await stage.form()
+
+    async with stage.operator():
+        await stage.has_nodes("acme-web")
+        await stage.has_condition("PushConnected", "True")
+        await stage.client.delete(SECRETS, "login", stage.namespace)
+        await in_postgresql("DELETE FROM hub_rows")
+        await stage.read_again()
+
+        failed = await stage.has_condition("Ready", "False")
+        assert failed["reason"] == "DatabaseConnectionFailed"
+        await stage.has_event("DatabaseQueryFailed", containing='no Secret "login"')
+        await stage.has_condition("PushConnected", "False")
+        await stage.settles()
+        assert await stage.names() == ["acme-web"]
+
+        await secret(stage, postgresql.password)
+        # Retries grow from one second; nobody has to touch the hub.
+        await stage.has_nodes(within=20)
+        await stage.has_condition("Ready", "True")
+        await stage.has_condition("PushConnected", "True")
+
+
+@ON_BOTH
+async def test_a_password_that_is_wrong_now_shows_at_the_next_sync(
+    stage: Stage, engine: str, servers: dict[str, Server]
+) -> None:
+    await secret(stage, servers[engine].password)
+    await stage.hub(source=source(engine, servers[engine]))
+    await stage.form()
+
+    async with stage.operator():
+        await stage.has_nodes("acme-web")
+        # The connections that are open would go on for five minutes.
+        await stage.change(SECRETS, "login", {"data": encoded("not-the-passw0rd")})
+        await stage.read_again()
+        failed = await stage.has_condition("Ready", "False")
+        assert "passw0rd" not in failed["message"]
+        await stage.has_event("DatabaseQueryFailed")
+        assert await stage.names() == ["acme-web"]
+
+
+@ON_BOTH
+async def test_a_key_that_is_gone_is_an_empty_password_and_named(
+    stage: Stage, engine: str, servers: dict[str, Server]
+) -> None:
+    await secret(stage, servers[engine].password)
+    await stage.hub(source=source(engine, servers[engine]))
+
+    async with stage.operator():
+        await stage.has_condition("Ready", "True")
+        await stage.change(SECRETS, "login", {"data": {"password": None}})
+        await stage.read_again()
+        failed = await stage.has_condition("Ready", "False")
+        assert 'Secret "login" has no key "password"' in failed["message"]
+
+
+async def test_a_user_without_password_needs_no_key(
+    stage: Stage, mariadb: Server, in_mariadb: Execute
+) -> None:
+    await in_mariadb("CREATE USER keyless", "GRANT SELECT ON hub_rows TO keyless")
+    await secret(stage, "unused")
+    reference = {"name": "login", "key": "absent"}
+    block = {"username": "keyless", "passwordRef": reference}
+    await stage.hub(source=source("mysql", mariadb, block=block))
+    await stage.form()
+
+    async with stage.operator():
+        await stage.has_nodes("acme-web")
+    await in_mariadb("DROP USER keyless")
+
+
+async def test_the_push_channel_is_opened_again_with_a_changed_password(
+    stage: Stage, postgresql: Server, in_postgresql: Execute
+) -> None:
+    await in_postgresql("CREATE USER hearer PASSWORD 'first'", "GRANT SELECT ON hub_rows TO hearer")
+    await secret(stage, "first")
+    await stage.hub(
+        source=source("postgresql", postgresql, block={"username": "hearer"}, changes="Push")
+    )
+    await stage.form()
+
+    async with stage.operator():
+        await stage.has_nodes("acme-web")
+        await stage.has_condition("PushConnected", "True")
+        await in_postgresql("ALTER USER hearer PASSWORD 'second'")
+        await stage.change(SECRETS, "login", {"data": encoded("second")})
+        # All that the old password has opened is cut off, and the interval is an hour.
+        await in_postgresql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'hearer'"
+        )
+        await in_postgresql("INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')")
+        await stage.has_nodes("acme-web", "beta-web", within=20)
+        await stage.has_condition("PushConnected", "True")
+        await in_postgresql("INSERT INTO hub_rows VALUES ('corp', 'yes', 'free')")
+        await stage.has_nodes("acme-web", "beta-web", "corp-web")
+    await in_postgresql("DROP OWNED BY hearer", "DROP USER hearer")

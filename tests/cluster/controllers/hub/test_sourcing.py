@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cluster.controllers.stage import Traffic
 from lynq.api import HubSpec
 from lynq.controllers.hub.sourcing import Origin, Sourcing
 from lynq.kube import Client
@@ -38,7 +39,7 @@ async def origin(sourcing: Sourcing, namespace: str, source: dict[str, Any]) -> 
         "valueMappings": {"uid": "id", "activate": "on"},
         "extraValueMappings": {"plan": "subscription"},
     }
-    return await sourcing.origin(msgspec.convert(spec, HubSpec), namespace, 3)
+    return await sourcing.origin(msgspec.convert(spec, HubSpec), namespace)
 
 
 async def test_a_mysql_server_with_everything(sourcing: Sourcing, namespace: str) -> None:
@@ -56,7 +57,8 @@ async def test_a_mysql_server_with_everything(sourcing: Sourcing, namespace: str
     assert (found.settings.connect_timeout, found.settings.query_timeout) == (5.0, 300.0)
     assert (found.settings.tls.ca, found.settings.tls.key) == ("CA", "KEY")
     assert found.query.columns == ("id", "on", "subscription")
-    assert (found.query.table, found.generation) == ("sales.tenants", 3)
+    assert found.query.table == "sales.tenants"
+    assert found.remark == ""
 
 
 async def test_the_least_that_is_needed(sourcing: Sourcing, namespace: str) -> None:
@@ -69,11 +71,35 @@ async def test_the_least_that_is_needed(sourcing: Sourcing, namespace: str) -> N
     assert lite.settings == SQLiteSettings(path="a.db", directory=Path("/databases"))
 
 
+async def test_a_password_without_its_key_is_empty_and_told(
+    sourcing: Sourcing, namespace: str
+) -> None:
+    block = SERVER | {"passwordRef": {"name": "login", "key": "absent"}}
+    found = await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
+    assert isinstance(found.settings, MySQLSettings)
+    assert found.settings.password == ""
+    assert 'passwordRef: Secret "login" has no key "absent"' in found.remark
+
+
+async def test_keys_of_one_object_are_from_one_moment(client: Client, namespace: str) -> None:
+    data = {key: base64.b64encode(b"x").decode() for key in ("password", "ca", "cert", "key")}
+    metadata = {"name": "all", "namespace": namespace}
+    await client.create(SECRETS, {"metadata": metadata, "data": data})
+    traffic = Traffic()
+    tls = {f"{part}Ref": {"name": "all", "key": part} for part in ("ca", "cert", "key")}
+    block = SERVER | {"passwordRef": {"name": "all", "key": "password"}, "tls": tls}
+    sourcing = Sourcing(client.intercepted(traffic), None)
+
+    await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
+
+    assert [request.verb for request in traffic.sent] == ["get"]
+
+
 @pytest.mark.parametrize(
     ("block", "sentence"),
     [
         ({"passwordRef": {"name": "none", "key": "a"}}, 'passwordRef: there is no Secret "none"'),
-        ({"passwordRef": {"name": "login", "key": "a"}}, 'Secret "login" has no key "a"'),
+        ({"tls": {"caRef": {"name": "login", "key": "a"}}}, 'Secret "login" has no key "a"'),
         ({"passwordRef": {"name": "login", "key": "binary"}}, "is no text in UTF-8"),
         (
             {"tls": {"caRef": {"kind": "ConfigMap", "name": "trust", "key": "x"}}},

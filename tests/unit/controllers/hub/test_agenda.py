@@ -91,6 +91,36 @@ def test_word_of_the_push_channel_is_followed_but_not_twice_at_once() -> None:
     assert next_look(hub(), memory, at(1)) is None
 
 
+@pytest.mark.parametrize(
+    ("changed", "memory"),
+    [
+        (hub(), synced(wants_read=True, began=at(9))),
+        (hub(3), synced(began=at(9))),
+        (hub(annotations={ANNOTATION_FORCE_SYNC: "now"}), synced(began=at(9))),
+        (hub(), synced(unread=Unread("down", 2), retry_at=at(9.5), began=at(9))),
+    ],
+    ids=["somebody asks", "a new spec", "force-sync", "a retry"],
+)
+def test_rows_are_not_read_twice_within_a_second(changed: LynqHub, memory: Memory) -> None:
+    assert not must_read(changed, memory, at(9.9))
+    assert next_look(changed, memory, at(9.9)) == at(10)
+    assert must_read(changed, memory, at(10))
+
+
+def test_a_clock_set_back_does_not_put_a_read_off() -> None:
+    assert must_read(hub(), synced(wants_read=True, began=at(9)), at(8))
+
+
+def test_an_abandoned_read_is_begun_again_when_its_second_is_over() -> None:
+    memory = synced(rows=None, began=at(9))
+    assert not must_read(hub(), memory, at(9.5))
+    assert next_look(hub(), memory, at(9.5)) == at(10)
+
+
+def test_who_waits_for_rows_goes_on_with_those_there_are() -> None:
+    assert must_plan(hub(), synced(replan=True, wants_read=True, began=at(9)), at(9.5))
+
+
 def test_a_failed_read_is_tried_again_when_its_pause_is_over() -> None:
     memory = synced(unread=Unread("down", 2), retry_at=at(8))
     assert not must_read(hub(), memory, at(7))

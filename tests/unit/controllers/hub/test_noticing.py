@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from lynq.api import HubStatus, LynqNode
+from lynq.api.names import ANNOTATION_APPROVE_DELETION
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.hub.noticing import Effect, effect_of_form, effect_of_node, effect_on_hub
 from lynq.guard import Pair
@@ -88,11 +89,35 @@ def test_a_wanted_node_that_goes_calls_for_a_plan_and_others_are_only_counted() 
 def test_a_hubs_own_status_is_no_news() -> None:
     told = replace(a_hub(), status=HubStatus(desired=3))
     assert effect_on_hub(a_hub(), told) is Effect.NOTHING
-    assert effect_on_hub(a_hub(), a_hub(annotations={"a": "b"})) is Effect.PLAN
-    assert effect_on_hub(None, a_hub()) is effect_on_hub(a_hub(), None) is Effect.PLAN
+    assert effect_on_hub(a_hub(), a_hub()) is Effect.NOTHING
 
 
-def test_a_form_matters_with_its_generation() -> None:
+@pytest.mark.parametrize(
+    "edit",
+    [{"generation": 7}, {"labels": {"a": "b"}}, {"annotations": {"a": "b"}}, {"uid": "another"}],
+    ids=lambda edit: next(iter(edit)),
+)
+def test_a_change_of_the_hub_by_others_calls_for_its_rows(edit: dict[str, object]) -> None:
+    changed = replace(a_hub(), metadata=replace(a_hub().metadata, **edit))
+    assert effect_on_hub(a_hub(), changed) is Effect.READ
+    assert effect_on_hub(None, a_hub()) is Effect.READ
+
+
+def test_what_we_write_into_the_hub_and_its_end_call_for_no_rows() -> None:
+    with_finalizer = replace(a_hub(), metadata=replace(a_hub().metadata, finalizers=("ours",)))
+    assert effect_on_hub(a_hub(), with_finalizer) is Effect.PLAN
+    approved = a_hub(annotations={ANNOTATION_APPROVE_DELETION: "0123456789abcdef"})
+    assert effect_on_hub(approved, a_hub()) is Effect.PLAN
+    assert effect_on_hub(a_hub(), None) is Effect.PLAN
+
+
+def test_a_form_calls_for_rows_when_it_comes_and_with_each_generation() -> None:
     assert effect_of_form(a_form(), a_form()) is Effect.NOTHING
-    assert effect_of_form(a_form(), a_form(generation=2)) is Effect.PLAN
-    assert effect_of_form(None, a_form()) is effect_of_form(a_form(), None) is Effect.PLAN
+    assert effect_of_form(None, a_form()) is Effect.READ
+    assert effect_of_form(a_form(), a_form(generation=2)) is Effect.READ
+
+
+def test_a_form_that_goes_is_planned_from_the_rows_known() -> None:
+    leaving = replace(a_form(), metadata=replace(a_form().metadata, deletion_timestamp=LATER))
+    assert effect_of_form(a_form(), leaving) is Effect.PLAN
+    assert effect_of_form(leaving, None) is Effect.PLAN
