@@ -1,9 +1,8 @@
 """Where faults are injected: a namespace with its rows, and real processes of the operator."""
 
 import itertools
-import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -20,10 +19,6 @@ from lynq.kube.resource import NAMESPACES
 def stage(client: Client, namespace: str, crds: None, tmp_path: Path) -> Stage:  # noqa: ARG001
     rows = tmp_path / "rows"
     rows.mkdir()
-    for file in ("rows.db", "other.db"):
-        # A test writes rows on the loop that the operator reads them on: it must not wait for it.
-        with closing(sqlite3.connect(rows / file)) as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
     return Stage(client, namespace, rows)
 
 

@@ -134,6 +134,9 @@ class Stage:
     def rows(self, *rows: tuple[str | None, int, str], file: str = "rows.db") -> None:
         """Have exactly these rows: uid, active, plan."""
         with closing(sqlite3.connect(self.directory / file)) as connection, connection:
+            # Written on the loop that the operator reads them on: the one must not wait for the
+            # other.
+            connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("CREATE TABLE IF NOT EXISTS tenants (uid, active, plan)")
             connection.execute("DELETE FROM tenants")
             connection.executemany("INSERT INTO tenants VALUES (?, ?, ?)", rows)

@@ -1,0 +1,324 @@
+"""Faults that a hunt has found: each of them lost a tenant, or left one stuck."""
+
+import asyncio
+import itertools
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from cluster.controllers.operating import is_gone, node_is_ready, operating
+from cluster.controllers.stage import HUBS, NODES, Object, Stage, config_map
+from faults.conftest import Replicas
+from faults.crash import operator_behind
+from faults.tenants import managed, places_of
+from gadgets import gadgets
+from lynq.api.metadata import ObjectKey
+from lynq.controllers.shard import Shard
+from lynq.kube import Request, Response, Send
+from lynq.kube.errors import KubeError
+from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from waiting import eventually
+
+TOO_DEEP = 1_300
+"""How deep a form is nested that the API server takes, and Python's own limit does not."""
+KEYS = 40
+"""As many keys of a tenant take half a minute."""
+
+
+# What is too deep
+
+
+async def test_a_form_that_is_nested_too_deep_to_be_read_stops_no_other(
+    stage: Stage, kubectl: Callable[..., str], tmp_path: Path
+) -> None:
+    stage.rows(("acme", 1, "pro"))
+    async with operating(stage):
+        await stage.hub(source={"syncInterval": "1s"})
+        await stage.form()
+        await node_is_ready(stage, "acme-web")
+    text = tmp_path / "deep.json"
+    text.write_text(deep_form(stage.namespace))
+    said = await asyncio.to_thread(kubectl, "create", "--validate=false", "-f", str(text))
+    assert "created" in said
+
+    stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    async with operating(stage):
+        await node_is_ready(stage, "beta-web")
+
+
+async def test_a_foreign_object_that_is_nested_too_deep_stops_no_other_of_its_kind(
+    stage: Stage, kubectl: Callable[..., str], tmp_path: Path
+) -> None:
+    stage.rows(("acme", 1, "pro"))
+    group = f"g{uuid.uuid4().hex[:8]}.example.com"
+    async with gadgets(stage.client, group):
+        text = tmp_path / "deep.json"
+        text.write_text(deep_gadget(stage.namespace, group))
+        said = await asyncio.to_thread(kubectl, "create", "--validate=false", "-f", str(text))
+        assert "created" in said
+
+        async with operating(stage):
+            await stage.hub()
+            manifest = {"apiVersion": f"{group}/v1", "kind": "Gadget"}
+            gadget = {"id": "gadget", "nameTemplate": "{{ .uid }}-gadget", "spec": manifest}
+            await stage.form(manifests=[gadget])
+            await node_is_ready(stage, "acme-web")
+
+
+# As text: nothing here could encode them either.
+
+
+def deep_form(namespace: str) -> str:
+    manifest = f'{{"apiVersion":"v1","kind":"ConfigMap","deep":{nested()}}}'
+    entry = f'{{"id":"deep","nameTemplate":"deep","spec":{manifest}}}'
+    metadata = f'{{"name":"deep","namespace":"{namespace}"}}'
+    kind = '"apiVersion":"operator.lynq.sh/v1","kind":"LynqForm"'
+    return f'{{{kind},"metadata":{metadata},"spec":{{"hubId":"hub","manifests":[{entry}]}}}}'
+
+
+def deep_gadget(namespace: str, group: str) -> str:
+    labels = '{"lynq.sh/managed":"true"}'
+    metadata = f'{{"name":"deep","namespace":"{namespace}","labels":{labels}}}'
+    kind = f'"apiVersion":"{group}/v1","kind":"Gadget"'
+    return f'{{{kind},"metadata":{metadata},"status":{nested()}}}'
+
+
+def nested() -> str:
+    return '{"a":' * TOO_DEEP + "1" + "}" * TOO_DEEP
+
+
+# Keys, and what else is made once
+
+
+async def test_a_tenant_does_not_wait_for_the_keys_of_others(stage: Stage) -> None:
+    uids = [f"t{number:02}" for number in range(12)]
+    stage.rows(*((uid, 1, "pro") for uid in uids))
+    stage.rows(file="other.db")
+    async with operating(stage):
+        other = {"sqlite": {"path": "other.db", "table": "tenants"}, "syncInterval": "1s"}
+        await stage.hub("other", source=other)
+        await stage.form("plain", hub="other")
+        await stage.hub()
+        await stage.form(configMaps=[], secrets=[keys()])
+        await stage.has_nodes(*(f"{uid}-web" for uid in uids))
+        stage.rows(("acme", 1, "pro"), file="other.db")
+        await node_is_ready(stage, "acme-plain", within=5)
+
+
+async def test_keys_that_are_being_made_do_not_keep_a_process(
+    stage: Stage, replicas: Replicas
+) -> None:
+    stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    await stage.hub()
+    await stage.form(configMaps=[], secrets=[keys()])
+    replica = await replicas()
+    await stage.has_nodes("acme-web", "beta-web", within=30)
+    # Far below what the keys take, and above what a busy machine needs to end a process.
+    assert await replica.stop() < 10
+
+
+async def test_a_key_is_not_made_anew_when_somebody_takes_its_mark_off(stage: Stage) -> None:
+    stage.rows(("acme", 1, "pro"))
+    data = {"key": '{{ genPrivateKey "ecdsa" }}'}
+    manifest = {"apiVersion": "v1", "kind": "Secret", "stringData": data}
+    entry = {"id": "key", "nameTemplate": "key", "creationPolicy": "Once", "spec": manifest}
+    async with operating(stage):
+        await stage.hub()
+        await stage.form(configMaps=[], secrets=[entry])
+        await node_is_ready(stage, "acme-web")
+        before = await stage.get(SECRETS, "key")
+        unmarked = {"metadata": {"annotations": {"lynq.sh/created-once": None}}}
+        await stage.change(SECRETS, "key", unmarked)
+        await stage.settles()
+        assert (await stage.get(SECRETS, "key"))["data"] == before["data"]
+
+
+async def test_what_is_made_once_is_seen_again_after_somebody_took_its_label_off(
+    stage: Stage,
+) -> None:
+    stage.rows(("acme", 1, "pro"))
+    async with operating(stage):
+        await stage.hub()
+        await stage.form(configMaps=[config_map(creationPolicy="Once")])
+        await node_is_ready(stage, "acme-web")
+        unlabelled = {"metadata": {"labels": {"lynq.sh/managed": None}}}
+        await stage.change(CONFIG_MAPS, "acme-settings", unlabelled)
+        await stage.settles()
+        await stage.client.delete(CONFIG_MAPS, "acme-settings", stage.namespace)
+        await eventually(lambda: managed(stage, CONFIG_MAPS, stage.namespace))
+
+
+def keys() -> Object:
+    """Return an entry for a Secret that takes long to render."""
+    data = {f"key-{number}": '{{ genPrivateKey "rsa" }}' for number in range(KEYS)}
+    manifest = {"apiVersion": "v1", "kind": "Secret", "stringData": data}
+    name = "{{ .uid }}-keys"
+    return {"id": "keys", "nameTemplate": name, "creationPolicy": "Once", "spec": manifest}
+
+
+# Objects that wait for one another
+
+
+async def test_a_rollout_goes_on_when_its_hubs_shard_has_none_of_its_nodes(stage: Stage) -> None:
+    hub = ObjectKey(stage.namespace, "hub")
+    theirs = next(shard for shard in (Shard(0, 2), Shard(1, 2)) if not shard.owns(hub))
+    uids = [f"t{number}" for number in range(40)]
+    away = [uid for uid in uids if theirs.owns(ObjectKey(stage.namespace, f"{uid}-web"))][:2]
+    stage.rows(*((uid, 1, "pro") for uid in away))
+    async with AsyncExitStack() as stack:
+        for number in range(2):
+            process = await stack.enter_async_context(operating(stage, shard=Shard(number, 2)))
+            await process.world.synced()
+        await stage.hub()
+        await stage.form(configMaps=[], deployments=[deployment()], rollout={"maxSkew": 1})
+        for uid in away:
+            await node_is_ready(stage, f"{uid}-web")
+
+
+async def test_objects_that_change_hands_are_not_left_out_for_half_a_minute(stage: Stage) -> None:
+    numbers = range(6)
+    stage.rows(*((f"t{number}", 1, f"p{number}") for number in numbers))
+    async with operating(stage):
+        await stage.hub(source={"syncInterval": "1s"})
+        await stage.form(configMaps=[config_map(nameTemplate="{{ .plan }}-settings")])
+        for number in numbers:
+            await node_is_ready(stage, f"t{number}-web")
+        # Each gets the object of the next one, all at the same time.
+        stage.rows(*((f"t{number}", 1, f"p{(number + 1) % 6}") for number in numbers))
+        await eventually(lambda: owners_are(stage, {f"p{(n + 1) % 6}": f"t{n}" for n in numbers}))
+
+
+async def owners_are(stage: Stage, wanted: dict[str, str]) -> bool:
+    """Return whether exactly these uids have the settings of these plans."""
+    found = await managed(stage, CONFIG_MAPS, stage.namespace)
+    owners = {
+        name: [each["name"] for each in obj["metadata"]["ownerReferences"]]
+        for name, obj in found.items()
+    }
+    assert owners == {f"{plan}-settings": [f"{uid}-web"] for plan, uid in wanted.items()}
+    return True
+
+
+def deployment() -> Object:
+    labels = {"app": "{{ .uid }}"}
+    pods = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "app", "image": "app"}]},
+    }
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": pods}
+    manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}
+    return {"id": "app", "nameTemplate": "{{ .uid }}-app", "spec": manifest}
+
+
+# Nodes that leave, and nodes that nobody keeps
+
+
+async def test_everything_of_many_nodes_that_are_deleted_with_orphan_stays(
+    stage: Stage, elsewhere: str
+) -> None:
+    uids = [f"t{number:03}" for number in range(100)]
+    stage.rows(*((uid, 1, "pro") for uid in uids))
+    async with operating(stage, namespaces=places_of(stage)):
+        await stage.hub()
+        await stage.form(configMaps=[config_map(targetNamespace=elsewhere)])
+
+        async def ready() -> bool:
+            return bool((await stage.status()).get("ready") == len(uids))
+
+        await eventually(ready, within=60)
+        # Or the nodes would be made anew, and take everything up again.
+        await stage.change(HUBS, "hub", {"spec": {"paused": True}})
+        await asyncio.gather(
+            *(
+                stage.client.delete(NODES, f"{uid}-web", stage.namespace, propagation="Orphan")
+                for uid in uids
+            )
+        )
+        await stage.has_nodes(within=60)
+    left = await managed(stage, CONFIG_MAPS, elsewhere)
+    assert sorted(left) == [f"{uid}-settings" for uid in uids]
+
+
+async def test_what_a_delete_orphans_stays_when_the_operator_is_killed_half_way(
+    stage: Stage, elsewhere: str
+) -> None:
+    stage.rows(("acme", 1, "pro"))
+    names = [f"acme-{part}" for part in ("one", "two", "three")]
+    maps = [config_map(id=name, nameTemplate=name, targetNamespace=elsewhere) for name in names]
+    async with operating(stage, namespaces=places_of(stage)):
+        await stage.hub()
+        await stage.form(configMaps=maps)
+        await node_is_ready(stage, "acme-web")
+        # Or the node would be made anew, and take everything up again.
+        await stage.change(HUBS, "hub", {"spec": {"paused": True}})
+    async with killed_after_one_object(stage) as killed:
+        await stage.client.delete(NODES, "acme-web", stage.namespace, propagation="Orphan")
+        await asyncio.wait_for(killed.wait(), 20)
+
+    async def freed() -> bool:
+        return "orphan" not in (await stage.get(NODES, "acme-web"))["metadata"]["finalizers"]
+
+    await eventually(freed)
+    async with operating(stage, namespaces=places_of(stage)):
+        await is_gone(stage, NODES, "acme-web")
+    assert sorted(await managed(stage, CONFIG_MAPS, elsewhere)) == sorted(names)
+
+
+@asynccontextmanager
+async def killed_after_one_object(stage: Stage) -> AsyncIterator[asyncio.Event]:
+    """Run an operator that is heard of no more once it has let one ConfigMap go."""
+    killed, turns = asyncio.Event(), itertools.count()
+
+    async def intercept(request: Request, send: Send) -> Response:
+        lets_go = request.verb == "patch" and "/configmaps/" in request.path
+        if lets_go and next(turns) > 0:
+            await killed.wait()
+        if killed.is_set():
+            raise KubeError("nobody is there any more")
+        answer = await send(request)
+        if lets_go:
+            killed.set()
+        return answer
+
+    process = operator_behind(stage, intercept)
+    running = asyncio.create_task(process.run(asyncio.Event()))
+    try:
+        await process.world.synced()
+        yield killed
+    finally:
+        running.cancel()
+        await asyncio.wait((running,))
+
+
+async def test_what_is_edited_out_of_a_node_without_hub_goes(stage: Stage) -> None:
+    stage.rows(("acme", 1, "pro"))
+    async with operating(stage):
+        await stage.hub()
+        await stage.form(configMaps=[config_map()])
+        await node_is_ready(stage, "acme-web")
+        await stage.client.delete(HUBS, "hub", stage.namespace, propagation="Orphan")
+        await is_gone(stage, HUBS, "hub")
+        await stage.change(NODES, "acme-web", {"spec": {"configMaps": []}})
+        await is_gone(stage, CONFIG_MAPS, "acme-settings")
+
+
+# Clocks
+
+
+async def test_a_clock_that_was_ahead_does_not_put_off_the_next_full_pass(stage: Stage) -> None:
+    stage.rows(("acme", 1, "pro"))
+    async with operating(stage):
+        await stage.hub()
+        await stage.form()
+        await node_is_ready(stage, "acme-web")
+    ahead = {"status": {"lastFullReconcileAt": "2099-01-01T00:00:00Z"}}
+    await stage.client.patch(NODES, "acme-web", ahead, stage.namespace, subresource="status")
+    async with operating(stage, force_reapply_interval=timedelta(seconds=1)):
+
+        async def done() -> bool:
+            status = (await stage.get(NODES, "acme-web"))["status"]
+            return bool(status["lastFullReconcileAt"] < "2099")
+
+        await eventually(done)
