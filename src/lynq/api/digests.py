@@ -17,7 +17,7 @@ def spec_digest(spec: NodeSpec) -> str:
     return hashlib.sha256(text).hexdigest()[:_DIGITS]
 
 
-def is_as_written(node: LynqNode) -> bool:
+def is_untouched(node: LynqNode) -> bool:
     """Return whether a node's spec is what its hub wrote, as far as the node says what that was."""
     written = node.metadata.annotations.get(ANNOTATION_SPEC_DIGEST)
     try:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from lynq.api import LynqNode, Metadata, NodeSpec, TResource
-from lynq.api.digests import is_as_written, spec_digest
+from lynq.api.digests import is_untouched, spec_digest
 from lynq.api.names import ANNOTATION_SPEC_DIGEST
 
 
@@ -30,7 +30,7 @@ def written(spec: NodeSpec) -> LynqNode:
     ],
 )
 def test_what_the_api_server_makes_of_it_is_the_same(sent: Any, stored: Any) -> None:
-    assert is_as_written(replace(written(spec_of(sent)), spec=spec_of(stored)))
+    assert is_untouched(replace(written(spec_of(sent)), spec=spec_of(stored)))
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ def test_what_the_api_server_makes_of_it_is_the_same(sent: Any, stored: Any) -> 
     ],
 )
 def test_what_somebody_edits_is_another(edited: NodeSpec) -> None:
-    assert not is_as_written(replace(written(spec_of({"a": 1})), spec=edited))
+    assert not is_untouched(replace(written(spec_of({"a": 1})), spec=edited))
 
 
 def test_a_node_that_does_not_say_is_taken_at_its_word() -> None:
-    assert is_as_written(LynqNode(spec=spec_of({"a": 1})))
+    assert is_untouched(LynqNode(spec=spec_of({"a": 1})))
 
 
 @pytest.mark.parametrize("levels", [490, 600, 900, 5_000])
@@ -55,11 +55,11 @@ def test_what_is_nested_deeper_than_a_hub_writes_is_another(levels: int) -> None
     body: dict[str, Any] = {}
     for _ in range(levels):
         body = {"a": body}
-    assert not is_as_written(replace(written(spec_of({"a": 1})), spec=spec_of(body)))
+    assert not is_untouched(replace(written(spec_of({"a": 1})), spec=spec_of(body)))
 
 
 def test_what_is_nested_as_deep_as_a_form_may_be_has_a_digest() -> None:
     body: dict[str, Any] = {}
     for _ in range(200):
         body = {"a": body}
-    assert is_as_written(written(spec_of(body)))
+    assert is_untouched(written(spec_of(body)))

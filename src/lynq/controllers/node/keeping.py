@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lynq.api import LynqNode, NodeStatus, ResourceState
-from lynq.api.digests import is_as_written
+from lynq.api.digests import is_untouched
 from lynq.api.names import (
     ANNOTATION_PAUSED,
     FINALIZER_NODE,
@@ -172,7 +172,7 @@ class Keeper:
         # What an entry that cannot be decided about would want may be among the unlisted.
         known = (*inventory, *(() if undecided else unlisted))
         leftovers = orphans(known, wanted, undecided)
-        if leftovers and _is_kept_by_hub(node) and not is_as_written(node):
+        if leftovers and _is_kept_by_hub(node) and not is_untouched(node):
             return Cleared(remaining=[spared_in_edited(item) for item in leftovers])
         claims = claimed(leftovers, [sights[this].facts.resource for this in undecided])
         cleared = await self._remover.clear(
