@@ -2,11 +2,15 @@
 
 import asyncio
 import itertools
+import threading
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from cluster.controllers.operating import is_gone, node_is_ready, operating
 from cluster.controllers.stage import HUBS, NODES, Object, Stage, config_map
@@ -19,6 +23,7 @@ from lynq.controllers.shard import Shard
 from lynq.kube import Request, Response, Send
 from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from lynq.template.functions import keys as template_keys
 from waiting import eventually
 
 TOO_DEEP = 1_300
@@ -92,6 +97,30 @@ def nested() -> str:
 # Keys, and what else is made once
 
 
+@pytest.fixture
+async def slow_keys(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """Keys that take their time, but not after the test: then nobody wants them any more."""
+    make, over = template_keys.make_rsa_key, threading.Event()
+    made: list[RSAPrivateKey] = []
+
+    def slowly(_: int) -> RSAPrivateKey:
+        over.wait(0.7)
+        made.append(make(1024))
+        return made[-1]
+
+    async def is_quiet() -> bool:
+        before = len(made)
+        await asyncio.sleep(0.5)
+        return len(made) == before
+
+    monkeypatch.setattr(template_keys, "make_rsa_key", slowly)
+    yield
+    over.set()
+    # No other test is to find a thread that still makes some.
+    await eventually(is_quiet, within=60)
+
+
+@pytest.mark.usefixtures("slow_keys")
 async def test_a_tenant_does_not_wait_for_the_keys_of_others(stage: Stage) -> None:
     uids = [f"t{number:02}" for number in range(12)]
     stage.rows(*((uid, 1, "pro") for uid in uids))

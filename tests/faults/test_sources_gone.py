@@ -104,7 +104,7 @@ async def suffering(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
 @pytest.fixture(autouse=True)
 def plain_file(stage: Stage) -> None:
     """Rows in one file, without a log beside it."""
-    (stage.directory / "rows.db").unlink()
+    stage.journal = "DELETE"
 
 
 async def everything(stage: Stage) -> dict[str, Object]:

@@ -83,6 +83,7 @@ class Operator:
             self.has_begun = True
             _log.info("controllers started")
             await self._work(stop)
+            self._nodes.close()
             hubs.cancel()
         _log.info("controllers stopped")
 

@@ -65,6 +65,9 @@ class Stage:
     traffic: Traffic = field(default_factory=Traffic)
     workloads: dict[str, bool] = field(default_factory=dict)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    journal: str = "WAL"
+    """Of the files of rows: written on the loop that the operator reads them on, they need a log
+    beside the file, or the one would wait for the other."""
     world: World = field(init=False)
 
     @asynccontextmanager
@@ -134,9 +137,7 @@ class Stage:
     def rows(self, *rows: tuple[str | None, int, str], file: str = "rows.db") -> None:
         """Have exactly these rows: uid, active, plan."""
         with closing(sqlite3.connect(self.directory / file)) as connection, connection:
-            # Written on the loop that the operator reads them on: the one must not wait for the
-            # other.
-            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(f"PRAGMA journal_mode={self.journal}")
             connection.execute("CREATE TABLE IF NOT EXISTS tenants (uid, active, plan)")
             connection.execute("DELETE FROM tenants")
             connection.executemany("INSERT INTO tenants VALUES (?, ?, ?)", rows)

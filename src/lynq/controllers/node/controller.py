@@ -46,6 +46,7 @@ class NodeController:
         self._memories = Memories()
         accounts = Accounts(world)
         lookout = Lookout(world.client, accounts, self.children, discovery, wake=self._wake)
+        self._makers = lookout.makers
         remover = Remover(accounts, lookout, self.children, discovery)
         writer = Writer(accounts, lookout, world.series)
         self._publisher = Publisher(world, teller, object_teller)
@@ -62,6 +63,10 @@ class NodeController:
     def on_workload_up(self, handler: Callable[[LynqNode], None]) -> None:
         """Call `handler` with each node of which a workload has become ready, any shard's."""
         self._listeners.append(handler)
+
+    def close(self) -> None:
+        """Begin no more of what passes have asked for."""
+        self._makers.close()
 
     async def prepare(self) -> None:
         """Begin to watch the kinds that are in use, so that the first passes find them listed."""

@@ -94,7 +94,7 @@ class Lookout:
         wake: Callable[[ObjectKey], None],
     ) -> None:
         self._client = client
-        self._makers = Makers()
+        self.makers = Makers()
         self._wake = wake
         self.accounts = accounts
         self._children = children
@@ -119,7 +119,7 @@ class Lookout:
 
     def have_made(self, render: Callable[[], Rendered], node: LynqNode) -> Making:
         """Have an object of a node rendered where nobody waits for it; the node is woken then."""
-        return self._makers.make(render, then=partial(self._wake, node.metadata.key))
+        return self.makers.make(render, then=partial(self._wake, node.metadata.key))
 
     async def kind(self, api_version: str, kind: str) -> Kind:
         """Return a kind whose objects can be seen; raises UnknownKind or Unwatched."""

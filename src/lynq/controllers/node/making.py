@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Final, TypeAlias
 
@@ -44,6 +44,13 @@ class Makers:
             self._threads.append(thread)
             thread.start()
         return making
+
+    def close(self) -> None:
+        """Begin no more of what is waiting."""
+        with suppress(Empty):
+            while True:
+                making, _ = self._waiting.get_nowait()
+                making.cancel()
 
     def _work(self) -> None:
         while True:

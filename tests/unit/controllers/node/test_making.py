@@ -59,6 +59,19 @@ async def test_two_are_made_at_a_time_and_what_is_no_longer_wanted_is_not() -> N
     assert not begun.acquire(blocking=False)
 
 
+async def test_what_waits_is_dropped_at_the_end() -> None:
+    makers, go_on = Makers(), threading.Event()
+
+    def render() -> Rendered:
+        go_on.wait(10)
+        return MADE
+
+    makings = [makers.make(render, lambda: None) for _ in range(5)]
+    makers.close()
+    go_on.set()
+    assert sum(each.cancelled() for each in makings) >= 3
+
+
 async def test_nobody_keeps_the_process_from_ending() -> None:
     await done(Makers(), lambda: MADE)
     assert all(each.daemon for each in threading.enumerate() if each.name == "keys")
