@@ -148,8 +148,7 @@ def _shortfall(tally: Tally) -> str:
 
 def _complaint(outcome: Outcome) -> str:
     message = one_line(outcome.message, _LONGEST).rstrip(".")
-    # What could not be rendered begins with the id.
-    return message if message.startswith(f'"{outcome.id}" ') else f'"{outcome.id}": {message}'
+    return message if outcome.names_itself else f'"{outcome.id}": {message}'
 
 
 def _names(ids: Sequence[str]) -> str:

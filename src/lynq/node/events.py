@@ -104,8 +104,7 @@ def cleanup_failed(outcomes: Sequence[Outcome]) -> Event:
 def _sentence(outcome: Outcome) -> str:
     ref, message = outcome.ref, outcome.message
     what = str(ref) if ref.name else ref.kind
-    # What could not be rendered has no name, and begins with the id.
-    if message.startswith(f'"{outcome.id}" '):
+    if outcome.names_itself:
         return f"{what} {message}" if what else message
     return f'"{outcome.id}", {what}: {message}' if what else f'"{outcome.id}": {message}'
 

@@ -88,3 +88,8 @@ class Outcome:
     """The digest of the fields that our last write left us with, as far as it is remembered."""
     despite: str = ""
     """The failed dependency that it is written in spite of."""
+
+    @property
+    def names_itself(self) -> bool:
+        """Whether the message begins with the id, as that of what could not be rendered does."""
+        return self.message.startswith(f'"{self.id}" ')

@@ -14,6 +14,7 @@ from lynq.controllers.children import Children, Turn, node_named_by
 from lynq.controllers.node.keeping import Keeper, NodeChanged
 from lynq.controllers.node.leaving import Leaver, is_to_retain
 from lynq.controllers.node.looking import Lookout
+from lynq.controllers.node.making import Makers
 from lynq.controllers.node.memory import Memories
 from lynq.controllers.node.publishing import Publisher
 from lynq.controllers.node.removing import Remover
@@ -42,8 +43,8 @@ class NodeController:
         self._memories = Memories()
         discovery = Discovery(world.client)
         accounts = Accounts(world)
-        lookout = Lookout(world.client, accounts, self.children, discovery, wake=self._wake)
-        self._makers = lookout.makers
+        self._makers = Makers(self._wake)
+        lookout = Lookout(world.client, accounts, self.children, discovery, self._makers)
         remover = Remover(accounts, lookout, self.children, discovery)
         writer = Writer(accounts, lookout, world.series)
         self._publisher = Publisher(world, teller, object_teller)

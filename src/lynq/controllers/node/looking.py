@@ -5,7 +5,7 @@ has made and that does not carry our label (the Go operator's, or one whose labe
 and the whole body of an object whose manifest leaves fields to others.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -18,7 +18,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPLIED_HASH
 from lynq.controllers.accounts import Accounts, NotAllowed
 from lynq.controllers.children import Child, Children, Kind, Unwatched
-from lynq.controllers.node.making import Makers, Making
+from lynq.controllers.node.making import Makers
 from lynq.controllers.node.memory import Body, Made, NodeMemory, Place
 from lynq.controllers.node.refusing import EVERYBODYS, unwatched_namespace
 from lynq.controllers.together import together
@@ -90,12 +90,10 @@ class Lookout:
         accounts: Accounts,
         children: Children,
         discovery: Discovery,
-        *,
-        wake: Callable[[ObjectKey], None],
+        makers: Makers,
     ) -> None:
         self._client = client
-        self.makers = Makers()
-        self._wake = wake
+        self.makers = makers
         self.accounts = accounts
         self._children = children
         self._discovery = discovery
@@ -116,10 +114,6 @@ class Lookout:
         resources = tuple(resources)
         sights = await together(pass_.at(resource) for resource in resources)
         return dict(zip((resource.id for resource in resources), sights, strict=True))
-
-    def have_made(self, render: Callable[[], Rendered], node: LynqNode) -> Making:
-        """Have an object of a node rendered where nobody waits for it; the node is woken then."""
-        return self.makers.make(render, then=partial(self._wake, node.metadata.key))
 
     async def kind(self, api_version: str, kind: str) -> Kind:
         """Return a kind whose objects can be seen; raises UnknownKind or Unwatched."""
@@ -232,7 +226,7 @@ class _Look:
         known = self.memory.made.get(resource.id)
         if known is None or known.basis != basis:
             self.memory.drop_made(resource.id)
-            making = self.lookout.have_made(render, self.node)
+            making = self.lookout.makers.make(self.node.metadata.key, render)
             known = self.memory.made[resource.id] = Made(basis, making)
         if not known.making.done():
             raise _StillMaking

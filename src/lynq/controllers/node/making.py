@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Final, TypeAlias
 
+from lynq.api.metadata import ObjectKey
 from lynq.node import Rendered
 
 _THREADS: Final = 2
@@ -23,19 +24,20 @@ Making: TypeAlias = "Future[Rendered]"
 class Makers:
     """Threads that render one object after the other; started when there is a first one."""
 
-    def __init__(self) -> None:
+    def __init__(self, wake: Callable[[ObjectKey], None]) -> None:
+        self._wake = wake
         self._waiting: SimpleQueue[tuple[Making, Callable[[], Rendered]]] = SimpleQueue()
         self._threads: list[Thread] = []
 
-    def make(self, render: Callable[[], Rendered], then: Callable[[], None]) -> Making:
-        """Have an object rendered, and `then` called on the loop."""
+    def make(self, node: ObjectKey, render: Callable[[], Rendered]) -> Making:
+        """Have an object of a node rendered; the node is woken then, on the loop."""
         making: Making = Future()
         loop = asyncio.get_running_loop()
 
         def tell(_: Making) -> None:
             with suppress(RuntimeError):
                 # The loop may be closed by then.
-                loop.call_soon_threadsafe(then)
+                loop.call_soon_threadsafe(self._wake, node)
 
         making.add_done_callback(tell)
         self._waiting.put((making, render))
