@@ -4,6 +4,7 @@ An object that the API server does not take is that resource's failure and nobod
 what concerns all of them, no connection or no lease, is raised.
 """
 
+import asyncio
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -31,6 +32,8 @@ _log = structlog.get_logger(__name__)
 
 _OURS: Final = frozenset({FIELD_MANAGER, "manager"})
 """Ourselves, and the Go operator where it gave no name and so got that of its binary."""
+_PAUSES: Final = (0.0, 0.01, 0.02, 0.05, 0.1)
+"""Seconds before each further try to replace an object that others have just written."""
 
 
 @dataclass(slots=True)
@@ -88,8 +91,7 @@ class Attempt:
             return await self._send(kind, gently)
         except Conflict as error:
             if not error.fields:
-                await self._catch_up(kind, error)
-                return await self._send(kind, self.write)
+                return await self._chase(kind, error)
             if {each.manager for each in error.fields} == {FIELD_MANAGER}:
                 await claim(self.client, kind, ref)
                 return await self._send(kind, gently)
@@ -121,6 +123,17 @@ class Attempt:
         except Conflict as error:
             if not {each.manager for each in error.fields} <= _OURS:
                 raise
+
+    async def _chase(self, kind: Kind, error: Conflict) -> Any:  # noqa: ANN401 - as above
+        """Replace an object that others write too: seen again, sent again, a few times."""
+        for pause in _PAUSES:
+            await asyncio.sleep(pause)
+            await self._catch_up(kind, error)
+            try:
+                return await self._send(kind, self.write)
+            except Conflict as another:
+                error = another
+        raise error
 
     async def _catch_up(self, kind: Kind, error: Conflict) -> None:
         """Take note that others have written the object that is to be replaced; raises `error`."""

@@ -60,6 +60,8 @@ def _sentence(error: KubeError, ref: ObjectRef) -> str:
             cause.reason == "NamespaceTerminating" for cause in causes
         ):
             return f'the namespace "{ref.namespace}" is being deleted; nothing can be made in it'
+        case Conflict():
+            return "others wrote at the same moment; it is tried again"
         case Invalid():
             return f"the API server refuses it, correct the form or the row: {error}"
         case _:

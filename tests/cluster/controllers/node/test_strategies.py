@@ -21,6 +21,7 @@ from cluster.controllers.node.making import (
 from cluster.controllers.operating import node_is_ready, operating
 from cluster.controllers.stage import Object, Stage
 from cluster.local.manifests import deployment
+from lynq.kube.request import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
 
 STRATEGIES = ("apply", "merge", "replace")
@@ -128,4 +129,26 @@ async def test_replace_of_an_object_that_others_write_too_gets_through(stage: St
             stage, "app", lambda obj: obj["status"].get("readyReplicas") == 3, DEPLOYMENTS
         )
         await node_is_ready(stage, NODE)
+        assert await told(stage, "ApplyFailed") == 0
+
+
+async def test_replace_gets_through_although_others_write_in_between_each_time(
+    stage: Stage,
+) -> None:
+    others, rivals = stage.client, iter(range(4))
+
+    async def first(request: Request, send: Send) -> Response:
+        if request.verb == "replace" and (number := next(rivals, None)) is not None:
+            note = {"metadata": {"annotations": {"rival": str(number)}}}
+            await others.patch(CONFIG_MAPS, "settings", note, stage.namespace)
+        return await send(request)
+
+    stage.client = others.intercepted(first)
+    async with operating(stage):
+        await make_node(stage, entry("settings", patchStrategy="replace"))
+        await node_is_ready(stage, NODE)
+        await mark(stage, extra='{"plan": "free"}')
+        await becomes(stage, "settings", plan_is("free"))
+        await node_is_ready(stage, NODE)
+        assert next(rivals, None) is None
         assert await told(stage, "ApplyFailed") == 0
