@@ -73,9 +73,9 @@ class Cache(Generic[W, T]):
         return next((state for state in states if state.problem), states[0])
 
     @property
-    def has_failed(self) -> bool:
-        """Whether a watch has not come up, and is being tried again."""
-        return not self.has_synced and self.health.phase in (Phase.FAILING, Phase.FORBIDDEN)
+    def is_forbidden(self) -> bool:
+        """Whether the right to watch is missing; it is tried again all the same."""
+        return self.health.phase is Phase.FORBIDDEN
 
     def covers(self, namespace: str) -> bool:
         """Return whether objects in a namespace are seen at all."""

@@ -6,8 +6,8 @@ never come here. What is kept of an object is its marks and the verdict on its r
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ BY_OWNER: Final = "owner"
 """Index of children: by the uids of their owners."""
 
 _PATIENCE: Final = 5.0
-"""How long a pass waits for the first list of a kind."""
+"""How long the first list of a kind is waited for: a stumble at first is no tenant's failure."""
 _GLANCE: Final = 0.02
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 
@@ -85,6 +85,7 @@ class Kind:
         self.into: type[Any] = Whole if has_body else Partial
         self.absorbing = False
         """Whether a change that is being told is the answer to a write of our own."""
+        self._patience_ends = time.monotonic() + _PATIENCE
         self.cache: Cache[Any, Child] = Cache(
             client,
             resource,
@@ -95,6 +96,13 @@ class Kind:
             labels=f"{LABEL_MANAGED}={TRUE}",
             indexes={BY_NODE: _named_nodes, BY_OWNER: lambda child: child.live.owners},
         )
+
+    @property
+    def may_come_up(self) -> bool:
+        """Whether its objects are not listed yet, and it is too early to say that they never are."""
+        if self.cache.has_synced or self.cache.is_forbidden:
+            return False
+        return time.monotonic() < self._patience_ends
 
     def child_of(self, obj: Any) -> Child:  # noqa: ANN401 - Whole or Partial
         """Return what is kept of an object."""
@@ -180,12 +188,12 @@ class Children:
     async def watched(self, resource: Resource) -> Kind:
         """Return a kind whose objects have been listed; raises Unwatched.
 
-        The first to ask begins the watch. A watch that does not come up is tried for ever; until
+        The first to ask begins the watch. One that does not come up soon is tried for ever; until
         it does, this raises.
         """
         kind = self._kind(resource)
-        if not kind.cache.has_synced:
-            await _settled(kind.cache)
+        while kind.may_come_up:
+            await asyncio.sleep(_GLANCE)
         if not kind.cache.has_synced:
             problem = kind.cache.health.problem or "the API server has not answered yet"
             raise Unwatched(f"{resource.kind} objects cannot be watched: {problem}")
@@ -240,11 +248,3 @@ def node_named_by(live: Live) -> ObjectKey | None:
 def _named_nodes(child: Child) -> Iterator[ObjectKey]:
     if node := node_named_by(child.live):
         yield node
-
-
-async def _settled(cache: Cache[Any, Child]) -> None:
-    """Wait until a watch has come up or failed, but not for ever."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_PATIENCE):
-            while not (cache.has_synced or cache.has_failed):
-                await asyncio.sleep(_GLANCE)

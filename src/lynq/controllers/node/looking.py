@@ -23,7 +23,7 @@ from lynq.controllers.node.memory import Body, Made, NodeMemory, Place
 from lynq.controllers.node.refusing import EVERYBODYS, unwatched_namespace
 from lynq.controllers.together import together
 from lynq.kube import Client, Discovery
-from lynq.kube.errors import GroupUnavailable, KubeError, NotFound, UnknownKind
+from lynq.kube.errors import Forbidden, GroupUnavailable, KubeError, NotFound, UnknownKind
 from lynq.node import (
     Facts,
     Memory,
@@ -172,18 +172,19 @@ class _Look:
 
     async def _seen(self, resource: TResource) -> Sight:
         try:
-            return await self._at(resource)
+            # That nobody tells which kinds there are is no resource's trouble, and raised.
+            kind = await self._kind(resource)
+        except (UnknownKind, Unwatched, Forbidden) as error:
+            return self._blocked(resource, str(error))
+        try:
+            return await self._at(resource, kind)
         except EVERYBODYS:
             raise
         except KubeError as error:
             # An object that may not be read is the trouble of its own resource only.
             return self._blocked(resource, str(error))
 
-    async def _at(self, resource: TResource) -> Sight:
-        try:
-            kind = await self._kind(resource)
-        except (UnknownKind, Unwatched) as error:
-            return self._blocked(resource, str(error))
+    async def _at(self, resource: TResource, kind: Kind) -> Sight:
         rendered = self._rendered(resource, kind)
         ref = rendered.ref
         if kind.resource.namespaced and not kind.cache.covers(ref.namespace):
