@@ -5,7 +5,7 @@ import itertools
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from faults.conftest import Replicas
 from faults.crash import operator_behind
 from faults.tenants import managed, places_of
 from gadgets import gadgets
+from lynq.api.metadata import ObjectKey
+from lynq.controllers.shard import Shard
 from lynq.kube import Request, Response, Send
 from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
@@ -188,6 +190,22 @@ def keys() -> Object:
 # Objects that wait for one another
 
 
+async def test_a_rollout_goes_on_when_its_hubs_shard_has_none_of_its_nodes(stage: Stage) -> None:
+    hub = ObjectKey(stage.namespace, "hub")
+    theirs = next(shard for shard in (Shard(0, 2), Shard(1, 2)) if not shard.owns(hub))
+    uids = [f"t{number}" for number in range(40)]
+    away = [uid for uid in uids if theirs.owns(ObjectKey(stage.namespace, f"{uid}-web"))][:2]
+    stage.rows(*((uid, 1, "pro") for uid in away))
+    async with AsyncExitStack() as stack:
+        for number in range(2):
+            process = await stack.enter_async_context(operating(stage, shard=Shard(number, 2)))
+            await process.world.synced()
+        await stage.hub()
+        await stage.form(configMaps=[], deployments=[deployment()], rollout={"maxSkew": 1})
+        for uid in away:
+            await node_is_ready(stage, f"{uid}-web")
+
+
 async def test_objects_that_change_hands_are_not_left_out_for_half_a_minute(stage: Stage) -> None:
     numbers = range(6)
     stage.rows(*((f"t{number}", 1, f"p{number}") for number in numbers))
@@ -210,6 +228,17 @@ async def owners_are(stage: Stage, wanted: dict[str, str]) -> bool:
     }
     assert owners == {f"{plan}-settings": [f"{uid}-web"] for plan, uid in wanted.items()}
     return True
+
+
+def deployment() -> Object:
+    labels = {"app": "{{ .uid }}"}
+    pods = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "app", "image": "app"}]},
+    }
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": pods}
+    manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}
+    return {"id": "app", "nameTemplate": "{{ .uid }}-app", "spec": manifest}
 
 
 # Nodes that leave, and nodes that nobody keeps

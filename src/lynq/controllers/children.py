@@ -1,4 +1,4 @@
-"""The objects that nodes own, one watch per kind, begun when a node first needs the kind.
+"""The objects that nodes own, one watch per kind, begun when somebody first needs the kind.
 
 Every managed object carries `lynq.sh/managed`, and the API server sends us no others. Of kinds that
 are ready as soon as they exist it sends metadata only, so the contents of Secrets and ConfigMaps
@@ -26,7 +26,8 @@ from lynq.api.wire import Wire
 from lynq.controllers.cache import Cache
 from lynq.controllers.holding import digest_of_ours, updated_by_us
 from lynq.guard import tracked_name
-from lynq.kube import Change, Client, Metrics, Partial, Resource
+from lynq.kube import Change, Client, Discovery, Metrics, Partial, Resource
+from lynq.kube.errors import KubeError
 from lynq.node import Live, ObjectRef
 from lynq.readiness import readiness, reads_body
 
@@ -72,6 +73,8 @@ class Turn:
     """What it was, and what it is."""
     by_us: bool
     """Whether the change is the answer to a write of our own: its writer knows."""
+    is_up: bool = False
+    """Whether it is a workload that has become ready."""
 
 
 class Kind:
@@ -99,7 +102,7 @@ class Kind:
 
     @property
     def may_come_up(self) -> bool:
-        """Whether its objects are not listed yet, and it is too early to say that they never are."""
+        """Whether its objects are not listed yet, and it is too early to give them up."""
         if self.cache.has_synced or self.cache.is_forbidden:
             return False
         return time.monotonic() < self._patience_ends
@@ -163,16 +166,19 @@ class Children:
     def __init__(
         self,
         client: Client,
+        discovery: Discovery,
         metrics: Metrics,
         *,
         wake: Callable[["Turn"], None],
         namespaces: tuple[str, ...] = (),
     ) -> None:
         self._client = client
+        self._discovery = discovery
         self._metrics = metrics
         self._wake = wake
         self._namespaces = namespaces
         self._kinds: dict[tuple[str, str], Kind] = {}
+        self._sought: set[tuple[str, str]] = set()
         self._group = asyncio.TaskGroup()
         self._running = False
         self._stopped = asyncio.Event()
@@ -204,17 +210,41 @@ class Children:
         return [kind for kind in self._kinds.values() if kind.cache.has_synced]
 
     def are_workloads_ready(self, node: LynqNode) -> bool:
-        """Return whether a node's workloads are ready themselves: its status can be behind."""
+        """Return whether a node's workloads are ready themselves: its status can be behind.
+
+        The node may be another shard's, and its kinds watched by nobody here. Their watches are
+        begun, and until they are up the answer is no: `wake` is told of what they show.
+        """
+        workloads = [each for each in node.status.resources if each.kind in _WORKLOADS]
+        for each in workloads:
+            self._seek(each.api_version, each.kind)
         return all(
             self._is_ready(each.api_version, each.kind, ObjectKey(each.namespace, each.name))
-            for each in node.status.resources
-            if each.kind in _WORKLOADS
+            for each in workloads
         )
+
+    def _seek(self, api_version: str, kind: str) -> None:
+        """Begin the watch of a kind, if there is none and nobody is about to."""
+        name = (api_version, kind)
+        # The Go operator's entries do not say the version, until the node's next pass.
+        if not api_version or name in self._kinds or name in self._sought:
+            return
+        if self._running:
+            self._sought.add(name)
+            self._group.create_task(self._find(api_version, kind), name=f"search for {kind}")
+
+    async def _find(self, api_version: str, kind: str) -> None:
+        try:
+            self._kind(await self._discovery.resource(api_version, kind))
+        except KubeError:
+            # Whoever asked looks again in a moment.
+            return
+        finally:
+            self._sought.discard((api_version, kind))
 
     def _is_ready(self, api_version: str, kind: str, key: ObjectKey) -> bool:
         known = self._kinds.get((api_version, kind))
-        child = known.child(key) if known else None
-        return child is not None and child.live.verdict.is_ready
+        return _is_up(known.child(key) if known else None)
 
     def _kind(self, resource: Resource) -> Kind:
         name = (resource.api_version, resource.kind)
@@ -234,7 +264,12 @@ class Children:
         if old and new and old.live == new.live:
             return
         states = tuple(child for child in (old, new) if child)
-        self._wake(Turn(kind.ref(change.key), states, by_us=kind.absorbing))
+        is_up = kind.resource.kind in _WORKLOADS and _is_up(new) and not _is_up(old)
+        self._wake(Turn(kind.ref(change.key), states, by_us=kind.absorbing, is_up=is_up))
+
+
+def _is_up(child: Child | None) -> bool:
+    return child is not None and child.live.verdict.is_ready
 
 
 def node_named_by(live: Live) -> ObjectKey | None:

@@ -78,6 +78,8 @@ class Operator:
             await self._nodes.prepare()
             for each in (self._nodes, self._forms, self._hubs):
                 each.attach()
+            self._nodes.on_workload_up(self._forms.workload_is_up)
+            self._nodes.on_workload_up(self._hubs.workload_is_up)
             self.has_begun = True
             _log.info("controllers started")
             await self._work(stop)

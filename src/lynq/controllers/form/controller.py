@@ -58,6 +58,10 @@ class FormController:
         """Have changes of forms, hubs and nodes wake the forms concerned."""
         self._triggers.attach()
 
+    def workload_is_up(self, node: LynqNode) -> None:
+        """Wake the form of a node of which a workload has become ready, if it waits for that."""
+        self._triggers.workload_is_up(node)
+
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring a form's status up to date."""
         if not self._world.has_synced:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.world import HUB, World
+from lynq.hub.slots import facts_of
 from lynq.hub.stamps import is_leaving
 from lynq.hub.tally import health_of
 from lynq.kube import Queue
@@ -25,6 +26,18 @@ class Triggers:
         self._world.forms.on_change(self._form_changed)
         self._world.hubs.on_change(self._hub_changed)
         self._world.nodes.on_change(self._node_changed)
+
+    def workload_is_up(self, node: LynqNode) -> None:
+        """Take note that a workload of a node has become ready.
+
+        As a rule the node says so soon, and then is time enough. But its status comes by another
+        watch than the workload, and may have been here first: then nobody else says it.
+        """
+        key = ObjectKey(node.metadata.namespace, node.spec.template_ref)
+        form = self._world.forms.get(key)
+        facts = facts_of(node, workloads_ready=True)
+        if form and _is_limited(form) and facts.has_settled(self._world.now()):
+            self._wake(key, form, after=self._pause(key))
 
     def _form_changed(self, key: ObjectKey, old: LynqForm | None, new: LynqForm | None) -> None:
         # Its status is our own work.

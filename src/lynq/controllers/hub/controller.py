@@ -75,6 +75,10 @@ class HubController:
         """Have changes of hubs, forms and nodes wake the hubs concerned."""
         self._triggers.attach()
 
+    def workload_is_up(self, node: LynqNode) -> None:
+        """Wake the hub of a node of which a workload has become ready, if it waits for that."""
+        self._triggers.workload_is_up(node)
+
     async def run(self) -> None:
         """Run reads and push channels until cancelled; then close all sources."""
         try:

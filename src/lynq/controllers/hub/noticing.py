@@ -58,9 +58,18 @@ def effect_of_node(
         return _effect_of_leaving(old, new, memory)
     if old is None or not is_as_written(old, new):
         return Effect.PLAN
-    if _form_of(new) in memory.waiting and not _holds_slot(new, now):
+    if _gives_way(new, memory, now):
         return Effect.PLAN
     return Effect.NOTHING if health_of(old) is health_of(new) else Effect.COUNT
+
+
+def effect_of_workload(node: LynqNode, memory: Memory, now: datetime) -> Effect:
+    """Return what it means to a hub that a workload of a node has become ready.
+
+    As a rule the node says so soon, and then is time enough. But its status comes by another watch
+    than the workload, and may have been here first: then nobody else says it.
+    """
+    return Effect.PLAN if _gives_way(node, memory, now) else Effect.NOTHING
 
 
 def is_as_written(written: LynqNode, current: LynqNode | None) -> bool:
@@ -87,8 +96,11 @@ def _counted(node: LynqNode | None) -> Health | None:
     return None if node is None or is_leaving(node) else health_of(node)
 
 
-def _holds_slot(node: LynqNode, now: datetime) -> bool:
-    return facts_of(node, workloads_ready=True).holds_slot(now)
+def _gives_way(node: LynqNode, memory: Memory, now: datetime) -> bool:
+    """Return whether others wait for a slot, and a node holds none by what it says itself."""
+    if _form_of(node) not in memory.waiting:
+        return False
+    return not facts_of(node, workloads_ready=True).holds_slot(now)
 
 
 def _form_of(node: LynqNode) -> str:

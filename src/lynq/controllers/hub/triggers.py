@@ -4,7 +4,13 @@ from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.census import hub_of
 from lynq.controllers.hub.memory import Memories, Memory
-from lynq.controllers.hub.noticing import Effect, effect_of_form, effect_of_node, effect_on_hub
+from lynq.controllers.hub.noticing import (
+    Effect,
+    effect_of_form,
+    effect_of_node,
+    effect_of_workload,
+    effect_on_hub,
+)
 from lynq.controllers.hub.reporting import pause
 from lynq.controllers.world import World
 from lynq.kube import Queue
@@ -26,6 +32,13 @@ class Triggers:
         self._world.hubs.on_change(self._hub_changed)
         self._world.forms.on_change(self._form_changed)
         self._world.nodes.on_change(self._node_changed)
+
+    def workload_is_up(self, node: LynqNode) -> None:
+        """Take note that a workload of a node has become ready."""
+        hub = hub_of(node)
+        memory = self._memories.get(hub) if hub else None
+        if hub and memory:
+            self._bring(hub, effect_of_workload(node, memory, self._world.now()))
 
     def _hub_changed(self, key: ObjectKey, old: LynqHub | None, new: LynqHub | None) -> None:
         effect = effect_on_hub(old, new)

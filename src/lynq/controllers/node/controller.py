@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections.abc import Callable
 
 import structlog
 
@@ -34,14 +35,16 @@ class NodeController:
     ) -> None:
         self._world = world
         self._queue = queue
+        self._listeners: list[Callable[[LynqNode], None]] = []
+        discovery = Discovery(world.client)
         self.children = Children(
             world.client,
+            discovery,
             world.metrics,
             wake=self._wake_owners,
             namespaces=world.options.namespaces,
         )
         self._memories = Memories()
-        discovery = Discovery(world.client)
         accounts = Accounts(world)
         self._makers = Makers(self._wake)
         lookout = Lookout(world.client, accounts, self.children, discovery, self._makers)
@@ -57,6 +60,10 @@ class NodeController:
     def attach(self) -> None:
         """Have changes of nodes, and of their objects, put nodes into the queue."""
         self._world.nodes.on_change(self._changed)
+
+    def on_workload_up(self, handler: Callable[[LynqNode], None]) -> None:
+        """Call `handler` with each node of which a workload has become ready, any shard's."""
+        self._listeners.append(handler)
 
     def close(self) -> None:
         """Begin no more of what passes have asked for."""
@@ -116,14 +123,25 @@ class NodeController:
         self._add(key, new, Priority.PERIODIC if known else Priority.EVENT)
 
     def _wake_owners(self, turn: Turn) -> None:
-        keys = self._memories.contesting(turn.ref)
-        for child in () if turn.by_us else turn.states:
+        owners = set() if turn.by_us else self._owners(turn)
+        for key in owners | self._memories.contesting(turn.ref):
+            self._wake(key)
+        for key in owners if turn.is_up else ():
+            self._tell(key)
+
+    def _owners(self, turn: Turn) -> set[ObjectKey]:
+        keys: set[ObjectKey] = set()
+        for child in turn.states:
             for owner in child.live.owners:
                 keys.update(self._world.nodes.keys_by(UID, owner))
             if named := node_named_by(child.live):
                 keys.add(named)
-        for key in keys:
-            self._wake(key)
+        return keys
+
+    def _tell(self, key: ObjectKey) -> None:
+        if node := self._world.nodes.get(key):
+            for handler in self._listeners:
+                handler(node)
 
     def _wake(self, key: ObjectKey) -> None:
         if node := self._world.nodes.get(key):

@@ -157,11 +157,12 @@ async def test_what_others_add_and_own_is_no_drift(stage: Stage) -> None:
 async def test_two_controllers_that_fight_never_fight_hot(stage: Stage, undo: Any) -> None:
     async def insist() -> None:
         while True:
+            # Before the edit: the answer to it may come after what we do about it.
+            seen = len(writes(stage, "settings"))
             if undo is None:
                 await stage.client.delete(CONFIG_MAPS, "settings", stage.namespace)
             else:
                 await edit(stage, "settings", undo, by="rival")
-            seen = len(writes(stage, "settings"))
             while len(writes(stage, "settings")) == seen:
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.1)

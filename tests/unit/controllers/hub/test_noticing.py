@@ -12,6 +12,7 @@ from lynq.controllers.hub.noticing import (
     Effect,
     effect_of_form,
     effect_of_node,
+    effect_of_workload,
     effect_on_hub,
 )
 from lynq.guard import Pair
@@ -58,6 +59,14 @@ def test_a_node_that_settles_opens_a_slot_if_others_wait() -> None:
     assert effect(a_node(ready=False), a_node(ready=True), waiting) is Effect.PLAN
     assert effect(a_node(ready=True), a_node(ready=False), waiting) is Effect.COUNT
     assert effect(a_node(), a_node(ready=True), memory(waiting="worker")) is Effect.COUNT
+
+
+def test_a_workload_that_was_behind_its_nodes_status_opens_a_slot_if_others_wait() -> None:
+    waiting = memory(waiting="web")
+    assert effect_of_workload(a_node(ready=True), waiting, LATER) is Effect.PLAN
+    # The node has yet to say so itself, or nobody waits.
+    assert effect_of_workload(a_node(ready=False), waiting, LATER) is Effect.NOTHING
+    assert effect_of_workload(a_node(ready=True), memory(), LATER) is Effect.NOTHING
 
 
 @pytest.mark.parametrize(
