@@ -1,4 +1,4 @@
-"""The census: how many nodes each hub has, whatever order changes come in."""
+"""The census: how many nodes each hub and form has, whatever order changes come in."""
 
 from msgspec.structs import replace
 
@@ -8,6 +8,7 @@ from lynq.controllers.census import Census, hub_of
 from unit.node.nodes import a_node
 
 SHOP = ObjectKey("shop", "hub")
+WEB = ObjectKey("shop", "web")
 
 
 def of_hub(name: str, hub: str = "hub") -> LynqNode:
@@ -45,3 +46,24 @@ def test_a_node_that_changes_its_hub_is_counted_once() -> None:
 def test_a_node_without_label_belongs_to_no_hub() -> None:
     assert hub_of(a_node()) is None
     assert hub_of(None) is None
+
+
+def test_a_form_has_the_nodes_that_name_it_with_any_label_or_none() -> None:
+    census, by_hand = Census(), a_node(name="by-hand")
+    for node in (of_hub("acme-web"), of_hub("beta-web", "other"), by_hand):
+        take(census, None, node)
+    assert census.of_form(WEB).count() == 3
+    assert census.of_form(ObjectKey("elsewhere", "web")).count() == 0
+    take(census, by_hand, None)
+    assert census.of_form(WEB).count() == 2
+    assert census.of(SHOP).count() == 1
+
+
+def test_a_node_that_changes_its_form_is_counted_once() -> None:
+    census, before = Census(), of_hub("acme-web")
+    after = replace(before, spec=replace(before.spec, template_ref="db"))
+    take(census, None, before)
+    take(census, before, after)
+    assert census.of_form(WEB).count() == 0
+    assert census.of_form(ObjectKey("shop", "db")).count() == 1
+    assert census.of(SHOP).count() == 1

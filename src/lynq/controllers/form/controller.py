@@ -109,12 +109,8 @@ class FormController:
         ]
 
     def _totals(self, form: LynqForm) -> Totals:
-        known = form.metadata
-        tally = self._world.census.of(ObjectKey(known.namespace, form.spec.hub_id))
-        return Totals(
-            total=tally.count(form=known.name),
-            ready=tally.count(Health.READY, form=known.name),
-        )
+        tally = self._world.census.of_form(form.metadata.key)
+        return Totals(total=tally.count(), ready=tally.count(Health.READY))
 
     async def _report(
         self, form: LynqForm, problems: tuple[Problem, ...], assessment: Assessment

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cluster.controllers.stage import FORMS, HUBS, Stage, config_map
+from cluster.controllers.stage import FORMS, HUBS, NODES, Stage, config_map
 from waiting import eventually
 
 ROWS = tuple((f"t{number}", 1, "pro") for number in range(3))
@@ -48,6 +48,35 @@ async def test_nodes_are_counted_as_they_become_ready(stage: Stage) -> None:
         status = await stage.form_status()
         assert (status["totalNodes"], status["readyNodes"]) == (3, 3)
         assert "rollout" not in status
+
+
+async def test_a_node_made_by_hand_counts_for_the_form_that_it_names(stage: Stage) -> None:
+    stage.rows(ROWS[0])
+    await stage.hub()
+    await stage.form(rollout={"maxSkew": 2})
+
+    async with stage.operator():
+        await stage.has_nodes(NAMES[0])
+        await stage.make_ready(NAMES[:1])
+        await says(stage, "Applied", "True", "AllNodesReady")
+
+        metadata = {"name": "by-hand", "annotations": {"example.com/made": "by hand"}}
+        by_hand = {"metadata": metadata, "spec": {"uid": "by", "templateRef": "web"}}
+        await stage.client.create(NODES, by_hand, stage.namespace)
+        await says(stage, "Applied", "False", "NotAllNodesReady")
+        status = await stage.form_status()
+        assert (status["totalNodes"], status["readyNodes"]) == (2, 1)
+        assert status["rollout"]["totalNodes"] == 2
+        await stage.make_ready(["by-hand"])
+        await says(stage, "Applied", "True", "AllNodesReady")
+        await stage.has_status(desired=1, ready=1)
+
+        await stage.client.delete(NODES, "by-hand", stage.namespace)
+
+        async def is_alone() -> bool:
+            return bool((await stage.form_status())["totalNodes"] == 1)
+
+        await eventually(is_alone)
 
 
 async def test_an_invalid_form_is_told_and_its_nodes_stay_as_they_are(stage: Stage) -> None:
