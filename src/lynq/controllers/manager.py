@@ -6,7 +6,7 @@ the lease works. What ends the process early, a lost lease above all, is raised.
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -14,10 +14,10 @@ from contextlib import (
     contextmanager,
 )
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 import structlog
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Metric, ProcessCollector
 
 from lynq.controllers.access import may_read_metrics
 from lynq.controllers.knowledge import Knowledge
@@ -38,17 +38,26 @@ async def run(settings: ProcessSettings) -> None:
     limits = ClientOptions(max_in_flight=settings.max_in_flight)
     async with Client.connect(config, options=limits) as client:
         with _signalled() as stop:
-            await Process(settings, client).run(stop)
+            await Process(settings, client, server=config.server).run(stop)
+
+
+@runtime_checkable
+class _Measured(Protocol):
+    """Something with series of its own."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Return them."""
 
 
 class Process:
     """The parts of the process; separate from `run` so that a test can bring its own client."""
 
-    def __init__(self, settings: ProcessSettings, client: Client) -> None:
+    def __init__(self, settings: ProcessSettings, client: Client, *, server: str = "") -> None:
         self._settings = settings
-        self._client = client
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         self._metrics = Metrics(self.registry)
+        self._client = client = client.intercepted(self._metrics.requests(server))
         self._election = self._candidate() if settings.leader_elect else None
         self.world = World.of(
             client.fenced(self._election.fence) if self._election else client,
@@ -59,6 +68,7 @@ class Process:
         # Every replica is asked, not only the leader: no fence.
         admission, known = settings.admission, Knowledge(self.world)
         self._admission = admission.serve(client, known) if admission else None
+        _show(self._admission, self.registry)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set; returns within five seconds then."""
@@ -120,6 +130,12 @@ class Process:
         ]
         unserved = self._admission.problem if self._admission else ""
         return [*unlisted, unserved] if unserved else unlisted
+
+
+def _show(part: object, registry: CollectorRegistry) -> None:
+    """Show the series of a part that stands beside us, if it has any."""
+    if isinstance(part, _Measured):
+        registry.register(part)
 
 
 @asynccontextmanager

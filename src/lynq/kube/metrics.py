@@ -13,6 +13,9 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from lynq.kube.counting import counting
+from lynq.kube.request import Interceptor
+
 # client-go: powers of ten from 10 ns to 1,000 s.
 _QUEUE_BUCKETS: Final = tuple(10.0**exponent for exponent in range(-8, 4))
 # controller-runtime's reconcile_time buckets.
@@ -94,6 +97,9 @@ class Metrics:
         self._events = self._counter(
             "lynq_event_records_total", "Recorded events by what became of them", "outcome"
         )
+        self._requests = self._counter(
+            "rest_client_requests_total", "Requests by what came back", "code", "host", "method"
+        )
 
     @classmethod
     def unread(cls) -> "Metrics":
@@ -145,6 +151,10 @@ class Metrics:
             dropped=self._events.labels("dropped"),
             failed=self._events.labels("failed"),
         )
+
+    def requests(self, server: str) -> Interceptor:
+        """Return what counts the requests of a client to this server."""
+        return counting(self._requests, server)
 
     def _queue_series(self) -> None:
         self._depth = self._gauge("workqueue_depth", "Keys waiting to be worked on", "name")

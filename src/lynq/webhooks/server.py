@@ -5,7 +5,7 @@ which the API server takes for a refusal wherever failurePolicy is Fail.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +14,7 @@ from typing import Any, Final, Self, TypeAlias
 
 import structlog
 from aiohttp import web
+from prometheus_client import Metric
 
 from lynq.api.names import GROUP, VERSION
 from lynq.kube.failures import place_of
@@ -23,6 +24,7 @@ from lynq.webhooks.certificates import Certificates
 from lynq.webhooks.decoding import plain, read_object
 from lynq.webhooks.defaulting import Defaults, form_defaults, hub_defaults
 from lynq.webhooks.known import Known
+from lynq.webhooks.metrics import WebhookMetrics
 from lynq.webhooks.review import (
     Answer,
     Kind,
@@ -71,7 +73,11 @@ class WebhookServer:
         self._known = known
         self._body_seconds = body_seconds
         self._wanted = address
-        handlers = {path: partial(self._answer, route) for path, route in _routes().items()}
+        self._metrics = WebhookMetrics()
+        handlers = {
+            path: self._metrics.around(path, partial(self._answer, route))
+            for path, route in _routes().items()
+        }
         self._listener = Listener("webhook", address, handlers, largest_post=LARGEST_BODY)
         # Of its own: the loop's are few, and may all be busy with rows while the API server waits.
         self._threads = ThreadPoolExecutor(_THREADS, "webhook")
@@ -118,6 +124,10 @@ class WebhookServer:
         if self._is_up.is_set():
             return ""
         return f"webhooks: {self._certificates.problem or 'not listening yet'}"
+
+    def collect(self) -> Iterable[Metric]:
+        """Return its series: it can be registered where these are to be shown."""
+        return self._metrics.collect()
 
     async def up(self) -> None:
         """Wait until it answers."""

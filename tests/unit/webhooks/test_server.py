@@ -11,9 +11,11 @@ from typing import Any
 import aiohttp
 import pytest
 from msgspec import json
+from prometheus_client import CollectorRegistry
 
 from certificates import Authority
 from lynq.telemetry import Address, CertificateError, CertificateFiles, ListenError
+from lynq.telemetry.exposition import collected, written
 from lynq.webhooks import WebhookServer
 from lynq.webhooks import server as server_module
 from lynq.webhooks.certificates import FromFiles
@@ -161,6 +163,44 @@ async def test_a_fault_of_our_own_is_told_without_values(
     status, text = await post(session, server, VALIDATE_HUB, body)
     assert status == 500
     assert "hunter2" not in text + capsys.readouterr().out
+
+
+def series(server: WebhookServer) -> dict[str, float]:
+    """Return what a scrape shows of the path for hubs."""
+    registry = CollectorRegistry()
+    registry.register(server)
+    lines = written(collected(registry)).decode().splitlines()
+    shown = [line for line in lines if f'webhook="{VALIDATE_HUB}"' in line]
+    told = (line.replace(f'webhook="{VALIDATE_HUB}"', "").rpartition(" ") for line in shown)
+    prefix = "controller_runtime_webhook_"
+    return {name.removeprefix(prefix): float(value) for name, _, value in told}
+
+
+async def test_reviews_are_counted_by_path_and_status(
+    session: aiohttp.ClientSession, server: WebhookServer
+) -> None:
+    # Failures have their 0 from the start, so that an alert sees the first one.
+    assert series(server)['requests_total{code="500",}'] == 0
+    body = body_of(HUB, "DELETE", oldObject=an_object())
+    await asked(session, server, VALIDATE_HUB, body)
+    await post(session, server, VALIDATE_HUB, b"")
+    shown = series(server)
+    assert shown['requests_total{code="200",}'] == 1
+    assert shown['requests_total{code="400",}'] == 1
+    assert shown["requests_in_flight{}"] == 0
+    assert shown["latency_seconds_count{}"] == 2
+    assert shown['latency_seconds_bucket{,le="10"}'] == 2
+
+
+async def test_a_review_is_in_flight_until_it_is_answered(
+    session: aiohttp.ClientSession, server: WebhookServer
+) -> None:
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"{"
+        await eventually(lambda: series(server)["requests_in_flight{}"] == 1)
+
+    assert (await post(session, server, VALIDATE_HUB, slow()))[0] == 400
+    assert series(server)["requests_in_flight{}"] == 0
 
 
 async def test_there_is_a_problem_until_it_is_up(

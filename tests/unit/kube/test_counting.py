@@ -1,0 +1,83 @@
+"""Every attempt that reached for the API server is counted by what came back, as client-go does."""
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lynq.kube import Client, ClientOptions, ClusterConfig, Metrics, errors
+from lynq.kube.backoff import Backoff
+from lynq.kube.request import Request, Response
+from lynq.kube.resource import CONFIG_MAPS
+from serving import Serve
+from unit.kube.test_transport import Script, reset, status
+
+QUICK = ClientOptions(timeout=5, attempts=2, backoff=Backoff(base=0.001, cap=0.002))
+
+
+def counted(registry: CollectorRegistry) -> dict[tuple[str, str, str], float]:
+    return {
+        (sample.labels["method"], sample.labels["code"], sample.labels["host"]): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.name == "rest_client_requests_total"
+    }
+
+
+async def test_answers_are_counted_by_code_retries_too(serve: Serve) -> None:
+    registry = CollectorRegistry()
+    address = await serve(Script(lambda _: status(503), lambda _: status(404)))
+    count = Metrics(registry).requests(address)
+    async with Client.connect(ClusterConfig(address), options=QUICK) as client:
+        counting = client.intercepted(count)
+        with pytest.raises(errors.NotFound):
+            await counting.get(CONFIG_MAPS, "a", "n")
+        await counting.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "n"}})
+    host = address.removeprefix("http://")
+    assert counted(registry) == {
+        ("GET", "503", host): 1,
+        ("GET", "404", host): 1,
+        ("POST", "200", host): 1,
+    }
+
+
+async def test_a_connection_that_fails_has_the_code_error(serve: Serve) -> None:
+    registry = CollectorRegistry()
+    address = await serve(Script(reset))
+    count = Metrics(registry).requests(address)
+    async with Client.connect(ClusterConfig(address), options=QUICK) as client:
+        await client.intercepted(count).get(CONFIG_MAPS, "a", "n")
+    host = address.removeprefix("http://")
+    assert counted(registry) == {("GET", "<error>", host): 1, ("GET", "200", host): 1}
+
+
+async def test_what_the_fence_keeps_back_was_never_sent(serve: Serve) -> None:
+    registry = CollectorRegistry()
+    address = await serve(Script())
+
+    def closed() -> None:
+        raise errors.Fenced("closed")
+
+    count = Metrics(registry).requests(address)
+    async with Client.connect(ClusterConfig(address), options=QUICK, fence=closed) as client:
+        with pytest.raises(errors.Fenced):
+            await client.intercepted(count).create(CONFIG_MAPS, {"metadata": {"name": "a"}}, "n")
+    assert counted(registry) == {}
+
+
+@pytest.mark.parametrize(
+    ("server", "host"),
+    [
+        ("https://10.96.0.1:443", "10.96.0.1:443"),
+        ("https://[fd00::1]:6443/base", "[fd00::1]:6443"),
+        ("https://somebody:hunter2@kube.example.com/", "kube.example.com"),
+        ("", "none"),
+    ],
+)
+async def test_the_host_is_as_the_address_has_it_and_no_more(server: str, host: str) -> None:
+    registry = CollectorRegistry()
+    count = Metrics(registry).requests(server)
+
+    async def answer(_: Request) -> Response:
+        return Response(200)
+
+    await count(Request("get", "GET", "/"), answer)
+    assert counted(registry) == {("GET", "200", host): 1}
