@@ -159,11 +159,29 @@ def test_the_managers_values_become_arguments() -> None:
     assert container["env"] == [{"name": "TZ", "value": "UTC"}]
     assert {"name": "rows", "mountPath": "/rows"} in container["volumeMounts"]
     assert {"name": "rows", "emptyDir": {}} in pod(objects)["volumes"]
-    assert [each["containerPort"] for each in container["ports"]] == [9443, 9444]
+    assert [each["containerPort"] for each in container["ports"]] == [9443, 9444, 9081]
     metrics = one(objects, "Service", "lynq-controller-manager-metrics-service")
     assert metrics["spec"]["ports"][0]["targetPort"] == 9443
     assert "lynq-leader-election-role" not in names(objects, "Role")
     assert "lynq-metrics-auth-role" not in names(objects, "ClusterRole")
+
+
+@pytest.mark.parametrize(
+    ("address", "port"), [(":8081", 8081), (":9081", 9081), ("[::]:9082", 9082)]
+)
+def test_the_kubelet_asks_where_the_probes_are_answered(address: str, port: int) -> None:
+    container = manager(chart({"manager": {"healthProbeBindAddress": address}}))
+    named = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert named["health"] == port
+    for probe in ("livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"]["port"] == "health"
+
+
+def test_nobody_is_probed_where_nobody_answers() -> None:
+    container = manager(chart({"manager": {"healthProbeBindAddress": "0"}}))
+    assert "--health-probe-bind-address=0" in container["args"]
+    assert not {"livenessProbe", "readinessProbe"} & container.keys()
+    assert "health" not in [each["name"] for each in container["ports"]]
 
 
 def test_metrics_can_be_off() -> None:

@@ -161,6 +161,12 @@ def plain(obj: Object) -> Object:
         container = copy["spec"]["template"]["spec"]["containers"][0]
         container["args"] = [each for each in container["args"] if "log-level" not in each]
         container.pop("imagePullPolicy", None)
+        # The chart's port can be chosen, so its probes call it by a name.
+        ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+        container["ports"] = [each for each in container["ports"] if each["name"] != "health"]
+        for probe in (container["livenessProbe"], container["readinessProbe"]):
+            asked = probe["httpGet"]["port"]
+            probe["httpGet"]["port"] = ports.get(asked, asked)
     if copy["kind"] == "Service":
         copy["spec"].pop("type", None)
     if copy["kind"] == "ServiceAccount":

@@ -80,6 +80,10 @@ subjects:
 {{- if ne .Values.manager.metricsBindAddress "0" }}true{{ end -}}
 {{- end -}}
 
+{{- define "lynq.healthOn" -}}
+{{- if ne .Values.manager.healthProbeBindAddress "0" }}true{{ end -}}
+{{- end -}}
+
 {{- define "lynq.certManager" -}}
 {{- if and .Values.webhook.enabled .Values.certManager.enabled }}true{{ end -}}
 {{- end -}}

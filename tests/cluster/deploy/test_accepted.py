@@ -34,7 +34,11 @@ MATRIX: Final[dict[str, dict[str, Any]]] = {
         "crds": {"install": False},
         "webhook": {"enabled": False},
         "podDisruptionBudget": {"enabled": False},
-        "manager": {"metricsBindAddress": "0", "leaderElection": False},
+        "manager": {
+            "metricsBindAddress": "0",
+            "healthProbeBindAddress": "0",
+            "leaderElection": False,
+        },
     },
     "certificates": {"certManager": {"enabled": True}, "webhook": {"port": 9444}},
 }
