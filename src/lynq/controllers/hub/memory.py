@@ -15,6 +15,7 @@ from lynq.controllers.hub.jobs import Job
 from lynq.controllers.hub.sourcing import Origin
 from lynq.guard import Pair, Told
 from lynq.hub import Marks, Push, Synced, Unread
+from lynq.node import ObjectRef
 from lynq.sources import Row, Settings, Source
 
 
@@ -130,6 +131,8 @@ class Memory:
     synced: Synced | None = None
     told: Told = field(default_factory=Told)
     standing: tuple[Event, ...] = ()
+    unretained: set[ObjectRef] = field(default_factory=set)
+    """Objects of which a leaving hub has told that they could not be retained."""
     status_at: float = -1.0e9
     """When the status was last written, by the loop's clock."""
 

@@ -10,21 +10,23 @@ from typing import Final
 
 import structlog
 
-from lynq.api import LynqHub, LynqNode
+from lynq.api import DeletionPolicy, LynqHub, LynqNode, ResourceStatus
 from lynq.api.events import Event
-from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_HUB
+from lynq.api.names import ANNOTATION_PROTECT, ANNOTATION_RETAIN, FINALIZER_HUB, TRUE
 from lynq.api.reasons import EventReason
 from lynq.controllers.hub.carrying import Carrier
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.telling import Teller
 from lynq.controllers.together import each_in_parallel
 from lynq.controllers.world import World
+from lynq.graph import collect
 from lynq.guard import Pair
 from lynq.hub import Removal, Why, retry_delay
 from lynq.hub.stamps import is_leaving, is_protected, pair_of
 from lynq.kube import Result
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.queries import FINALIZER_ORPHAN
+from lynq.node import StateReason, ref_of
 
 _log = structlog.get_logger(__name__)
 
@@ -51,6 +53,7 @@ class Remover:
             await self._let_go(hub)
             return Result()
         failures = await self._delete(hub, nodes, memory)
+        self._tell_of_unretained(hub, nodes, memory)
         if not failures:
             memory.write_failures = 0
             return Result()
@@ -93,6 +96,27 @@ class Remover:
         _log.warning("hub not cleaned up", hub=str(hub.metadata.key), nodes=len(names))
         self._teller.tell(hub, Event(EventReason.CLEANUP_FAILED, message, warns=True))
 
+    def _tell_of_unretained(self, hub: LynqHub, nodes: list[LynqNode], memory: Memory) -> None:
+        """Tell what keeps nodes from going although it is to stay, each object once.
+
+        The nodes go on trying, and their statuses say how it is now.
+        """
+        found = {
+            ref_of(entry): entry.message
+            for node in nodes
+            if is_leaving(node)
+            for entry in _unretained(node)
+        }
+        fresh = sorted(found.keys() - memory.unretained)
+        if not fresh:
+            return
+        memory.unretained.update(fresh)
+        shown = "; ".join(f"{ref}: {found[ref]}" for ref in fresh[:_NAMED])
+        more = f"; and {len(fresh) - _NAMED} more" if len(fresh) > _NAMED else ""
+        message = f"objects are to be retained, and their nodes cannot let them go: {shown}{more}"
+        event = Event(EventReason.RETAIN_RESOURCE_PROCESS_FAILED, message, warns=True)
+        self._teller.tell(hub, event)
+
     async def _let_go(self, hub: LynqHub) -> None:
         rest = [each for each in hub.metadata.finalizers if each != FINALIZER_HUB]
         try:
@@ -104,3 +128,17 @@ class Remover:
 def _removal(node: LynqNode) -> Removal:
     pair = pair_of(node) or Pair(node.spec.uid, node.spec.template_ref)
     return Removal(pair, node.metadata.name, node.metadata.uid, Why.HUB_GONE)
+
+
+def _unretained(node: LynqNode) -> list[ResourceStatus]:
+    """Return what a leaving node says of objects that it could not let go, though they stay."""
+    failed = StateReason.REMOVAL_FAILED
+    stuck = [entry for entry in node.status.resources if entry.reason == failed]
+    if not stuck or node.metadata.annotations.get(ANNOTATION_RETAIN) == TRUE:
+        return stuck
+    stays = {
+        resource.id
+        for resource in collect(node.spec)
+        if resource.deletion_policy is DeletionPolicy.RETAIN
+    }
+    return [entry for entry in stuck if entry.id in stays]
