@@ -166,6 +166,20 @@ def test_the_managers_values_become_arguments() -> None:
     assert "lynq-metrics-auth-role" not in names(objects, "ClusterRole")
 
 
+def test_two_operators_without_leader_election_are_refused() -> None:
+    alone = {"manager": {"leaderElection": False}}
+    with pytest.raises(RefusedError, match=r"replicaCount is 2.*manager\.leaderElection"):
+        chart({**alone, "replicaCount": 2})
+    for few in (0, 1):
+        assert one(chart({**alone, "replicaCount": few}), "Deployment")["spec"]["replicas"] == few
+
+
+def test_without_leader_election_the_old_pod_goes_before_the_new_one_comes() -> None:
+    alone = chart({"manager": {"leaderElection": False}})
+    assert one(alone, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+    assert one(chart(), "Deployment")["spec"]["strategy"]["type"] == "RollingUpdate"
+
+
 @pytest.mark.parametrize(
     ("address", "port"), [(":8081", 8081), (":9081", 9081), ("[::]:9082", 9082)]
 )

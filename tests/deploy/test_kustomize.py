@@ -158,6 +158,8 @@ def plain(obj: Object) -> Object:
     copy["metadata"].pop("labels", None)
     copy["metadata"].pop("annotations", None)
     if copy["kind"] == "Deployment":
+        # The chart's default is what the API server fills in.
+        copy["spec"].pop("strategy", None)
         container = copy["spec"]["template"]["spec"]["containers"][0]
         container["args"] = [each for each in container["args"] if "log-level" not in each]
         container.pop("imagePullPolicy", None)

@@ -74,6 +74,16 @@ async def test_the_chart_is_accepted(
     await installer.accepts([pod_of(objects, namespace)])
 
 
+async def test_leader_election_can_be_turned_off_and_on_again(
+    installer: Installer, namespace: str
+) -> None:
+    for leads in (True, False, True):
+        values = {"namespace": {"name": namespace}, "manager": {"leaderElection": leads}}
+        objects = chart(values, release="turned", namespace=namespace)
+        # The API server has filled in what goes with one strategy, and not with the other.
+        await installer.apply(one(objects, "Deployment"))
+
+
 @pytest.mark.parametrize("folder", ["network-policy"])
 async def test_the_optional_folders_are_accepted(
     installer: Installer, namespace: str, folder: str
