@@ -2,21 +2,30 @@
 
 A form can name a service account, and then gets no more than that account may do. Its word counts
 and not the node's annotation: whoever may edit nodes must not be able to choose another account.
-Only when the form is gone, and the node with it on its way out, does the annotation count.
+So a live node without a form that can be read writes nothing and takes nothing away, if there is
+or was an account to be named. Only on a node's way out, when its form may be gone already, does
+the annotation count: then all that is done in that name is to take away what the node has made.
 """
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from typing import Final
 
 from lynq.api import LynqForm, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_SERVICE_ACCOUNT
 from lynq.controllers.world import World
-from lynq.kube import Client
+from lynq.kube import Client, Request, Response, Send
+from lynq.kube.errors import KubeError
+
+_NAMELESS: Final = (
+    "this operator writes nothing without a service account: "
+    "set spec.serviceAccountName in the form"
+)
 
 
-class NotAllowed(Exception):  # noqa: N818 - says what is the case
-    """A node may not write what it wants to; says why and what to do."""
+class NotAllowed(KubeError):  # noqa: N818 - says what is the case
+    """A node may not do what it wants to; says why and what to do."""
 
 
 class Accounts:
@@ -27,6 +36,8 @@ class Accounts:
 
     def client_for(self, node: LynqNode) -> Client:
         """Return the client that writes and deletes the node's objects."""
+        if problem := self._problem(node):
+            return _refusing(self._world.client, problem)
         if account := self._account(node):
             user = f"system:serviceaccount:{node.metadata.namespace}:{account}"
             return self._world.client.acting_as(user)
@@ -34,11 +45,8 @@ class Accounts:
 
     def check(self, node: LynqNode, namespace: str) -> None:
         """Refuse what the node may not write into a namespace, "" for none; raises NotAllowed."""
-        if self._world.options.requires_service_account and not self._account(node):
-            raise NotAllowed(
-                "this operator writes nothing without a service account: "
-                "set spec.serviceAccountName in the form"
-            )
+        if problem := self._problem(node):
+            raise NotAllowed(problem)
         if namespace in ("", node.metadata.namespace):
             return
         form = self._form(node)
@@ -52,14 +60,55 @@ class Accounts:
                 f'form "{form.metadata.name}"'
             )
 
+    def _problem(self, node: LynqNode) -> str:
+        """Return why it is not known in whose name to write; "" if it is, or the node goes."""
+        if _is_leaving(node):
+            return ""
+        insists = self._world.options.requires_service_account
+        if form := self._form(node):
+            return "" if form.spec.service_account_name or not insists else _NAMELESS
+        name = node.spec.template_ref
+        if problem := self._world.forms.problem(_form_key(node)):
+            return (
+                f'the form "{name}" cannot be read ({problem}), so it is not known as which '
+                "service account to write, and where: correct the form"
+            )
+        if insists or _annotated(node):
+            return (
+                f'the form "{name}" does not exist, and only a form says as which service '
+                "account to write: create the form, or delete the node"
+            )
+        return ""
+
     def _account(self, node: LynqNode) -> str:
         if form := self._form(node):
             return form.spec.service_account_name or ""
-        return node.metadata.annotations.get(ANNOTATION_SERVICE_ACCOUNT, "")
+        return _annotated(node) if _is_leaving(node) else ""
 
     def _form(self, node: LynqNode) -> LynqForm | None:
-        key = ObjectKey(node.metadata.namespace, node.spec.template_ref)
-        return self._world.forms.get(key)
+        return self._world.forms.get(_form_key(node))
+
+
+def _form_key(node: LynqNode) -> ObjectKey:
+    return ObjectKey(node.metadata.namespace, node.spec.template_ref)
+
+
+def _annotated(node: LynqNode) -> str:
+    """Return the account that the form named when the hub last wrote the node, or so it says."""
+    return node.metadata.annotations.get(ANNOTATION_SERVICE_ACCOUNT, "")
+
+
+def _is_leaving(node: LynqNode) -> bool:
+    return node.metadata.deletion_timestamp is not None
+
+
+def _refusing(client: Client, problem: str) -> Client:
+    """Return a client for a node that nothing may be done for: each request is refused."""
+
+    async def refuse(_request: Request, _send: Send) -> Response:
+        raise NotAllowed(problem)
+
+    return client.intercepted(refuse)
 
 
 def _is_allowed(namespace: str, patterns: Iterable[str]) -> bool:

@@ -5,6 +5,15 @@ from typing import Any
 
 import pytest
 
+from cluster.controllers.node.making import (
+    NODE,
+    delete_node,
+    edit,
+    entry,
+    exists,
+    make_node,
+    want,
+)
 from cluster.controllers.node.test_rights import BINDINGS, ROLES, rule
 from cluster.controllers.operating import (
     is_gone,
@@ -13,7 +22,9 @@ from cluster.controllers.operating import (
     operating,
     resource_is,
 )
-from cluster.controllers.stage import FORMS, Stage, config_map
+from cluster.controllers.stage import FORMS, HUBS, NODES, Stage, config_map
+from lynq.controllers import world
+from lynq.controllers.decoding import Loose, Unreadable
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
 
@@ -22,6 +33,9 @@ SECRET = {
     "nameTemplate": "{{ .uid }}-secret",
     "spec": {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}},
 }
+
+AS_WRITER = {"lynq.sh/service-account": "writer"}
+FORMLESS = 'the form "web" does not exist'
 
 
 async def let(stage: Stage, account: str, *rules: Any) -> None:
@@ -84,6 +98,92 @@ async def test_an_operator_can_insist_on_accounts(stage: Stage) -> None:
         assert "serviceAccountName" in refused["message"]
         with pytest.raises(NotFound):
             await stage.get(CONFIG_MAPS, "acme-settings")
+
+
+@pytest.mark.parametrize("insists", [False, True])
+async def test_the_annotation_of_a_live_node_chooses_no_account(
+    stage: Stage, *, insists: bool
+) -> None:
+    """Whoever may edit nodes could act as any account otherwise."""
+    await let(stage, "writer", rule("", "configmaps"))
+    async with operating(stage, requires_service_account=insists):
+        await make_node(stage, entry("settings"), annotations=AS_WRITER)
+        refused = await resource_is(stage, NODE, "settings", "Failed")
+        assert FORMLESS in refused["message"]
+        assert "create the form, or delete the node" in refused["message"]
+        assert not await exists(stage, "settings")
+        await delete_node(stage)
+        await is_gone(stage, NODES, NODE)
+
+
+async def test_a_node_made_by_hand_is_refused_where_accounts_are_insisted_on(
+    stage: Stage,
+) -> None:
+    async with operating(stage, requires_service_account=True):
+        await make_node(stage, entry("settings"))
+        refused = await resource_is(stage, NODE, "settings", "Failed")
+        assert FORMLESS in refused["message"]
+        assert not await exists(stage, "settings")
+
+
+async def test_a_node_whose_form_went_while_its_hub_is_paused_keeps_its_objects(
+    stage: Stage,
+) -> None:
+    await let(stage, "writer", rule("", "configmaps"))
+    stage.rows(("acme", 1, "pro"))
+    await stage.hub()
+    entries = [config_map(conflictPolicy="Force")]
+    await stage.form(serviceAccountName="writer", configMaps=entries)
+    async with operating(stage):
+        await node_is_ready(stage, NODE)
+        await stage.change(HUBS, "hub", {"spec": {"paused": True}})
+        await stage.has_status(observedGeneration=2)
+        await stage.client.delete(FORMS, "web", stage.namespace)
+        await is_gone(stage, FORMS, "web")
+
+        await edit(stage, "acme-settings", {"data": {"plan": "edited"}})
+        refused = await resource_is(stage, NODE, "settings", "Failed")
+        assert FORMLESS in refused["message"]
+        kept = await stage.get(CONFIG_MAPS, "acme-settings")
+        assert kept["data"] == {"plan": "edited"}
+
+        await stage.form(serviceAccountName="writer", configMaps=entries)
+        await node_is_ready(stage, NODE, within=60)
+
+
+async def test_a_live_node_without_its_form_takes_nothing_away_either(stage: Stage) -> None:
+    await let(stage, "writer", rule("", "configmaps"))
+    await stage.form(serviceAccountName="writer")
+    async with operating(stage):
+        await make_node(stage, entry("settings"), entry("dropped"), annotations=AS_WRITER)
+        await node_is_ready(stage, NODE)
+        await stage.client.delete(FORMS, "web", stage.namespace)
+        await is_gone(stage, FORMS, "web")
+
+        await want(stage, entry("settings"))
+        refused = await resource_is(stage, NODE, "settings", "Failed")
+        assert FORMLESS in refused["message"]
+        kept = await resource_is(stage, NODE, "dropped", "Deleting")
+        assert FORMLESS in kept["message"]
+        assert await exists(stage, "dropped")
+
+
+async def test_nothing_is_written_for_a_form_that_cannot_be_read(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its account and its namespaces are not known."""
+
+    def unreadable(obj: Loose) -> Unreadable:
+        return Unreadable(obj.metadata, "its spec makes no sense, see $.configMaps")
+
+    monkeypatch.setattr(world, "form_from", unreadable)
+    await stage.form()
+    async with operating(stage):
+        await make_node(stage, entry("settings"))
+        refused = await resource_is(stage, NODE, "settings", "Failed")
+        assert 'the form "web" cannot be read' in refused["message"]
+        assert "$.configMaps" in refused["message"]
+        assert not await exists(stage, "settings")
 
 
 @pytest.mark.parametrize("by", ["form", "operator"])
