@@ -278,6 +278,19 @@ def test_watched_namespaces_get_roles_and_the_cluster_gets_nothing() -> None:
     assert "--enable-webhooks=false" in manager(objects)["args"]
 
 
+def test_the_notes_say_how_rights_for_other_kinds_are_given() -> None:
+    label = "lynq.sh/aggregate-to-manager"
+    assert label in rendered()
+    narrow = rendered({"manager": {"watchNamespaces": ["shop", "bank"]}, "fullnameOverride": "x"})
+    # There is no ClusterRole that the label could add to.
+    assert label not in narrow
+    account = "ServiceAccount x-controller-manager of namespace lynq-system"
+    assert f"a Role and a RoleBinding for {account}" in narrow
+    assert "in each of shop, bank" in narrow
+    without = rendered({"rbac": {"create": False}})
+    assert label not in without
+
+
 def test_definitions_stay_when_the_release_goes_unless_told_otherwise() -> None:
     kept = one(chart(), "CustomResourceDefinition", "lynqhubs.operator.lynq.sh")
     assert kept["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
