@@ -215,7 +215,7 @@ _LOGS: Final = (
     ),
     click.option(
         "--zap-encoder",
-        type=click.Choice(ENCODINGS),
+        type=click.Choice(ENCODINGS, case_sensitive=False),
         help="How log lines are written.  [default: json]",
     ),
     click.option(
@@ -226,13 +226,13 @@ _LOGS: Final = (
     ),
     click.option(
         "--zap-stacktrace-level",
-        type=click.Choice(STACKTRACE_LEVELS),
+        type=click.Choice(STACKTRACE_LEVELS, case_sensitive=False),
         help="From where on an exception is written with the places it came through."
         "  [default: error]",
     ),
     click.option(
         "--zap-time-encoding",
-        type=click.Choice(TIME_ENCODINGS),
+        type=click.Choice(TIME_ENCODINGS, case_sensitive=False),
         default="epoch",
         show_default=True,
         help="How moments are written.",

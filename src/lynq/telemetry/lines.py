@@ -12,7 +12,8 @@ from lynq.api.wording import one_line
 from lynq.telemetry.masking import LONGEST, Plain, masked, text
 
 Encoding = Literal["json", "console"]
-TimeEncoding = Literal["epoch", "millis", "nano", "iso8601", "rfc3339", "rfc3339nano"]
+TimeEncoding = Literal["epoch", "millis", "nano", "nanos", "iso8601", "rfc3339", "rfc3339nano"]
+"""Of the two that mean the same, controller-runtime's help says `nano`, and zap itself `nanos`."""
 
 _FRAMES: Final = 12
 _BILLION: Final = 1_000_000_000
@@ -86,7 +87,7 @@ def written_time(nanoseconds: int, encoding: TimeEncoding) -> float | int | str:
             return nanoseconds / _BILLION
         case "millis":
             return nanoseconds / 1_000_000
-        case "nano":
+        case "nano" | "nanos":
             return nanoseconds
     seconds, rest = divmod(nanoseconds, _BILLION)
     whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

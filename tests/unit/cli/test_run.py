@@ -163,6 +163,7 @@ def test_every_flag_has_help() -> None:
         (("--force-reapply-interval=10ms",), "1s or longer"),
         (("--node-concurrency=0",), "not in the range"),
         (("--sqlite-dir=/not/there",), "does not exist"),
+        (("--kubeconfig=/not/there",), r"'--kubeconfig'.*does not exist"),
         (("--zap-encoder=xml",), "not one of"),
         (("--zap-log-level=loud",), "is no level"),
         (("--leader-elect", "false"), "unexpected extra argument"),
@@ -225,6 +226,21 @@ def test_zap_flags_shape_the_log(stand_in: Manager) -> None:
     assert lynq("--zap-devel").stderr.split("\t")[1] == "ERROR"
     assert json.loads(lynq("--zap-devel", "--zap-encoder=json").stderr)["logger"] == "setup"
     assert lynq("--zap-log-level=panic").stderr == ""
+
+
+def test_words_are_taken_in_any_case_as_go_takes_them(stand_in: Manager) -> None:
+    stand_in.error = LeaseLost("gone")
+    flags = ("--zap-encoder=JSON", "--zap-stacktrace-level=ERROR", "--zap-log-level=INFO")
+    told = json.loads(lynq(*flags, "--zap-time-encoding=RFC3339").stderr)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", told["ts"])
+    for spelled in ("nano", "nanos"):
+        told = json.loads(lynq(f"--zap-time-encoding={spelled}").stderr)
+        assert told["ts"] > 10**18
+
+
+def test_an_empty_kubeconfig_is_none(stand_in: Manager) -> None:
+    assert settings(stand_in, "--kubeconfig=").kubeconfig is None
+    assert settings(stand_in, "--kubeconfig", "").kubeconfig is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="uvloop is installed on Linux only")

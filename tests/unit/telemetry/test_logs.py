@@ -214,6 +214,7 @@ def test_a_message_that_repeats_itself_is_sampled_each_second() -> None:
         ("epoch", 1_700_000_000.12),
         ("millis", 1_700_000_000_120.0),
         ("nano", MOMENT),
+        ("nanos", MOMENT),
         ("iso8601", "2023-11-14T22:13:20.120Z"),
         ("rfc3339", "2023-11-14T22:13:20Z"),
         ("rfc3339nano", "2023-11-14T22:13:20.12Z"),
