@@ -117,10 +117,11 @@ def _deletion(
         return _allow
     if refusal := _protection(question, old):
         return partial(Answer, refusal)
-    what = f"{question.kind.kind} {question.name}"
+    name = _name(question, old)
+    what = f"{question.kind.kind} {name}"
     if not known.sees(question.namespace):
         return partial(Answer, None, (f"{what}: its LynqNodes and their resources will go",))
-    return partial(_count, what, nodes_of(ObjectKey(question.namespace, question.name)))
+    return partial(_count, what, nodes_of(ObjectKey(question.namespace, name)))
 
 
 def _count(what: str, nodes: Sequence[LynqNode]) -> Answer:
@@ -131,6 +132,11 @@ def _protection(question: Question, old: Reviewed) -> Refusal | None:
     if old.metadata.deletion_timestamp or not is_protected(old.metadata):
         return None
     return Refusal(
-        f"{question.kind.kind} {question.name} is protected: "
+        f"{question.kind.kind} {_name(question, old)} is protected: "
         f"to delete it, first take off its annotation {ANNOTATION_PROTECT}",
     )
+
+
+def _name(question: Question, old: Reviewed) -> str:
+    """Return the name of what is deleted: if all objects are at once, the question has none."""
+    return old.metadata.name or question.name

@@ -140,6 +140,13 @@ async def test_deleting_tells_what_will_go(admitting: Admission, beside: Kubectl
         assert "deleted" in told
 
 
+async def test_deleting_all_at_once_names_each(admitting: Admission, beside: Kubectl) -> None:
+    admitting.caches.nodes = nodes(3, 4)
+    await admitting.client.create(HUBS, admitting.here(hub()))
+    told = await beside("delete", "--raw", HUBS.path(admitting.namespace))
+    assert "Warning: LynqHub shop: 3 LynqNodes and 12 resources will go" in told
+
+
 async def test_what_is_protected_cannot_be_deleted(admitting: Admission, beside: Kubectl) -> None:
     node = {"metadata": {"name": "acme-web"}, "spec": {"uid": "acme", "templateRef": "web"}}
     for resource, obj in ((HUBS, hub()), (FORMS, form()), (NODES, node)):

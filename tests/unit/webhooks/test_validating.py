@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
+from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy, HubSpec, TResource
 from lynq.webhooks.review import Answer, Question, ReviewError
@@ -162,6 +163,34 @@ def test_deleting_names_the_nodes_that_will_refuse() -> None:
         "LynqForm shop: 1 LynqNode and 1 resource will go; "
         "1 LynqNode with lynq.sh/protect will hold it up"
     )
+
+
+@pytest.mark.parametrize(("kind", "judge"), [(HUB, judge_hub), (FORM, judge_form)])
+class TestDeletingAll:
+    """A collection in one request, as when a namespace ends: only the old object has a name."""
+
+    def test_what_goes_is_counted_under_the_objects_name(self, kind: Any, judge: Any) -> None:
+        asked = replace(question(kind, "DELETE", old=an_object()), name="")
+        (warning,) = judge(asked, Caches(nodes=[a_node("a")]))().warnings
+        assert warning == f"{kind.kind} shop: 1 LynqNode and 1 resource will go"
+
+    def test_what_is_not_known_is_told_by_name(self, kind: Any, judge: Any) -> None:
+        asked = replace(question(kind, "DELETE", old=an_object()), name="")
+        (warning,) = judge(asked, Caches(seen=False))().warnings
+        assert warning == f"{kind.kind} shop: its LynqNodes and their resources will go"
+
+    def test_what_is_protected_is_named(self, kind: Any, judge: Any) -> None:
+        asked = replace(question(kind, "DELETE", old=an_object(**PROTECTED)), name="")
+        refusal = judge(asked, NOTHING)().refusal
+        assert refusal is not None
+        assert refusal.message.startswith(f"{kind.kind} shop is protected: ")
+
+
+def test_a_protected_node_is_named_when_all_are_deleted() -> None:
+    asked = replace(question(NODE, "DELETE", old=an_object(**PROTECTED)), name="")
+    refusal = judge_node(asked, NOTHING)().refusal
+    assert refusal is not None
+    assert refusal.message.startswith("LynqNode shop is protected: ")
 
 
 def test_what_is_not_known_is_not_counted() -> None:
