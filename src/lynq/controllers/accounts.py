@@ -17,6 +17,8 @@ from lynq.api.names import ANNOTATION_SERVICE_ACCOUNT
 from lynq.controllers.world import World
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError
+from lynq.kube.resource import NAMESPACES
+from lynq.node import ObjectRef
 
 _NAMELESS: Final = (
     "this operator writes nothing without a service account: "
@@ -43,10 +45,22 @@ class Accounts:
             return self._world.client.acting_as(user)
         return self._world.client
 
-    def check(self, node: LynqNode, namespace: str) -> None:
-        """Refuse what the node may not write into a namespace, "" for none; raises NotAllowed."""
+    def check(self, node: LynqNode, ref: ObjectRef) -> None:
+        """Refuse an object that the node may not write; raises NotAllowed."""
         if problem := self._problem(node):
             raise NotAllowed(problem)
+        self._check_place(node, ref.name if _is_namespace(ref) else ref.namespace)
+
+    def check_removal(self, node: LynqNode, ref: ObjectRef) -> None:
+        """Refuse to delete a namespace that the node may not write into; raises NotAllowed.
+
+        What else it made there before it was limited may go. With a namespace all goes that
+        others have in it.
+        """
+        if _is_namespace(ref):
+            self._check_place(node, ref.name)
+
+    def _check_place(self, node: LynqNode, namespace: str) -> None:
         if namespace in ("", node.metadata.namespace):
             return
         form = self._form(node)
@@ -100,6 +114,10 @@ def _annotated(node: LynqNode) -> str:
 
 def _is_leaving(node: LynqNode) -> bool:
     return node.metadata.deletion_timestamp is not None
+
+
+def _is_namespace(ref: ObjectRef) -> bool:
+    return (ref.group, ref.kind) == (NAMESPACES.group, NAMESPACES.kind)
 
 
 def _refusing(client: Client, problem: str) -> Client:

@@ -190,7 +190,7 @@ class _Look:
         if kind.resource.namespaced and not kind.cache.covers(ref.namespace):
             return self._blocked(resource, unwatched_namespace(ref.namespace))
         try:
-            self.lookout.accounts.check(self.node, ref.namespace)
+            self.lookout.accounts.check(self.node, ref)
         except NotAllowed as error:
             return self._blocked(resource, str(error))
         child = kind.child(key_of(ref)) or await self._stray(resource, kind, ref)

@@ -222,6 +222,7 @@ class Remover:
     ) -> None:
         ref = removal.item.ref
         place = ref.namespace or None
+        self._accounts.check_removal(node, ref)
         try:
             gone = await self._accounts.client_for(node).delete(
                 kind.resource, ref.name, place, uid=removal.uid, propagation="Background"

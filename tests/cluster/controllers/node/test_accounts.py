@@ -11,7 +11,9 @@ from cluster.controllers.node.making import (
     edit,
     entry,
     exists,
+    labels,
     make_node,
+    of_kind,
     want,
 )
 from cluster.controllers.node.test_rights import BINDINGS, ROLES, rule
@@ -28,6 +30,7 @@ from lynq.controllers.decoding import Loose, Unreadable
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
 
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
 SECRET = {
     "id": "secret",
     "nameTemplate": "{{ .uid }}-secret",
@@ -217,3 +220,48 @@ async def test_only_allowed_namespaces_are_written_to(stage: Stage, by: str) -> 
         await stage.has_nodes()
     for name in (allowed, other):
         await stage.client.delete(NAMESPACES, name)
+
+
+@pytest.mark.parametrize("by", ["form", "operator"])
+async def test_a_namespace_that_is_not_allowed_is_not_written_either(stage: Stage, by: str) -> None:
+    """Once it were the node's, it would go with the row, and everything in it."""
+    suffix = uuid.uuid4().hex[:8]
+    allowed, other = f"tenant-{suffix}", f"kube-{suffix}"
+    await stage.client.create(NAMESPACES, {"metadata": {"name": other}})
+    patterns = ["tenant-*"]
+    await stage.form(allowedNamespaces=patterns if by == "form" else [])
+    options = {"allowed_namespaces": tuple(patterns)} if by == "operator" else {}
+    async with operating(stage, namespaces=(), **options):
+        names = {"inside": allowed, "outside": other, "own": stage.namespace}
+        await make_node(
+            stage,
+            namespaces=[
+                of_kind(this, NAMESPACE, nameTemplate=name) for this, name in names.items()
+            ],
+        )
+        refused = await resource_is(stage, NODE, "outside", "Failed")
+        assert f'the namespace "{other}" is not among' in refused["message"]
+        await resource_is(stage, NODE, "inside", "Ready")
+        await resource_is(stage, NODE, "own", "Ready")
+        found = await stage.client.get(NAMESPACES, other)
+        assert "lynq.sh/node" not in labels(found)
+    for name in (allowed, other):
+        await stage.client.delete(NAMESPACES, name)
+
+
+async def test_a_namespace_that_is_allowed_no_more_stays_and_keeps_its_node(stage: Stage) -> None:
+    name = f"kube-{uuid.uuid4().hex[:8]}"
+    async with operating(stage, namespaces=()):
+        await make_node(stage, namespaces=[of_kind("place", NAMESPACE, nameTemplate=name)])
+        await node_is_ready(stage, NODE)
+    async with operating(stage, namespaces=(), allowed_namespaces=("tenant-*",)):
+        refused = await resource_is(stage, NODE, "place", "Failed")
+        assert "--allowed-namespaces" in refused["message"]
+        await delete_node(stage)
+        kept = await resource_is(stage, NODE, "place", "Deleting")
+        assert "--allowed-namespaces" in kept["message"]
+        assert "deletionTimestamp" not in (await stage.client.get(NAMESPACES, name))["metadata"]
+    async with operating(stage, namespaces=()):
+        await is_gone(stage, NODES, NODE, within=120)
+        with pytest.raises(NotFound):
+            await stage.client.get(NAMESPACES, name)
