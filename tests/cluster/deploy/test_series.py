@@ -1,5 +1,6 @@
 """What alerts and dashboard ask for is in the text that a real operator serves."""
 
+import re
 from pathlib import Path
 
 from cluster.deploy.installing import Installer, Starter
@@ -42,3 +43,6 @@ async def test_no_alert_and_no_panel_names_a_series_that_does_not_exist(
             return True
 
         await eventually(complete, within=20, every=1)
+        # As client-go counts them: without scheme, with port.
+        asked = r'rest_client_requests_total\{code="200",host="127\.0\.0\.1:\d+",method="GET"\} \d+'
+        assert re.search(asked, run.scrape())

@@ -1,5 +1,7 @@
 """What a process shows of itself before anything has happened."""
 
+import subprocess
+
 import pytest
 
 from lynq.controllers.manager import Process
@@ -17,6 +19,14 @@ def scraped(process: Process) -> str:
     return written(collected(process.registry)).decode()
 
 
+def complaints(text: str) -> str:
+    """Return what Prometheus' own tool has to say about a scrape."""
+    read = subprocess.run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False
+    )
+    return read.stdout + read.stderr
+
+
 async def test_the_series_that_every_go_operator_has_are_there() -> None:
     async with Client.connect(ClusterConfig(NOBODY)) as client:
         process = Process(ProcessSettings(admission=Webhooks()), client, server=NOBODY)
@@ -32,6 +42,7 @@ async def test_the_series_that_every_go_operator_has_are_there() -> None:
         'controller_runtime_webhook_latency_seconds_count{webhook="/mutate-operator-lynq-sh',
     ):
         assert any(line.startswith(start) for line in text.splitlines()), start
+    assert complaints(text) == ""
 
 
 async def test_every_client_of_the_process_is_counted() -> None:
@@ -42,3 +53,4 @@ async def test_every_client_of_the_process_is_counted() -> None:
                 await each.raw("/version")
     line = 'rest_client_requests_total{code="<error>",host="127.0.0.1:1",method="GET"} 2'
     assert line in scraped(process).splitlines()
+    assert complaints(scraped(process)) == ""
