@@ -40,6 +40,8 @@ from lynq.kube.resource import LEASES
 DEFAULT_LEASE: Final = "f2130106.lynq.sh"
 FENCE_MARGIN: Final = 1.0
 _JITTER: Final = 1.2
+_GIVE_BACK: Final = 2.0
+"""Seconds to give the lease back in, before it is left to run out."""
 
 _log = structlog.get_logger(__name__)
 
@@ -211,13 +213,23 @@ class LeaderElection:
         # Closed before the lease goes: from here on, nothing of ours may be written.
         self._renewed_at = None
         try:
-            async with asyncio.timeout(self._retry):
-                await self._patch(known, release(datetime.now(UTC)))
+            async with asyncio.timeout(_GIVE_BACK):
+                await self._release(known)
         except (KubeError, TimeoutError) as error:
             text = str(error) or "no answer in time"
             _log.warning("lease not given back, it will run out", lease=self._name, error=text)
         else:
             _log.info("lease given back", lease=self._name)
+
+    async def _release(self, known: Lease) -> None:
+        try:
+            await self._patch(known, release(datetime.now(UTC)))
+        except Conflict:
+            # A renewal that was cut short may have arrived all the same, and moved the lease on.
+            newest = await self._read()
+            if newest is None or not self._holds(newest):
+                raise
+            await self._patch(newest, release(datetime.now(UTC)))
 
     def _time_left(self, margin: float = 0.0) -> float:
         if self._renewed_at is None:

@@ -26,6 +26,8 @@ class Candidate:
     def __init__(self, client: Client, namespace: str, identity: str, **options: Any) -> None:
         self.blocked = False
         self.before_create = _nothing
+        self.before_patch = _nothing
+        self.after_patch = _nothing
         self.leading_since = float("inf")
         self.ended_at = float("inf")
         self.election = LeaderElection(
@@ -52,13 +54,22 @@ class Candidate:
     async def _intercept(self, request: Request, send: Send) -> Response:
         if self.blocked:
             # An API server that takes the request and never answers.
-            await asyncio.Event().wait()
+            await _never()
         if request.verb == "create":
             await self.before_create()
-        return await send(request)
+        if request.verb != "patch":
+            return await send(request)
+        await self.before_patch()
+        response = await send(request)
+        await self.after_patch()
+        return response
 
 
 async def _nothing() -> None: ...
+
+
+async def _never() -> None:
+    await asyncio.Event().wait()
 
 
 @asynccontextmanager
@@ -103,6 +114,44 @@ async def test_one_leads_and_the_other_takes_over_as_soon_as_it_stops(
             assert (lease.holder, lease.spec.lease_transitions) == ("second", 1)
     assert first.ended_at <= second.leading_since
     assert (await lease_of(client, namespace)).holder == ""
+
+
+async def test_a_lease_is_given_back_also_in_the_middle_of_its_renewal(
+    client: Client, namespace: str
+) -> None:
+    """The renewal has arrived, and moved the lease on; its answer has not."""
+    candidate = Candidate(client, namespace, "renewing")
+    renewing = asyncio.Event()
+
+    async def answer_never() -> None:
+        candidate.after_patch = _nothing
+        renewing.set()
+        await _never()
+
+    async with standing(candidate):
+        await eventually(lambda: candidate.leads)
+        candidate.after_patch = answer_never
+        await renewing.wait()
+    assert (await lease_of(client, namespace)).holder == ""
+
+
+async def test_a_slow_api_server_gets_the_lease_back_too(client: Client, namespace: str) -> None:
+    candidate = Candidate(client, namespace, "patient")
+    async with standing(candidate):
+        await eventually(lambda: candidate.leads)
+        candidate.before_patch = lambda: asyncio.sleep(0.5)
+    assert (await lease_of(client, namespace)).holder == ""
+
+
+async def test_a_lease_that_was_taken_is_not_given_back(client: Client, namespace: str) -> None:
+    candidate = Candidate(client, namespace, "robbed")
+    async with standing(candidate) as leader:
+        await eventually(lambda: candidate.leads)
+        candidate.before_patch = _never
+        await client.patch(LEASES, NAME, {"spec": {"holderIdentity": "robber"}}, namespace)
+        candidate.before_patch = _nothing
+        leader.cancel()
+    assert (await lease_of(client, namespace)).holder == "robber"
 
 
 async def test_a_leader_cut_off_fences_itself_before_another_leads(
