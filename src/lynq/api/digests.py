@@ -1,27 +1,40 @@
-"""Whether a node's spec is still the one that its hub wrote."""
+"""Whether a node still is what its hub wrote: its spec, and the row in its annotations."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from lynq.api.names import ANNOTATION_SPEC_DIGEST
+from lynq.api.names import (
+    ANNOTATION_ACTIVATE,
+    ANNOTATION_EXTRA,
+    ANNOTATION_HOST_OR_URL,
+    ANNOTATION_HUB_ID,
+    ANNOTATION_SPEC_DIGEST,
+)
 from lynq.api.node import LynqNode, NodeSpec
 
 _DIGITS: Final = 16
+_ROW: Final = (ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL, ANNOTATION_HUB_ID)
+"""What the templates of a spec are rendered with, and so what its objects are called, too."""
 
 
-def spec_digest(spec: NodeSpec) -> str:
-    """Return the digest of a spec, the same for what it is once the API server has stored it."""
-    text = msgspec.json.encode(_stored(spec), order="sorted")
+def spec_digest(spec: NodeSpec, annotations: Mapping[str, str]) -> str:
+    """Return the digest of a spec and the row that it is rendered with.
+
+    It is the same for what the spec is once the API server has stored it.
+    """
+    row = [annotations.get(key) for key in _ROW]
+    text = msgspec.json.encode([_stored(spec), row], order="sorted")
     return hashlib.sha256(text).hexdigest()[:_DIGITS]
 
 
 def is_untouched(node: LynqNode) -> bool:
-    """Return whether a node's spec is what its hub wrote, as far as the node says what that was."""
+    """Return whether a node is what its hub wrote, as far as the node says what that was."""
     written = node.metadata.annotations.get(ANNOTATION_SPEC_DIGEST)
     try:
-        return written is None or written == spec_digest(node.spec)
+        return written is None or written == spec_digest(node.spec, node.metadata.annotations)
     except RecursionError:
         # No hub writes what is nested that deep: no form may be.
         return False

@@ -76,8 +76,9 @@ def spec_differs(node: LynqNode, wanted: Wanted, now: datetime) -> bool:
     One whose digest is of another spec counts too: the Go operator has written it meanwhile.
     """
     spec = wanted.spec(written_at(node) or now, node.spec)
-    digest = node.metadata.annotations.get(ANNOTATION_SPEC_DIGEST)
-    return node.spec != spec or (digest is not None and digest != spec_digest(spec))
+    marks = node.metadata.annotations
+    digest = marks.get(ANNOTATION_SPEC_DIGEST)
+    return node.spec != spec or (digest is not None and digest != spec_digest(spec, marks))
 
 
 def _is_marked_as_ours(node: LynqNode, wanted: Wanted) -> bool:

@@ -56,13 +56,13 @@ class Wanted:
     def annotations(self, spec: NodeSpec, written: datetime) -> dict[str, str]:
         """Return what the node is rendered with, and when it was last given something new."""
         account = self.form.spec.service_account_name
+        row = self.values.annotations | {ANNOTATION_HUB_ID: self.hub.metadata.name}
         return (
-            self.values.annotations
+            row
             | {
                 ANNOTATION_TEMPLATE_GENERATION: str(self.form.metadata.generation),
-                ANNOTATION_HUB_ID: self.hub.metadata.name,
                 ANNOTATION_ROLLOUT_UPDATE_START: stamp(written),
-                ANNOTATION_SPEC_DIGEST: spec_digest(spec),
+                ANNOTATION_SPEC_DIGEST: spec_digest(spec, row),
             }
             | ({ANNOTATION_SERVICE_ACCOUNT: account} if account else {})
         )

@@ -26,7 +26,7 @@ class Leftover:
     live: Live | None = None
     """None if the object does not exist."""
     policy: DeletionPolicy | None = None
-    """What the node's spec says, if the item is still in it; else the annotation counts."""
+    """What the node's spec says, if the object is still in it; else the annotation counts."""
     problem: str = ""
     """Why it could not be looked up or removed the last time, and what to do about it."""
     is_unknown: bool = False
@@ -81,8 +81,8 @@ def spared_for(item: Item, claimant: str) -> Outcome:
 
 
 def spared_in_edited(item: Item) -> Outcome:
-    """Return what is told of an object that left a spec which somebody edited."""
-    return _spared(item, "until its hub has written the node again: somebody edited the spec")
+    """Return what is told of an object that left a node which somebody edited."""
+    return _spared(item, "until its hub has written the node again: somebody edited it")
 
 
 def _spared(item: Item, until: str) -> Outcome:

@@ -39,7 +39,7 @@ async def test_whatever_a_manifest_holds(
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "payload": body}
     entry = TResource(id="a", spec=manifest, name_template="a", labels_template={"b": "c"})
     spec = NodeSpec(uid="acme", template_ref="web", config_maps=(entry,))
-    annotations = {ANNOTATION_SPEC_DIGEST: spec_digest(spec)}
+    annotations = {ANNOTATION_SPEC_DIGEST: spec_digest(spec, {})}
     node = LynqNode(metadata=Metadata(generate_name="n-", annotations=annotations), spec=spec)
     sent = msgspec.to_builtins(node)
     sent["metadata"]["namespace"] = namespace

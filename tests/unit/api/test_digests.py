@@ -15,8 +15,9 @@ def spec_of(body: Any, **parts: Any) -> NodeSpec:
     return NodeSpec(**{"uid": "acme", "template_ref": "web", "config_maps": (entry,), **parts})
 
 
-def written(spec: NodeSpec) -> LynqNode:
-    marks = {ANNOTATION_SPEC_DIGEST: spec_digest(spec)}
+def written(spec: NodeSpec, **row: str) -> LynqNode:
+    marks = {f"lynq.sh/{key}": text for key, text in row.items()}
+    marks |= {ANNOTATION_SPEC_DIGEST: spec_digest(spec, marks)}
     return LynqNode(metadata=Metadata(annotations=marks), spec=spec)
 
 
@@ -44,6 +45,20 @@ def test_what_the_api_server_makes_of_it_is_the_same(sent: Any, stored: Any) -> 
 )
 def test_what_somebody_edits_is_another(edited: NodeSpec) -> None:
     assert not is_untouched(replace(written(spec_of({"a": 1})), spec=edited))
+
+
+@pytest.mark.parametrize("key", ["extra", "hostOrUrl", "activate", "hubId"])
+def test_what_somebody_makes_of_the_row_is_another(key: str) -> None:
+    node = written(spec_of({"a": 1}), extra="{}", hostOrUrl="a", activate="1", hubId="hub")
+    marks = node.metadata.annotations | {f"lynq.sh/{key}": "edited"}
+    assert is_untouched(node)
+    assert not is_untouched(replace(node, metadata=replace(node.metadata, annotations=marks)))
+
+
+def test_what_others_note_on_a_node_is_no_edit() -> None:
+    node = written(spec_of({"a": 1}), extra="{}")
+    marks = node.metadata.annotations | {"lynq.sh/force-reconcile": "now"}
+    assert is_untouched(replace(node, metadata=replace(node.metadata, annotations=marks)))
 
 
 def test_a_node_that_does_not_say_is_taken_at_its_word() -> None:

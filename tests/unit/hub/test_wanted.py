@@ -56,7 +56,7 @@ def test_one_create_brings_everything() -> None:
                 "lynq.sh/template-generation": "7",
                 "lynq.sh/hubId": "shop",
                 "lynq.sh/rollout-update-start": "2026-01-01T12:00:00.000000Z",
-                "lynq.sh/spec-digest": spec_digest(made.spec),
+                "lynq.sh/spec-digest": spec_digest(made.spec, made.metadata.annotations),
             },
             "ownerReferences": [
                 {

@@ -102,12 +102,7 @@ async def test_an_object_that_somebody_edits_out_of_a_node_stays(
         await stage.change(HUBS, "hub", {"spec": {"paused": True}})
         await stage.has_condition("Paused", "True")
         await stage.change(NODES, "acme-web", {"spec": {"configMaps": edited}})
-
-        async def told() -> bool:
-            listed = (await stage.get(NODES, "acme-web"))["status"]["resources"]
-            return any("somebody edited the spec" in each.get("message", "") for each in listed)
-
-        await eventually(told)
+        await eventually(lambda: is_spared(stage, "acme-web"))
         await stage.settles()
         assert (await stage.get(CONFIG_MAPS, "acme-settings"))["metadata"]["uid"] == before["uid"]
         await stage.change(HUBS, "hub", {"spec": {"paused": False}})
@@ -115,3 +110,33 @@ async def test_an_object_that_somebody_edits_out_of_a_node_stays(
         await node_is_ready(stage, "acme-web")
         await is_gone(stage, CONFIG_MAPS, "acme-other")
         assert (await stage.get(CONFIG_MAPS, "acme-settings"))["metadata"]["uid"] == before["uid"]
+
+
+async def test_an_object_that_somebody_edits_the_row_away_from_stays(stage: Stage) -> None:
+    """What an object is called may come from the row, which people can edit in the node as well."""
+    stage.rows(*ROWS)
+    async with operating(stage):
+        await stage.hub()
+        named = config_map()
+        named["spec"]["metadata"] = {"name": "{{ .uid }}-{{ .plan }}"}
+        del named["nameTemplate"]
+        await stage.form(configMaps=[named])
+        await node_is_ready(stage, "acme-web")
+        before = (await stage.get(CONFIG_MAPS, "acme-pro"))["metadata"]
+        # Not to be put right before the node's own pass has seen it.
+        await stage.change(HUBS, "hub", {"spec": {"paused": True}})
+        await stage.has_condition("Paused", "True")
+        edited = {"lynq.sh/extra": '{"plan": "other"}'}
+        await stage.change(NODES, "acme-web", {"metadata": {"annotations": edited}})
+        await eventually(lambda: is_spared(stage, "acme-web"))
+        await stage.settles()
+        assert (await stage.get(CONFIG_MAPS, "acme-pro"))["metadata"]["uid"] == before["uid"]
+        await stage.change(HUBS, "hub", {"spec": {"paused": False}})
+        await is_gone(stage, CONFIG_MAPS, "acme-other")
+        assert (await stage.get(CONFIG_MAPS, "acme-pro"))["metadata"]["uid"] == before["uid"]
+
+
+async def is_spared(stage: Stage, node: str) -> bool:
+    """Return whether a node says that an object stays because it was edited."""
+    listed = (await stage.get(NODES, node))["status"]["resources"]
+    return any("somebody edited it" in each.get("message", "") for each in listed)
