@@ -37,7 +37,9 @@ BY_OWNER: Final = "owner"
 """Index of children: by the uids of their owners."""
 
 _PATIENCE: Final = 5.0
-"""How long the first list of a kind is waited for: a stumble at first is no tenant's failure."""
+"""How long a watch that fails at first is waited for: a stumble is no tenant's failure."""
+_LONGEST_LIST: Final = 60.0
+"""How long the first list of a kind may take: that of a great many objects takes its time."""
 _GLANCE: Final = 0.02
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 
@@ -88,7 +90,7 @@ class Kind:
         self.into: type[Any] = Whole if has_body else Partial
         self.absorbing = False
         """Whether a change that is being told is the answer to a write of our own."""
-        self._patience_ends = time.monotonic() + _PATIENCE
+        self._begun = time.monotonic()
         self.cache: Cache[Any, Child] = Cache(
             client,
             resource,
@@ -105,7 +107,8 @@ class Kind:
         """Whether its objects are not listed yet, and it is too early to give them up."""
         if self.cache.has_synced or self.cache.is_forbidden:
             return False
-        return time.monotonic() < self._patience_ends
+        patience = _PATIENCE if self.cache.health.problem else _LONGEST_LIST
+        return time.monotonic() - self._begun < patience
 
     def child_of(self, obj: Any) -> Child:  # noqa: ANN401 - Whole or Partial
         """Return what is kept of an object."""
@@ -208,6 +211,11 @@ class Children:
     def kinds(self) -> list[Kind]:
         """Return the kinds that have been listed."""
         return [kind for kind in self._kinds.values() if kind.cache.has_synced]
+
+    def seek(self, node: LynqNode) -> None:
+        """Begin the watches of all kinds that a node has objects of, or is about to."""
+        for each in node.status.resources:
+            self._seek(each.api_version, each.kind)
 
     def are_workloads_ready(self, node: LynqNode) -> bool:
         """Return whether a node's workloads are ready themselves: its status can be behind.

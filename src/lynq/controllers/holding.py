@@ -4,8 +4,11 @@ To the API server one manager is two, by what it has applied and by what it has 
 Both count: when their digest is another than our last write left it, somebody took a field from us.
 """
 
+from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from lynq.api import Metadata
 from lynq.api.metadata import ManagedFields
@@ -32,6 +35,20 @@ def _our_entries(known: Metadata) -> list[ManagedFields]:
         for each in known.managed_fields
         if each.manager == FIELD_MANAGER and not each.subresource
     ]
+
+
+def fields_of_ours(known: Metadata) -> dict[str, Any]:
+    """Return the fields that we own, however we came to own them, as one tree."""
+    return union(msgspec.json.decode(each.fields_v1) for each in _our_entries(known))
+
+
+def union(trees: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return all the paths of these trees; a leaf is an empty one."""
+    found: dict[str, Any] = {}
+    for tree in trees:
+        for key, below in tree.items():
+            found[key] = union((found.get(key, {}), below))
+    return found
 
 
 def digest_of_ours(known: Metadata) -> bytes:

@@ -10,7 +10,7 @@ and docs/design/node.md has the decisions behind it.
 from lynq.node.facts import Facts, Memory, Refusal
 from lynq.node.identity import ObjectRef, Owner, owner_of, ref_of
 from lynq.node.inventory import Item, claimed, orphans, read_inventory
-from lynq.node.judging import Surroundings, is_done_once
+from lynq.node.judging import Surroundings, is_done_once, judge
 from lynq.node.live import Live
 from lynq.node.outcome import Cause, Method, Outcome, StateReason, Write
 from lynq.node.preparing import Wanted, ignores_fields, prepare
@@ -25,6 +25,7 @@ from lynq.node.removing import (
 )
 from lynq.node.rendering import Rendered, Renderer
 from lynq.node.schedule import force_due_at
+from lynq.node.shedding import shed
 from lynq.node.status import (
     Report,
     Trouble,
@@ -34,7 +35,7 @@ from lynq.node.status import (
     with_paused,
 )
 from lynq.node.step import Step, next_step
-from lynq.node.tracking import is_ours, orphaning
+from lynq.node.tracking import is_orphan, is_ours, orphaning, without_owner
 from lynq.node.urgency import put_off
 from lynq.node.variables import VariablesError, variables_of
 
@@ -68,7 +69,9 @@ __all__ = [
     "force_due_at",
     "ignores_fields",
     "is_done_once",
+    "is_orphan",
     "is_ours",
+    "judge",
     "leaving_status",
     "next_removals",
     "next_status",
@@ -80,8 +83,10 @@ __all__ = [
     "put_off",
     "read_inventory",
     "ref_of",
+    "shed",
     "spared_for",
     "spared_in_edited",
     "variables_of",
     "with_paused",
+    "without_owner",
 ]

@@ -107,7 +107,7 @@ def _ready(tally: Tally) -> Answer:
 
 def _progressing(*, is_writing: bool) -> Answer:
     reason = Reason.RECONCILING if is_writing else Reason.RECONCILE_COMPLETE
-    message = "resources are on their way" if is_writing else "there is nothing left to do"
+    message = "resources are being written" if is_writing else "all that can be written is"
     return Answer(Type.PROGRESSING, is_writing, reason, message)
 
 

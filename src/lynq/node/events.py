@@ -29,6 +29,9 @@ _REASONS: Final = {
 }
 # Their sentence goes on changing while they last: the first one is enough.
 _TOLD_ONCE: Final = frozenset({EventReason.READINESS_TIMEOUT, EventReason.DEPENDENCY_SKIPPED})
+_FAILURES: Final = frozenset(
+    {ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED}
+)
 _NAMED: Final = 3
 
 
@@ -56,11 +59,14 @@ def news(previous: NodeStatus, outcomes: Iterable[Outcome]) -> Iterator[Event]:
             yield Event(reason, _sentence(outcome), warns=True)
 
 
-def proceeded(outcomes: Iterable[Outcome], written: Collection[str]) -> Iterator[Event]:
-    """Yield which of the `written` resources were written in spite of a failed dependency."""
+def proceeded(
+    previous: NodeStatus, outcomes: Iterable[Outcome], written: Collection[str]
+) -> Iterator[Event]:
+    """Yield which resources go on in spite of a failed dependency, if they or it just did so."""
+    failed = {this.id for this in previous.resources if this.state in _FAILURES}
     for outcome in outcomes:
-        if outcome.despite and outcome.id in written:
-            message = f'"{outcome.id}" was written although "{outcome.despite}" has failed'
+        if outcome.despite and (outcome.id in written or outcome.despite not in failed):
+            message = f'"{outcome.id}" goes on although "{outcome.despite}" has failed'
             yield Event(EventReason.DEPENDENCY_FAILED_BUT_PROCEEDING, message, warns=True)
 
 

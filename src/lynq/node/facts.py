@@ -17,6 +17,8 @@ class Refusal:
     """One sentence, without contents of Secrets."""
     is_conflict: bool = False
     """Whether someone else owns a field, and the API server says so."""
+    is_passing: bool = False
+    """Whether it may well be over in a moment, and says nothing about the object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

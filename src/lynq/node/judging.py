@@ -15,7 +15,7 @@ from lynq.api.names import (
 )
 from lynq.api.reasons import EventReason
 from lynq.guard import shown
-from lynq.node.facts import Facts, Memory
+from lynq.node.facts import Facts, Memory, Refusal
 from lynq.node.identity import Owner
 from lynq.node.live import Live
 from lynq.node.moments import earliest
@@ -59,7 +59,7 @@ def judge(facts: Facts, around: Surroundings) -> Outcome:
         return _taken(facts, live)
     cause = _cause(facts, wanted, around)
     if cause is None:
-        return _refused(facts) or _readiness(facts, around.now)
+        return _refused(facts, around.now) or _readiness(facts, around.now)
     if memory := _holding(facts, wanted, around):
         return _held(facts, memory, around.now)
     message = "it is being written"
@@ -91,7 +91,7 @@ def _difference(facts: Facts, live: Live, wanted: Wanted, around: Surroundings) 
         return Cause.HASH_LOST if is_tied and not written else Cause.CHANGED
     if not _has_all_ties(live, around.owner):
         return Cause.TIES_LOST
-    if _refused(facts):
+    if _refusal(facts):
         return Cause.REFUSED
     if _fields_were_taken(facts, live, wanted):
         return Cause.FIELDS_TAKEN
@@ -122,7 +122,7 @@ def _lost_once(facts: Facts, live: Live, owner: Owner) -> Cause | None:
         return None
     if not _has_all_ties(live, owner):
         return Cause.TIES_LOST
-    return Cause.REFUSED if _refused(facts) else None
+    return Cause.REFUSED if _refusal(facts) else None
 
 
 def _has_all_ties(live: Live, owner: Owner) -> bool:
@@ -151,25 +151,47 @@ def _holding(facts: Facts, wanted: Wanted, around: Surroundings) -> Memory | Non
 
 
 def _held(facts: Facts, memory: Memory, now: datetime) -> Outcome:
-    if refused := _refused(facts):
+    if refused := _refused(facts, now):
         return refused
     outcome = _readiness(facts, now)
     return replace(outcome, look_again=earliest((outcome.look_again, memory.not_before)))
 
 
-def _refused(facts: Facts) -> Outcome | None:
+def _refusal(facts: Facts) -> Refusal | None:
     """Return what the API server said to the last write of this very content."""
     memory = facts.memory
     if memory is None or memory.refusal is None:
         return None
-    if facts.wanted is not None and memory.hash != facts.wanted.hash:
+    is_of_another = facts.wanted is not None and memory.hash != facts.wanted.hash
+    return None if is_of_another else memory.refusal
+
+
+def _refused(facts: Facts, now: datetime) -> Outcome | None:
+    """Return the state of an object whose last write was refused; None if it was not."""
+    refusal, live = _refusal(facts), facts.live
+    # What goes cannot be written, so nothing is known of what would be said to it now.
+    if refusal is None or (live is not None and live.deleting):
         return None
-    message, again = memory.refusal.message, memory.not_before
-    if memory.refusal.is_conflict:
+    again = facts.memory.not_before if facts.memory else None
+    # One that is over was not used: nothing happens at that time any more.
+    again = again if again and again > now else None
+    if refusal.is_passing:
+        return _put_up_with(facts, refusal, again, now)
+    if refusal.is_conflict:
         state, reason = ResourceState.CONFLICTED, EventReason.RESOURCE_CONFLICT
     else:
         state, reason = ResourceState.FAILED, EventReason.APPLY_FAILED
-    return _outcome(facts, state, reason, message, look_again=again)
+    return _outcome(facts, state, reason, refusal.message, look_again=again)
+
+
+def _put_up_with(facts: Facts, refusal: Refusal, again: datetime | None, now: datetime) -> Outcome:
+    """Return the state of an object while the API server has a hiccup, which says nothing of it."""
+    live, wanted = facts.live, facts.wanted
+    if live and wanted and live.annotations.get(ANNOTATION_APPLIED_HASH) == wanted.hash:
+        outcome = _readiness(facts, now)
+        return replace(outcome, look_again=earliest((outcome.look_again, again)))
+    state, reason = ResourceState.PROGRESSING, StateReason.HELD_BACK
+    return _outcome(facts, state, reason, refusal.message, look_again=again)
 
 
 def _taken(facts: Facts, live: Live) -> Outcome:

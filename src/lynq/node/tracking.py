@@ -97,7 +97,6 @@ def orphaning(
     `references` are those of the live object: only ours is taken off. The label
     `lynq.sh/managed` stays, or our watches would not show the object when it is wanted again.
     """
-    others = [msgspec.to_builtins(this) for this in references if this.uid != owner.uid]
     labels = {LABEL_ORPHANED: TRUE, LABEL_NODE: None, LABEL_NODE_NAMESPACE: None}
     annotations = {
         ANNOTATION_ORPHANED_AT: rfc3339(now.replace(microsecond=0)),
@@ -108,9 +107,14 @@ def orphaning(
         "metadata": {
             "labels": labels,
             "annotations": annotations,
-            "ownerReferences": others or None,
+            "ownerReferences": without_owner(references, owner),
         }
     }
+
+
+def without_owner(references: Iterable[OwnerReference], owner: Owner) -> list[Object] | None:
+    """Return owner references as a merge patch needs them to take ours off."""
+    return [msgspec.to_builtins(this) for this in references if this.uid != owner.uid] or None
 
 
 def adoption(obj: Object) -> Object:

@@ -94,12 +94,16 @@ def test_nothing_is_told_of_what_is_on_its_way() -> None:
     assert list(events.news(NodeStatus(), going)) == []
 
 
-def test_proceeding_is_told_with_the_write() -> None:
+def test_proceeding_is_told_with_the_write_or_the_failure() -> None:
     despite = replace(outcome(ResourceState.READY, "Ready"), despite="database")
-    (event,) = events.proceeded([despite], {"config"})
+    failed = replace(outcome(ResourceState.FAILED, "ReadinessTimeout"), id="database")
+    known = status_of(failed)
+    (event,) = events.proceeded(known, [despite], {"config"})
     assert event.reason is EventReason.DEPENDENCY_FAILED_BUT_PROCEEDING
     assert "database" in event.message
-    assert list(events.proceeded([despite], set())) == []
+    assert list(events.proceeded(known, [despite], set())) == []
+    # Whether it could be written itself is another matter.
+    assert list(events.proceeded(NodeStatus(), [despite], set())) == [event]
 
 
 def test_becoming_ready_is_told_once() -> None:

@@ -12,26 +12,38 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from lynq.api import ConflictPolicy, LynqNode, PatchStrategy
+from lynq.api import LynqNode
 from lynq.api.names import FIELD_MANAGER
 from lynq.controllers.children import Kind
-from lynq.controllers.holding import written_by_others
 from lynq.controllers.node.claiming import claim
+from lynq.controllers.node.fitting import fitted
 from lynq.controllers.node.looking import Lookout, Sight, fingerprint_of, key_of
 from lynq.controllers.node.memory import Body, NodeMemory
 from lynq.controllers.node.refusing import EVERYBODYS, holders, refusal_of
-from lynq.kube import Client, Partial
+from lynq.kube import Client
 from lynq.kube.errors import (
     AlreadyExists,
     Conflict,
     KubeError,
+    TimedOut,
 )
-from lynq.node import Cause, Method, Refusal, Write, ignores_fields, owner_of, prepare
+from lynq.node import (
+    Cause,
+    Method,
+    Refusal,
+    Surroundings,
+    Write,
+    ignores_fields,
+    is_orphan,
+    judge,
+    owner_of,
+    prepare,
+)
+
+Object = dict[str, Any]
 
 _log = structlog.get_logger(__name__)
 
-_OURS: Final = frozenset({FIELD_MANAGER, "manager"})
-"""Ourselves, and the Go operator where it gave no name and so got that of its binary."""
 _PAUSES: Final = (0.0, 0.01, 0.02, 0.05, 0.1)
 """Seconds before each further try to replace an object that others have just written."""
 
@@ -60,6 +72,9 @@ class Attempt:
             raise AssertionError("nothing is written of a kind that cannot be seen")
         try:
             answer = await self._insist(kind)
+        except TimedOut as error:
+            # One that others hold up: a webhook, or who else answers for its kind.
+            self.after = self._refused(error)
         except EVERYBODYS:
             raise
         except AlreadyExists:
@@ -84,68 +99,64 @@ class Attempt:
         child, ref = self.before.child, self.write.ref
         if self.write.method is Method.APPLY and child and child.is_updated:
             await claim(self.client, kind, ref)
-        if self.write.cause is Cause.ORPHANED and not self._takes_over:
-            await self._ask_others(kind)
-        gently = replace(self.write, force=False)
+        self.write = await fitted(self.client, kind, self.node, self.before, self.write)
         try:
-            return await self._send(kind, gently)
+            return await self._send_gently(kind)
         except Conflict as error:
             if not error.fields:
                 return await self._chase(kind, error)
             if {each.manager for each in error.fields} == {FIELD_MANAGER}:
                 await claim(self.client, kind, ref)
-                return await self._send(kind, gently)
-            if not self.write.force:
-                raise
-            self.taken_from = holders(error)
+                return await self._send_gently(kind)
+            conflict = error
+        # What others hold may be what is left to them: then it is written as they have it by now.
+        if self._ignores and await self._catch_up(kind):
+            try:
+                return await self._send_gently(kind)
+            except Conflict as error:
+                conflict = error
+        if not self.write.force:
+            raise conflict
+        self.taken_from = holders(conflict)
         return await self._send(kind, self.write)
 
-    @property
-    def _takes_over(self) -> bool:
-        resource = self.before.facts.resource
-        applies = resource.patch_strategy is PatchStrategy.APPLY
-        return not applies or resource.conflict_policy is ConflictPolicy.FORCE
-
-    async def _ask_others(self, kind: Kind) -> None:
-        """Make sure that an orphan has not become somebody else's; raises Conflict if it has.
-
-        It is adopted by a merge, which knows no conflicts.
-        """
-        ref, wanted = self.write.ref, self.before.facts.wanted
-        place = ref.namespace or None
-        found = (await self.client.get(kind.resource, ref.name, place, into=Partial)).metadata
-        if wanted is None or not written_by_others(found):
-            return
-        try:
-            await self.client.apply(
-                kind.resource, wanted.obj, manager=FIELD_MANAGER, dry_run=True, into=Partial
-            )
-        except Conflict as error:
-            if not {each.manager for each in error.fields} <= _OURS:
-                raise
+    async def _send_gently(self, kind: Kind) -> Any:  # noqa: ANN401 - an object of the kind
+        return await self._send(kind, replace(self.write, force=False))
 
     async def _chase(self, kind: Kind, error: Conflict) -> Any:  # noqa: ANN401 - as above
-        """Replace an object that others write too: seen again, sent again, a few times."""
-        for pause in _PAUSES:
+        """Write over an object that others write too: seen again, sent again, a few times."""
+        for pause in _PAUSES if self._is_pinned else ():
             await asyncio.sleep(pause)
-            await self._catch_up(kind, error)
+            if not await self._catch_up(kind):
+                break
             try:
                 return await self._send(kind, self.write)
             except Conflict as another:
                 error = another
         raise error
 
-    async def _catch_up(self, kind: Kind, error: Conflict) -> None:
-        """Take note that others have written the object that is to be replaced; raises `error`."""
-        seen = await self._seen(kind) if self.write.method is Method.REPLACE else None
-        before = self.before.child
+    async def _catch_up(self, kind: Kind) -> bool:
+        """Have the write follow what others have made of its object; return whether they have."""
+        seen, before = await self._seen(kind), self.before.child
         if seen is None or seen.child is None or before is None:
-            raise error
-        wanted = seen.facts.wanted
-        if wanted is None or seen.child.live.uid != before.live.uid:
-            raise error
-        self.before = seen
-        self.write = replace(self.write, obj=wanted.to_write(seen.child.live, self.now))
+            return False
+        is_same_object = seen.child.live.uid == before.live.uid
+        if not is_same_object or seen.child.resource_version == before.resource_version:
+            return False
+        around = Surroundings(owner_of(self.node), self.now, force=True)
+        write = judge(seen.facts, around).write
+        if write is None:
+            return False
+        self.before, cause = seen, self.write.cause
+        self.write = await fitted(self.client, kind, self.node, seen, replace(write, cause=cause))
+        return True
+
+    @property
+    def _is_pinned(self) -> bool:
+        """Whether the write is of the object as it was seen, and of no other version of it."""
+        if self.write.method is Method.REPLACE:
+            return True
+        return self.write.method is Method.MERGE and self._ignores
 
     async def _send(self, kind: Kind, write: Write) -> Any:  # noqa: ANN401 - an object of the kind
         """Send one write, and return the object as it is now."""
@@ -162,13 +173,17 @@ class Attempt:
             case Method.MERGE:
                 place = write.ref.namespace or None
                 return await self.client.patch(
-                    resource, write.ref.name, obj, place, manager=by, into=into
+                    resource, write.ref.name, self._pinned(obj), place, manager=by, into=into
                 )
             case Method.REPLACE:
-                child = self.before.child
-                version = child.resource_version if child else ""
-                pinned = {**obj, "metadata": {**obj["metadata"], "resourceVersion": version}}
-                return await self.client.replace(resource, pinned, manager=by, into=into)
+                return await self.client.replace(resource, self._pinned(obj), manager=by, into=into)
+
+    def _pinned(self, obj: Object) -> Object:
+        child = self.before.child
+        if child is None or not self._is_pinned:
+            return obj
+        metadata = {**obj["metadata"], "resourceVersion": child.resource_version}
+        return {**obj, "metadata": metadata}
 
     def _taken(self, kind: Kind, answer: Any) -> Sight:  # noqa: ANN401 - a dict, or of the kind
         self.was_taken = True
@@ -180,11 +195,14 @@ class Attempt:
         child, ref = kind.child(key_of(self.write.ref)), self.write.ref
         if child and self._ignores:
             self.memory.bodies[ref] = Body.of(fingerprint_of(child), answer)
-        digest = kind.child_of(obj).live.digest
+        live = kind.child_of(obj).live
+        digest = live.digest
         memory = self.memory.took(ref, self._content, digest, self.write.cause, self.now)
         cause = self.write.cause.value
         _log.info("resource written", resource=self.write.id, object=str(ref), cause=cause)
-        return self.before.seeing(child).remembering(memory, was_written=True)
+        # One that no cache has shown may turn out to be an orphan: its marks are still to go.
+        is_done = self.write.cause is Cause.ORPHANED or not is_orphan(live)
+        return self.before.seeing(child).remembering(memory, was_written=is_done)
 
     def _refused(self, error: KubeError) -> Sight:
         policy = self.before.facts.resource.conflict_policy

@@ -6,7 +6,6 @@ kind. Applied over, they would be a conflict with ourselves, and what leaves the
 stay. So the two entries in managedFields are made one before the next apply.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -14,7 +13,7 @@ import msgspec
 from lynq.api import Metadata
 from lynq.api.names import FIELD_MANAGER
 from lynq.controllers.children import Kind
-from lynq.controllers.holding import updated_by_us
+from lynq.controllers.holding import union, updated_by_us
 from lynq.kube import Client, Partial
 from lynq.node import ObjectRef
 
@@ -42,19 +41,10 @@ def _claimed(metadata: Metadata) -> list[dict[str, Any]]:
     for each in ours:
         version = each["apiVersion"]
         before = applied.get(version, {}).get("fieldsV1", {})
-        fields = _union((before, each["fieldsV1"]))
+        fields = union((before, each["fieldsV1"]))
         applied[version] = {**each, "operation": "Apply", "fieldsV1": fields}
     return [*applied.values(), *others]
 
 
 def _is_ours(entry: dict[str, Any]) -> bool:
     return entry["manager"] == FIELD_MANAGER and not entry.get("subresource")
-
-
-def _union(trees: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return all the paths of these trees; a leaf is an empty one."""
-    found: dict[str, Any] = {}
-    for tree in trees:
-        for key, below in tree.items():
-            found[key] = _union((found.get(key, {}), below))
-    return found

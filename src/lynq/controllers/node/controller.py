@@ -101,7 +101,7 @@ class NodeController:
         if node.metadata.annotations.get(ANNOTATION_PAUSED) == TRUE:
             generation, now = node.metadata.generation, self._world.now()
             status = with_paused(node.status, generation, now, is_paused=True)
-            await self._world.nodes.write_status(node, status)
+            await self._publisher.write_now(node, status)
             return Result()
         return await self._keeper.keep(node, memory)
 
@@ -109,7 +109,10 @@ class NodeController:
         """Remember what may be over before the node's turn comes, also while others lead."""
         if new is None:
             self._memories.forget(key)
-        elif new.metadata.deletion_timestamp and is_to_retain(new):
+            return
+        # Whoever takes over finds its kinds listed.
+        self.children.seek(new)
+        if new.metadata.deletion_timestamp and is_to_retain(new):
             self._memories.of(new).retains = True
 
     def _changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:

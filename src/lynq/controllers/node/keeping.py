@@ -100,7 +100,7 @@ class Keeper:
         force = self._summary.is_forced(node)
         plan = self._writer.plan(node, wish.graph, sights, now=self._world.now(), force=force)
         if intention := self._summary.intention(node, plan, cleared, inventory):
-            node = await self._publisher.announce(node, memory, intention)
+            node = await self._announce(node, memory, intention)
         progress = await self._writer.write(
             node,
             wish.graph,
@@ -123,6 +123,16 @@ class Keeper:
             node, memory, status, progress, cleared, seconds=time.monotonic() - began
         )
         return Result(self._summary.until(status, progress, node, delay, outdated=outdated))
+
+    async def _announce(
+        self, node: LynqNode, memory: NodeMemory, intention: NodeStatus
+    ) -> LynqNode:
+        """Write what the pass is about to do; raises NodeChanged if it is about another node."""
+        announced = await self._publisher.announce(node, memory, intention)
+        known, now = node.metadata, announced.metadata
+        if (known.generation, known.annotations) != (now.generation, now.annotations):
+            raise NodeChanged
+        return announced
 
     async def _try_kind(self, api_version: str, kind: str) -> None:
         try:

@@ -20,7 +20,7 @@ from lynq.controllers.accounts import Accounts, NotAllowed
 from lynq.controllers.children import Child, Children, Kind, Unwatched
 from lynq.controllers.node.making import Makers
 from lynq.controllers.node.memory import Body, Made, NodeMemory, Place
-from lynq.controllers.node.refusing import EVERYBODYS, unwatched_namespace
+from lynq.controllers.node.refusing import EVERYBODYS, is_passing, unwatched_namespace
 from lynq.controllers.together import together
 from lynq.kube import Client, Discovery
 from lynq.kube.errors import Forbidden, GroupUnavailable, KubeError, NotFound, UnknownKind
@@ -177,12 +177,20 @@ class _Look:
         except (UnknownKind, Unwatched, Forbidden) as error:
             return self._blocked(resource, str(error))
         try:
-            return await self._at(resource, kind)
-        except EVERYBODYS:
-            raise
+            sight = await self._at(resource, kind)
         except KubeError as error:
+            if self._is_everybodys(resource, error):
+                raise
             # An object that may not be read is the trouble of its own resource only.
             return self._blocked(resource, str(error))
+        self.memory.unseen.pop(resource.id, None)
+        return sight
+
+    def _is_everybodys(self, resource: TResource, error: KubeError) -> bool:
+        """Return whether nothing of the node can be told now; a hiccup is waited for."""
+        if is_passing(error):
+            return self.memory.bears(resource.id, self.now)
+        return isinstance(error, EVERYBODYS)
 
     async def _at(self, resource: TResource, kind: Kind) -> Sight:
         rendered = self._rendered(resource, kind)

@@ -6,7 +6,7 @@ is not asked for twice.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -27,6 +27,8 @@ _REFUSED: Final = Backoff(base=1.0, cap=30.0)
 """Between two attempts of what the API server refuses."""
 _QUIET: Final = timedelta(minutes=5)
 """After which somebody else's change is no longer part of a fight."""
+_HICCUP: Final = timedelta(seconds=30)
+"""How long failures that may pass are put up with."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -37,6 +39,8 @@ class Written:
     memory: Memory
     at: datetime
     times: int = 0
+    since: datetime = _NEVER
+    """When it was first refused, if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,8 @@ class NodeMemory:
     bodies: dict[ObjectRef, Body] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
     """By the ids of their resources."""
+    unseen: dict[str, datetime] = field(default_factory=dict)
+    """Since when objects could not be looked at, by the ids of their resources."""
     asked: set[str] = field(default_factory=set)
     """The uids of objects that were asked to go."""
     absent: set[ObjectRef] = field(default_factory=set)
@@ -99,11 +105,16 @@ class NodeMemory:
         """Begin a look: what was refused under another spec is tried again at once."""
         if node.metadata.generation != self.generation:
             self.generation = node.metadata.generation
+            self.unseen.clear()
             for this in self.made.keys() - {each.id for each in collect(node.spec)}:
                 self.drop_made(this)
             refused = [ref for ref, known in self.written.items() if known.memory.refusal]
             for ref in refused:
                 del self.written[ref]
+
+    def bears(self, this: str, now: datetime) -> bool:
+        """Return whether a resource's object could not be looked at for a short time only."""
+        return now - self.unseen.setdefault(this, now) < _HICCUP
 
     def drop_made(self, this: str) -> None:
         """Forget an object that was made for the resource of this id, or still is."""
@@ -131,10 +142,13 @@ class NodeMemory:
         """Remember a write that the API server did not take."""
         known = self.written.get(ref)
         was_refused = known is not None and known.memory.refusal is not None
-        times = known.times + 1 if known and was_refused and known.memory.hash == content else 0
+        again_so = known if known and was_refused and known.memory.hash == content else None
+        times, since = (again_so.times + 1, again_so.since) if again_so else (0, now)
+        if now - since >= _HICCUP:
+            refusal = replace(refusal, is_passing=False)
         again = now + timedelta(seconds=_REFUSED.delay(times))
         memory = Memory(hash=content, refusal=refusal, not_before=again)
-        self.written[ref] = Written(memory, now, times)
+        self.written[ref] = Written(memory, now, times, since)
         return memory
 
     def found(self, ref: ObjectRef, content: str, digest: bytes, now: datetime) -> Memory:

@@ -71,6 +71,7 @@ class Publisher:
     async def write_now(self, node: LynqNode, status: NodeStatus) -> None:
         """Write a status, if it says anything new."""
         await self._world.nodes.write_status(node, status)
+        self._world.series.node_status(node.metadata.key, status)
 
     def tell(self, node: LynqNode, told: Iterable[Event]) -> None:
         """Tell of a node."""
@@ -131,7 +132,7 @@ def _deeds(
     for sight, whose in progress.taken_over:
         message = f"{sight.ref}: fields were taken over from other managers: {whose}"
         yield Event(EventReason.FORCE_APPLY, message, warns=True)
-    yield from events.proceeded(progress.step.outcomes, progress.written)
+    yield from events.proceeded(node.status, progress.step.outcomes, progress.written)
     yield from (events.left_the_form(item, retained=False) for item in cleared.deleted)
     yield from (events.left_the_form(item, retained=True) for item, _ in cleared.retained)
     if progress.changed:

@@ -11,10 +11,15 @@ from lynq.kube.errors import (
     Fenced,
     FieldError,
     Forbidden,
+    InternalError,
     Invalid,
     KubeError,
     NotFound,
     RequestTooLarge,
+    ServiceUnavailable,
+    TimedOut,
+    Timeout,
+    TooManyRequests,
     Unauthorized,
 )
 from lynq.node import ObjectRef, Refusal
@@ -22,7 +27,10 @@ from lynq.node import ObjectRef, Refusal
 EVERYBODYS: Final = (ConnectionFailed, CredentialError, Fenced, Unauthorized)
 """Failures that no resource is to blame for."""
 
-_FORCE: Final = " (set conflictPolicy: Force to take them over, or leave them out of the manifest)"
+_PASSING: Final = (InternalError, ServiceUnavailable, TimedOut, Timeout, TooManyRequests)
+_FORCE: Final = (
+    " (conflictPolicy is Stuck: set Force to take them over, or leave them out of the manifest)"
+)
 _NAMED: Final = 3
 _NAMESPACES: Final = "namespaces"
 _TOO_LARGE: Final = (
@@ -36,7 +44,17 @@ def refusal_of(error: KubeError, ref: ObjectRef, policy: ConflictPolicy) -> Refu
     if isinstance(error, Conflict) and error.fields:
         hint = "" if policy is ConflictPolicy.FORCE else _FORCE
         return Refusal(f"another manager owns fields of it{hint}: {error}", is_conflict=True)
-    return Refusal(_sentence(error, ref))
+    return Refusal(_sentence(error, ref), is_passing=is_passing(error))
+
+
+def is_passing(error: KubeError) -> bool:
+    """Return whether an answer may be another in a moment, and says nothing about the object.
+
+    A webhook that is just restarted, a leader of etcd that just changed, a write of somebody else.
+    """
+    if isinstance(error, Conflict):
+        return not error.fields
+    return isinstance(error, _PASSING)
 
 
 def holders(error: Conflict) -> str:

@@ -106,7 +106,7 @@ class Remover:
         items = [each for item in items for each in await self._whereabouts(item)]
         if not items:
             return cleared
-        policies = {this.id: this.deletion_policy for this in collect(node.spec)}
+        policies = _policies(node, reason)
         if retains:
             policies = {item.id: DeletionPolicy.RETAIN for item in items}
         entries = entries_of(node.spec)
@@ -256,6 +256,16 @@ class Remover:
 
 class _Changed(Exception):  # noqa: N818 - says what happened
     """The object under a name is another one by now."""
+
+
+def _policies(node: LynqNode, reason: OrphanReason) -> dict[str, DeletionPolicy]:
+    """Return what the spec says of objects, by id, where it says anything of them.
+
+    Of what it wants no more it does not: the id may be that of another object by now.
+    """
+    if reason is OrphanReason.REMOVED_FROM_TEMPLATE:
+        return {}
+    return {this.id: this.deletion_policy for this in collect(node.spec)}
 
 
 def _ref_in(resource: Resource, ref: ObjectRef) -> ObjectRef:

@@ -25,7 +25,6 @@ from lynq.node import (
 
 _LOOK_AT_LEAST: Final = timedelta(seconds=30)
 """How often a node that is not ready is looked at, whatever the watches say."""
-_ON_ITS_WAY: Final = frozenset({ResourceState.PROGRESSING, ResourceState.WAITING})
 _IN_TROUBLE: Final = frozenset(
     {ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED}
 )
@@ -67,7 +66,7 @@ class Summary:
             outcomes=outcomes,
             leaving=cleared.remaining,
             undecided=[item for item in inventory if item.id in undecided],
-            is_writing=any(each.state in _ON_ITS_WAY for each in outcomes),
+            is_writing=bool(progress.step.writes),
             was_forced=force,
             update_start=known.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""),
             force_reconcile=known.annotations.get(ANNOTATION_FORCE_RECONCILE, ""),

@@ -7,16 +7,20 @@ what concerns all of them, no connection or no lease, ends the pass.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
-from lynq.api import LynqNode
+from lynq.api import LynqNode, ResourceState
 from lynq.controllers.accounts import Accounts
 from lynq.controllers.node.attempting import Attempt
 from lynq.controllers.node.looking import Lookout, Sight
 from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.together import together
 from lynq.graph import Graph
-from lynq.node import Cause, Step, Surroundings, next_step, owner_of
+from lynq.node import Cause, Outcome, Step, Surroundings, next_step, owner_of
 from lynq.telemetry import Series
+
+_IN_STEP: Final = frozenset({ResourceState.READY, ResourceState.PROGRESSING})
+"""States of objects that are as they should be, ready or not."""
 
 
 @dataclass(slots=True)
@@ -76,6 +80,8 @@ class Writer:
             for attempt in attempts:
                 self._enter(attempt, progress)
             progress.step = _next(node, graph, sights, now(), force=force)
+        for outcome in progress.step.outcomes:
+            self._count_unsent(node, outcome, sights[outcome.id])
         return progress
 
     def _enter(self, attempt: Attempt, progress: Progress) -> None:
@@ -94,6 +100,20 @@ class Writer:
             progress.adopted.append(after)
         if attempt.taken_from:
             progress.taken_over.append((after, attempt.taken_from))
+
+    def _count_unsent(self, node: LynqNode, outcome: Outcome, sight: Sight) -> None:
+        """Count what needed no write, and what could not even be tried, as attempts of the pass."""
+        kind, policy = outcome.ref.kind, str(sight.facts.resource.conflict_policy)
+        if sight.kind is None:
+            if outcome.state is ResourceState.FAILED:
+                self._series.applied(kind, "error", policy)
+        elif sight.facts.was_written or outcome.write:
+            return
+        elif outcome.state is ResourceState.CONFLICTED:
+            self._series.applied(kind, "error", policy)
+            self._series.conflict(node.metadata.key, kind, policy)
+        elif outcome.state in _IN_STEP:
+            self._series.applied(kind, "success", policy)
 
     def _count(self, attempt: Attempt) -> None:
         kind, refusal = attempt.write.ref.kind, attempt.refusal

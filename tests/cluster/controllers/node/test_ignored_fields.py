@@ -18,6 +18,7 @@ from cluster.controllers.node.making import (
 from cluster.controllers.operating import node_is_ready, operating
 from cluster.controllers.stage import Object, Stage
 from cluster.local.manifests import deployment
+from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
 
 REPLICAS: Object = {"ignoreFields": ["$.spec.replicas"]}
@@ -145,3 +146,29 @@ async def test_an_ignored_field_is_written_when_the_object_is_made(stage: Stage)
         await stage.settles()
         assert "data" not in await stage.get(CONFIG_MAPS, "settings")
         await node_is_ready(stage, NODE)
+
+
+@pytest.mark.parametrize("parts", [{"conflictPolicy": "Force"}, {"patchStrategy": "merge"}])
+async def test_an_ignored_field_that_changes_while_we_write_stays(
+    stage: Stage, parts: Object
+) -> None:
+    """An autoscaler's number must not be set back to what it was a moment ago."""
+    others, once = stage.client, iter([3])
+
+    async def first(request: Request, send: Send) -> Response:
+        is_write = request.verb in ("apply", "patch") and request.path.endswith("/app")
+        if is_write and b"nginx:2" in (request.body or b"") and (replicas := next(once, 0)):
+            wish = {"spec": {"replicas": replicas}}
+            await others.patch(DEPLOYMENTS, "app", wish, stage.namespace, manager="hpa")
+        return await send(request)
+
+    stage.client = others.intercepted(first)
+    async with operating(stage):
+        await make_node(stage, deployments=[app(**REPLICAS, **parts)])
+        await node_is_ready(stage, NODE)
+        await want(stage, deployments=[app("nginx:2", **REPLICAS, **parts)])
+        found = await becomes(stage, "app", image_is("nginx:2"), DEPLOYMENTS)
+        assert next(once, 0) == 0
+        assert found["spec"]["replicas"] == 3
+        await node_is_ready(stage, NODE)
+        assert await told(stage, "ResourceConflict") == await told(stage, "ForceApply") == 0

@@ -1,5 +1,7 @@
 """deletionPolicy: what goes with its entry or its node, what is retained, and how it comes back."""
 
+import pytest
+
 from cluster.controllers.node.making import (
     NODE,
     annotations,
@@ -143,4 +145,53 @@ async def test_a_policy_that_changes_changes_how_the_object_is_tied(stage: Stage
         found = await becomes(stage, "settings", owners)
         assert owners(found) == [made["metadata"]["uid"]]
         assert "lynq.sh/node" not in labels(found)
+        await node_is_ready(stage, NODE)
+
+
+async def test_an_id_that_is_used_for_another_object_does_not_lend_it_its_policy(
+    stage: Stage,
+) -> None:
+    async with operating(stage):
+        await make_node(stage, entry("data", **RETAIN), entry("cache"))
+        await node_is_ready(stage, NODE)
+        await want(
+            stage, entry("data", nameTemplate="data-2"), entry("cache", nameTemplate="c", **RETAIN)
+        )
+        await becomes(stage, "data", is_orphan)
+        await is_gone(stage, CONFIG_MAPS, "cache")
+        await node_is_ready(stage, NODE)
+
+
+@pytest.mark.parametrize("strategy", ["apply", "replace"])
+async def test_what_the_manifest_no_longer_says_goes_when_an_orphan_is_adopted(
+    stage: Stage, strategy: str
+) -> None:
+    parts: Object = {**RETAIN, "patchStrategy": strategy, "labelsTemplate": {"old": "1"}}
+    old = entry("kept", **parts)
+    old["spec"]["data"]["old"] = "x"
+    async with operating(stage):
+        await make_node(stage, old)
+        await node_is_ready(stage, NODE)
+        await want(stage)
+        await becomes(stage, "kept", is_orphan)
+        await edit(stage, "kept", {"data": {"theirs": "y"}})
+        await want(stage, entry("kept", **parts | {"labelsTemplate": {"new": "1"}}))
+        found = await becomes(stage, "kept", lambda obj: not is_orphan(obj))
+        assert found["data"] == {"plan": "pro", "theirs": "y"}
+        assert labels(found).get("new") == "1"
+        assert "old" not in labels(found)
+
+
+async def test_a_merge_takes_our_owner_reference_off_what_is_to_be_retained(stage: Stage) -> None:
+    """Or the garbage collector takes it along with a node that is deleted in the foreground."""
+    made = await stage.client.create(CONFIG_MAPS, {"metadata": {"name": "other"}}, stage.namespace)
+    uid = made["metadata"]["uid"]
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": uid}
+    async with operating(stage):
+        await make_node(stage, entry("kept", patchStrategy="merge"))
+        await node_is_ready(stage, NODE)
+        ours = (await stage.get(CONFIG_MAPS, "kept"))["metadata"]["ownerReferences"]
+        await edit(stage, "kept", {"metadata": {"ownerReferences": [*ours, other]}})
+        await want(stage, entry("kept", patchStrategy="merge", **RETAIN))
+        await becomes(stage, "kept", lambda obj: owners(obj) == [uid])
         await node_is_ready(stage, NODE)

@@ -3,6 +3,8 @@
 import uuid
 from typing import Any
 
+import pytest
+
 from cluster.controllers.node.making import (
     NODE,
     another_namespace,
@@ -175,7 +177,8 @@ async def test_a_node_that_is_deleted_right_after_the_swap_leaves_nothing(stage:
         assert not await exists(stage, "left")
 
 
-async def test_an_orphan_of_the_go_operator_is_adopted(stage: Stage) -> None:
+@pytest.mark.parametrize("data", ["old", "pro"], ids=["disputed", "as wanted"])
+async def test_an_orphan_of_the_go_operator_is_adopted(stage: Stage, data: str) -> None:
     """It carries no label of ours, so no cache shows it; its marks were put on by an Update."""
     marks = {"lynq.sh/orphaned-at": "2026-01-01T00:00:00Z", "lynq.sh/deletion-policy": "Retain"}
     orphan = {
@@ -184,7 +187,7 @@ async def test_an_orphan_of_the_go_operator_is_adopted(stage: Stage) -> None:
             "labels": {"lynq.sh/orphaned": "true"},
             "annotations": marks | {"lynq.sh/orphaned-reason": "RemovedFromTemplate"},
         },
-        "data": {"plan": "old"},
+        "data": {"plan": data},
     }
     old = await stage.client.create(CONFIG_MAPS, orphan, stage.namespace, manager="manager")
     async with operating(stage):

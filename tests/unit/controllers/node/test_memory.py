@@ -78,3 +78,15 @@ def test_a_node_made_anew_starts_without_memory() -> None:
     assert memories.of(node).of(REF) is not None
     memories.forget(node.metadata.key)
     assert memories.of(node).of(REF) is None
+
+
+def test_a_hiccup_is_put_up_with_for_half_a_minute() -> None:
+    memory, passing = NodeMemory("7"), Refusal("503", is_passing=True)
+    borne = [
+        memory.refused(REF, "a", passing, NOW + timedelta(seconds=seconds)).refusal
+        for seconds in (0, 10, 29, 31, 60)
+    ]
+    assert [each and each.is_passing for each in borne] == [True, True, True, False, False]
+    memory.took(REF, "a", b"", Cause.REFUSED, NOW + timedelta(seconds=61))
+    again = memory.refused(REF, "a", passing, NOW + timedelta(seconds=90)).refusal
+    assert again == passing
