@@ -6,7 +6,7 @@ the lease works. What ends the process early, a lost lease above all, is raised.
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -14,10 +14,10 @@ from contextlib import (
     contextmanager,
 )
 from functools import partial
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 import structlog
-from prometheus_client import CollectorRegistry, Metric, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector
 
 from lynq.controllers.access import may_read_metrics
 from lynq.controllers.knowledge import Knowledge
@@ -41,14 +41,6 @@ async def run(settings: ProcessSettings) -> None:
             await Process(settings, client, server=config.server).run(stop)
 
 
-@runtime_checkable
-class _Measured(Protocol):
-    """Something with series of its own."""
-
-    def collect(self) -> Iterable[Metric]:
-        """Return them."""
-
-
 class Process:
     """The parts of the process; separate from `run` so that a test can bring its own client."""
 
@@ -67,8 +59,7 @@ class Process:
         )
         # Every replica is asked, not only the leader: no fence.
         admission, known = settings.admission, Knowledge(self.world)
-        self._admission = admission.serve(client, known) if admission else None
-        _show(self._admission, self.registry)
+        self._admission = admission.serve(client, known, self.registry) if admission else None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set; returns within five seconds then."""
@@ -130,12 +121,6 @@ class Process:
         ]
         unserved = self._admission.problem if self._admission else ""
         return [*unlisted, unserved] if unserved else unlisted
-
-
-def _show(part: object, registry: CollectorRegistry) -> None:
-    """Show the series of a part that stands beside us, if it has any."""
-    if isinstance(part, _Measured):
-        registry.register(part)
 
 
 @asynccontextmanager

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from prometheus_client import CollectorRegistry
+
 from lynq.controllers.knowledge import Knowledge
 from lynq.controllers.options import Options
 from lynq.kube import Client
@@ -23,8 +25,10 @@ class AdmissionServer(AbstractAsyncContextManager[Any], Protocol):
 class Admission(Protocol):
     """What makes the admission webhooks: `lynq.webhooks`, which stands beside us, not below."""
 
-    def serve(self, client: Client, known: Knowledge) -> AdmissionServer:
-        """Return the webhooks, to be entered with `async with`."""
+    def serve(
+        self, client: Client, known: Knowledge, registry: CollectorRegistry
+    ) -> AdmissionServer:
+        """Return the webhooks, to be entered with `async with`; their series are registered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ which the API server takes for a refusal wherever failurePolicy is Fail.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,7 @@ from typing import Any, Final, Self, TypeAlias
 
 import structlog
 from aiohttp import web
-from prometheus_client import Metric
+from prometheus_client import CollectorRegistry
 
 from lynq.api.names import GROUP, VERSION
 from lynq.kube.failures import place_of
@@ -67,15 +67,16 @@ class WebhookServer:
         certificates: Certificates,
         known: Known,
         *,
+        registry: CollectorRegistry | None = None,
         body_seconds: float = 5.0,
     ) -> None:
         self._certificates = certificates
         self._known = known
         self._body_seconds = body_seconds
         self._wanted = address
-        self._metrics = WebhookMetrics()
+        metrics = WebhookMetrics(registry)
         handlers = {
-            path: self._metrics.around(path, partial(self._answer, route))
+            path: metrics.around(path, partial(self._answer, route))
             for path, route in _routes().items()
         }
         self._listener = Listener("webhook", address, handlers, largest_post=LARGEST_BODY)
@@ -124,10 +125,6 @@ class WebhookServer:
         if self._is_up.is_set():
             return ""
         return f"webhooks: {self._certificates.problem or 'not listening yet'}"
-
-    def collect(self) -> Iterable[Metric]:
-        """Return its series: it can be registered where these are to be shown."""
-        return self._metrics.collect()
 
     async def up(self) -> None:
         """Wait until it answers."""

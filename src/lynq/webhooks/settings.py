@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from prometheus_client import CollectorRegistry
+
 from lynq.kube import Client
 from lynq.telemetry import Address, CertificateFiles
 from lynq.webhooks.certificates import Certificates, FromFiles, Place, SelfMade
@@ -26,13 +28,14 @@ class Webhooks:
     configuration_prefix: str = "lynq-"
     """What the names of the two webhook configurations begin with."""
 
-    def serve(self, client: Client, known: Known) -> WebhookServer:
+    def serve(self, client: Client, known: Known, registry: CollectorRegistry) -> WebhookServer:
         """Return the server, to be entered with `async with`.
 
         The client is one without a fence: every replica is asked, so every replica needs the
         certificates.
         """
-        return WebhookServer(Address("", self.port), self._certificates(client), known)
+        address = Address("", self.port)
+        return WebhookServer(address, self._certificates(client), known, registry=registry)
 
     def _certificates(self, client: Client) -> Certificates:
         if self.certificate:

@@ -50,8 +50,13 @@ def files(tmp_path: Path, authority: Authority) -> FromFiles:
 
 
 @pytest.fixture
-async def server(files: FromFiles) -> AsyncIterator[WebhookServer]:
-    async with WebhookServer(ANY, files, Caches(), body_seconds=0.3) as server:
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+async def server(files: FromFiles, registry: CollectorRegistry) -> AsyncIterator[WebhookServer]:
+    async with WebhookServer(ANY, files, Caches(), registry=registry, body_seconds=0.3) as server:
         await server.up()
         yield server
 
@@ -165,10 +170,8 @@ async def test_a_fault_of_our_own_is_told_without_values(
     assert "hunter2" not in text + capsys.readouterr().out
 
 
-def series(server: WebhookServer) -> dict[str, float]:
+def series(registry: CollectorRegistry) -> dict[str, float]:
     """Return what a scrape shows of the path for hubs."""
-    registry = CollectorRegistry()
-    registry.register(server)
     lines = written(collected(registry)).decode().splitlines()
     shown = [line for line in lines if f'webhook="{VALIDATE_HUB}"' in line]
     told = (line.replace(f'webhook="{VALIDATE_HUB}"', "").rpartition(" ") for line in shown)
@@ -177,14 +180,14 @@ def series(server: WebhookServer) -> dict[str, float]:
 
 
 async def test_reviews_are_counted_by_path_and_status(
-    session: aiohttp.ClientSession, server: WebhookServer
+    session: aiohttp.ClientSession, server: WebhookServer, registry: CollectorRegistry
 ) -> None:
     # Failures have their 0 from the start, so that an alert sees the first one.
-    assert series(server)['requests_total{code="500",}'] == 0
+    assert series(registry)['requests_total{code="500",}'] == 0
     body = body_of(HUB, "DELETE", oldObject=an_object())
     await asked(session, server, VALIDATE_HUB, body)
     await post(session, server, VALIDATE_HUB, b"")
-    shown = series(server)
+    shown = series(registry)
     assert shown['requests_total{code="200",}'] == 1
     assert shown['requests_total{code="400",}'] == 1
     assert shown["requests_in_flight{}"] == 0
@@ -193,14 +196,14 @@ async def test_reviews_are_counted_by_path_and_status(
 
 
 async def test_a_review_is_in_flight_until_it_is_answered(
-    session: aiohttp.ClientSession, server: WebhookServer
+    session: aiohttp.ClientSession, server: WebhookServer, registry: CollectorRegistry
 ) -> None:
     async def slow() -> AsyncIterator[bytes]:
         yield b"{"
-        await eventually(lambda: series(server)["requests_in_flight{}"] == 1)
+        await eventually(lambda: series(registry)["requests_in_flight{}"] == 1)
 
     assert (await post(session, server, VALIDATE_HUB, slow()))[0] == 400
-    assert series(server)["requests_in_flight{}"] == 0
+    assert series(registry)["requests_in_flight{}"] == 0
 
 
 async def test_there_is_a_problem_until_it_is_up(
