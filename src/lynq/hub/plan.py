@@ -47,6 +47,8 @@ class HubPlan:
     """To be handed to the next plan."""
     look_again: datetime | None
     """When a write may become possible by the passing of time; all else is told by events."""
+    approved: frozenset[str]
+    """The nodes that the hub's approval stands for, if it is known which; to be handed on too."""
 
     @property
     def held(self) -> tuple[str, ...]:

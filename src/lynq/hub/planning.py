@@ -36,6 +36,7 @@ def plan(
     now: datetime,
     taken: Mapping[str, Pair] | None = None,
     marks: Marks | None = None,
+    approved: frozenset[str] = frozenset(),
     unreadable: Collection[str] = (),
     source_changed: bool = False,
     workloads_ready: WorkloadsReady = lambda _: True,
@@ -43,7 +44,8 @@ def plan(
     """Compare what a complete read of the rows wants with the hub's `nodes`.
 
     `taken` are the names of other hubs' nodes in the namespace. Without `marks` every node is
-    compared with a fresh render. Forms of other hubs, and those being deleted, are passed over.
+    compared with a fresh render; `approved` is what the last plan found the approval to stand for.
+    Forms of other hubs, and those being deleted, are passed over.
     `unreadable` are forms that are there, but could not be decoded: their nodes stay as they are.
     """
     known = {each.name: each for each in forms if _belongs(each.form, hub)}
@@ -51,7 +53,13 @@ def plan(
     judgement = _judge([Values.of(row) for row in rows], known, existing, taken or {})
     frozen = _frozen(hub, known, existing) | frozenset(unreadable)
     removals = choose_removals(
-        hub, existing, judgement, forms=known, frozen=frozen, source_changed=source_changed
+        hub,
+        existing,
+        judgement,
+        forms=known,
+        frozen=frozen,
+        source_changed=source_changed,
+        approved=approved,
     )
     # An invalid form is not rolled out: its nodes keep what they have, and new rows wait.
     moving = {name: each for name, each in known.items() if each.valid and name not in frozen}
@@ -150,4 +158,5 @@ def _summed(
         unmade=judgement.missing - len(rejected) + len(failures) - len(unrendered),
         marks={name: mark for each in rounds for name, mark in each.found.marks.items()},
         look_again=min(moments, default=None),
+        approved=removals.approved,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
-from lynq.guard import Judgement, Pair, Verdict, judge_deletion
+from lynq.guard import Judgement, Pair, Verdict, digest_of, judge_deletion
 from lynq.hub.changes import Removal, Why
 from lynq.hub.stamps import is_leaving, is_paused, is_protected, pair_of
 from lynq.hub.values import Values
@@ -23,6 +23,8 @@ class Removals:
 
     deletes: tuple[Removal, ...]
     verdict: Verdict
+    approved: frozenset[str]
+    """The nodes that the hub's approval stands for, if it is known which."""
 
 
 def choose_removals(
@@ -33,8 +35,13 @@ def choose_removals(
     forms: Collection[str],
     frozen: Collection[str],
     source_changed: bool,
+    approved: frozenset[str],
 ) -> Removals:
-    """Return the nodes to delete; `frozen` are the names of forms whose nodes stay as they are."""
+    """Return the nodes to delete; `frozen` are the names of forms whose nodes stay as they are.
+
+    `approved` are the nodes that an earlier plan removed by an approval, or was about to. While it
+    is there, what is left of them may go, although others are gone for good by now.
+    """
     staying = {name: node for name, node in nodes.items() if not is_leaving(node)}
     doomed = [
         _removal(node, forms)
@@ -46,15 +53,26 @@ def choose_removals(
     ]
     # What goes with its form is no reason to let more of the others go.
     ordered = {each.name for each in doomed if each.why is Why.FORM_GONE}
+    rowless = frozenset(each.name for each in doomed if each.why is Why.ROW_GONE)
+    leaving = nodes.keys() - staying.keys()
+    approval = hub.metadata.annotations.get(ANNOTATION_APPROVE_DELETION)
+    meant = _meant_by(approval, approved, rowless, rowless | leaving)
     verdict = judge_deletion(
         hub.spec.deletion_guard,
         existing=staying.keys() - ordered,
-        doomed=[each.name for each in doomed if each.why is Why.ROW_GONE],
-        leaving=nodes.keys() - staying.keys(),
+        doomed=rowless,
+        leaving=meant or leaving,
         source_changed=source_changed,
-        approval=hub.metadata.annotations.get(ANNOTATION_APPROVE_DELETION),
+        approval=approval,
     )
-    return Removals(tuple(_allowed(doomed, verdict)), verdict)
+    return Removals(tuple(_allowed(doomed, verdict)), verdict, meant)
+
+
+def _meant_by(approval: str | None, *sets: frozenset[str]) -> frozenset[str]:
+    """Return the set of names that an approval stands for; empty if it is none of these."""
+    if not approval:
+        return frozenset()
+    return next((names for names in sets if digest_of(names) == approval), frozenset())
 
 
 def _may_go(node: LynqNode, hub: LynqHub, kept: Collection[Pair], frozen: Collection[str]) -> bool:

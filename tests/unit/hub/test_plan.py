@@ -174,6 +174,26 @@ def test_a_mass_deletion_is_held_until_it_is_approved() -> None:
     assert len(planned(running(*uids), rows("a0"), WEB, hub=approved).deletes) == 19
 
 
+def test_what_is_left_of_an_approved_removal_goes_though_the_others_are_gone_for_good() -> None:
+    uids = [f"a{number:02}" for number in range(60)]
+    guarded = a_hub(deletion_guard=DeletionGuard())
+    digest = planned(running(*uids), rows(), WEB, hub=guarded).verdict.digest
+    approval = {"lynq.sh/approve-deletion": digest}
+    hub = a_hub(deletion_guard=DeletionGuard(), annotations=approval)
+    first = planned(running(*uids), rows(), WEB, hub=hub)
+    left = running(*uids[30:])
+
+    # One has come back meanwhile.
+    order = planned(left, rows(uids[30]), WEB, hub=hub, approved=first.approved)
+
+    assert [each.pair.uid for each in order.deletes] == uids[31:]
+    assert order.approved == first.approved
+    # Without the approval, or for one that nobody has approved, a person is asked again.
+    assert planned(left, rows(), WEB, hub=guarded, approved=first.approved).held
+    more = running(*uids[30:], "another")
+    assert planned(more, rows(), WEB, hub=hub, approved=first.approved).held
+
+
 def test_after_a_change_of_the_source_no_share_is_small() -> None:
     uids = [f"a{number}" for number in range(100)]
     hub = a_hub(deletion_guard=DeletionGuard())

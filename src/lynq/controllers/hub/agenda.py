@@ -8,6 +8,11 @@ Pure: the hub, what is remembered of it and the time in. The rules:
 - Between two reads there is a second at least, whatever they are for: many changes are one read.
 - All else plans from remembered rows. They are at most one interval old: older ones are read anew.
   So are those from before an order: an approval must not remove a tenant that has come back since.
+- Rows that no plan was made from are planned from at any age: where hubs wait for their turn longer
+  than an interval, they would else read for ever. But no node goes by rows that are over a minute
+  old and over an interval.
+- What is left of a plan goes on at once. Another plan takes its place when one is due, though not
+  before the last has rested, be there new rows or not: thousands of writes are many turns.
 - After a failed read nothing is planned. What could not be read may say anything by now.
 """
 
@@ -20,6 +25,8 @@ from lynq.hub import sync_interval
 
 _PACE: Final = timedelta(seconds=1)
 """Between the beginnings of two reads at least."""
+_PATIENCE: Final = timedelta(minutes=1)
+"""How old rows may be, at least, when a node goes by them."""
 
 
 def must_abandon(hub: LynqHub, memory: Memory) -> bool:
@@ -41,10 +48,17 @@ def must_plan(hub: LynqHub, memory: Memory, now: datetime) -> bool:
     return due is not None and due <= now
 
 
+def may_remove(hub: LynqHub, rows_at: datetime, now: datetime) -> bool:
+    """Return whether rows of that time may still say that one of them is gone."""
+    return now - rows_at <= max(sync_interval(hub.spec.source.sync_interval), _PATIENCE)
+
+
 def next_look(hub: LynqHub, memory: Memory, now: datetime) -> datetime | None:
     """Return when the passing of time alone gives the hub something to do."""
     if hub.spec.paused:
         return None
+    if memory.course:
+        return now
     # A read under way wakes the hub at its end.
     read = None if memory.reading else _read_due(hub, memory, now)
     moments = (read, _plan_due(hub, memory, now))
@@ -78,15 +92,14 @@ def _plan_due(hub: LynqHub, memory: Memory, now: datetime) -> datetime | None:
     moments += [each for each in (memory.look_again, memory.rewrite_at) if each]
     if not moments:
         return None
-    rest = memory.rest_until if memory.planned is memory.rows else None
+    rests = memory.planned is memory.rows or memory.course is not None
+    rest = memory.rest_until if rests else None
     return max(min(moments), rest or min(moments))
 
 
 def _has_good_rows(hub: LynqHub, memory: Memory, now: datetime) -> bool:
     rows = memory.rows
-    return (
-        rows is not None
-        and memory.unread is None
-        and not Orders.of(hub).exceed(rows.orders)
-        and now - rows.at <= sync_interval(hub.spec.source.sync_interval)
-    )
+    if rows is None or memory.unread or Orders.of(hub).exceed(rows.orders):
+        return False
+    is_young = now - rows.at <= sync_interval(hub.spec.source.sync_interval)
+    return is_young or memory.planned is not rows

@@ -1,18 +1,19 @@
-"""Carries out a plan: deletes, creates and updates nodes, and tells of it.
+"""Carries out a plan, a turn at a time: deletes, creates and updates nodes, and tells of it.
 
 One node that cannot be written stops no other. Before each write the hub is looked at once more:
 if it has changed, been paused or deleted meanwhile, the rest of the plan is void, and the next pass
 knows better.
 """
 
+import asyncio
 from collections.abc import Awaitable
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import structlog
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.controllers.hub.course import TURN, Course, Write
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.hub.noticing import is_as_written
 from lynq.controllers.telling import Teller
@@ -20,7 +21,6 @@ from lynq.controllers.together import AT_ONCE, each_in_parallel
 from lynq.controllers.world import World
 from lynq.hub import (
     Creation,
-    HubPlan,
     Removal,
     Update,
     deleted,
@@ -31,32 +31,15 @@ from lynq.hub import (
 )
 from lynq.kube.errors import (
     Conflict,
-    ConnectionFailed,
     Fenced,
     Forbidden,
-    InternalError,
     Invalid,
     InvalidObject,
     KubeError,
     RequestTooLarge,
-    ServiceUnavailable,
-    Timeout,
-    TooManyRequests,
-    Unauthorized,
 )
 
 _log = structlog.get_logger(__name__)
-
-Write: TypeAlias = Removal | Creation | Update
-
-_OUTAGES: Final = (
-    ConnectionFailed,
-    InternalError,
-    ServiceUnavailable,
-    Timeout,
-    TooManyRequests,
-    Unauthorized,
-)
 
 
 class _NameTakenError(KubeError):
@@ -67,28 +50,6 @@ _REFUSALS: Final = (_NameTakenError, Forbidden, Invalid, InvalidObject, RequestT
 """Answers that stay the same until somebody changes something."""
 
 
-@dataclass(slots=True)
-class Carried:
-    """How far it came."""
-
-    failed: int = 0
-    """Writes that the API server refused, or that got no answer."""
-    stopped: bool = False
-    """Whether the plan became void on the way."""
-    outage: int = 0
-    """How many writes in a row failed for reasons that would fail any other."""
-
-    def note(self, error: KubeError | None) -> None:
-        """Count how a write ended."""
-        self.failed += error is not None
-        self.outage = self.outage + 1 if isinstance(error, _OUTAGES) else 0
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything was done."""
-        return not self.failed and not self.stopped
-
-
 class Carrier:
     """Writes nodes in the name of a hub."""
 
@@ -96,23 +57,28 @@ class Carrier:
         self._world = world
         self._teller = teller
 
-    async def carry_out(self, hub: LynqHub, plan: HubPlan, memory: Memory) -> Carried:
-        """Do what the plan says; raises Fenced, and nothing else that the API server answers."""
-        carried = Carried()
+    async def carry_out(self, course: Course, memory: Memory) -> None:
+        """Do what is left, as far as a turn goes.
+
+        Raises Fenced, and nothing else that the API server answers.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + TURN
+        carried, due, course.left = course.carried, course.left, []
 
         async def write(each: Write) -> None:
-            carried.stopped = carried.stopped or not self._still_holds(hub)
+            carried.stopped = carried.stopped or not self._still_holds(course.hub)
             if carried.stopped:
                 return
             # An API server that is down is not asked ten thousand times in each pass.
             if carried.outage >= AT_ONCE:
                 carried.failed += 1
+            elif clock() >= until:
+                course.left.append(each)
             else:
-                carried.note(await self._write(hub, each, memory))
+                carried.note(await self._write(course.hub, each, memory))
 
-        writes: tuple[Write, ...] = (*plan.deletes, *plan.creates, *plan.updates)
-        await each_in_parallel(writes, write)
-        return carried
+        await each_in_parallel(due, write)
 
     async def remove(self, hub: LynqHub, removal: Removal, memory: Memory) -> KubeError | None:
         """Delete a node and tell of it; return why that failed, if it did."""

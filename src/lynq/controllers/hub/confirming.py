@@ -3,7 +3,8 @@
 A process that has just become the leader may know the nodes of a form that it has never heard of,
 or read rows for a hub that was pointed elsewhere since. All else that is done on old knowledge is
 put right by a later pass; a tenant that was deleted is not. So deletions, and only they, cost a
-read of their hub, and of each form that is said to be gone.
+read of their hub, and of each form that is said to be gone. That a row is gone is believed as long
+as the rows are not too old: a plan may have waited for its turn.
 """
 
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import structlog
 
 from lynq.api import LynqHub
+from lynq.controllers.hub.agenda import may_remove
+from lynq.controllers.hub.course import Course
 from lynq.controllers.world import World
 from lynq.hub import Removal, Why
 from lynq.kube import Resource
@@ -25,8 +28,9 @@ class Confirmer:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def confirmed(self, hub: LynqHub, removals: tuple[Removal, ...]) -> tuple[Removal, ...]:
+    async def confirmed(self, course: Course) -> tuple[Removal, ...]:
         """Return the removals that nothing speaks against; the others have to be planned anew."""
+        hub, removals = course.hub, course.removals
         if not removals:
             return ()
         try:
@@ -36,8 +40,11 @@ class Confirmer:
         except KubeError as error:
             _log.warning("nodes stay for now", hub=str(hub.metadata.key), error=str(error))
             return ()
+        believed = may_remove(hub, course.rows_at, self._world.now())
         return tuple(
-            each for each in removals if each.why is not Why.FORM_GONE or each.pair.form in gone
+            each
+            for each in removals
+            if (each.pair.form in gone if each.why is Why.FORM_GONE else believed)
         )
 
     async def _is_current(self, hub: LynqHub) -> bool:

@@ -5,7 +5,6 @@ database. What a pass needs and does is in the modules around this one; here is 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -16,12 +15,13 @@ from lynq.api.names import ANNOTATION_APPROVE_DELETION, FINALIZER_HUB
 from lynq.api.source import Source, SourceType
 from lynq.controllers.decoding import Unreadable
 from lynq.controllers.hub.agenda import must_abandon, must_plan, must_read, next_look
-from lynq.controllers.hub.carrying import Carried, Carrier
+from lynq.controllers.hub.carrying import Carrier
 from lynq.controllers.hub.confirming import Confirmer
+from lynq.controllers.hub.course import Carried, Course, Decided
 from lynq.controllers.hub.feed import Feed
 from lynq.controllers.hub.jobs import Jobs
-from lynq.controllers.hub.memory import Memories, Memory
-from lynq.controllers.hub.planning import Decided, Planner
+from lynq.controllers.hub.memory import Memories, Memory, Remembered
+from lynq.controllers.hub.planning import Planner
 from lynq.controllers.hub.reading import Reader, let_go
 from lynq.controllers.hub.removal import Remover
 from lynq.controllers.hub.reporting import Reporter
@@ -30,7 +30,7 @@ from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import World
 from lynq.guard import Outcome, news, rows_by_reason
-from lynq.hub import HubPlan, fresh, retry_delay, row_rejected, standing_events, sync_interval
+from lynq.hub import fresh, retry_delay, row_rejected, standing_events, sync_interval
 from lynq.kube import Queue, Result
 from lynq.kube.errors import Conflict
 
@@ -142,18 +142,28 @@ class HubController:
             self._reader.begin(hub, memory)
         self._feed.keep(hub, memory)
         if memory.rows and must_plan(hub, memory, now):
-            decided = await self._planner.decide(hub, memory.rows, memory)
-            carried = await self._carried_out(hub, decided.plan, memory)
-            self._look_back(hub, memory, carried)
-            self._tell(hub, memory, decided)
-            await self._without_spent_approval(hub, memory, decided, carried)
+            # What was left of the last plan is in this one, if it is still to be done.
+            memory.course = await self._planned(hub, memory.rows, memory)
+        if memory.course:
+            await self._carry_on(hub, memory, memory.course)
 
-    async def _carried_out(self, hub: LynqHub, plan: HubPlan, memory: Memory) -> Carried:
-        """Do what the plan says, deletions only as far as the API server agrees."""
-        deletes = await self._confirmer.confirmed(hub, plan.deletes)
-        carried = await self._carrier.carry_out(hub, replace(plan, deletes=deletes), memory)
-        carried.failed += len(plan.deletes) - len(deletes)
-        return carried
+    async def _planned(self, hub: LynqHub, rows: Remembered, memory: Memory) -> Course:
+        """Plan, and tell of it now: who knows how many turns it takes, and whether it is ended."""
+        decided = await self._planner.decide(hub, rows, memory)
+        self._tell(hub, memory, decided)
+        return Course.of(hub, decided.plan, rows.at)
+
+    async def _carry_on(self, hub: LynqHub, memory: Memory, course: Course) -> None:
+        """Do what is left of a plan for a turn, deletions only as far as they are confirmed."""
+        # A turn that fails altogether leaves nobody who knows what is left.
+        memory.course = None
+        course.keep(await self._confirmer.confirmed(course))
+        await self._carrier.carry_out(course, memory)
+        if course.left:
+            memory.course = course
+            return
+        self._look_back(hub, memory, course.carried)
+        await self._without_spent_approval(hub, memory, course)
 
     def _look_back(self, hub: LynqHub, memory: Memory, carried: Carried) -> None:
         """See to it that what could not be written is tried again, and soon."""
@@ -178,12 +188,10 @@ class HubController:
         self._world.series.hub_rejected(key, rows_by_reason(rejections))
         self._world.series.hub_held(key, len(decided.plan.held))
 
-    async def _without_spent_approval(
-        self, hub: LynqHub, memory: Memory, decided: Decided, carried: Carried
-    ) -> None:
+    async def _without_spent_approval(self, hub: LynqHub, memory: Memory, course: Course) -> None:
         """Take an approval off that has done its work: it must not release anything later."""
-        verdict = decided.plan.verdict
-        done = verdict.outcome is Outcome.RELEASED and carried.is_complete
+        verdict = course.plan.verdict
+        done = verdict.outcome is Outcome.RELEASED and course.carried.is_complete
         if not (verdict.spent or done):
             return
         try:

@@ -11,10 +11,12 @@ from lynq.api import LynqHub
 from lynq.api.events import Event
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
+from lynq.controllers.hub.course import Course
 from lynq.controllers.hub.jobs import Job
 from lynq.controllers.hub.sourcing import Origin
 from lynq.guard import Pair, Told
 from lynq.hub import Marks, Push, Synced, Unread
+from lynq.kube.errors import KubeError
 from lynq.node import ObjectRef
 from lynq.sources import Row, Settings, Source
 
@@ -116,12 +118,18 @@ class Memory:
     """The nodes that the last plan wanted, by name."""
     crowded: bool = False
     """Whether names are wanted that other nodes have."""
+    approved: frozenset[str] = frozenset()
+    """The nodes that the hub's approval stands for, once a plan has found out which they are."""
 
     # Carrying out.
+    course: Course | None = None
+    """What is left of the last plan."""
     writing: set[str] = field(default_factory=set)
     """Nodes that are being written by us: their changes are no news."""
     deleted: dict[str, str] = field(default_factory=dict)
     """Uids, by name, of nodes whose deletion was accepted, and not yet seen."""
+    tried: dict[str, KubeError | None] = field(default_factory=dict)
+    """How it went with the nodes of a deleted hub in this round, by uid."""
     refused: dict[str, str] = field(default_factory=dict)
     """Why the API server does not take nodes, by name."""
     write_failures: int = 0

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -11,11 +10,12 @@ from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.reasons import RejectionReason
 from lynq.controllers.decoding import Unreadable
+from lynq.controllers.hub.course import Decided
 from lynq.controllers.hub.memory import Memory, Remembered
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import HUB, World
 from lynq.guard import Pair
-from lynq.hub import HubPlan, KnownForm, Synced, plan
+from lynq.hub import KnownForm, Synced, plan
 from lynq.hub.slots import WorkloadsReady, facts_of
 from lynq.hub.stamps import is_leaving, pair_of
 
@@ -25,14 +25,6 @@ _SHARE: Final = 4
 """Planning rests for so many times as long as it took."""
 _WORKLOADS: Final = timedelta(seconds=1)
 """How long until workloads are looked at again that are behind the status of their node."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """A plan, and whether it came from another source than the one before."""
-
-    plan: HubPlan
-    source_changed: bool
 
 
 class Planner:
@@ -66,6 +58,7 @@ class Planner:
             now=self._world.now(),
             taken=taken,
             marks=memory.marks,
+            approved=memory.approved,
             unreadable=self._world.forms.unreadable(key.namespace),
             source_changed=source_changed,
             workloads_ready=lambda node: ready.get(node.metadata.name, True),
@@ -135,6 +128,7 @@ class Planner:
         found = decided.plan
         memory.planned = rows
         memory.marks = found.marks
+        memory.approved = found.approved
         memory.look_again = found.look_again
         memory.waiting = frozenset(each.form for each in found.throttled)
         memory.wanted = found.judgement.nodes

@@ -5,6 +5,7 @@ first takes the owner references off; until it has, nothing is touched, and the 
 freed are no longer the hub's.
 """
 
+import asyncio
 from datetime import timedelta
 from typing import Final
 
@@ -15,6 +16,7 @@ from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_PROTECT, ANNOTATION_RETAIN, FINALIZER_HUB, TRUE
 from lynq.api.reasons import EventReason
 from lynq.controllers.hub.carrying import Carrier
+from lynq.controllers.hub.course import TURN
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.telling import Teller
 from lynq.controllers.together import each_in_parallel
@@ -31,6 +33,7 @@ from lynq.node import StateReason, ref_of
 _log = structlog.get_logger(__name__)
 
 _LONGEST_RETRY: Final = timedelta(seconds=30)
+_SOONEST: Final = 0.001
 _NAMED: Final = 3
 _PROTECTED: Final = KubeError(f"the annotation {ANNOTATION_PROTECT} forbids it: take it off")
 
@@ -52,8 +55,12 @@ class Remover:
         if not nodes:
             await self._let_go(hub)
             return Result()
-        failures = await self._delete(hub, nodes, memory)
+        is_round_over = await self._delete(hub, nodes, memory)
         self._tell_of_unretained(hub, nodes, memory)
+        if not is_round_over:
+            return Result(_SOONEST)
+        failures = _failures(nodes, memory)
+        memory.tried.clear()
         if not failures:
             memory.write_failures = 0
             return Result()
@@ -70,20 +77,20 @@ class Remover:
             and any(each.uid == hub.metadata.uid for each in node.metadata.owner_references)
         ]
 
-    async def _delete(
-        self, hub: LynqHub, nodes: list[LynqNode], memory: Memory
-    ) -> dict[str, KubeError]:
-        failures: dict[str, KubeError] = {}
+    async def _delete(self, hub: LynqHub, nodes: list[LynqNode], memory: Memory) -> bool:
+        """Delete nodes for a turn; return whether each was tried in this round."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + TURN
+        due = [node for node in nodes if not (is_leaving(node) or is_protected(node))]
+        due = [node for node in due if node.metadata.uid not in memory.tried]
 
         async def delete(node: LynqNode) -> None:
-            if error := await self._carrier.remove(hub, _removal(node), memory):
-                failures[node.metadata.name] = error
+            if clock() < until:
+                error = await self._carrier.remove(hub, _removal(node), memory)
+                memory.tried[node.metadata.uid] = error
 
-        protected = [node for node in nodes if is_protected(node) and not is_leaving(node)]
-        failures |= {node.metadata.name: _PROTECTED for node in protected}
-        due = [node for node in nodes if not (is_leaving(node) or is_protected(node))]
         await each_in_parallel(due, delete)
-        return failures
+        return all(node.metadata.uid in memory.tried for node in due)
 
     def _tell_of(self, hub: LynqHub, failures: dict[str, KubeError]) -> None:
         names = sorted(failures)
@@ -123,6 +130,16 @@ class Remover:
             await self._world.hubs.patch(hub, {"finalizers": rest})
         except NotFound:
             return
+
+
+def _failures(nodes: list[LynqNode], memory: Memory) -> dict[str, KubeError]:
+    """Return why nodes are still there after a round, by name."""
+    failures: dict[str, KubeError] = {}
+    for node in nodes:
+        error = _PROTECTED if is_protected(node) else memory.tried.get(node.metadata.uid)
+        if error and not is_leaving(node):
+            failures[node.metadata.name] = error
+    return failures
 
 
 def _removal(node: LynqNode) -> Removal:

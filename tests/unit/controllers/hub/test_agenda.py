@@ -8,11 +8,18 @@ from msgspec.structs import replace as with_fields
 
 from lynq.api import Changes, LynqHub, Source, SourceType
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
-from lynq.controllers.hub.agenda import must_abandon, must_plan, must_read, next_look
+from lynq.controllers.hub.agenda import (
+    may_remove,
+    must_abandon,
+    must_plan,
+    must_read,
+    next_look,
+)
+from lynq.controllers.hub.course import Course
 from lynq.controllers.hub.jobs import Jobs
 from lynq.controllers.hub.memory import Memory, Orders, Remembered
 from lynq.hub import Unread
-from unit.hub.worlds import NOON, a_hub, at
+from unit.hub.worlds import NOON, Cluster, a_hub, at, planned
 
 EVERY_MINUTE = Source(type=SourceType.SQLITE, sync_interval="1m", changes=Changes.POLL)
 
@@ -26,6 +33,10 @@ def hub(
 
 def rows(when: datetime = NOON, generation: int = 2) -> Remembered:
     return Remembered((), "identity", when, Orders.of(hub(generation)))
+
+
+A_COURSE = Course.of(hub(), planned(Cluster(), ()), NOON)
+OLD = rows(at(-100))
 
 
 def synced(**given: object) -> Memory:
@@ -138,12 +149,35 @@ def test_what_happens_is_planned_from_remembered_rows() -> None:
     [
         synced(replan=True, unread=Unread("down", 2), retry_at=at(90)),
         synced(replan=True, rows=rows(generation=1)),
-        synced(replan=True, rows=rows(at(-100))),
+        synced(replan=True, rows=OLD, planned=OLD),
     ],
     ids=["after a failed read", "of another generation", "too old"],
 )
 def test_nothing_is_planned_from_rows_that_may_be_wrong(memory: Memory) -> None:
     assert not must_plan(hub(), memory, at(30))
+
+
+def test_rows_that_no_plan_was_made_from_do_not_grow_too_old_while_they_wait() -> None:
+    waited = synced(replan=True, rows=OLD)
+    assert must_plan(hub(), waited, at(30))
+    assert must_read(hub(), waited, at(30))
+
+
+def test_no_node_goes_by_rows_that_waited_too_long() -> None:
+    assert may_remove(hub(), NOON, at(60))
+    assert not may_remove(hub(), NOON, at(61))
+    hourly = a_hub(source=with_fields(EVERY_MINUTE, sync_interval="1h"))
+    assert may_remove(hourly, NOON, at(3600))
+    each_second = a_hub(source=with_fields(EVERY_MINUTE, sync_interval="1s"))
+    assert may_remove(each_second, NOON, at(60))
+
+
+def test_what_is_left_of_a_plan_goes_on_at_once_and_puts_off_the_next() -> None:
+    memory = synced(replan=True, rest_until=at(31), course=A_COURSE)
+    assert next_look(hub(), memory, at(30)) == at(30)
+    memory.rows = replace(rows(), identity="newer")
+    assert not must_plan(hub(), memory, at(30))
+    assert must_plan(hub(), memory, at(31))
 
 
 def test_an_approval_waits_for_the_rows_of_now() -> None:

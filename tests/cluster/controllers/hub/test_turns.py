@@ -1,0 +1,124 @@
+"""Hubs with much to write: they keep no other waiting, and come to the same end."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from cluster.controllers.stage import HUBS, NODES, Stage
+from lynq.controllers.hub import carrying, planning, removal
+from lynq.hub import HubPlan, plan
+from lynq.kube import Request, Response, Send
+from waiting import eventually
+
+ROWS = tuple((f"t{number:03}", 1, "pro") for number in range(120))
+NAMES = [f"{uid}-web" for uid, *_ in ROWS]
+
+
+@pytest.fixture
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have turns end before even a few dozen nodes are written."""
+    monkeypatch.setattr(carrying, "TURN", 0.03)
+    monkeypatch.setattr(removal, "TURN", 0.03)
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[HubPlan]:
+    """Return the plans that are made."""
+    made: list[HubPlan] = []
+
+    def noted(*given: object, **further: object) -> HubPlan:
+        made.append(plan(*given, **further))  # type: ignore[arg-type]
+        return made[-1]
+
+    monkeypatch.setattr(planning, "plan", noted)
+    return made
+
+
+def slow(stage: Stage, verb: str, seconds: float) -> None:
+    """Have the API server take its time over one kind of write of nodes."""
+
+    async def slowly(request: Request, send: Send) -> Response:
+        if request.verb == verb and NODES.plural in request.path:
+            await asyncio.sleep(seconds)
+        return await send(request)
+
+    stage.client = stage.client.intercepted(slowly)
+
+
+async def test_three_busy_hubs_keep_no_other_waiting(stage: Stage) -> None:
+    for number in range(3):
+        rows = tuple((f"busy{number}-{row}", 1, "pro") for row in range(700))
+        stage.rows(*rows, file=f"{number}.db")
+        source = {"sqlite": {"path": f"{number}.db", "table": "tenants"}}
+        await stage.hub(f"busy-{number}", source=source)
+        await stage.form(f"form-{number}", f"busy-{number}")
+    stage.rows(ROWS[0])
+    slow(stage, "create", 0.5)
+
+    async with stage.operator() as world:
+        await eventually(lambda: stage.traffic.count("create") > 90)
+        await stage.hub(source={"syncInterval": "1s"})
+        await stage.form()
+        await eventually(lambda: NAMES[0] in {key.name for key, _ in world.nodes.cache.items()})
+        assert stage.traffic.count("create") < 1500
+
+
+@pytest.mark.usefixtures("short_turns")
+async def test_many_writes_are_several_turns_of_one_plan(
+    stage: Stage, plans: list[HubPlan]
+) -> None:
+    stage.rows(*ROWS, ("Bad_", 1, "pro"))
+    await stage.hub()
+    await stage.form()
+    slow(stage, "create", 0.05)
+
+    async with stage.operator():
+        await stage.has_nodes(*NAMES)
+        await stage.has_status(desired=121, failed=1)
+        await stage.settles()
+        assert stage.traffic.count("create") == 120
+        assert len(await stage.events("RowRejected")) == 1
+        # One when there was no form yet, and those that form and nodes may call for.
+        assert len(plans) <= 4
+
+
+@pytest.mark.usefixtures("short_turns")
+async def test_an_approval_holds_for_all_turns_and_spares_who_has_come_back(stage: Stage) -> None:
+    stage.rows(*ROWS)
+    await stage.hub()
+    await stage.form()
+    slow(stage, "delete", 1.0)
+
+    async with stage.operator():
+        await stage.has_nodes(*NAMES)
+        stage.rows()
+        await stage.read_again()
+        held = await stage.has_condition("DeletionHeld", "True")
+        digest = held["message"].rpartition(", ")[2]
+        await stage.annotate("hub", approve_deletion=digest)
+        await eventually(lambda: stage.traffic.count("delete") >= 32)
+        stage.rows(ROWS[-1])
+        await stage.read_again()
+
+        await stage.has_nodes(NAMES[-1])
+        await stage.has_condition("DeletionHeld", "False")
+        assert stage.traffic.count("delete") == 119
+
+
+@pytest.mark.usefixtures("short_turns")
+async def test_a_deleted_hub_takes_its_turns_and_every_node_along(stage: Stage) -> None:
+    stage.rows(*ROWS)
+    await stage.hub()
+    await stage.form()
+    slow(stage, "delete", 0.05)
+
+    async with stage.operator():
+        await stage.has_nodes(*NAMES)
+        stage.traffic.sent.clear()
+        await stage.client.delete(HUBS, "hub", stage.namespace)
+        await stage.is_gone(HUBS, "hub")
+
+    sent = Counter(each.path for each in stage.traffic.sent if each.verb == "delete")
+    assert len(sent) == 120
+    assert set(sent.values()) == {1}
