@@ -56,9 +56,9 @@ class Triggers:
                 self._bring(ObjectKey(key.namespace, form.spec.hub_id), effect)
 
     def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
-        for hub in {hub_of(old), hub_of(new)} - {None}:
-            memory = self._memories.get(hub) if hub else None
-            if hub and memory and key.name not in memory.writing:
+        for hub in _hubs_of(old) | _hubs_of(new):
+            memory = self._memories.get(hub)
+            if memory and key.name not in memory.writing:
                 if self._is_deleting(hub):
                     self._queue.add_after(hub, _GATHERING, group=str(hub))
                 else:
@@ -88,3 +88,14 @@ class Triggers:
     def _wake(self, hub: ObjectKey) -> None:
         if self._world.options.shard.owns(hub):
             self._queue.add(hub, group=str(hub))
+
+
+def _hubs_of(node: LynqNode | None) -> set[ObjectKey]:
+    """Return the hubs that a node concerns: labels are edited by hand, and a hub owns it still."""
+    if node is None:
+        return set()
+    known = node.metadata
+    owners = (each.name for each in known.owner_references if each.kind == LynqHub.definition.kind)
+    hubs = {ObjectKey(known.namespace, name) for name in owners}
+    labelled = hub_of(node)
+    return hubs | {labelled} if labelled else hubs

@@ -149,6 +149,24 @@ async def test_a_deleted_hub_goes_after_its_nodes(stage: Stage) -> None:
         )
 
 
+async def test_a_deleted_hub_goes_after_a_node_that_has_lost_its_label(stage: Stage) -> None:
+    stage.rows(ROWS[0])
+    await stage.hub()
+    await stage.form()
+
+    async with stage.operator():
+        await eventually(stage.names)
+        [name] = await stage.names()
+        # Paused: otherwise the label would be put back.
+        await stage.change(HUBS, "hub", {"spec": {"paused": True}})
+        await stage.has_condition("Paused", "True")
+        await stage.change(NODES, name, {"metadata": {"labels": {"lynq.sh/hub": None}}})
+        await stage.settles()
+        await stage.client.delete(HUBS, "hub", stage.namespace)
+        await stage.is_gone(HUBS, "hub")
+        assert await stage.names() == []
+
+
 async def test_nodes_of_an_orphaning_delete_stay(stage: Stage) -> None:
     stage.rows(ROWS[0])
     await stage.hub()
