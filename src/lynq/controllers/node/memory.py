@@ -29,6 +29,8 @@ _QUIET: Final = timedelta(minutes=5)
 """After which somebody else's change is no longer part of a fight."""
 _HICCUP: Final = timedelta(seconds=30)
 """How long failures that may pass are put up with."""
+_STARTING: Final = timedelta(seconds=5)
+"""How long an API server that has just started may not know all definitions."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -83,6 +85,8 @@ class NodeMemory:
     """By the ids of their resources."""
     unseen: dict[str, datetime] = field(default_factory=dict)
     """Since when objects could not be looked at, by the ids of their resources."""
+    unserved: dict[ObjectRef, datetime] = field(default_factory=dict)
+    """Since when the API server knows no such kind, by the objects that are to go."""
     asked: set[str] = field(default_factory=set)
     """The uids of objects that were asked to go."""
     absent: set[ObjectRef] = field(default_factory=set)
@@ -115,6 +119,10 @@ class NodeMemory:
     def bears(self, this: str, now: datetime) -> bool:
         """Return whether a resource's object could not be looked at for a short time only."""
         return now - self.unseen.setdefault(this, now) < _HICCUP
+
+    def is_surely_unserved(self, ref: ObjectRef, now: datetime) -> bool:
+        """Return whether the API server has known no such kind for some time."""
+        return now - self.unserved.setdefault(ref, now) >= _STARTING
 
     def drop_made(self, this: str) -> None:
         """Forget an object that was made for the resource of this id, or still is."""

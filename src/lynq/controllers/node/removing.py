@@ -111,7 +111,9 @@ class Remover:
             policies = {item.id: DeletionPolicy.RETAIN for item in items}
         entries = entries_of(node.spec)
         while True:
-            leftovers = await together(self._leftover(each, policies, memory) for each in items)
+            leftovers = await together(
+                self._leftover(each, policies, memory, now()) for each in items
+            )
             step = next_removals(entries, leftovers, owner_of(node), reason)
             cleared.remaining = step.outcomes
             due = [this for this in step.removals if this.item.ref not in memory.problems]
@@ -151,20 +153,24 @@ class Remover:
         return True
 
     async def _leftover(
-        self, item: Item, policies: dict[str, DeletionPolicy], memory: NodeMemory
+        self, item: Item, policies: dict[str, DeletionPolicy], memory: NodeMemory, now: datetime
     ) -> Leftover:
         problem = memory.problems.get(item.ref, "")
         try:
             kind = await self._kind(item.ref)
+            memory.unserved.pop(item.ref, None)
             child = await self._look(kind, item.ref, memory)
         except EVERYBODYS:
             raise
         except (GroupUnavailable, Unwatched) as error:
             return Leftover(item, problem=str(error), is_unknown=True)
-        except UnknownKind:
+        except UnknownKind as error:
             # Without its definition no object of the kind is left. If that was found out just
-            # now, another version of it may be: the next pass looks for that.
-            return Leftover(item, problem=problem, is_unknown=bool(problem))
+            # now, another version of it may be: the next pass looks for that. And an API server
+            # that has just started does not know all definitions yet.
+            if memory.is_surely_unserved(item.ref, now):
+                return Leftover(item, problem=problem, is_unknown=bool(problem))
+            return Leftover(item, problem=problem or str(error), is_unknown=True)
         except KubeError as error:
             return Leftover(item, problem=str(error), is_unknown=True)
         live = child.live if child else None
