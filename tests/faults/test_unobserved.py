@@ -2,9 +2,11 @@
 
 import asyncio
 
-from cluster.controllers.operating import node_is_ready
+from cluster.controllers.node.making import NODE, becomes, entry, make_node, plan_is
+from cluster.controllers.operating import node_is_ready, operating
 from cluster.controllers.stage import FORMS, HUBS, NODES, Stage, config_map
-from cluster.controllers.succession import Fog, succession
+from cluster.controllers.succession import Fog, candidate, succession
+from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -84,3 +86,48 @@ async def test_a_hub_that_was_pointed_elsewhere_meanwhile_loses_nothing(stage: S
         fog.lift()
         stage.rows(*rows[:2], file="other.db")
         await stage.has_nodes("acme-web", "beta-web", within=30)
+
+
+async def test_who_waits_for_the_lease_watches_kinds_that_came_into_use_meanwhile(
+    stage: Stage,
+) -> None:
+    watched: list[str] = []
+
+    async def note(request: Request, send: Send) -> Response:
+        if request.stream:
+            watched.append(request.path.rpartition("/")[2])
+        return await send(request)
+
+    stage.rows(("acme", 1, "pro"))
+    async with candidate(stage) as leader, candidate(stage, note) as heir:
+        await leader.world.synced()
+        await heir.world.synced()
+        assert "configmaps" not in watched
+        await stage.hub()
+        await stage.form()
+        await node_is_ready(stage, "acme-web")
+        await eventually(lambda: watched.count("configmaps") == 1)
+
+
+async def test_a_pass_ends_when_its_node_is_changed_while_it_announces_what_it_does(
+    stage: Stage,
+) -> None:
+    """Or the status of what it wrote would be taken for that of the change."""
+    others, once = stage.client, iter([True])
+
+    async def first(request: Request, send: Send) -> Response:
+        response = await send(request)
+        if request.path.endswith(f"/{NODE}/status") and next(once, False):
+            new = {"spec": {"configMaps": [entry("settings", "new")]}}
+            await others.patch(NODES, NODE, new, stage.namespace)
+            # Time for the watch to be first.
+            await asyncio.sleep(0.5)
+        return response
+
+    stage.client = others.intercepted(first)
+    async with operating(stage):
+        await make_node(stage, entry("settings"))
+        await becomes(stage, "settings", plan_is("new"))
+        await node_is_ready(stage, NODE)
+    sent = [each.body or b"" for each in stage.traffic.sent if each.verb == "apply"]
+    assert [b'"new"' in body for body in sent] == [True]

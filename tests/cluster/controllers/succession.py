@@ -10,7 +10,7 @@ from cluster.controllers.stage import Stage
 from lynq.controllers.manager import Process
 from lynq.controllers.options import Options
 from lynq.controllers.process import ProcessSettings
-from lynq.kube import Request, Resource, Response, Send
+from lynq.kube import Interceptor, Request, Resource, Response, Send
 
 
 class Fog:
@@ -55,25 +55,25 @@ async def succession(stage: Stage, fog: Fog, *nodes: str) -> AsyncIterator[Succe
     The heir is the one that the fog is for.
     """
     async with AsyncExitStack() as reign:
-        leader = await reign.enter_async_context(_candidate(stage))
+        leader = await reign.enter_async_context(candidate(stage))
         await leader.world.synced()
         await stage.hub(source={"syncInterval": "1s"})
         await stage.form()
         for name in nodes:
             await node_is_ready(stage, name)
-        async with _candidate(stage, fog) as heir:
+        async with candidate(stage, fog) as heir:
             await heir.world.synced()
             yield Succession(heir, reign.aclose)
 
 
 @asynccontextmanager
-async def _candidate(stage: Stage, *fogs: Fog) -> AsyncIterator[Process]:
+async def candidate(stage: Stage, *hooks: Interceptor) -> AsyncIterator[Process]:
     """Run an operator that works when it has the lease."""
     options = Options(sqlite_directory=stage.directory, namespaces=(stage.namespace,))
     settings = ProcessSettings(
         options=options, leader_elect=True, leader_election_namespace=stage.namespace
     )
-    process = Process(settings, stage.client.intercepted(*fogs))
+    process = Process(settings, stage.client.intercepted(*hooks))
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(process.run(stop))

@@ -152,8 +152,8 @@ class Keeper:
         now, generation = self._world.now(), node.metadata.generation
         previous = with_paused(node.status, generation, now, is_paused=False)
         status = broken_status(previous, trouble, generation, now)
-        await self._publisher.publish_trouble(node, memory, status, trouble)
-        return Result()
+        delay = await self._publisher.publish_trouble(node, memory, status, trouble)
+        return Result(delay.total_seconds()) if delay else Result()
 
     async def _look(
         self, node: LynqNode, wish: _Wish, inventory: tuple[Item, ...], memory: NodeMemory

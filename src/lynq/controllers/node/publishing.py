@@ -62,11 +62,13 @@ class Publisher:
 
     async def publish_trouble(
         self, node: LynqNode, memory: NodeMemory, status: NodeStatus, trouble: Trouble
-    ) -> None:
-        """Tell why nothing of a node can be tried."""
-        await self._write(node, memory, status)
-        self._teller.tell(node, *events.in_trouble(node.status, trouble))
-        self._world.series.node_status(node.metadata.key, status)
+    ) -> timedelta | None:
+        """Tell why nothing of a node can be tried; return as `publish` does."""
+        delay = await self._write(node, memory, status)
+        if delay is None:
+            self._teller.tell(node, *events.in_trouble(node.status, trouble))
+            self._world.series.node_status(node.metadata.key, status)
+        return delay
 
     async def write_now(self, node: LynqNode, status: NodeStatus) -> None:
         """Write a status, if it says anything new."""

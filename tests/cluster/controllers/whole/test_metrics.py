@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from prometheus_client import CollectorRegistry, generate_latest
 
 from cluster.controllers.operating import node_is_ready, node_says, operating
-from cluster.controllers.stage import FORMS, HUBS, Object, Stage, config_map
+from cluster.controllers.stage import FORMS, HUBS, NODES, Object, Stage, config_map
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -135,3 +135,30 @@ async def test_a_conflict_that_is_over_is_told_so(stage: Stage) -> None:
             if name == "lynqnode_degraded_status" and labels["lynqnode"] == "beta-web"
         }
         assert set(reasons.values()) <= {0}
+
+
+async def test_what_an_earlier_process_left_ready_or_paused_has_its_series(stage: Stage) -> None:
+    async with operating(stage):
+        await scenario(stage)
+        paused = {"metadata": {"annotations": {"lynq.sh/paused": "true"}}}
+        await stage.change(NODES, "acme-web", paused)
+        await node_says(stage, "acme-web", "Paused", "True")
+    async with operating(stage) as process:
+        await eventually(lambda: about(process.registry, lynqnode="acme-web", type="Ready"))
+        resumed = {"metadata": {"annotations": {"lynq.sh/paused": None}}}
+        await stage.change(NODES, "acme-web", resumed)
+        # Nothing had to be written, and that is a success as well.
+        success = {"kind": "ConfigMap", "result": "success"}
+        await eventually(lambda: about(process.registry, **success).get("apply_attempts_total"))
+
+
+async def test_what_cannot_even_be_tried_is_counted_as_an_error(stage: Stage) -> None:
+    nowhere = {"apiVersion": "example.com/v1", "kind": "Nothing"}
+    entry = {"id": "nothing", "nameTemplate": "nothing", "spec": nowhere}
+    stage.rows(("acme", 1, "pro"))
+    async with operating(stage) as process:
+        await stage.hub()
+        await stage.form(manifests=[entry])
+        await node_says(stage, "acme-web", "Degraded", "True", "ResourceFailures")
+        error = {"kind": "Nothing", "result": "error"}
+        await eventually(lambda: about(process.registry, **error).get("apply_attempts_total"))
