@@ -4,6 +4,7 @@ It writes no nodes. The hub asks the same `Validity`, so what is told here is wh
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
@@ -20,7 +21,7 @@ from lynq.form import Problem, Totals, events, next_status
 from lynq.hub import Health
 from lynq.hub.slots import facts_of
 from lynq.hub.stamps import is_leaving
-from lynq.kube import Queue, Result
+from lynq.kube import Backoff, Queue, Result
 from lynq.kube.errors import Conflict, NotFound
 from lynq.rollout import Assessment, NodeFacts, assess
 
@@ -28,7 +29,8 @@ _log = structlog.get_logger(__name__)
 
 PACE: Final = 1.0
 """Seconds between two writes of a form's status at least."""
-_SOON: Final = 0.05
+_BEHIND: Final = Backoff(base=0.05, cap=5.0)
+"""Seconds until the next try while the cache is behind, as with hubs."""
 _SOONEST: Final = 0.001
 _CACHES: Final = 0.1
 _WORKLOADS: Final = timedelta(seconds=1)
@@ -51,7 +53,8 @@ class FormController:
         self._teller = teller
         self._workloads_ready = workloads_ready
         self._validity = validity
-        self._written: dict[ObjectKey, float] = {}
+        self._due: dict[ObjectKey, float] = {}
+        self._conflicts: Counter[ObjectKey] = Counter()
         self._triggers = Triggers(world, queue, self._pause)
 
     def attach(self) -> None:
@@ -76,7 +79,8 @@ class FormController:
         return _result(wait, assessment.look_again, self._world.now())
 
     def _without(self, key: ObjectKey) -> Result:
-        self._written.pop(key, None)
+        self._due.pop(key, None)
+        self._conflicts.pop(key, None)
         if problem := self._world.forms.problem(key):
             _log.warning("form cannot be read, its nodes stay", form=str(key), why=problem)
         else:
@@ -127,18 +131,24 @@ class FormController:
             await self._world.forms.write_status(form, status)
         except Conflict:
             # Somebody changed the form; once the cache knows how, it is tried again.
-            return _SOON
+            self._put_off(key, _BEHIND.delay(self._conflicts[key]))
+            self._conflicts[key] += 1
+            return self._pause(key)
         except NotFound:
             return None
-        self._written[key] = asyncio.get_running_loop().time()
+        self._put_off(key, PACE)
+        self._conflicts.pop(key, None)
         # Told from the status before: were it told first, a crash would have it told twice.
         self._teller.tell(form, *events(form.status, problems))
         return None
 
     def _pause(self, key: ObjectKey) -> float:
         """Return how many seconds the next write of a status has to wait; 0 or less: none."""
-        written = self._written.get(key)
-        return 0.0 if written is None else written + PACE - asyncio.get_running_loop().time()
+        due = self._due.get(key)
+        return 0.0 if due is None else due - asyncio.get_running_loop().time()
+
+    def _put_off(self, key: ObjectKey, seconds: float) -> None:
+        self._due[key] = asyncio.get_running_loop().time() + seconds
 
 
 def _is_behind(facts: NodeFacts, now: datetime) -> bool:

@@ -141,8 +141,10 @@ class Memory:
     standing: tuple[Event, ...] = ()
     unretained: set[ObjectRef] = field(default_factory=set)
     """Objects of which a leaving hub has told that they could not be retained."""
-    status_at: float = -1.0e9
-    """When the status was last written, by the loop's clock."""
+    status_due: float = -1.0e9
+    """Before this the status is not written again, by the loop's clock."""
+    conflicts: int = 0
+    """How often in a row it was refused because the cache is behind."""
 
 
 class Memories:

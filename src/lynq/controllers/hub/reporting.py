@@ -9,11 +9,14 @@ from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.world import HUB, World
 from lynq.hub import Synced, is_worth_writing, next_status
+from lynq.kube import Backoff
 from lynq.kube.errors import Conflict, NotFound
 
 PACE: Final = 1.0
 """Seconds between two writes at least: ten thousand nodes becoming ready are a few writes."""
-_SOON: Final = 0.05
+_BEHIND: Final = Backoff(base=0.05, cap=5.0)
+"""Seconds until the next try while the cache is behind: as a rule a moment, but a watch that is cut
+stays so for longer, and must not have the same write refused twenty times a second."""
 
 
 class Reporter:
@@ -39,15 +42,17 @@ class Reporter:
             return None
         if (wait := pause(memory)) > 0:
             return wait
-        memory.status_at = asyncio.get_running_loop().time()
+        _put_off(memory, PACE)
         try:
             await self._world.hubs.write_status(hub, status)
         except Conflict:
             # Somebody changed the hub; once the cache knows how, it is tried again.
-            memory.status_at -= PACE
-            return _SOON
+            _put_off(memory, _BEHIND.delay(memory.conflicts))
+            memory.conflicts += 1
+            return pause(memory)
         except NotFound:
             return None
+        memory.conflicts = 0
         return None
 
     def _with_refused(self, hub: ObjectKey, memory: Memory) -> Synced | None:
@@ -69,4 +74,8 @@ class Reporter:
 
 def pause(memory: Memory) -> float:
     """Return how many seconds the next write of the status has to wait; 0 or less: none."""
-    return memory.status_at + PACE - asyncio.get_running_loop().time()
+    return memory.status_due - asyncio.get_running_loop().time()
+
+
+def _put_off(memory: Memory, seconds: float) -> None:
+    memory.status_due = asyncio.get_running_loop().time() + seconds
