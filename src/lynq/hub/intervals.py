@@ -9,17 +9,20 @@ _INTERVAL: Final = re.compile(r"0*([0-9]{1,9})([smh])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 _DEFAULT: Final = timedelta(seconds=30)
 _SHORTEST: Final = timedelta(seconds=1)
+# Longer than anybody waits, and a moment that far ahead can still be told.
+_LONGEST: Final = timedelta(days=3650)
 _FIRST_RETRY: Final = timedelta(seconds=1)
 # After so many every interval is reached; more would overflow.
 _LAST_DOUBLING: Final = 30
 
 
 def sync_interval(text: str) -> timedelta:
-    """Return how long `30s`, `5m` or `1h` is; 30 s if it is none of these, 1 s at least."""
+    """Return how long `30s`, `5m` or `1h` is, from 1 s to ten years; 30 s if it is none."""
     found = _INTERVAL.fullmatch(text)
     if not found:
         return _DEFAULT
-    return max(timedelta(seconds=int(found[1]) * _SECONDS[found[2]]), _SHORTEST)
+    given = timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+    return min(max(given, _SHORTEST), _LONGEST)
 
 
 def retry_delay(failures: int, interval: timedelta, *, jitter: float = 0.0) -> timedelta:

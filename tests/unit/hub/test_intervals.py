@@ -16,6 +16,7 @@ from lynq.hub import retry_delay, sync_interval
         ("5m", 300),
         ("1h", 3600),
         ("0s", 1),
+        ("99999999h", 10 * 365 * 24 * 3600),
         ("007s", 7),
         ("", 30),
         ("1d", 30),

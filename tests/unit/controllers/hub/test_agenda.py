@@ -62,6 +62,16 @@ def test_the_interval_is_waited_for_and_then_over() -> None:
     assert next_look(hub(), synced(), at(10)) == at(60)
 
 
+def test_an_interval_beyond_all_times_does_not_stop_the_first_read_nor_an_order() -> None:
+    rarely = a_hub(source=with_fields(EVERY_MINUTE, sync_interval="99999999h"))
+    read = Remembered((), "identity", NOON, Orders.of(rarely))
+    memory = Memory("hub-uid", orders=Orders.of(rarely), rows=read, planned=read, replan=True)
+    assert not must_read(rarely, memory, at(60))
+    assert must_plan(rarely, memory, at(60))
+    memory.wants_read = True
+    assert must_read(rarely, memory, at(60))
+
+
 def test_a_clock_set_back_does_not_stop_the_reads() -> None:
     assert must_read(hub(), synced(), at(-3600))
     assert must_read(hub(), synced(unread=Unread("gone", 2), retry_at=at(30)), at(-3600))
