@@ -51,8 +51,8 @@ CASES: Final[dict[str, tuple[int, dict[str, str]]]] = {
     "HighApplyFailureRate": (
         11,
         {
-            'apply_attempts_total{kind="Deployment", result="error"}': "0+3x90",
-            'apply_attempts_total{kind="Deployment", result="success"}': "0+7x90",
+            'apply_attempts_total{kind="Deployment", result="error"}': "0+60x90",
+            'apply_attempts_total{kind="Deployment", result="success"}': "0+140x90",
         },
     ),
     "LynqRowToReadySlow": (
@@ -81,6 +81,8 @@ QUIET: Final = {
     f'{PASS}_bucket{{result="success", le="+Inf"}}': "0+9x90",
     'apply_attempts_total{kind="Deployment", result="error"}': "0x90",
     'apply_attempts_total{kind="Deployment", result="success"}': "0+9x90",
+    # One object that is refused, in a fleet that is quiet otherwise.
+    'apply_attempts_total{kind="ConfigMap", result="error"}': "0+2x90",
     f'{ROW}_bucket{{le="30.0"}}': "0+10x90",
     f"{ROW}_count": "0+10x90",
 }
