@@ -54,6 +54,14 @@ class Triggers:
         for form in (old, new):
             if form:
                 self._bring(ObjectKey(key.namespace, form.spec.hub_id), effect)
+        if old is None and not self._world.forms.exists(key):
+            self._unreadable_form_went(key.namespace)
+
+    def _unreadable_form_went(self, namespace: str) -> None:
+        """Have all hubs of a namespace look: nobody knows whose the form was, and it has nodes."""
+        for hub in self._memories:
+            if hub.namespace == namespace:
+                self._bring(hub, Effect.PLAN)
 
     def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         for hub in _hubs_of(old) | _hubs_of(new):

@@ -44,6 +44,20 @@ async def test_the_nodes_of_an_unreadable_form_stay(stage: Stage) -> None:
         assert await stage.names() == ["acme-web", "acme-worker", "beta-worker"]
 
 
+async def test_the_nodes_of_an_unreadable_form_go_with_it(stage: Stage) -> None:
+    stage.rows(*ROWS)
+    await stage.hub()
+    await stage.form()
+    await stage.form("worker")
+
+    async with stage.operator():
+        await stage.has_nodes("acme-web", "acme-worker", "beta-web", "beta-worker")
+        await stage.change(FORMS, "worker", MARKED)
+        await stage.settles()
+        await stage.client.delete(FORMS, "worker", stage.namespace)
+        await stage.has_nodes("acme-web", "beta-web")
+
+
 async def test_an_unreadable_hub_leaves_its_nodes_and_can_be_deleted(stage: Stage) -> None:
     stage.rows(*ROWS)
     await stage.hub()
