@@ -53,7 +53,7 @@ def write_failed(name: str, cause: str) -> Event:
 
 
 def deleting(removal: Removal) -> Event:
-    """Return what is told on the hub before a node is deleted."""
+    """Return what is told on the hub first about a node's deletion, however that ends."""
     return Event(EventReason.LYNQ_NODE_DELETING, f"deleting {_who(removal)}: {removal.why.value}")
 
 

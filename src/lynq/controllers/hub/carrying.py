@@ -84,17 +84,19 @@ class Carrier:
         """Delete a node and tell of it; return why that failed, if it did."""
         if memory.deleted.get(removal.name) == removal.node_uid:
             return None
-        self._teller.tell(hub, deleting(removal))
         try:
             key = ObjectKey(hub.metadata.namespace, removal.name)
             await self._world.nodes.delete(key, removal.node_uid, removal.version)
         except Fenced:
             raise
+        except Conflict as error:
+            # Most often the node has written its status. The next plan looks at it as it is now.
+            return error
         except KubeError as error:
-            self._teller.tell(hub, deletion_failed(removal, str(error)))
+            self._teller.tell(hub, deleting(removal), deletion_failed(removal, str(error)))
             return error
         memory.deleted[removal.name] = removal.node_uid
-        self._teller.tell(hub, deleted(removal))
+        self._teller.tell(hub, deleting(removal), deleted(removal))
         return None
 
     def _still_holds(self, hub: LynqHub) -> bool:

@@ -5,8 +5,11 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 
+import pytest
+
 from cluster.controllers.stage import HUBS, NODES, Stage
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
+from lynq.kube import Request, Response, Send
 from waiting import eventually
 
 MANY = tuple((f"t{number:02}", 1, "pro") for number in range(20))
@@ -223,6 +226,37 @@ async def test_a_write_that_fails_stops_no_other_and_is_tried_again(stage: Stage
         assert await stage.names() == []
         stage.traffic.refuse.clear()
         await stage.has_nodes(*nodes_of(MANY[:3]))
+
+
+@pytest.mark.parametrize(
+    ("change", "stays"),
+    [({"labels": {"team": "shop"}}, False), ({"annotations": {"lynq.sh/protect": "true"}}, True)],
+    ids=["something else", "protected"],
+)
+async def test_a_node_that_changes_before_its_deletion_is_looked_at_again_and_nobody_is_alarmed(
+    stage: Stage, change: dict[str, dict[str, str]], *, stays: bool
+) -> None:
+    stage.rows(*MANY[:2])
+    await stage.hub()
+    await stage.form()
+    client, changes = stage.client, [{"metadata": change}]
+
+    async def changing_first(request: Request, send: Send) -> Response:
+        if request.verb == "delete" and changes:
+            await client.patch(NODES, "t01-web", changes.pop(), stage.namespace)
+        return await send(request)
+
+    stage.client = client.intercepted(changing_first)
+    async with stage.operator():
+        await stage.has_nodes("t00-web", "t01-web")
+        stage.rows(MANY[0])
+        await stage.read_again()
+        await eventually(lambda: stage.traffic.count("delete") > 0)
+        await stage.settles()
+        assert ("t01-web" in await stage.names()) == stays
+        assert stage.traffic.count("delete") == (1 if stays else 2)
+        assert await stage.events("LynqNodeDeletionFailed") == []
+        assert len(await stage.events("LynqNodeDeleted")) == (0 if stays else 1)
 
 
 async def test_a_node_of_somebody_else_is_left_alone(stage: Stage) -> None:
