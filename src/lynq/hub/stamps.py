@@ -3,11 +3,13 @@
 from datetime import datetime
 
 from lynq.api import LynqNode
+from lynq.api.digests import is_untouched
 from lynq.api.moments import parse_rfc3339, rfc3339
 from lynq.api.names import (
     ANNOTATION_PAUSED,
     ANNOTATION_PROTECT,
     ANNOTATION_ROLLOUT_UPDATE_START,
+    ANNOTATION_SPEC_DIGEST,
     ANNOTATION_TEMPLATE_GENERATION,
     LABEL_UID,
     TRUE,
@@ -18,16 +20,30 @@ from lynq.guard import Pair, node_name
 def pair_of(node: LynqNode) -> Pair | None:
     """Return which row and form a node is for, as its name says; None if it does not say so.
 
-    A node whose spec was edited to name another row is still the one that its name says.
+    A node whose spec was edited to name another row is still the one that its name says. A name can
+    be cut in two places (`a` and `b-c`, `a-b` and `c`): where spec and label differ about that, the
+    spec is believed if it is what the hub wrote, else the label.
     """
     claimed = Pair(node.spec.uid, node.spec.template_ref)
-    name = node.metadata.name
-    if node_name(claimed) == name:
+    labelled = node.metadata.labels.get(LABEL_UID)
+    if node_name(claimed) != node.metadata.name:
+        return _named_by(labelled, node)
+    if labelled == claimed.uid:
         return claimed
-    uid = node.metadata.labels.get(LABEL_UID)
+    other = _named_by(labelled, node)
+    return claimed if other is None or _is_as_the_hub_wrote(node) else other
+
+
+def _named_by(uid: str | None, node: LynqNode) -> Pair | None:
+    """Return the pair of this uid that gives the node's name; None if none does."""
+    name = node.metadata.name
     if uid and name.startswith(f"{uid}-"):
         return Pair(uid, name.removeprefix(f"{uid}-"))
     return None
+
+
+def _is_as_the_hub_wrote(node: LynqNode) -> bool:
+    return ANNOTATION_SPEC_DIGEST in node.metadata.annotations and is_untouched(node)
 
 
 def form_generation(node: LynqNode) -> int | None:

@@ -96,6 +96,26 @@ def test_an_edited_spec_is_put_right_without_a_new_time() -> None:
     assert update.after == node
 
 
+@pytest.mark.parametrize("has_digest", [True, False], ids=["ours", "the Go operator's"])
+def test_an_edited_spec_that_cuts_the_name_elsewhere_is_put_right(*, has_digest: bool) -> None:
+    cluster = running("a", form="b-c")
+    node = cluster.nodes["a-b-c"]
+    cluster.nodes["a-b-c"] = replace(node, spec=replace(node.spec, uid="a-b", template_ref="c"))
+    if not has_digest:
+        marks = dict(node.metadata.annotations)
+        del marks["lynq.sh/spec-digest"]
+        cluster.edit("a-b-c", annotations=marks)
+    order = planned(cluster, rows("a"), a_form("b-c"))
+    assert (updated(order), deleted(order)) == ({"a-b-c": Cause.DRIFT}, {})
+
+
+def test_an_edited_label_that_cuts_the_name_elsewhere_is_put_right() -> None:
+    cluster = running("a", form="b-c")
+    cluster.edit("a-b-c", labels={"lynq.sh/hub": "shop", "lynq.sh/uid": "a-b"})
+    order = planned(cluster, rows("a"), a_form("b-c"))
+    assert (updated(order), deleted(order)) == ({"a-b-c": Cause.DRIFT}, {})
+
+
 @pytest.mark.parametrize(
     ("digest", "is_written"),
     [pytest.param("0123456789abcdef", True, id="stale"), pytest.param(None, False, id="none")],
