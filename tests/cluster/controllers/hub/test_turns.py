@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from cluster.controllers.stage import HUBS, NODES, Stage
-from lynq.controllers.hub import carrying, planning, removal
+from lynq.controllers.hub import carrying, confirming, planning, removal
 from lynq.hub import HubPlan, plan
 from lynq.kube import Request, Response, Send
 from waiting import eventually
@@ -104,6 +104,23 @@ async def test_an_approval_holds_for_all_turns_and_spares_who_has_come_back(stag
         await stage.has_nodes(NAMES[-1])
         await stage.has_condition("DeletionHeld", "False")
         assert stage.traffic.count("delete") == 119
+
+
+async def test_rows_that_waited_too_long_make_nodes_but_remove_none(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.rows(ROWS[0])
+    await stage.hub()
+    await stage.form()
+
+    async with stage.operator():
+        await stage.has_nodes(NAMES[0])
+        monkeypatch.setattr(confirming, "may_remove", lambda *_: False)
+        stage.rows(ROWS[1])
+        await stage.read_again()
+        await stage.has_nodes(*NAMES[:2])
+        monkeypatch.undo()
+        await stage.has_nodes(NAMES[1])
 
 
 @pytest.mark.usefixtures("short_turns")
