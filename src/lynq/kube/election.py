@@ -131,6 +131,8 @@ class LeaderElection:
                 async with asyncio.timeout(self._time_left()):
                     await self._renew()
         except TimeoutError:
+            # Lost by any clock, be it a hair behind the one of the timeout: not to be given back.
+            self._renewed_at = None
             raise LeaseLost(
                 f"lease {self._name}: not renewed within {self._renew_deadline:g} s"
             ) from None

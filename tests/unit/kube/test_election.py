@@ -1,12 +1,13 @@
 """What a candidate writes; the rest of an election is shown on a real API server."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from lynq.kube import Client, ClusterConfig
-from lynq.kube.election import LeaderElection
+from lynq.kube.election import LeaderElection, LeaseLost, boot_clock
 from serving import Serve
 
 
@@ -30,3 +31,30 @@ async def test_others_are_never_told_less_than_we_count_on(
         )
         await election.run(lead)
     assert written[0]["spec"]["leaseDurationSeconds"] == told
+
+
+async def test_a_lease_that_counts_as_lost_is_not_given_back(serve: Serve) -> None:
+    """The loop's clock ends the wait, and ours may be a hair behind it."""
+    written: list[dict[str, Any]] = []
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "GET":
+            return web.json_response({}, status=404)
+        written.append(await request.json())
+        return web.json_response(written[-1], status=201 if request.method == "POST" else 403)
+
+    async def lead() -> None:
+        await asyncio.Event().wait()
+
+    async with Client.connect(ClusterConfig(await serve(handler))) as client:
+        election = LeaderElection(
+            client,
+            namespace="n",
+            duration=2,
+            renew_deadline=1.1,
+            retry=0.5,
+            clock=lambda: boot_clock() * 0.9,
+        )
+        with pytest.raises(LeaseLost):
+            await election.run(lead)
+    assert {each["spec"]["holderIdentity"] for each in written} == {election.identity}
