@@ -1,8 +1,9 @@
 """The three controllers at work: started together, stopped in the order that loses nothing.
 
 Stopping takes three steps: no new reconcile begins and those that run may end; then the events
-they recorded are written; then watches and push channels are cut. All of it is done in under five
-seconds, whatever the API server does.
+they recorded are written; then watches and push channels are cut, and the lease is given back.
+The next leader is to work within three seconds, whatever this one was in the middle of: so a
+reconcile that takes long is cut short, which is as safe as being killed.
 """
 
 import asyncio
@@ -21,10 +22,12 @@ from lynq.controllers.validity import Validity
 from lynq.controllers.world import World
 from lynq.kube import Controller, Queue, Recorder, Result
 
-_DRAIN: Final = 3.0
+_DRAIN: Final = 0.5
 """Seconds that running reconciles have to end."""
-_FLUSH: Final = 1.0
-"""Seconds that recorded events have to be written."""
+_FLUSH: Final = 0.5
+"""Seconds that recorded events have to be written: they are fenced, and need the lease."""
+_LANDING: Final = 0.5
+"""Seconds, the same ones, for a write that was cut short to arrive before anybody else may lead."""
 
 _log = structlog.get_logger(__name__)
 
@@ -99,6 +102,7 @@ class Operator:
                     controller.stop()
             for recorder in self._recorders:
                 recorder.stop()
+            telling.create_task(asyncio.sleep(_LANDING), name="landing")
 
     def _queue(self, name: str) -> Queue[ObjectKey]:
         return Queue(metrics=self._world.metrics.queue(name))
