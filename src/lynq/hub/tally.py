@@ -1,4 +1,4 @@
-"""Keeps count of a hub's nodes as they come, change and go, so that nobody ever scans them.
+"""Keeps count of nodes as they come, change and go, so that nobody ever scans them.
 
 Told twice, or in any order as far as different nodes go, it counts the same: it remembers what each
 node was last counted as.
@@ -6,13 +6,12 @@ node was last counted as.
 
 from collections import Counter
 from enum import Enum
-from typing import NamedTuple
 
 from lynq.api import LynqNode
 from lynq.api.conditions import ConditionStatus
 from lynq.api.reasons import ConditionType
 from lynq.api.transitions import find
-from lynq.hub.stamps import is_leaving, pair_of
+from lynq.hub.stamps import is_leaving
 
 
 class Health(Enum):
@@ -25,48 +24,34 @@ class Health(Enum):
     """It has not said anything yet."""
 
 
-class _Counted(NamedTuple):
-    form: str
-    health: Health
-
-
 class Tally:
-    """The nodes of one hub, counted."""
+    """The nodes of one hub, or of one form, counted."""
 
     __slots__ = ("_counts", "_known")
 
     def __init__(self) -> None:
-        self._known: dict[str, _Counted] = {}
-        self._counts: Counter[_Counted] = Counter()
+        self._known: dict[str, Health] = {}
+        self._counts: Counter[Health] = Counter()
 
     def put(self, node: LynqNode) -> None:
         """Count a node that has come or changed; one that is leaving no longer counts."""
         self.remove(node.metadata.name)
         if not is_leaving(node):
-            counted = _Counted(_form_of(node), health_of(node))
-            self._known[node.metadata.name] = counted
-            self._counts[counted] += 1
+            self._known[node.metadata.name] = health_of(node)
+            self._counts[health_of(node)] += 1
 
     def remove(self, name: str) -> None:
         """Forget a node that is gone."""
-        if counted := self._known.pop(name, None):
-            self._counts[counted] -= 1
-            if not self._counts[counted]:
-                del self._counts[counted]
+        if health := self._known.pop(name, None):
+            self._counts[health] -= 1
 
-    def count(self, health: Health | None = None, *, form: str | None = None) -> int:
-        """Return how many nodes there are, of this health and form if they are given."""
-        # As many summands as forms, three times at most: nothing grows with the nodes.
-        return sum(
-            count
-            for counted, count in self._counts.items()
-            if health in (None, counted.health) and form in (None, counted.form)
-        )
+    def count(self, health: Health | None = None) -> int:
+        """Return how many nodes there are, of this health if it is given."""
+        return self._counts[health] if health else len(self._known)
 
     def health(self, name: str) -> Health | None:
         """Return what a node counts as; None if it is not there."""
-        counted = self._known.get(name)
-        return counted.health if counted else None
+        return self._known.get(name)
 
 
 def health_of(node: LynqNode) -> Health:
@@ -75,8 +60,3 @@ def health_of(node: LynqNode) -> Health:
     if ready is None:
         return Health.SILENT
     return Health.READY if ready.status is ConditionStatus.TRUE else Health.FAILED
-
-
-def _form_of(node: LynqNode) -> str:
-    pair = pair_of(node)
-    return pair.form if pair else node.spec.template_ref

@@ -43,12 +43,9 @@ def test_counts_equal_a_full_recount(steps: Sequence[LynqNode | str]) -> None:
             tally.put(step)
             model[step.metadata.name] = step
     staying = [node for node in model.values() if node.metadata.deletion_timestamp is None]
-    for form in (None, *FORMS):
-        counted = [node for node in staying if form in (None, node.spec.template_ref)]
-        assert tally.count(form=form) == len(counted)
-        for health in Health:
-            expected = sum(health_of(node) is health for node in counted)
-            assert tally.count(health, form=form) == expected
+    assert tally.count() == len(staying)
+    for health in Health:
+        assert tally.count(health) == sum(health_of(node) is health for node in staying)
     for name in model:
         known = health_of(model[name]) if model[name] in staying else None
         assert tally.health(name) is known
@@ -68,10 +65,3 @@ def test_a_node_that_has_said_nothing_is_neither_ready_nor_failed() -> None:
     tally = Tally()
     tally.put(a_node("a", "web", None))
     assert (tally.count(), tally.count(Health.READY), tally.count(Health.FAILED)) == (1, 0, 0)
-
-
-def test_an_edited_node_counts_for_the_form_that_its_name_says() -> None:
-    node = a_node("a", "web", ready=True)
-    tally = Tally()
-    tally.put(replace(node, spec=replace(node.spec, template_ref="db")))
-    assert (tally.count(form="web"), tally.count(form="db")) == (1, 0)
