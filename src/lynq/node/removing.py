@@ -67,7 +67,7 @@ def next_removals(
     waves = removal_waves(entries, present)
     turn = frozenset(waves[0]) if waves else frozenset()
     removals = tuple(
-        _removal(this, this.live, reason)
+        _removal(this, this.live, owner, reason)
         for this in remaining
         if this.live is not None and not this.live.deleting and this.item.id in turn
     )
@@ -102,9 +102,15 @@ def _remains(leftover: Leftover, owner: Owner) -> bool:
     return live is not None and not is_orphan(live) and is_ours(live, owner)
 
 
-def _removal(leftover: Leftover, live: Live, reason: OrphanReason) -> Removal:
+def _removal(leftover: Leftover, live: Live, owner: Owner, reason: OrphanReason) -> Removal:
     policy = leftover.policy or live.annotations.get(ANNOTATION_DELETION_POLICY)
-    return Removal(leftover.item, live.uid, policy == DeletionPolicy.RETAIN, reason)
+    retain = policy == DeletionPolicy.RETAIN or _is_home(leftover.item.ref, owner)
+    return Removal(leftover.item, live.uid, retain, reason)
+
+
+def _is_home(ref: ObjectRef, owner: Owner) -> bool:
+    """Return whether it is the namespace that the node lives in: all its neighbours would go."""
+    return (ref.api_version, ref.kind, ref.name) == ("v1", "Namespace", owner.namespace)
 
 
 def _outcome(

@@ -89,6 +89,13 @@ def test_the_spec_decides_and_else_the_annotation(
     assert [removal.retain for removal in step.removals] == [retain]
 
 
+@pytest.mark.parametrize(("name", "retain"), [("shop", True), ("acme", False)])
+def test_the_namespace_that_a_node_lives_in_never_goes_with_it(name: str, *, retain: bool) -> None:
+    home = Item("home", ObjectRef("v1", "Namespace", "", name))
+    step = removals(Leftover(home, live("ours by labels"), DeletionPolicy.DELETE))
+    assert [removal.retain for removal in step.removals] == [retain]
+
+
 def test_what_is_going_already_is_not_deleted_again_but_waited_for() -> None:
     entries = (Entry("db"), Entry("web", ("db",)))
     step = removals(
