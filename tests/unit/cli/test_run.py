@@ -160,6 +160,7 @@ def test_every_flag_has_help() -> None:
         (("--shard=3/3",), "there is no shard 3/3"),
         (("--metrics-bind-address=8443",), "is no address"),
         (("--force-reapply-interval=10",), "is no duration"),
+        (("--force-reapply-interval=99999999h",), "longer than 3650 days"),
         (("--force-reapply-interval=10ms",), "1s or longer"),
         (("--node-concurrency=0",), "not in the range"),
         (("--sqlite-dir=/not/there",), "does not exist"),
