@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from lynq.api import Condition, NodeStatus, ResourceState
+from lynq.api.reasons import ConditionType
 
 _PATIENCE: Final = timedelta(seconds=5)
 _WORTH_TELLING = frozenset(
@@ -33,7 +34,9 @@ def is_urgent(before: NodeStatus, after: NodeStatus) -> bool:
 
 
 def _gist(status: NodeStatus) -> tuple[Any, ...]:
-    conditions = tuple(_verdict(this) for this in status.conditions)
+    # That the pass is over says nothing that its outcome does not say.
+    told = (this for this in status.conditions if this.type != ConditionType.PROGRESSING)
+    conditions = tuple(_verdict(this) for this in told)
     trouble = tuple(
         (this.id, this.name, this.state)
         for this in status.resources

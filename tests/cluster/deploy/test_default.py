@@ -1,26 +1,16 @@
 """kustomize/default, with the operator run as its manifests say and with no right beyond theirs."""
 
-import base64
-import json
+from functools import partial
 
-import pytest
-
+from cluster.controllers.stage import FORMS
 from cluster.deploy.installing import Installer, Run, Starter, answering_at
 from cluster.deploy.tenancy import Tenancy
 from deploy.rendering import Object, loaded, one
 from lynq.api.names import LEASE
 from lynq.kube import Client
 from lynq.kube.errors import ApiError
-from lynq.kube.resource import DEPLOYMENTS, LEASES, Resource
+from lynq.kube.resource import DEPLOYMENTS, LEASES
 from waiting import eventually
-
-VALIDATING = Resource(
-    "admissionregistration.k8s.io",
-    "v1",
-    "ValidatingWebhookConfiguration",
-    "validatingwebhookconfigurations",
-    namespaced=False,
-)
 
 
 async def test_its_pod_is_let_into_a_restricted_namespace(
@@ -52,31 +42,27 @@ async def test_a_row_becomes_a_tenant_of_all_kinds_and_goes_again(
     with starter.running(default) as run:
         webhooks = answering_at(default, run.ports.webhook, tenancy.namespace)
         async with installer.installed([*webhooks, custom]):
-            await eventually(lambda: trusted(client, webhooks), within=30, every=0.2)
+            asks = partial(refuses_a_circle, client, tenancy.namespace)
+            await eventually(asks, within=30, every=0.2)
             await tenancy.sample("hub-sqlite")
-            form = await tenancy.sample("form-all-kinds")
+            await tenancy.sample("form-all-kinds")
             node = await tenancy.is_ready("all-kinds")
             assert len(node["status"]["resources"]) == 16
             lease = await client.get(LEASES, LEASE, "lynq-system")
             assert lease["spec"]["holderIdentity"]
             assert 'lynq_source_up{hub="tenants"' in run.scrape()
-            await refuses_a_circle(installer, form)
             tenancy.row(active=False)
             await tenancy.is_gone("all-kinds")
         assert complaints(run) == []
 
 
-async def trusted(client: Client, webhooks: list[Object]) -> bool:
-    """Return whether the operator has told the API server whom to trust."""
-    name = one(webhooks, "ValidatingWebhookConfiguration")["metadata"]["name"]
-    found = await client.get(VALIDATING, name)
-    bundles = [each["clientConfig"].get("caBundle", "") for each in found["webhooks"]]
-    return all(b"BEGIN CERTIFICATE" in base64.b64decode(each) for each in bundles)
-
-
-async def refuses_a_circle(installer: Installer, form: Object) -> None:
-    circle = json.loads(json.dumps(form))
-    circle["spec"]["services"][0]["dependIds"] = ["store"]
-    with pytest.raises(ApiError) as refused:
-        await installer.apply(circle)
-    assert "circular dependency" in refused.value.status.message
+async def refuses_a_circle(client: Client, namespace: str) -> bool:
+    """Return whether the API server asks the operator about forms, and trusts its answers."""
+    form = one(loaded("samples/form-all-kinds.yaml"), "LynqForm")
+    form["metadata"]["namespace"] = namespace
+    form["spec"]["services"][0]["dependIds"] = ["store"]
+    try:
+        await client.apply(FORMS, form, manager="deploy-test", dry_run=True)
+    except ApiError as error:
+        return "circular dependency" in error.status.message
+    return False

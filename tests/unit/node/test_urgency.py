@@ -57,6 +57,16 @@ def test_what_others_go_by_cannot_wait(
     assert is_urgent(status(*before), status(*after))
 
 
+def test_that_the_pass_is_over_can_wait() -> None:
+    writing = status(P)
+    over = next_status(writing, Report(namespace="shop", generation=1, outcomes=[]), NOW)
+    told = tuple(
+        this if this.type != "Progressing" else over.conditions[1] for this in writing.conditions
+    )
+    assert told != writing.conditions
+    assert not is_urgent(writing, replace(writing, conditions=told))
+
+
 def test_another_generation_cannot_wait() -> None:
     assert is_urgent(status(P), status(P, generation=2))
 

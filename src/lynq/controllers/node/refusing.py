@@ -27,9 +27,10 @@ from lynq.node import ObjectRef, Refusal
 EVERYBODYS: Final = (ConnectionFailed, CredentialError, Fenced, Unauthorized)
 """Failures that no resource is to blame for."""
 
-_PASSING: Final = (InternalError, ServiceUnavailable, TimedOut, Timeout, TooManyRequests)
+_PASSING: Final = (ServiceUnavailable, TimedOut, Timeout, TooManyRequests)
 _FORCE: Final = (
-    " (conflictPolicy is Stuck: set Force to take them over, or leave them out of the manifest)"
+    " (conflictPolicy is Stuck: set conflictPolicy: Force to take them over, or leave them out of "
+    "the manifest)"
 )
 _NAMED: Final = 3
 _NAMESPACES: Final = "namespaces"
@@ -51,10 +52,15 @@ def is_passing(error: KubeError) -> bool:
     """Return whether an answer may be another in a moment, and says nothing about the object.
 
     A webhook that is just restarted, a leader of etcd that just changed, a write of somebody else.
+    A manifest with a value of the wrong type is a 500 as well, but one without a reason.
     """
-    if isinstance(error, Conflict):
-        return not error.fields
-    return isinstance(error, _PASSING)
+    match error:
+        case Conflict():
+            return not error.fields
+        case InternalError(status=status):
+            return status.reason == "InternalError" or "etcdserver:" in status.message
+        case _:
+            return isinstance(error, _PASSING)
 
 
 def holders(error: Conflict) -> str:
