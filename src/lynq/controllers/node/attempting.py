@@ -196,8 +196,7 @@ class Attempt:
         if child and self._ignores:
             self.memory.bodies[ref] = Body.of(fingerprint_of(child), answer)
         live = kind.child_of(obj).live
-        digest = live.digest
-        memory = self.memory.took(ref, self._content, digest, self.write.cause, self.now)
+        memory = self.memory.took(ref, self._content, live.digest, self.write.cause, self.now)
         cause = self.write.cause.value
         _log.info("resource written", resource=self.write.id, object=str(ref), cause=cause)
         # One that no cache has shown may turn out to be an orphan: its marks are still to go.

@@ -64,11 +64,17 @@ async def test_a_dependent_waits_until_its_dependency_is_ready(stage: Stage) -> 
         assert not await exists(stage, "after")
         node = await node_says(stage, NODE, "Ready", "False", "NotAllResourcesReady")
         assert said(node, "Degraded") == ("True", "ResourcesNotReady")
-        # The pass is over, although there is more to come.
-        assert said(node, "Progressing") == ("False", "ReconcileComplete")
         node = await node_is_ready(stage, NODE)
         assert await exists(stage, "after")
         assert said(node, "Progressing") == ("False", "ReconcileComplete")
+
+
+async def test_what_is_not_ready_for_long_is_not_in_progress_for_long(stage: Stage) -> None:
+    """Progressing is about our own work: that is over when all that can be written is."""
+    async with operating(stage):
+        await make_node(stage, deployments=[late_app("1h")])
+        node = await node_says(stage, NODE, "Progressing", "False", "ReconcileComplete")
+        assert said(node, "Ready") == ("False", "NotAllResourcesReady")
 
 
 async def test_what_depends_on_a_failure_is_skipped_and_comes_when_it_is_repaired(
