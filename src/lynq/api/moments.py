@@ -1,7 +1,10 @@
 """Times as annotations hold them: RFC 3339."""
 
-from datetime import UTC, datetime
-from typing import Literal
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal
+
+LONGEST: Final = timedelta(days=3650)
+"""Longer than anybody waits, and a moment that far ahead can still be told."""
 
 
 def rfc3339(moment: datetime, *, digits: Literal["auto", "microseconds"] = "auto") -> str:

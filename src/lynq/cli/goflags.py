@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from lynq.api.moments import LONGEST
 from lynq.telemetry import Address
 
 _SECONDS: Final = {
@@ -23,8 +24,6 @@ _SECONDS: Final = {
     "m": 60.0,
     "h": 3600.0,
 }
-_LONGEST: Final = timedelta(days=3650)
-"""What is added to a date has to stay one."""
 _PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
@@ -86,8 +85,8 @@ def duration(text: str) -> timedelta:
     if not parts or "".join(part[0] for part in parts) != text:
         raise click.BadParameter(f"{text!r} is no duration: write 90s, 10m or 1h30m")
     seconds = sum(float(part[1]) * _SECONDS[part[2]] for part in parts)
-    if seconds > _LONGEST.total_seconds():
-        raise click.BadParameter(f"{text!r} is longer than {_LONGEST.days} days, the most there is")
+    if seconds > LONGEST.total_seconds():
+        raise click.BadParameter(f"{text!r} is longer than {LONGEST.days} days, the most there is")
     return timedelta(seconds=seconds)
 
 

@@ -12,12 +12,12 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from lynq.api import LynqForm, LynqNode
-from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_SERVICE_ACCOUNT
+from lynq.controllers.census import form_of
 from lynq.controllers.world import World
+from lynq.hub.stamps import is_leaving
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError
-from lynq.kube.resource import NAMESPACES
 from lynq.node import ObjectRef
 
 _NAMELESS: Final = (
@@ -49,7 +49,7 @@ class Accounts:
         """Refuse an object that the node may not write; raises NotAllowed."""
         if problem := self._problem(node):
             raise NotAllowed(problem)
-        self._check_place(node, ref.name if _is_namespace(ref) else ref.namespace)
+        self._check_place(node, ref.name if ref.is_namespace else ref.namespace)
 
     def check_removal(self, node: LynqNode, ref: ObjectRef) -> None:
         """Refuse to delete a namespace that the node may not write into; raises NotAllowed.
@@ -57,7 +57,7 @@ class Accounts:
         What else it made there before it was limited may go. With a namespace all goes that
         others have in it.
         """
-        if _is_namespace(ref):
+        if ref.is_namespace:
             self._check_place(node, ref.name)
 
     def _check_place(self, node: LynqNode, namespace: str) -> None:
@@ -76,13 +76,13 @@ class Accounts:
 
     def _problem(self, node: LynqNode) -> str:
         """Return why it is not known in whose name to write; "" if it is, or the node goes."""
-        if _is_leaving(node):
+        if is_leaving(node):
             return ""
         insists = self._world.options.requires_service_account
         if form := self._form(node):
             return "" if form.spec.service_account_name or not insists else _NAMELESS
         name = node.spec.template_ref
-        if problem := self._world.forms.problem(_form_key(node)):
+        if problem := self._world.forms.problem(form_of(node)):
             return (
                 f'the form "{name}" cannot be read ({problem}), so it is not known as which '
                 "service account to write, and where: correct the form"
@@ -97,27 +97,15 @@ class Accounts:
     def _account(self, node: LynqNode) -> str:
         if form := self._form(node):
             return form.spec.service_account_name or ""
-        return _annotated(node) if _is_leaving(node) else ""
+        return _annotated(node) if is_leaving(node) else ""
 
     def _form(self, node: LynqNode) -> LynqForm | None:
-        return self._world.forms.get(_form_key(node))
-
-
-def _form_key(node: LynqNode) -> ObjectKey:
-    return ObjectKey(node.metadata.namespace, node.spec.template_ref)
+        return self._world.forms.get(form_of(node))
 
 
 def _annotated(node: LynqNode) -> str:
     """Return the account that the form named when the hub last wrote the node, or so it says."""
     return node.metadata.annotations.get(ANNOTATION_SERVICE_ACCOUNT, "")
-
-
-def _is_leaving(node: LynqNode) -> bool:
-    return node.metadata.deletion_timestamp is not None
-
-
-def _is_namespace(ref: ObjectRef) -> bool:
-    return (ref.group, ref.kind) == (NAMESPACES.group, NAMESPACES.kind)
 
 
 def _refusing(client: Client, problem: str) -> Client:

@@ -28,7 +28,8 @@ class Census:
     def take(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         """Count a change of a node."""
         self._hubs.move(key.name, hub_of(old), hub_of(new), new)
-        self._forms.move(key.name, form_of(old), form_of(new), new)
+        before, after = (form_of(node) if node else None for node in (old, new))
+        self._forms.move(key.name, before, after, new)
 
 
 class _Tallies:
@@ -64,6 +65,6 @@ def hub_of(node: LynqNode | None) -> ObjectKey | None:
     return ObjectKey(node.metadata.namespace, name) if node and name else None
 
 
-def form_of(node: LynqNode | None) -> ObjectKey | None:
+def form_of(node: LynqNode) -> ObjectKey:
     """Return the form that a node names; whether there is one is another question."""
-    return ObjectKey(node.metadata.namespace, node.spec.template_ref) if node else None
+    return ObjectKey(node.metadata.namespace, node.spec.template_ref)

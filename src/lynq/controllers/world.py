@@ -9,7 +9,7 @@ from typing import Any
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.cache import Cache
-from lynq.controllers.census import Census, hub_of
+from lynq.controllers.census import Census, form_of, hub_of
 from lynq.controllers.decoding import Nodes, form_from, hub_from
 from lynq.controllers.options import Options
 from lynq.controllers.records import Records
@@ -103,7 +103,7 @@ def _hub_of_node(node: LynqNode) -> tuple[ObjectKey, ...]:
 
 
 def _form_of_node(node: LynqNode) -> tuple[ObjectKey, ...]:
-    return (ObjectKey(node.metadata.namespace, node.spec.template_ref),)
+    return (form_of(node),)
 
 
 def _uid_of_node(node: LynqNode) -> tuple[str, ...]:

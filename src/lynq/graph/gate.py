@@ -8,10 +8,14 @@ skipping would end after one step.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from lynq.api import ResourceState
 
-_FAILED = frozenset({ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED})
+FAILED_STATES: Final = frozenset(
+    {ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED}
+)
+"""What a dependency is in that has failed."""
 _WORDS = {
     ResourceState.FAILED: "has failed",
     ResourceState.CONFLICTED: "is in conflict with another owner",
@@ -51,7 +55,7 @@ def decide(
 ) -> Decision:
     """Decide about a resource by the states of what it depends on; no state is "not ready"."""
     depend_ids = tuple(depend_ids)
-    failed = next((this for this in depend_ids if states.get(this) in _FAILED), None)
+    failed = next((this for this in depend_ids if states.get(this) in FAILED_STATES), None)
     if failed is not None:
         return _after_failure(failed, states[failed], skip=skip_on_dependency_failure)
     for this in depend_ids:

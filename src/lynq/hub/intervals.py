@@ -4,13 +4,13 @@ import re
 from datetime import timedelta
 from typing import Final
 
+from lynq.api.moments import LONGEST
+
 # With more digits it would be over the life of everybody, and over what a timedelta holds.
 _INTERVAL: Final = re.compile(r"0*([0-9]{1,9})([smh])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 _DEFAULT: Final = timedelta(seconds=30)
 _SHORTEST: Final = timedelta(seconds=1)
-# Longer than anybody waits, and a moment that far ahead can still be told.
-_LONGEST: Final = timedelta(days=3650)
 _FIRST_RETRY: Final = timedelta(seconds=1)
 # After so many every interval is reached; more would overflow.
 _LAST_DOUBLING: Final = 30
@@ -22,7 +22,7 @@ def sync_interval(text: str) -> timedelta:
     if not found:
         return _DEFAULT
     given = timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
-    return min(max(given, _SHORTEST), _LONGEST)
+    return min(max(given, _SHORTEST), LONGEST)
 
 
 def retry_delay(failures: int, interval: timedelta, *, jitter: float = 0.0) -> timedelta:

@@ -13,7 +13,7 @@ from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_TEMPLATE_GENERATION
 from lynq.api.reasons import ConditionType, EventReason
 from lynq.api.transitions import holds
-from lynq.graph import collect
+from lynq.graph import FAILED_STATES, collect
 from lynq.node.inventory import Item
 from lynq.node.outcome import Outcome
 from lynq.node.status import Trouble
@@ -29,9 +29,6 @@ _REASONS: Final = {
 }
 # Their sentence goes on changing while they last: the first one is enough.
 _TOLD_ONCE: Final = frozenset({EventReason.READINESS_TIMEOUT, EventReason.DEPENDENCY_SKIPPED})
-_FAILURES: Final = frozenset(
-    {ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED}
-)
 _NAMED: Final = 3
 
 
@@ -63,7 +60,7 @@ def proceeded(
     previous: NodeStatus, outcomes: Iterable[Outcome], written: Collection[str]
 ) -> Iterator[Event]:
     """Yield which resources go on in spite of a failed dependency, if they or it just did so."""
-    failed = {this.id for this in previous.resources if this.state in _FAILURES}
+    failed = {this.id for this in previous.resources if this.state in FAILED_STATES}
     for outcome in outcomes:
         if outcome.despite and (outcome.id in written or outcome.despite not in failed):
             message = f'"{outcome.id}" goes on although "{outcome.despite}" has failed'

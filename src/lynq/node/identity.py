@@ -20,6 +20,11 @@ class ObjectRef(NamedTuple):
         return self.api_version.rpartition("/")[0]
 
     @property
+    def is_namespace(self) -> bool:
+        """Whether it is a namespace: with it goes all that is in it."""
+        return (self.group, self.kind) == ("", "Namespace")
+
+    @property
     def place(self) -> tuple[str, str, str, str]:
         """What makes it one object: an object is the same in every version of its group."""
         return self.group, self.kind, self.namespace, self.name

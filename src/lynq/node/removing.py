@@ -110,7 +110,7 @@ def _removal(leftover: Leftover, live: Live, owner: Owner, reason: OrphanReason)
 
 def _is_home(ref: ObjectRef, owner: Owner) -> bool:
     """Return whether it is the namespace that the node lives in: all its neighbours would go."""
-    return (ref.api_version, ref.kind, ref.name) == ("v1", "Namespace", owner.namespace)
+    return ref.is_namespace and ref.name == owner.namespace
 
 
 def _outcome(

@@ -3,8 +3,6 @@
 It writes no nodes. The hub asks the same `Validity`, so what is told here is what is done there.
 """
 
-import asyncio
-from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
@@ -14,6 +12,7 @@ import structlog
 from lynq.api import LynqForm, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.form.triggers import Triggers
+from lynq.controllers.pacing import Pace
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import FORM, World
@@ -21,16 +20,12 @@ from lynq.form import Problem, Totals, events, next_status
 from lynq.hub import Health
 from lynq.hub.slots import facts_of
 from lynq.hub.stamps import is_leaving
-from lynq.kube import Backoff, Queue, Result
+from lynq.kube import Queue, Result
 from lynq.kube.errors import Conflict, NotFound
 from lynq.rollout import Assessment, NodeFacts, assess
 
 _log = structlog.get_logger(__name__)
 
-PACE: Final = 1.0
-"""Seconds between two writes of a form's status at least."""
-_BEHIND: Final = Backoff(base=0.05, cap=5.0)
-"""Seconds until the next try while the cache is behind, as with hubs."""
 _SOONEST: Final = 0.001
 _CACHES: Final = 0.1
 _WORKLOADS: Final = timedelta(seconds=1)
@@ -53,8 +48,7 @@ class FormController:
         self._teller = teller
         self._workloads_ready = workloads_ready
         self._validity = validity
-        self._due: dict[ObjectKey, float] = {}
-        self._conflicts: Counter[ObjectKey] = Counter()
+        self._paces: dict[ObjectKey, Pace] = {}
         self._triggers = Triggers(world, queue, self._pause)
 
     def attach(self) -> None:
@@ -79,8 +73,7 @@ class FormController:
         return _result(wait, assessment.look_again, self._world.now())
 
     def _without(self, key: ObjectKey) -> Result:
-        self._due.pop(key, None)
-        self._conflicts.pop(key, None)
+        self._paces.pop(key, None)
         if problem := self._world.forms.problem(key):
             _log.warning("form cannot be read, its nodes stay", form=str(key), why=problem)
         else:
@@ -120,35 +113,30 @@ class FormController:
         self, form: LynqForm, problems: tuple[Problem, ...], assessment: Assessment
     ) -> float | None:
         """Make the status so; return in how many seconds to try again, if it has to wait."""
-        key = form.metadata.key
         now = self._world.now()
         status = next_status(form, problems, self._totals(form), assessment.status, now)
         if status == form.status:
             return None
-        if (wait := self._pause(key)) > 0:
+        pace = self._paces.setdefault(form.metadata.key, Pace())
+        if (wait := pace.wait) > 0:
             return wait
         try:
             await self._world.forms.write_status(form, status)
         except Conflict:
             # Somebody changed the form; once the cache knows how, it is tried again.
-            self._put_off(key, _BEHIND.delay(self._conflicts[key]))
-            self._conflicts[key] += 1
-            return self._pause(key)
+            return pace.fall_behind()
         except NotFound:
             return None
-        self._put_off(key, PACE)
-        self._conflicts.pop(key, None)
+        pace.rest()
+        pace.catch_up()
         # Told from the status before: were it told first, a crash would have it told twice.
         self._teller.tell(form, *events(form.status, problems))
         return None
 
     def _pause(self, key: ObjectKey) -> float:
         """Return how many seconds the next write of a status has to wait; 0 or less: none."""
-        due = self._due.get(key)
-        return 0.0 if due is None else due - asyncio.get_running_loop().time()
-
-    def _put_off(self, key: ObjectKey, seconds: float) -> None:
-        self._due[key] = asyncio.get_running_loop().time() + seconds
+        pace = self._paces.get(key)
+        return pace.wait if pace else 0.0
 
 
 def _is_behind(facts: NodeFacts, now: datetime) -> bool:

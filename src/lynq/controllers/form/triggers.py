@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.controllers.census import form_of
 from lynq.controllers.world import HUB, World
 from lynq.hub.slots import facts_of
 from lynq.hub.stamps import is_leaving
@@ -33,7 +34,7 @@ class Triggers:
         As a rule the node says so soon, and then is time enough. But its status comes by another
         watch than the workload, and may have been here first: then nobody else says it.
         """
-        key = ObjectKey(node.metadata.namespace, node.spec.template_ref)
+        key = form_of(node)
         form = self._world.forms.get(key)
         facts = facts_of(node, workloads_ready=True)
         if form and _is_limited(form) and facts.has_settled(self._world.now()):

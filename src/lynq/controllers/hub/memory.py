@@ -14,6 +14,7 @@ from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
 from lynq.controllers.hub.course import Course
 from lynq.controllers.hub.jobs import Job
 from lynq.controllers.hub.sourcing import Origin
+from lynq.controllers.pacing import Pace
 from lynq.guard import Pair, Told
 from lynq.hub import Marks, Push, Synced, Unread
 from lynq.kube.errors import KubeError
@@ -141,10 +142,8 @@ class Memory:
     standing: tuple[Event, ...] = ()
     unretained: set[ObjectRef] = field(default_factory=set)
     """Objects of which a leaving hub has told that they could not be retained."""
-    status_due: float = -1.0e9
-    """Before this the status is not written again, by the loop's clock."""
-    conflicts: int = 0
-    """How often in a row it was refused because the cache is behind."""
+    pace: Pace = field(default_factory=Pace)
+    """When the status may be written again."""
 
 
 class Memories:

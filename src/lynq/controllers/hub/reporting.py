@@ -1,22 +1,13 @@
 """Writes a hub's status: only if it says something new, and at most once a second."""
 
-import asyncio
 from dataclasses import replace
-from typing import Final
 
 from lynq.api import LynqHub
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.world import HUB, World
 from lynq.hub import Synced, is_worth_writing, next_status
-from lynq.kube import Backoff
 from lynq.kube.errors import Conflict, NotFound
-
-PACE: Final = 1.0
-"""Seconds between two writes at least: ten thousand nodes becoming ready are a few writes."""
-_BEHIND: Final = Backoff(base=0.05, cap=5.0)
-"""Seconds until the next try while the cache is behind: as a rule a moment, but a watch that is cut
-stays so for longer, and must not have the same write refused twenty times a second."""
 
 
 class Reporter:
@@ -40,19 +31,17 @@ class Reporter:
         self._world.series.hub_status(key, status)
         if not is_worth_writing(hub.status, status):
             return None
-        if (wait := pause(memory)) > 0:
+        if (wait := memory.pace.wait) > 0:
             return wait
-        _put_off(memory, PACE)
+        memory.pace.rest()
         try:
             await self._world.hubs.write_status(hub, status)
         except Conflict:
             # Somebody changed the hub; once the cache knows how, it is tried again.
-            _put_off(memory, _BEHIND.delay(memory.conflicts))
-            memory.conflicts += 1
-            return pause(memory)
+            return memory.pace.fall_behind()
         except NotFound:
             return None
-        memory.conflicts = 0
+        memory.pace.catch_up()
         return None
 
     def _with_refused(self, hub: ObjectKey, memory: Memory) -> Synced | None:
@@ -70,12 +59,3 @@ class Reporter:
             unmade=synced.unmade + len(memory.refused) - len(here),
             kept=synced.kept | here,
         )
-
-
-def pause(memory: Memory) -> float:
-    """Return how many seconds the next write of the status has to wait; 0 or less: none."""
-    return memory.status_due - asyncio.get_running_loop().time()
-
-
-def _put_off(memory: Memory, seconds: float) -> None:
-    memory.status_due = asyncio.get_running_loop().time() + seconds

@@ -11,7 +11,6 @@ from lynq.controllers.hub.noticing import (
     effect_of_workload,
     effect_on_hub,
 )
-from lynq.controllers.hub.reporting import pause
 from lynq.controllers.world import World
 from lynq.kube import Queue
 
@@ -91,7 +90,7 @@ class Triggers:
     def _count(self, hub: ObjectKey, memory: Memory | None) -> None:
         # Counters wait until they may be written: ten thousand changes are a few passes.
         if self._world.options.shard.owns(hub):
-            self._queue.add_after(hub, pause(memory) if memory else 0.0, group=str(hub))
+            self._queue.add_after(hub, memory.pace.wait if memory else 0.0, group=str(hub))
 
     def _wake(self, hub: ObjectKey) -> None:
         if self._world.options.shard.owns(hub):

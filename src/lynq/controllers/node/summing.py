@@ -13,6 +13,7 @@ from lynq.controllers.node.memory import Place
 from lynq.controllers.node.removing import Cleared
 from lynq.controllers.node.writing import Progress
 from lynq.controllers.world import World
+from lynq.graph import FAILED_STATES
 from lynq.node import (
     Item,
     ObjectRef,
@@ -25,9 +26,6 @@ from lynq.node import (
 
 _LOOK_AT_LEAST: Final = timedelta(seconds=30)
 """How often a node that is not ready is looked at, whatever the watches say."""
-_IN_TROUBLE: Final = frozenset(
-    {ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED}
-)
 
 
 class Summary:
@@ -136,7 +134,7 @@ def _key(entry: ResourceStatus) -> tuple[str, str, str, str]:
 
 
 def _announced(entry: ResourceStatus) -> ResourceStatus:
-    if entry.state not in _IN_TROUBLE:
+    if entry.state not in FAILED_STATES:
         return entry
     message = "it is looked at"
     return replace(
