@@ -190,9 +190,13 @@ class Children:
         """Watch the kinds that are asked for, until cancelled."""
         async with self._group:
             self._running = True
-            for kind in self._kinds.values():
-                self._begin(kind)
-            await self._stopped.wait()
+            try:
+                for kind in self._kinds.values():
+                    self._begin(kind)
+                await self._stopped.wait()
+            finally:
+                # Nodes still change while the watches end, and nobody may begin another.
+                self._running = False
 
     async def watched(self, resource: Resource) -> Kind:
         """Return a kind whose objects have been listed; raises Unwatched.
