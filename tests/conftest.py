@@ -15,8 +15,7 @@ from lynq.api import LynqHub, LynqNode
 from lynq.api.crds import build as definitions
 from lynq.cluster import Cluster
 from lynq.cluster.local import kubectl as run_kubectl
-from lynq.kube import Client, Partial
-from lynq.kube.config import load_config
+from lynq.kube import Client, Partial, load_config
 from lynq.kube.definitions import install_definition
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import NAMESPACES, resource_of

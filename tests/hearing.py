@@ -8,12 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from databases import Server
-from lynq.sources.errors import SourceError
-from lynq.sources.protocol import Change, ChangeKind
+from lynq.sources import (
+    Change,
+    ChangeKind,
+    MySQLSettings,
+    PostgreSQLSettings,
+    Settings,
+    SourceError,
+)
 from lynq.sources.push.bell import Bell
 from lynq.sources.push.opening import open_changes
 from lynq.sources.push.timing import Timing
-from lynq.sources.settings import MySQLSettings, PostgreSQLSettings, Settings
 from waiting import eventually
 
 S = TypeVar("S", MySQLSettings, PostgreSQLSettings)

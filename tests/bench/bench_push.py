@@ -4,8 +4,6 @@ The clock starts when the statement is sent and stops when the wake-up is in the
 the commit itself is part of the figure. Target: p99 under 100 ms.
 """
 
-# ruff: noqa: T201 - to print is what a bench is for
-
 import asyncio
 import random
 import sqlite3
@@ -19,12 +17,14 @@ import asyncmy
 import asyncpg
 
 import databases
-from lynq.sources.protocol import ChangeKind
+from lynq.sources import ChangeKind, MySQLSettings, PostgreSQLSettings, Settings, SQLiteSettings
 from lynq.sources.push.opening import open_changes
 from lynq.sources.push.timing import Timing
 from lynq.sources.push.trigger import trigger_sql
 from lynq.sources.query import Table
-from lynq.sources.settings import MySQLSettings, PostgreSQLSettings, Settings, SQLiteSettings
+
+# ruff: noqa: T201 - to print is what a bench is for
+
 
 COMMITS = 300
 UNPACED = Timing(interval=0.0)

@@ -6,8 +6,6 @@ take turns, so that whatever else the machine does hits them alike; the median o
 Target: at most 1.5 times the bare driver's time; 1,000,000 rows × 10 columns under 200 MB.
 """
 
-# ruff: noqa: T201 - to print is what a bench is for
-
 import asyncio
 import sqlite3
 import statistics
@@ -25,6 +23,9 @@ import databases
 from bench.peak import in_a_process
 from lynq.sources import Query, SQLiteSettings, open_source
 from sources.engines import Engine, MariaDB, PostgreSQL, SQLite, mariadb_at, postgresql_at
+
+# ruff: noqa: T201 - to print is what a bench is for
+
 
 PAGE = 1000
 TURNS = 9

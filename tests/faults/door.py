@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
-from lynq.kube.config import load_config
+from lynq.kube import load_config
 from lynq.kube.tls import tls_context
 from serving import serving
 

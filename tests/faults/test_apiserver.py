@@ -13,8 +13,7 @@ from cluster.controllers.stage import FORMS, Object, Stage, config_map
 from cluster.local.manifests import deployment
 from lynq.api.crds import build as definitions
 from lynq.cluster import Cluster
-from lynq.kube import Client
-from lynq.kube.config import load_config
+from lynq.kube import Client, load_config
 from lynq.kube.definitions import install_definition
 from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS

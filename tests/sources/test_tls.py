@@ -12,7 +12,7 @@ import pytest
 import databases
 from certificates import Authority, Pair
 from databases import Server
-from lynq.api.source import TlsMode
+from lynq.api import TlsMode
 from lynq.sources import TLS, errors
 from sources.engines import (
     TENANTS,

@@ -30,7 +30,6 @@ from lynq.api.source import (
     SecretKeyRef,
     Source,
     SourceType,
-    SQLite,
     Tls,
     TlsMode,
 )
@@ -67,7 +66,6 @@ __all__ = [
     "Rollout",
     "RolloutPhase",
     "RolloutStatus",
-    "SQLite",
     "SecretKeyRef",
     "Source",
     "SourceType",

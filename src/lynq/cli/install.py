@@ -7,8 +7,7 @@ import click
 
 from lynq.api import crds
 from lynq.cli.connection import connection_options
-from lynq.kube import Client
-from lynq.kube.config import load_config
+from lynq.kube import Client, load_config
 from lynq.kube.definitions import install_definition
 
 

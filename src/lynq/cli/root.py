@@ -6,13 +6,13 @@ from typing import Any
 import click
 
 from lynq.cli.cluster import cluster
-from lynq.cli.demo import demo
+from lynq.cli.demo.command import demo
 from lynq.cli.install import install
 from lynq.cli.run import run
 from lynq.cli.source import source
 from lynq.cluster import ClusterError
 from lynq.kube.errors import KubeError
-from lynq.sources.errors import SourceError
+from lynq.sources import SourceError
 
 
 class _Commands(click.Group):

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from lynq.kube import Client, Resource
 from lynq.kube.errors import KubeError
-from lynq.telemetry.authorization import Decision, ReviewFailedError
+from lynq.telemetry import Decision, ReviewFailedError
 
 _TOKENS: Final = Resource(
     "authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False

@@ -18,7 +18,7 @@ from lynq.controllers.world import World
 from lynq.hub.stamps import is_leaving
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError
-from lynq.node import ObjectRef
+from lynq.node.identity import ObjectRef
 
 _NAMELESS: Final = (
     "this operator writes nothing without a service account: "

@@ -9,7 +9,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from lynq.kube import Change, Client, Health, Informer, Metrics, ObjectKey, Phase, Resource
+from lynq.api.metadata import ObjectKey
+from lynq.kube import Change, Client, Health, Informer, Metrics, Phase, Resource
 from lynq.kube.store import HasMetadata, IndexFunction
 
 W = TypeVar("W", bound=HasMetadata)

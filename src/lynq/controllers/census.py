@@ -7,7 +7,7 @@ node made by hand may name a form and belong to no hub.
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import LABEL_HUB
-from lynq.hub import Tally
+from lynq.hub.tally import Tally
 
 
 class Census:

@@ -25,11 +25,12 @@ from lynq.api.names import (
 from lynq.api.wire import Wire
 from lynq.controllers.cache import Cache
 from lynq.controllers.holding import digest_of_ours, updated_by_us
-from lynq.guard import tracked_name
+from lynq.guard.names import tracked_name
 from lynq.kube import Change, Client, Discovery, Metrics, Partial, Resource
 from lynq.kube.errors import KubeError
-from lynq.node import Live, ObjectRef
-from lynq.readiness import readiness, reads_body
+from lynq.node.identity import ObjectRef
+from lynq.node.live import Live
+from lynq.readiness.judging import readiness, reads_body
 
 BY_NODE: Final = "node"
 """Index of children: by the node that their labels name."""

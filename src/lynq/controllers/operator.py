@@ -14,9 +14,9 @@ import structlog
 
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import FIELD_MANAGER
-from lynq.controllers.form import FormController
-from lynq.controllers.hub import HubController
-from lynq.controllers.node import NodeController
+from lynq.controllers.form.controller import FormController
+from lynq.controllers.hub.controller import HubController
+from lynq.controllers.node.controller import NodeController
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import World

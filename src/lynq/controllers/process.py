@@ -10,8 +10,7 @@ from prometheus_client import CollectorRegistry
 from lynq.controllers.knowledge import Knowledge
 from lynq.controllers.options import Options
 from lynq.kube import Client
-from lynq.telemetry.address import Address
-from lynq.telemetry.certificates import CertificateFiles
+from lynq.telemetry import Address, CertificateFiles
 
 
 class AdmissionServer(AbstractAsyncContextManager[Any], Protocol):

@@ -10,10 +10,11 @@ import msgspec
 
 from lynq.api import Metadata
 from lynq.api.definition import Definition
+from lynq.api.metadata import ObjectKey
 from lynq.controllers.cache import Cache
 from lynq.controllers.decoding import Loose, Unreadable
 from lynq.controllers.patching import merge_patch
-from lynq.kube import Change, Client, Metrics, ObjectKey
+from lynq.kube import Change, Client, Metrics
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import resource_of
 from lynq.kube.store import IndexFunction

@@ -6,8 +6,7 @@ is due when the form becomes valid, when it stops being so, and when what is wro
 
 from collections.abc import Iterator, Sequence
 
-from lynq.api import FormStatus
-from lynq.api.conditions import ConditionStatus
+from lynq.api import ConditionStatus, FormStatus
 from lynq.api.events import Event
 from lynq.api.problems import Problem, errors, summary
 from lynq.api.reasons import ConditionType, EventReason

@@ -7,7 +7,7 @@ from typing import Final
 from lynq.api import CreationPolicy, HubSpec
 from lynq.api.problems import Problem, ProblemKind
 from lynq.form.places import PlacedResource, Text, texts_of
-from lynq.template import Needs, TemplateError, compile, variables  # noqa: A004 - as in `re`
+from lynq.template import Needs, TemplateError, compile_template, variables
 from lynq.template.functions.table import FUNCTIONS
 
 _ALWAYS: Final = frozenset({"uid", "activate", "hubId", "templateRef"})
@@ -52,7 +52,7 @@ class _Use:
 
 
 def _check_functions(placed: PlacedResource, text: Text) -> Iterator[Problem]:
-    template = compile(text.source)
+    template = compile_template(text.source)
     if not template.needs & Needs.ENTROPY:
         return
     names = ", ".join(

@@ -12,8 +12,9 @@ from lynq.api.reasons import EventReason
 from lynq.form.places import placed_resources
 from lynq.form.resources import CheckIgnoreField, check_resource
 from lynq.form.templates import check_templates
-from lynq.graph import ProblemKind as GraphProblem
-from lynq.graph import entries_of, find_problems
+from lynq.graph.building import find_problems
+from lynq.graph.collecting import entries_of
+from lynq.graph.problems import ProblemKind as GraphProblem
 
 
 def validate(

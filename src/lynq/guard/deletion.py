@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from lynq.api.hub import DeletionGuard
+from lynq.api import DeletionGuard
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
 
 DIGITS: Final = 16

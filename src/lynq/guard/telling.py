@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from lynq.api.hub import RejectedRow, RejectedRows
+from lynq.api import RejectedRow, RejectedRows
 from lynq.api.reasons import RejectionReason
 from lynq.guard.judgement import Judgement
 from lynq.guard.rejections import Rejection

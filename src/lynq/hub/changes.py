@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lynq.api import LynqNode
-from lynq.guard import Pair
+from lynq.guard.names import Pair
 from lynq.hub.diff import Cause
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Final
 
 from lynq.api import ResourceLists
-from lynq.graph import collect
+from lynq.graph.collecting import collect
 
 _NO_KIND: Final = "Resource"
 

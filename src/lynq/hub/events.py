@@ -11,8 +11,9 @@ from lynq.api import LynqHub
 from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_HUB_ID
 from lynq.api.reasons import EventReason
-from lynq.graph import collect
-from lynq.guard import Rejection, held_message
+from lynq.graph.collecting import collect
+from lynq.guard.deletion import held_message
+from lynq.guard.rejections import Rejection
 from lynq.hub.changes import Removal, Throttle, Update
 from lynq.hub.counting import count_kinds
 from lynq.hub.diff import Cause

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from lynq.guard import Pair
+from lynq.guard.names import Pair
 from lynq.template import ErrorKind, TemplateError, variables
 
 _MISSING: Final = re.compile(r'map has no entry for key "([^"]*)"')

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lynq.api import LynqHub, RejectedRows
-from lynq.guard import held_message, rejected_rows
+from lynq.guard.deletion import held_message
+from lynq.guard.telling import rejected_rows
 from lynq.hub.plan import HubPlan
 
 

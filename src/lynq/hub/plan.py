@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lynq.api import LynqForm
-from lynq.guard import Judgement, Outcome, Verdict
+from lynq.guard.deletion import Outcome, Verdict
+from lynq.guard.judgement import Judgement
 from lynq.hub.changes import Creation, Removal, Throttle, Update
 from lynq.hub.diff import Marks
 from lynq.hub.failures import RenderFailure

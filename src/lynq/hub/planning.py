@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import TypeAlias
 
 from lynq.api import LynqForm, LynqHub, LynqNode
-from lynq.guard import Existing, Judgement, Pair, judge
+from lynq.guard.judgement import Existing, Judgement, judge
+from lynq.guard.names import Pair
 from lynq.hub.changes import Creation, Update
 from lynq.hub.diff import Marks
 from lynq.hub.plan import HubPlan, KnownForm

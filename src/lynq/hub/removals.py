@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
-from lynq.guard import Judgement, Pair, Verdict, digest_of, judge_deletion
+from lynq.guard.deletion import Verdict, digest_of, judge_deletion
+from lynq.guard.judgement import Judgement
+from lynq.guard.names import Pair
 from lynq.hub.changes import Removal, Why
 from lynq.hub.stamps import is_leaving, is_paused, is_protected, pair_of
 from lynq.hub.values import Values

@@ -13,11 +13,11 @@ from typing import Any, Final
 from msgspec.structs import fields, replace
 
 from lynq.api import LynqForm, LynqHub, NodeSpec, ResourceLists, TResource
-from lynq.graph import collect
-from lynq.guard import Pair, node_name
+from lynq.graph.collecting import collect
+from lynq.guard.names import Pair, node_name
 from lynq.hub.failures import failed, nameless
 from lynq.hub.values import Values, variables
-from lynq.template import Chance, Environment, Needs, TemplateError, compile  # noqa: A004
+from lynq.template import Chance, Environment, Needs, TemplateError, compile_template
 
 _LISTS: Final = tuple(field.name for field in fields(ResourceLists))
 _1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -107,7 +107,7 @@ class _Row:
         if "{{" not in source:
             return source
         try:
-            template = compile(source)
+            template = compile_template(source)
             if before and template.needs & Needs.ENTROPY:
                 return before
             environment = self.environment

@@ -16,7 +16,8 @@ from lynq.api.transitions import find, holds
 from lynq.hub.changes import Creation, Throttle, Update
 from lynq.hub.failures import RenderError, RenderFailure
 from lynq.hub.stamps import form_generation, is_paused, written_at
-from lynq.rollout import Admission, NodeFacts, admit
+from lynq.rollout.budget import Admission, admit
+from lynq.rollout.facts import NodeFacts
 
 Write: TypeAlias = Creation | Update
 WorkloadsReady: TypeAlias = Callable[[LynqNode], bool]

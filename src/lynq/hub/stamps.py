@@ -14,7 +14,7 @@ from lynq.api.names import (
     LABEL_UID,
     TRUE,
 )
-from lynq.guard import Pair, node_name
+from lynq.guard.names import Pair, node_name
 
 
 def pair_of(node: LynqNode) -> Pair | None:

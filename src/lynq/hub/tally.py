@@ -7,8 +7,7 @@ node was last counted as.
 from collections import Counter
 from enum import Enum
 
-from lynq.api import LynqNode
-from lynq.api.conditions import ConditionStatus
+from lynq.api import ConditionStatus, LynqNode
 from lynq.api.reasons import ConditionType
 from lynq.api.transitions import find
 from lynq.hub.stamps import is_leaving

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from lynq.api import HubSpec, Source, SourceType
+from lynq.api import HubSpec, SecretKeyRef, Source, SourceType, Tls
 from lynq.api.identifiers import LONGEST_NAME, length_problem, name_problem, table_problem
 from lynq.api.problems import Problem, ProblemKind, at_key
-from lynq.api.source import SecretKeyRef, Server, Tls
+from lynq.api.source import Server
 
 _NO_TIME: Final = re.compile(r"0+[smh]")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")

@@ -17,7 +17,7 @@ from lynq.api.names import (
     LABEL_HUB,
     LABEL_UID,
 )
-from lynq.guard import Pair, node_name
+from lynq.guard.names import Pair, node_name
 from lynq.hub.rendering import render_spec
 from lynq.hub.stamps import stamp
 from lynq.hub.values import Values

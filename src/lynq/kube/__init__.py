@@ -1,27 +1,20 @@
 """The Kubernetes runtime: client, watches, caches, queues, leases; see docs/design/kube.md."""
 
-from lynq.kube import errors
 from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
 from lynq.kube.config import ClusterConfig, Impersonation, in_cluster, load_config
 from lynq.kube.controller import Controller, Result
+from lynq.kube.correlation import Reference
 from lynq.kube.discovery import Discovery
 from lynq.kube.election import LeaderElection, LeaseLost
-from lynq.kube.events import Recorder, Reference
+from lynq.kube.events import Recorder
 from lynq.kube.informer import Health, Informer, Phase
 from lynq.kube.metrics import Metrics
-from lynq.kube.objects import (
-    Listing,
-    ManagedFields,
-    Metadata,
-    ObjectKey,
-    OwnerReference,
-    Partial,
-)
+from lynq.kube.objects import Partial
 from lynq.kube.options import ClientOptions
 from lynq.kube.queries import Patch, Propagation
 from lynq.kube.queue import Priority, Queue, QueueClosed
-from lynq.kube.request import Fence, Interceptor, Request, Response, Send
+from lynq.kube.request import Interceptor, Request, Response, Send
 from lynq.kube.resource import Resource
 from lynq.kube.store import Change, Store, by_label, by_owner_uid
 from lynq.kube.watching import Bookmark, EventType, WatchEvent
@@ -36,19 +29,13 @@ __all__ = [
     "Controller",
     "Discovery",
     "EventType",
-    "Fence",
     "Health",
     "Impersonation",
     "Informer",
     "Interceptor",
     "LeaderElection",
     "LeaseLost",
-    "Listing",
-    "ManagedFields",
-    "Metadata",
     "Metrics",
-    "ObjectKey",
-    "OwnerReference",
     "Partial",
     "Patch",
     "Phase",
@@ -67,7 +54,6 @@ __all__ = [
     "WatchEvent",
     "by_label",
     "by_owner_uid",
-    "errors",
     "in_cluster",
     "load_config",
 ]

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 import msgspec
 
+from lynq.api import Metadata
+from lynq.api.metadata import ObjectKey
+from lynq.api.wire import Wire
 from lynq.kube.depth import flattened
 from lynq.kube.errors import InvalidObject, UnexpectedResponse
-from lynq.kube.objects import Listing, Metadata, ObjectKey, Wire
+from lynq.kube.objects import Listing
 
 if TYPE_CHECKING:
     # Only type checkers know defaults of type variables yet: they read a call without `into`

@@ -5,13 +5,14 @@ managers, never the server's own sentence, because that can echo values (`Invali
 Who needs the sentence finds it in `error.status.message`.
 """
 
-# ruff: noqa: N818 - these are the API server's own names for its answers
-
 import re
 from dataclasses import dataclass
 from http import HTTPStatus
 
 from msgspec import Struct, field
+
+# ruff: noqa: N818 - these are the API server's own names for its answers
+
 
 _SHOWN = 5
 """How many fields or managers a message names before it says "and N more"."""

@@ -25,12 +25,12 @@ from typing import Any, Final, Generic, TypeVar
 
 import structlog
 
+from lynq.api.metadata import ObjectKey
 from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
 from lynq.kube.errors import BadRequest, Forbidden, Gone, Invalid, KubeError, UnexpectedResponse
 from lynq.kube.failures import place_of, words_of
 from lynq.kube.metrics import InformerMetrics, Metrics
-from lynq.kube.objects import ObjectKey
 from lynq.kube.resource import Resource
 from lynq.kube.store import Change, HasMetadata, IndexFunction, Sighting, Store, version_of
 from lynq.kube.watching import Bookmark, EventType, WatchEvent

@@ -15,7 +15,8 @@ from typing import Any
 
 from msgspec import field
 
-from lynq.kube.objects import Metadata, Wire
+from lynq.api import Metadata
+from lynq.api.wire import Wire
 
 
 class LeaseSpec(Wire, frozen=True, gc=False):

@@ -6,7 +6,8 @@ from typing import Generic, TypeVar
 
 from msgspec import field
 
-from lynq.api.metadata import ManagedFields, Metadata, ObjectKey, OwnerReference
+from lynq.api import Metadata, OwnerReference
+from lynq.api.metadata import ManagedFields, ObjectKey
 from lynq.api.wire import Wire
 
 __all__ = [

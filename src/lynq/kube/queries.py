@@ -3,9 +3,10 @@
 from enum import Enum
 from typing import Any, Final, Literal, TypeAlias
 
+from lynq.api.wire import Wire
 from lynq.kube.codec import Object, decode, encode, key_of
 from lynq.kube.errors import InvalidObject
-from lynq.kube.objects import Partial, Wire
+from lynq.kube.objects import Partial
 from lynq.kube.resource import NAMESPACES, Resource
 
 Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]

@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
+from lynq.api import Metadata
+from lynq.api.wire import Wire
 from lynq.kube.client import Client
 from lynq.kube.codec import decode
 from lynq.kube.errors import KubeError
-from lynq.kube.objects import Metadata, Wire
 from lynq.kube.resource import Resource
 
 Served: TypeAlias = Mapping[str, tuple[Resource, ...] | None]

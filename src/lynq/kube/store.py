@@ -29,8 +29,9 @@ from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from lynq.api import Metadata
+from lynq.api.metadata import ObjectKey
 from lynq.kube.errors import UnexpectedResponse
-from lynq.kube.objects import Metadata, ObjectKey
 
 T = TypeVar("T")
 

@@ -12,9 +12,10 @@ from typing import Final, Generic
 
 import msgspec
 
+from lynq.api.wire import Wire
 from lynq.kube import errors
 from lynq.kube.codec import T, decode
-from lynq.kube.objects import Partial, Wire
+from lynq.kube.objects import Partial
 from lynq.kube.request import Request
 from lynq.kube.transport import Transport
 

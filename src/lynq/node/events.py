@@ -13,7 +13,8 @@ from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_TEMPLATE_GENERATION
 from lynq.api.reasons import ConditionType, EventReason
 from lynq.api.transitions import holds
-from lynq.graph import FAILED_STATES, collect
+from lynq.graph.collecting import collect
+from lynq.graph.gate import FAILED_STATES
 from lynq.node.inventory import Item
 from lynq.node.outcome import Outcome
 from lynq.node.status import Trouble

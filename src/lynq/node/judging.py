@@ -14,7 +14,7 @@ from lynq.api.names import (
     TRUE,
 )
 from lynq.api.reasons import EventReason
-from lynq.guard import shown
+from lynq.guard.rejections import shown
 from lynq.node.facts import Facts, Memory, Refusal
 from lynq.node.identity import Owner
 from lynq.node.live import Live
@@ -22,7 +22,8 @@ from lynq.node.moments import earliest
 from lynq.node.outcome import Cause, Method, Outcome, StateReason, Write
 from lynq.node.preparing import Wanted
 from lynq.node.tracking import adoption, is_another_nodes, is_orphan, is_ours, restoration
-from lynq.readiness import State, countdown
+from lynq.readiness.deadline import countdown
+from lynq.readiness.verdict import State
 from lynq.template import is_repeatable
 
 _METHODS: Final = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lynq.readiness import Verdict
+from lynq.readiness.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,9 @@ from typing import Any
 from lynq.api import CreationPolicy, TResource
 from lynq.node.hashing import applied_hash
 from lynq.node.identity import ObjectRef, Owner
-from lynq.node.ignorefields import PathError, keep_live, parse_path
+from lynq.node.ignorefields.keeping import keep_live
+from lynq.node.ignorefields.parsing import parse_path
+from lynq.node.ignorefields.paths import PathError
 from lynq.node.live import Live
 from lynq.node.refusals import RenderError
 from lynq.node.rendering import Rendered

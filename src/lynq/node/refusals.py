@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from lynq.guard import shown
+from lynq.guard.rejections import shown
 from lynq.template import ErrorKind, TemplateError
 
 _MISSING: Final = re.compile(r'map has no entry for key "(.*)"', re.DOTALL)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from lynq.api import DeletionPolicy, ResourceState
 from lynq.api.names import ANNOTATION_DELETION_POLICY
 from lynq.api.reasons import OrphanReason
-from lynq.graph import Entry, removal_waves
+from lynq.graph.model import Entry
+from lynq.graph.removal import removal_waves
 from lynq.node.identity import ObjectRef, Owner
 from lynq.node.inventory import Item
 from lynq.node.live import Live

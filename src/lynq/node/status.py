@@ -14,7 +14,7 @@ from lynq.api import Condition, NodeStatus, ResourceStatus
 from lynq.api.reasons import ConditionReason as Reason
 from lynq.api.reasons import ConditionType as Type
 from lynq.api.reasons import EventReason
-from lynq.graph import GraphError
+from lynq.graph.problems import GraphError
 from lynq.node.conditions import Answer, Tally, answers, since
 from lynq.node.identity import ObjectRef, ref_of
 from lynq.node.inventory import Item, key_of

@@ -10,7 +10,8 @@ from datetime import datetime
 
 from lynq.api import ResourceState
 from lynq.api.reasons import EventReason
-from lynq.graph import Action, Decision, Graph, decide
+from lynq.graph.gate import Action, Decision, decide
+from lynq.graph.model import Graph
 from lynq.node.facts import Facts
 from lynq.node.judging import Surroundings, judge
 from lynq.node.moments import earliest

@@ -26,7 +26,7 @@ from lynq.api.names import (
     TRUE,
 )
 from lynq.api.reasons import OrphanReason
-from lynq.guard import tracked_name, tracking_label
+from lynq.guard.names import tracked_name, tracking_label
 from lynq.node.identity import ObjectRef, Owner
 from lynq.node.live import Live
 from lynq.node.reserved import ANNOTATIONS, LABELS

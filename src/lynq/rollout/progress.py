@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lynq.api.form import Rollout, RolloutPhase, RolloutStatus
+from lynq.api import Rollout, RolloutPhase, RolloutStatus
 from lynq.rollout.facts import NodeFacts
 from lynq.rollout.wording import describe
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from lynq.api.form import Rollout, RolloutPhase, RolloutStatus
+from lynq.api import Rollout, RolloutPhase, RolloutStatus
 
 _NAMED = 3
 

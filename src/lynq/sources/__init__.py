@@ -4,22 +4,15 @@ from lynq.sources.errors import Place, SourceError
 from lynq.sources.opening import open_source
 from lynq.sources.protocol import Change, ChangeKind, Changes, Source
 from lynq.sources.query import Query
-from lynq.sources.reading import Identity, Reading, Summary
+from lynq.sources.reading import Reading, Summary
 from lynq.sources.rows import Row
-from lynq.sources.settings import (
-    TLS,
-    MySQLSettings,
-    PostgreSQLSettings,
-    Settings,
-    SQLiteSettings,
-)
+from lynq.sources.settings import TLS, MySQLSettings, PostgreSQLSettings, Settings, SQLiteSettings
 
 __all__ = [
     "TLS",
     "Change",
     "ChangeKind",
     "Changes",
-    "Identity",
     "MySQLSettings",
     "Place",
     "PostgreSQLSettings",

@@ -5,9 +5,9 @@ happened and what to do, in our own words, and the server's code for it. The ser
 is never part of it: a failed cast in a view echoes the value, a driver could echo a password.
 """
 
-# ruff: noqa: N818 - named after what happened: `except WrongPassword` needs no second word
-
 from dataclasses import dataclass
+
+# ruff: noqa: N818 - named after what happened: `except WrongPassword` needs no second word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from lynq.api.source import TlsMode
+from lynq.api import TlsMode
 from lynq.sources.errors import (
     ConnectionFailed,
     ConnectTimedOut,

@@ -2,11 +2,11 @@
 
 from typing import assert_never
 
-from lynq.sources.mysql import open_mysql
-from lynq.sources.postgresql import open_postgresql
+from lynq.sources.mysql.source import open_mysql
+from lynq.sources.postgresql.source import open_postgresql
 from lynq.sources.protocol import Source
 from lynq.sources.settings import MySQLSettings, PostgreSQLSettings, Settings, SQLiteSettings
-from lynq.sources.sqlite import SQLiteSource
+from lynq.sources.sqlite.source import SQLiteSource
 
 
 def open_source(settings: Settings) -> Source:

@@ -7,7 +7,7 @@ differ: that is how a rotated password or certificate is taken up without a rest
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lynq.api.source import TlsMode
+from lynq.api import TlsMode
 from lynq.sources.errors import Place
 
 

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lynq.api.source import TlsMode
+from lynq.api import TlsMode
 from lynq.sources.errors import InvalidSettings
 from lynq.sources.settings import TLS
 

@@ -1,7 +1,7 @@
 """What the operator tells machines about itself: series for Prometheus, logs, health."""
 
 from lynq.telemetry.address import Address
-from lynq.telemetry.authorization import Authorize, Decision, ReviewFailedError
+from lynq.telemetry.authorization import Decision, ReviewFailedError
 from lynq.telemetry.certificates import CertificateError, CertificateFiles
 from lynq.telemetry.listening import ListenError
 from lynq.telemetry.profiling import profile_server
@@ -10,7 +10,6 @@ from lynq.telemetry.serving import Protection, health_server, metrics_server
 
 __all__ = [
     "Address",
-    "Authorize",
     "CertificateError",
     "CertificateFiles",
     "Decision",

@@ -7,7 +7,7 @@ Row values are data: they are never parsed. Whatever fails is a `TemplateError`.
 """
 
 from lynq.template.chance import Chance
-from lynq.template.engine import Template, compile, render  # noqa: A004 - as in `re`
+from lynq.template.engine import compile_template, render
 from lynq.template.environment import Environment
 from lynq.template.errors import ErrorKind, TemplateError
 from lynq.template.functions.signature import Needs
@@ -21,9 +21,8 @@ __all__ = [
     "ErrorKind",
     "Limits",
     "Needs",
-    "Template",
     "TemplateError",
-    "compile",
+    "compile_template",
     "is_repeatable",
     "is_slow",
     "render",

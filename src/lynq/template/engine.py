@@ -17,14 +17,7 @@ from lynq.template.functions.signature import Needs
 from lynq.template.functions.table import FUNCTIONS
 from lynq.template.limits import DEFAULT_LIMITS, Limits
 from lynq.template.parser import parse
-from lynq.template.values import (
-    TypedBool,
-    TypedFloat,
-    TypedInt,
-    Variables,
-    byte_len,
-    to_output,
-)
+from lynq.template.values import TypedBool, TypedFloat, TypedInt, Variables, byte_len, to_output
 
 Value = str | int | float | bool
 _MUTATING: Final = frozenset(
@@ -158,11 +151,13 @@ def _copied(value: object, depth: int) -> object:
 def render(source: str, data: Mapping[str, object], environment: Environment | None = None) -> str:
     """Render one string."""
     if environment is None:
-        return (_compile_small if len(source) <= _SMALL_SOURCE else compile)(source).render(data)
-    return compile(source, environment.limits).render(data, environment)
+        return (_compile_small if len(source) <= _SMALL_SOURCE else compile_template)(
+            source
+        ).render(data)
+    return compile_template(source, environment.limits).render(data, environment)
 
 
-def compile(source: str, limits: Limits = DEFAULT_LIMITS) -> Template:  # noqa: A001 - as in `re`
+def compile_template(source: str, limits: Limits = DEFAULT_LIMITS) -> Template:
     """Compile a source, or give the template that was made of it before."""
     if limits is not DEFAULT_LIMITS:
         return _compile_limited(source, limits)

@@ -58,7 +58,7 @@ def _templates(manifest: Mapping[str, object]) -> Iterator[engine.Template]:
             waiting.extend(value)
         elif isinstance(value, str) and "{{" in value:
             with suppress(TemplateError):
-                yield engine.compile(value)
+                yield engine.compile_template(value)
 
 
 class _Renderer:
@@ -92,7 +92,7 @@ class _Renderer:
         environment = self._environment
         try:
             self._deadline.check()
-            template = engine.compile(source, environment.limits)
+            template = engine.compile_template(source, environment.limits)
             if template.draws:
                 environment = environment.at(*_keys(path))
             if self._stays_text(path):

@@ -1,12 +1,12 @@
 """The nodes of a parsed template. As text they read as Go shows them in errors."""
 
-# ruff: noqa: D105 - each `__str__` gives Go's text of its node
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lynq.template.formatting.quoting import quote
 from lynq.template.literals import Number
+
+# ruff: noqa: D105 - each `__str__` gives Go's text of its node
 
 
 @dataclass(slots=True, eq=False)

@@ -3,8 +3,10 @@
 docs/design/webhooks.md has the decisions behind it.
 """
 
-from lynq.webhooks.known import Known
 from lynq.webhooks.server import WebhookServer
 from lynq.webhooks.settings import Webhooks
 
-__all__ = ["Known", "WebhookServer", "Webhooks"]
+__all__ = [
+    "WebhookServer",
+    "Webhooks",
+]

@@ -20,19 +20,12 @@ from lynq.api.names import GROUP, VERSION
 from lynq.kube.failures import place_of
 from lynq.telemetry import Address
 from lynq.telemetry.listening import Listener
-from lynq.webhooks.certificates import Certificates
+from lynq.webhooks.certificates.protocol import Certificates
 from lynq.webhooks.decoding import plain, read_object
 from lynq.webhooks.defaulting import Defaults, form_defaults, hub_defaults
 from lynq.webhooks.known import Known
 from lynq.webhooks.metrics import WebhookMetrics
-from lynq.webhooks.review import (
-    Answer,
-    Kind,
-    Question,
-    ReviewError,
-    read_question,
-    write_answer,
-)
+from lynq.webhooks.review import Answer, Kind, Question, ReviewError, read_question, write_answer
 from lynq.webhooks.validating import Judgement, judge_form, judge_hub, judge_node
 
 LARGEST_BODY: Final = 7 * 1024 * 1024

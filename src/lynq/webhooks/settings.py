@@ -6,7 +6,9 @@ from prometheus_client import CollectorRegistry
 
 from lynq.kube import Client
 from lynq.telemetry import Address, CertificateFiles
-from lynq.webhooks.certificates import Certificates, FromFiles, Place, SelfMade
+from lynq.webhooks.certificates.files import FromFiles
+from lynq.webhooks.certificates.protocol import Certificates
+from lynq.webhooks.certificates.selfmade import Place, SelfMade
 from lynq.webhooks.known import Known
 from lynq.webhooks.server import WebhookServer
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from lynq.api.crds import KINDS
 from lynq.api.names import API_VERSION, GROUP, VERSION
-from lynq.kube.resource import Resource
+from lynq.kube import Resource
 
 Object = dict[str, Any]
 

@@ -18,8 +18,7 @@ from cluster.api.objects import (
     resource_of,
     resource_status,
 )
-from lynq.api import LynqForm, LynqHub, LynqNode, TResource
-from lynq.api.lists import ResourceLists
+from lynq.api import LynqForm, LynqHub, LynqNode, ResourceLists, TResource
 from lynq.kube import Client
 
 pytestmark = pytest.mark.usefixtures("crds")

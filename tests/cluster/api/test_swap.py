@@ -21,10 +21,10 @@ from cluster.api.objects import (
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.crds import definition
 from lynq.api.names import API_VERSION
-from lynq.kube import Client
+from lynq.kube import Client, Resource
 from lynq.kube.definitions import install_definition
 from lynq.kube.errors import Invalid
-from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 pytestmark = pytest.mark.usefixtures("crds")
 

@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry
 from background import running
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.form import FormController
-from lynq.controllers.hub import HubController
+from lynq.controllers.form.controller import FormController
+from lynq.controllers.hub.controller import HubController
 from lynq.controllers.options import Options
 from lynq.controllers.shard import Shard
 from lynq.controllers.telling import Teller

@@ -21,8 +21,7 @@ from typing import Final
 import yaml
 
 from deploy.rendering import Object, manager, one
-from lynq.kube import Client, Resource
-from lynq.kube.discovery import Discovery
+from lynq.kube import Client, Discovery, Resource
 from lynq.kube.errors import AlreadyExists, NotFound
 from waiting import eventually
 

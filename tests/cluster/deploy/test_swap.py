@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from deploy.rendering import Object, kustomized, one
-from lynq.kube import Client
-from lynq.kube.resource import DEPLOYMENTS, Resource
+from lynq.kube import Client, Resource
+from lynq.kube.resource import DEPLOYMENTS
 
 MUTATING = Resource(
     "admissionregistration.k8s.io",

@@ -7,10 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from lynq.kube import Client, ClusterConfig, Impersonation, Partial, errors, load_config
+from lynq.kube import (
+    Client,
+    ClusterConfig,
+    Impersonation,
+    Partial,
+    Request,
+    Resource,
+    Response,
+    Send,
+    errors,
+    load_config,
+)
 from lynq.kube.credentials import Credential, StaticCredentials, TokenFileCredentials
-from lynq.kube.request import Request, Response, Send
-from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVICE_ACCOUNTS, Resource
+from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVICE_ACCOUNTS
 
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
 ROLE_BINDINGS = Resource(

@@ -8,15 +8,12 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lynq.kube import Client
-from lynq.kube.controller import Controller, Result
+from lynq.api import Metadata
+from lynq.api.metadata import ObjectKey
+from lynq.api.wire import Wire
+from lynq.kube import Change, Client, Controller, Informer, Metrics, Queue, Result, by_owner_uid
 from lynq.kube.errors import NotFound
-from lynq.kube.informer import Informer
-from lynq.kube.metrics import Metrics
-from lynq.kube.objects import Metadata, ObjectKey, Wire
-from lynq.kube.queue import Queue
 from lynq.kube.resource import CONFIG_MAPS
-from lynq.kube.store import Change, by_owner_uid
 from waiting import eventually
 
 COLOURS = {"colour": "red"}

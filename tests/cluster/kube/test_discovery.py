@@ -4,9 +4,7 @@ from contextlib import suppress
 import pytest
 
 from gadgets import gadgets
-from lynq.kube import Client, Discovery, Partial, errors
-from lynq.kube.request import Request, Response, Send
-from lynq.kube.resource import Resource
+from lynq.kube import Client, Discovery, Partial, Request, Resource, Response, Send, errors
 from waiting import eventually
 
 API_SERVICES = Resource(

@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lynq.kube import Client
-from lynq.kube.election import LeaderElection, LeaseLost, boot_clock
+from lynq.kube import Client, LeaderElection, LeaseLost, Metrics, Request, Response, Send
+from lynq.kube.election import boot_clock
 from lynq.kube.errors import Fenced
 from lynq.kube.lease import Lease
-from lynq.kube.metrics import Metrics
-from lynq.kube.request import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS, LEASES
 from waiting import eventually
 

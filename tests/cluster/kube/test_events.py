@@ -8,12 +8,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lynq.kube import Client
-from lynq.kube.backoff import Backoff
+from lynq.kube import Backoff, Client, Metrics, Recorder, Reference, Request, Response, Send
 from lynq.kube.errors import ConnectionFailed
-from lynq.kube.events import Recorder, Reference
-from lynq.kube.metrics import Metrics
-from lynq.kube.request import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES
 from waiting import eventually
 

@@ -8,15 +8,28 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from background import running
-from lynq.kube import Client
-from lynq.kube.backoff import Backoff
-from lynq.kube.config import Impersonation, load_config
-from lynq.kube.informer import Health, Informer, Phase
-from lynq.kube.metrics import Metrics
-from lynq.kube.objects import Metadata, ObjectKey, Partial, Wire
-from lynq.kube.request import Request, Response, Send
-from lynq.kube.resource import CONFIG_MAPS, Resource
-from lynq.kube.store import Change, by_label, by_owner_uid
+from lynq.api import Metadata
+from lynq.api.metadata import ObjectKey
+from lynq.api.wire import Wire
+from lynq.kube import (
+    Backoff,
+    Change,
+    Client,
+    Health,
+    Impersonation,
+    Informer,
+    Metrics,
+    Partial,
+    Phase,
+    Request,
+    Resource,
+    Response,
+    Send,
+    by_label,
+    by_owner_uid,
+    load_config,
+)
+from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 QUICK = Backoff(base=0.05, cap=0.2)

@@ -12,16 +12,22 @@ from prometheus_client import CollectorRegistry
 
 from background import running
 from lynq.cluster import Cluster
-from lynq.kube import Client
-from lynq.kube.backoff import Backoff
-from lynq.kube.config import load_config
+from lynq.kube import (
+    Backoff,
+    Change,
+    Client,
+    Health,
+    Informer,
+    Metrics,
+    Partial,
+    Phase,
+    Request,
+    Response,
+    Send,
+    load_config,
+)
 from lynq.kube.errors import KubeError
-from lynq.kube.informer import Health, Informer, Phase
-from lynq.kube.metrics import Metrics
-from lynq.kube.objects import Partial
-from lynq.kube.request import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
-from lynq.kube.store import Change
 from waiting import eventually
 
 QUICK = Backoff(base=0.05, cap=0.5, jitter=1.0)

@@ -12,9 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from background import running
 from lynq.controllers.children import Child, Kind
-from lynq.kube import Client, Metrics
-from lynq.kube.informer import Informer
-from lynq.kube.objects import Partial
+from lynq.kube import Client, Informer, Metrics, Partial
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 

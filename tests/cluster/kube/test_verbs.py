@@ -4,18 +4,10 @@ from typing import Any
 
 import pytest
 
-from lynq.kube import (
-    Client,
-    EventType,
-    Metadata,
-    Partial,
-    Patch,
-    Propagation,
-    WatchEvent,
-    errors,
-)
+from lynq.api import Metadata
+from lynq.api.wire import Wire
+from lynq.kube import Client, EventType, Partial, Patch, Propagation, Resource, WatchEvent, errors
 from lynq.kube.errors import FieldConflict
-from lynq.kube.objects import Wire
 from lynq.kube.resource import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -23,7 +15,6 @@ from lynq.kube.resource import (
     SECRETS,
     SERVICE_ACCOUNTS,
     SERVICES,
-    Resource,
 )
 
 

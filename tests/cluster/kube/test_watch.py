@@ -6,9 +6,19 @@ from typing import Any
 import pytest
 
 from gadgets import gadgets
-from lynq.kube import Bookmark, Client, EventType, Partial, WatchEvent, errors
-from lynq.kube.request import Request, Response, Send
-from lynq.kube.resource import CONFIG_MAPS, Resource
+from lynq.kube import (
+    Bookmark,
+    Client,
+    EventType,
+    Partial,
+    Request,
+    Resource,
+    Response,
+    Send,
+    WatchEvent,
+    errors,
+)
+from lynq.kube.resource import CONFIG_MAPS
 
 Events = AsyncIterator[WatchEvent[Any] | Bookmark]
 

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from lynq.cluster.pki import Authority, name_of
-from lynq.kube import Client
+from lynq.kube import Client, Resource
 from lynq.kube.errors import ApiError
-from lynq.kube.resource import CONFIG_MAPS, Resource
+from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 WEBHOOKS = Resource(

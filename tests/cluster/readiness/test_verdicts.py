@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from cluster.local.manifests import Manifest, claim, daemon_set, deployment, job, stateful_set
-from lynq.kube import Client
-from lynq.kube.resource import DEPLOYMENTS, PODS, Resource
-from lynq.readiness import State, Verdict, project, readiness
+from lynq.kube import Client, Resource
+from lynq.kube.resource import DEPLOYMENTS, PODS
+from lynq.readiness.judging import project, readiness
+from lynq.readiness.verdict import State, Verdict
 from waiting import eventually
 
 STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)

@@ -11,8 +11,7 @@ import pytest
 from msgspec import convert
 
 from cluster.webhooks.admitting import BAD, FORMS, HUBS, NODES, Admission, form, hub
-from lynq.api import HubSpec, LynqNode, ResourceState
-from lynq.api.node import NodeSpec, NodeStatus, ResourceStatus
+from lynq.api import HubSpec, LynqNode, NodeSpec, NodeStatus, ResourceState, ResourceStatus
 from lynq.kube.errors import Forbidden, KubeError
 
 Kubectl = Callable[..., Awaitable[str]]

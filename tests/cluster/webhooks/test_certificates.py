@@ -12,12 +12,11 @@ from cryptography import x509
 
 from background import running
 from cluster.webhooks.admitting import HUBS, MUTATING, VALIDATING, Admission, hub
-from lynq.kube import Patch
+from lynq.kube import Patch, Request, Response, Send
 from lynq.kube.errors import KubeError, NotFound
-from lynq.kube.request import Request, Response, Send
 from lynq.kube.resource import SECRETS
 from lynq.webhooks import WebhookServer
-from lynq.webhooks.certificates import Lifetimes
+from lynq.webhooks.certificates.keeping import Lifetimes
 from waiting import eventually
 
 DAY = timedelta(days=1)

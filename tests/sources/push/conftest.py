@@ -11,7 +11,7 @@ import databases
 from certificates import Authority
 from databases import Server
 from hearing import Changing
-from lynq.sources.settings import MySQLSettings, PostgreSQLSettings
+from lynq.sources import MySQLSettings, PostgreSQLSettings
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ import functools
 
 import pytest
 
-from lynq.sources.errors import Refused, SourceError, WrongPassword
-from lynq.sources.protocol import Change, ChangeKind
+from lynq.sources import Change, ChangeKind, SourceError
+from lynq.sources.errors import Refused, WrongPassword
 from lynq.sources.push.bell import Bell
 from virtual_time import virtual_time
 

@@ -3,11 +3,11 @@
 import pytest
 from pymysqlreplication.event import NotImplementedEvent, QueryEvent
 
+from lynq.sources import MySQLSettings
 from lynq.sources.errors import Interrupted, MissingGrant, WrongPassword
 from lynq.sources.push.binlog import concerns
 from lynq.sources.push.refusals import explained
 from lynq.sources.push.survey import Watched
-from lynq.sources.settings import MySQLSettings
 
 TABLE = Watched("shop", "Tenants")
 VIEW = Watched("shop", None)

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
+from lynq.sources import ChangeKind, Changes
 from lynq.sources.errors import Refused
-from lynq.sources.protocol import ChangeKind, Changes
 from lynq.sources.push.bell import Bell
 from lynq.sources.push.channel import listening
 from lynq.sources.push.timing import Timing

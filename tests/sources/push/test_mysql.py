@@ -15,12 +15,11 @@ from pymysqlreplication import row_event
 
 from certificates import Authority
 from hearing import QUICK, Changing, CountingBell, listening_to, push_threads, ringing
-from lynq.api.source import TlsMode
-from lynq.sources.protocol import ChangeKind
+from lynq.api import TlsMode
+from lynq.sources import TLS, ChangeKind, MySQLSettings
 from lynq.sources.push import binlog, mysql
 from lynq.sources.push.timing import Timing
 from lynq.sources.query import Table
-from lynq.sources.settings import TLS, MySQLSettings
 from waiting import eventually
 
 MySQL = Changing[MySQLSettings]

@@ -14,12 +14,11 @@ import pytest
 
 from databases import Server
 from hearing import QUICK, Changing, CountingBell, listening_to, ringing
-from lynq.sources.protocol import ChangeKind
+from lynq.sources import ChangeKind, PostgreSQLSettings
 from lynq.sources.push import postgresql as push
 from lynq.sources.push.timing import Timing
 from lynq.sources.push.trigger import trigger_sql
 from lynq.sources.query import Table
-from lynq.sources.settings import PostgreSQLSettings
 from sources.proxy import Fault, proxied
 from waiting import eventually
 

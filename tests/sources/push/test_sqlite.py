@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from hearing import QUICK, CountingBell, listening_to, push_threads, ringing
+from lynq.sources import SQLiteSettings
 from lynq.sources.push import sqlite
 from lynq.sources.push.timing import Timing
 from lynq.sources.query import Table
-from lynq.sources.settings import SQLiteSettings
 from waiting import eventually
 
 

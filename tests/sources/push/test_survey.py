@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from lynq.sources.errors import MissingSetting, MissingTable, Place
+from lynq.sources import Place
+from lynq.sources.errors import MissingSetting, MissingTable
 from lynq.sources.push.survey import (
     Start,
     Watched,

@@ -8,12 +8,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lynq.api import LynqForm, LynqHub, LynqNode
-from lynq.api.conditions import Condition, ConditionStatus
+from lynq.api import (
+    Condition,
+    ConditionStatus,
+    CreationPolicy,
+    HubStatus,
+    LynqForm,
+    LynqHub,
+    LynqNode,
+    NodeStatus,
+    PatchStrategy,
+    ResourceState,
+    ResourceStatus,
+)
 from lynq.api.crds import KINDS, Kind, definition
-from lynq.api.hub import HubStatus
-from lynq.api.node import NodeStatus, ResourceState, ResourceStatus
-from lynq.api.policies import CreationPolicy, PatchStrategy
 from unit.api.documents import Document, defaulted, documents
 
 SCHEMAS = {

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from lynq.cluster import ClusterError
 from lynq.cluster import supervisor as module
-from lynq.cluster.errors import ClusterError
 from lynq.cluster.layout import Layout, Phase
 from lynq.cluster.pki import write_pki
 from lynq.cluster.supervisor import LONGEST_PAUSE, Supervisor, pause_after

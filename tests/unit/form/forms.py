@@ -3,7 +3,8 @@
 from typing import Any
 
 from lynq.api import FormSpec, HubSpec, Source, SourceType, TResource, ValueMappings
-from lynq.form import Problem, ProblemKind, validate
+from lynq.api.problems import Problem, ProblemKind
+from lynq.form.validation import validate
 
 BODY: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap"}
 

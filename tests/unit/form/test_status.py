@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from lynq.api import ConditionStatus, FormStatus, LynqForm, Metadata, RolloutPhase, RolloutStatus
 from lynq.api.events import Event
+from lynq.api.problems import Problem, ProblemKind
 from lynq.api.reasons import ConditionType, EventReason
 from lynq.api.transitions import find
-from lynq.form import Problem, ProblemKind, Totals, events, next_status
+from lynq.form.events import events
+from lynq.form.status import Totals, next_status
 from unit.form.forms import form
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import CreationPolicy, FormSpec
+from lynq.api.problems import summary
 from lynq.api.reasons import EventReason
-from lynq.form import hub_not_found, summary
+from lynq.form.validation import hub_not_found
 from unit.form.forms import BODY, form, problems, resource, told
 
 BAD = "{{ .uid | nope }}"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from lynq.graph import Entry
+from lynq.graph.model import Entry
 
 _IDS = tuple("abcdefgh")
 

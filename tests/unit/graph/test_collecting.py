@@ -1,7 +1,9 @@
 """The canonical order is that of the lists in lynq.api."""
 
 from lynq.api import FormSpec, NodeSpec, ResourceLists, TResource
-from lynq.graph import Entry, build, collect, entries_of
+from lynq.graph.building import build
+from lynq.graph.collecting import collect, entries_of
+from lynq.graph.model import Entry
 
 
 def resource(name: str, *depend_ids: str) -> TResource:

@@ -3,7 +3,7 @@
 import pytest
 
 from lynq.api import ResourceState
-from lynq.graph import Action, Decision, decide
+from lynq.graph.gate import Action, Decision, decide
 
 READY = ResourceState.READY
 WAITING = ResourceState.WAITING

@@ -3,7 +3,9 @@
 import pytest
 from hypothesis import given
 
-from lynq.graph import Entry, GraphError, ProblemKind, build, find_problems
+from lynq.graph.building import build, find_problems
+from lynq.graph.model import Entry
+from lynq.graph.problems import GraphError, ProblemKind
 from unit.graph.drawn import entries, reachable
 
 EMPTY = ProblemKind.EMPTY_ID

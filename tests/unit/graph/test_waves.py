@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.graph import Entry, build, find_problems, removal_waves
+from lynq.graph.building import build, find_problems
+from lynq.graph.model import Entry
+from lynq.graph.removal import removal_waves
 from unit.graph.drawn import entries, reachable, sound_entries
 
 SHOP = (

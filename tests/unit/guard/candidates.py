@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lynq.guard import Existing, Pair, node_name
+from lynq.guard.judgement import Existing
+from lynq.guard.names import Pair, node_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lynq.api.hub import DeletionGuard
-from lynq.guard import Outcome, Verdict, digest_of, held_message, judge_deletion
+from lynq.api import DeletionGuard
+from lynq.guard.deletion import Outcome, Verdict, digest_of, held_message, judge_deletion
 
 GUARD = DeletionGuard()
 OFF = DeletionGuard(disabled=True)

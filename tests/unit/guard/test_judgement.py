@@ -3,7 +3,9 @@
 import pytest
 
 from lynq.api.reasons import RejectionReason
-from lynq.guard import VALUES_LIMIT, Existing, Judgement, Pair, judge
+from lynq.guard.judgement import Existing, Judgement, judge
+from lynq.guard.names import Pair
+from lynq.guard.rejections import VALUES_LIMIT
 from unit.guard.candidates import NOTHING, Row, existing
 
 LOW, HIGH = sorted([Row("acme", "x"), Row("acme", "y")], key=lambda row: row.digest)

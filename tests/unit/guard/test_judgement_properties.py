@@ -5,16 +5,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.guard import (
-    VALUES_LIMIT,
-    Existing,
-    Judgement,
-    Pair,
-    is_label_value,
-    is_subdomain,
-    judge,
-    node_name,
-)
+from lynq.guard.judgement import Existing, Judgement, judge
+from lynq.guard.names import Pair, is_label_value, is_subdomain, node_name
+from lynq.guard.rejections import VALUES_LIMIT
 from unit.guard.candidates import Row
 
 # Few letters and many dashes: names that meet are what we are after.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.guard import (
+from lynq.guard.names import (
     Pair,
     is_label_value,
     is_subdomain,

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api.reasons import RejectionReason
-from lynq.guard import Rejection, Told, judge, news, rejected_rows, rows_by_reason, shown
-from lynq.guard.telling import LISTED, REMEMBERED
+from lynq.guard.judgement import judge
+from lynq.guard.rejections import Rejection, shown
+from lynq.guard.telling import LISTED, REMEMBERED, Told, news, rejected_rows, rows_by_reason
 from unit.guard.candidates import NOTHING, Row
 
 

@@ -3,7 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.hub import KnownForm, Values, Wanted, plan, variables
+from lynq.hub.plan import KnownForm
+from lynq.hub.planning import plan
+from lynq.hub.values import Values, variables
+from lynq.hub.wanted import Wanted
 from lynq.node.variables import variables_of
 from lynq.sources import Query
 from lynq.sources.columns import Column, Kind

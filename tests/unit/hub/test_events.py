@@ -8,9 +8,18 @@ from msgspec.structs import replace
 from lynq.api import DeletionGuard, LynqForm
 from lynq.api.events import Event
 from lynq.api.reasons import EventReason
-from lynq.guard import Pair
-from lynq.hub import Removal, Why, fresh, standing_events, update_event
-from lynq.hub.events import deleted, deleting, deletion_failed, query_failed, row_rejected
+from lynq.guard.names import Pair
+from lynq.hub.changes import Removal, Why
+from lynq.hub.events import (
+    deleted,
+    deleting,
+    deletion_failed,
+    fresh,
+    query_failed,
+    row_rejected,
+    standing_events,
+    update_event,
+)
 from unit.hub.worlds import ARow, Cluster, a_form, a_hub, planned, resource, rows, synced
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.hub import retry_delay, sync_interval
+from lynq.hub.intervals import retry_delay, sync_interval
 
 
 @pytest.mark.parametrize(

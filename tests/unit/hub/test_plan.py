@@ -4,20 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from lynq.api import DeletionGuard
-from lynq.guard import Pair
-from lynq.hub import Cause, HubPlan, KnownForm, Why
-from unit.hub.worlds import (
-    NOON,
-    ARow,
-    Cluster,
-    a_form,
-    a_hub,
-    at,
-    planned,
-    resource,
-    rows,
-    synced,
-)
+from lynq.guard.names import Pair
+from lynq.hub.changes import Why
+from lynq.hub.diff import Cause
+from lynq.hub.plan import HubPlan, KnownForm
+from unit.hub.worlds import NOON, ARow, Cluster, a_form, a_hub, at, planned, resource, rows, synced
 
 WEB, DB = a_form("web"), a_form("db")
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import DeletionGuard, LynqForm
-from lynq.guard import node_name
-from lynq.hub import HubPlan
+from lynq.guard.names import node_name
+from lynq.hub.plan import HubPlan
 from lynq.hub.stamps import pair_of
 from unit.hub.worlds import ARow, Cluster, a_form, a_hub, at, planned, resource, synced
 

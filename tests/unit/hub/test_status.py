@@ -8,28 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lynq.api import (
-    Changes,
-    DeletionGuard,
-    HubStatus,
-    LynqForm,
-    LynqHub,
-    Source,
-    SourceType,
-)
-from lynq.hub import Push, Synced, Tally, Unread, is_worth_writing, next_status
-from unit.hub.worlds import (
-    NOON,
-    ARow,
-    Cluster,
-    a_form,
-    a_hub,
-    at,
-    planned,
-    resource,
-    rows,
-    synced,
-)
+from lynq.api import Changes, DeletionGuard, HubStatus, LynqForm, LynqHub, Source, SourceType
+from lynq.hub.outcome import Push, Synced, Unread
+from lynq.hub.status import is_worth_writing, next_status
+from lynq.hub.tally import Tally
+from unit.hub.worlds import NOON, ARow, Cluster, a_form, a_hub, at, planned, resource, rows, synced
 
 PUSHED = Source(type=SourceType.SQLITE, changes=Changes.PUSH)
 LOST = Unread("no route to host", generation=2)

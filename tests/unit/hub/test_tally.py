@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lynq.api import LynqNode, NodeStatus
-from lynq.hub import Health, Tally, Values, Wanted
-from lynq.hub.tally import health_of
+from lynq.hub.tally import Health, Tally, health_of
+from lynq.hub.values import Values
+from lynq.hub.wanted import Wanted
 from unit.hub.worlds import NOON, ARow, a_form, a_hub, readiness
 
 FORMS = ("web", "db")

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.hub import Values, Wanted, extra_json, variables
+from lynq.hub.values import Values, extra_json, variables
+from lynq.hub.wanted import Wanted
 from unit.hub.worlds import NOON, ARow, a_form, a_hub
 
 

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 
 from lynq.api import CreationPolicy, LynqForm, LynqNode, OwnerReference, TResource
 from lynq.api.digests import spec_digest
-from lynq.hub import Cause, RenderError, RenderFailure, Values, Wanted
-from lynq.hub.diff import visible_cause
+from lynq.hub.diff import Cause, visible_cause
+from lynq.hub.failures import RenderError, RenderFailure
+from lynq.hub.values import Values
+from lynq.hub.wanted import Wanted
 from unit.hub.worlds import NOON, ARow, a_form, a_hub, at, resource
 
 

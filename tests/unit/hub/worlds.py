@@ -26,7 +26,8 @@ from lynq.api import (
 )
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.api.transitions import condition
-from lynq.hub import HubPlan, KnownForm, plan
+from lynq.hub.plan import HubPlan, KnownForm
+from lynq.hub.planning import plan
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import pytest
 import structlog.testing
 import yaml
 
-from lynq.kube.config import ClusterConfig, Impersonation, in_cluster, load_config
+from lynq.kube import ClusterConfig, Impersonation, in_cluster, load_config
 from lynq.kube.credentials import ClientCertificate, Credential, TokenFileCredentials
 from lynq.kube.errors import ConfigError
 from lynq.kube.execplugin import ExecCredentials

@@ -6,10 +6,8 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
-from lynq.kube.controller import Controller, Result
+from lynq.kube import Controller, Metrics, Queue, Result
 from lynq.kube.errors import KubeError
-from lynq.kube.metrics import Metrics
-from lynq.kube.queue import Queue
 from virtual_time import virtual_time
 
 

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.kube.correlation import COMBINED, Correlator, Occurrence, Reference, Series
+from lynq.kube import Reference
+from lynq.kube.correlation import COMBINED, Correlator, Occurrence, Series
 from lynq.kube.events import _capped
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

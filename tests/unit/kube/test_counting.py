@@ -3,9 +3,16 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lynq.kube import Client, ClientOptions, ClusterConfig, Metrics, errors
-from lynq.kube.backoff import Backoff
-from lynq.kube.request import Request, Response
+from lynq.kube import (
+    Backoff,
+    Client,
+    ClientOptions,
+    ClusterConfig,
+    Metrics,
+    Request,
+    Response,
+    errors,
+)
 from lynq.kube.resource import CONFIG_MAPS
 from serving import Serve
 from unit.kube.test_transport import Script, reset, status

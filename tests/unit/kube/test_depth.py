@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.kube import errors
+from lynq.api import Metadata
+from lynq.api.metadata import ManagedFields
+from lynq.api.wire import Wire
+from lynq.kube import Partial, errors
 from lynq.kube.codec import decode, decode_list, encode
 from lynq.kube.depth import TOO_DEEP, flattened
-from lynq.kube.objects import ManagedFields, Metadata, Partial, Wire
 
 DEEPEST = 9_990
 """How deep the API server lets an object be nested, with room for what is around it."""

@@ -4,9 +4,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from lynq.kube import Client, ClientOptions, ClusterConfig, Discovery, errors
-from lynq.kube.backoff import Backoff
-from lynq.kube.resource import Resource
+from lynq.kube import Backoff, Client, ClientOptions, ClusterConfig, Discovery, Resource, errors
 from serving import Serve
 
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from lynq.kube import Client, ClusterConfig
-from lynq.kube.election import LeaderElection, LeaseLost, boot_clock
+from lynq.kube import Client, ClusterConfig, LeaderElection, LeaseLost
+from lynq.kube.election import boot_clock
 from serving import Serve
 
 

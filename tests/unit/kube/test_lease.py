@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lynq.api import Metadata
 from lynq.kube.lease import Lease, LeaseSpec, Observation, Step, claim, release
-from lynq.kube.objects import Metadata
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -3,10 +3,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from lynq.kube import queries
+from lynq.api import Metadata
+from lynq.api.metadata import ObjectKey
+from lynq.api.wire import Wire
+from lynq.kube import Partial, queries
 from lynq.kube.codec import decode, decode_list, encode, key_of
 from lynq.kube.errors import InvalidObject, UnexpectedResponse
-from lynq.kube.objects import Metadata, ObjectKey, Partial, Wire
 from lynq.kube.resource import CONFIG_MAPS
 
 

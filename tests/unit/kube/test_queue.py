@@ -6,9 +6,7 @@ import pytest
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from lynq.kube.backoff import Backoff
-from lynq.kube.metrics import Metrics
-from lynq.kube.queue import Priority, Queue, QueueClosed
+from lynq.kube import Backoff, Metrics, Priority, Queue, QueueClosed
 from virtual_time import virtual_time
 
 

@@ -7,8 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lynq.kube.backoff import Backoff
-from lynq.kube.queue import PERIODIC_TURN, Priority, Queue
+from lynq.kube import Backoff, Priority, Queue
+from lynq.kube.queue import PERIODIC_TURN
 from virtual_time import VirtualTimeLoop
 
 KEYS = st.sampled_from("abcdef")

@@ -1,7 +1,8 @@
 import pytest
 
+from lynq.kube import Resource
 from lynq.kube.errors import InvalidObject
-from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
+from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
 
 CLUSTER_ROLES = Resource(
     "rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False

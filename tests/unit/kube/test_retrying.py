@@ -1,9 +1,6 @@
 import pytest
 
-from lynq.kube import errors
-from lynq.kube.backoff import Backoff
-from lynq.kube.options import ClientOptions
-from lynq.kube.request import Request
+from lynq.kube import Backoff, ClientOptions, Request, errors
 from lynq.kube.retrying import retry_delay
 
 OPTIONS = ClientOptions(attempts=3, backoff=Backoff(base=1, cap=8), patience=30)

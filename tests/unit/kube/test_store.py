@@ -7,17 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lynq.api import Metadata, OwnerReference
+from lynq.api.metadata import ObjectKey
+from lynq.kube import Change, Partial, Store, by_label, by_owner_uid
 from lynq.kube.errors import UnexpectedResponse
-from lynq.kube.objects import Metadata, ObjectKey, OwnerReference, Partial
-from lynq.kube.store import (
-    Change,
-    IndexFunction,
-    Sighting,
-    Store,
-    by_label,
-    by_owner_uid,
-    version_of,
-)
+from lynq.kube.store import IndexFunction, Sighting, version_of
 
 KEY = ObjectKey("space", "thing")
 

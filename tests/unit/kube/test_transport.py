@@ -6,10 +6,19 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from lynq.kube import Client, ClientOptions, ClusterConfig, Impersonation, Patch, errors
-from lynq.kube.backoff import Backoff
+from lynq.kube import (
+    Backoff,
+    Client,
+    ClientOptions,
+    ClusterConfig,
+    Impersonation,
+    Patch,
+    Request,
+    Response,
+    Send,
+    errors,
+)
 from lynq.kube.credentials import Credential, StaticCredentials
-from lynq.kube.request import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
 from serving import Handler, Serve
 

@@ -9,10 +9,22 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.kube import Bookmark, Client, ClientOptions, ClusterConfig, EventType, WatchEvent, errors
+from lynq.api import Metadata
+from lynq.api.wire import Wire
+from lynq.kube import (
+    Bookmark,
+    Client,
+    ClientOptions,
+    ClusterConfig,
+    EventType,
+    Partial,
+    Request,
+    Response,
+    Send,
+    WatchEvent,
+    errors,
+)
 from lynq.kube.depth import TOO_DEEP
-from lynq.kube.objects import Metadata, Partial, Wire
-from lynq.kube.request import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
 from lynq.kube.watching import LineSplitter
 from serving import Serve

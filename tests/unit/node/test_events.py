@@ -6,19 +6,13 @@ import pytest
 
 from lynq.api import NodeStatus, ResourceState
 from lynq.api.reasons import EventReason
-from lynq.node import (
-    Item,
-    ObjectRef,
-    Outcome,
-    RenderError,
-    Report,
-    StateReason,
-    Trouble,
-    VariablesError,
-    broken_status,
-    events,
-    next_status,
-)
+from lynq.node import events
+from lynq.node.identity import ObjectRef
+from lynq.node.inventory import Item
+from lynq.node.outcome import Outcome, StateReason
+from lynq.node.refusals import RenderError
+from lynq.node.status import Report, Trouble, broken_status, next_status
+from lynq.node.variables import VariablesError
 from unit.node.nodes import NOW, a_node, a_resource
 
 REF = ObjectRef("v1", "ConfigMap", "shop", "acme-config")

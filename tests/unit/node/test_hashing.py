@@ -13,7 +13,7 @@ from lynq.api import CreationPolicy, DeletionPolicy
 from lynq.node.hashing import applied_hash, go_json
 from lynq.node.live import Live
 from lynq.node.stamping import stamped, with_policies
-from lynq.readiness import readiness
+from lynq.readiness.judging import readiness
 from unit.node.nodes import NOW, a_resource
 
 HASH = "lynq.sh/applied-hash"

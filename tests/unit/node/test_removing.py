@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lynq.api import DeletionPolicy, ResourceState
 from lynq.api.reasons import OrphanReason
-from lynq.graph import Entry
+from lynq.graph.model import Entry
 from lynq.node.identity import ObjectRef
 from lynq.node.inventory import Item
 from lynq.node.live import Live

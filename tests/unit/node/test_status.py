@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lynq.api import Condition, NodeStatus, ResourceState
-from lynq.graph import Entry, GraphError, build
+from lynq.graph.building import build
+from lynq.graph.model import Entry
+from lynq.graph.problems import GraphError
 from lynq.node.identity import ObjectRef
 from lynq.node.inventory import Item, read_inventory
 from lynq.node.outcome import Outcome

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lynq.api import ResourceState
-from lynq.graph import Entry
+from lynq.graph.model import Entry
 from lynq.node.facts import Refusal
 from lynq.node.step import Step
 from lynq.readiness.verdict import READY

@@ -11,7 +11,7 @@ from lynq.api.reasons import OrphanReason
 from lynq.node.identity import ObjectRef, Owner
 from lynq.node.live import Live
 from lynq.node.tracking import adoption, is_another_nodes, is_orphan, is_ours, orphaning, tracked
-from lynq.readiness import readiness
+from lynq.readiness.judging import readiness
 from unit.node.nodes import NOW, an_owner
 
 HERE = ObjectRef("v1", "ConfigMap", "shop", "x")

@@ -6,8 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from lynq.api import NodeStatus, ResourceState
-from lynq.node import ObjectRef, Outcome, Report, next_status, put_off
-from lynq.node.urgency import is_urgent
+from lynq.node.identity import ObjectRef
+from lynq.node.outcome import Outcome
+from lynq.node.status import Report, next_status
+from lynq.node.urgency import is_urgent, put_off
 from unit.node.nodes import NOW
 
 

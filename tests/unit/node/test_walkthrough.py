@@ -6,11 +6,24 @@ from typing import Any
 
 import msgspec
 
-from lynq import node as core
 from lynq.api import DeletionPolicy, LynqNode, NodeStatus, TResource
 from lynq.api.reasons import OrphanReason
-from lynq.graph import build, collect, entries_of
-from lynq.readiness import readiness
+from lynq.graph.building import build
+from lynq.graph.collecting import collect, entries_of
+from lynq.node.facts import Facts
+from lynq.node.identity import ObjectRef, owner_of
+from lynq.node.inventory import Item, orphans, read_inventory
+from lynq.node.judging import Surroundings
+from lynq.node.live import Live
+from lynq.node.outcome import Cause, Outcome
+from lynq.node.preparing import prepare
+from lynq.node.refusals import RenderError
+from lynq.node.removing import Leftover, next_removals
+from lynq.node.rendering import Renderer
+from lynq.node.status import Report, next_status
+from lynq.node.step import next_step
+from lynq.node.variables import variables_of
+from lynq.readiness.judging import readiness
 from unit.node.nodes import NOW, a_node
 
 WEB = TResource(
@@ -36,16 +49,16 @@ class Cluster:
     """A controller without its cluster: objects are kept as they were sent."""
 
     def __init__(self) -> None:
-        self.objects: dict[core.ObjectRef, dict[str, Any]] = {}
+        self.objects: dict[ObjectRef, dict[str, Any]] = {}
         self.status = NodeStatus()
         self.writes = 0
 
-    def live(self, ref: core.ObjectRef) -> core.Live | None:
+    def live(self, ref: ObjectRef) -> Live | None:
         obj = self.objects.get(ref)
         if obj is None:
             return None
         metadata = obj["metadata"]
-        return core.Live(
+        return Live(
             uid=ref.name,
             verdict=readiness(obj),
             labels=metadata["labels"],
@@ -53,53 +66,53 @@ class Cluster:
             owners=tuple(this["uid"] for this in metadata.get("ownerReferences", ())),
         )
 
-    def facts(self, node: LynqNode, resource: TResource) -> core.Facts:
-        renderer = core.Renderer.of(node, core.variables_of(node))
+    def facts(self, node: LynqNode, resource: TResource) -> Facts:
+        renderer = Renderer.of(node, variables_of(node))
         namespaced = resource.spec["kind"] != "Namespace"
         try:
             rendered = renderer.render(resource, namespaced=namespaced)
-        except core.RenderError as error:
-            return core.Facts(resource=resource, problem=str(error))
-        wanted = core.prepare(rendered, resource, core.owner_of(node))
-        return core.Facts(resource=resource, wanted=wanted, live=self.live(wanted.ref))
+        except RenderError as error:
+            return Facts(resource=resource, problem=str(error))
+        wanted = prepare(rendered, resource, owner_of(node))
+        return Facts(resource=resource, wanted=wanted, live=self.live(wanted.ref))
 
     def reconcile(self, node: LynqNode) -> NodeStatus:
-        around = core.Surroundings(core.owner_of(node), NOW)
+        around = Surroundings(owner_of(node), NOW)
         graph = build(entries_of(node.spec))
         while True:
             facts = {this.id: self.facts(node, this) for this in collect(node.spec)}
-            step = core.next_step(graph, facts, around)
+            step = next_step(graph, facts, around)
             for write in step.writes:
                 self.writes += 1
                 self.objects[write.ref] = msgspec.json.decode(msgspec.json.encode(write.obj))
             if not step.writes:
                 break
         leaving, undecided = self.prune(node, facts)
-        report = core.Report(
+        report = Report(
             namespace="shop",
             generation=node.metadata.generation,
             outcomes=step.outcomes,
             leaving=leaving,
             undecided=undecided,
         )
-        self.status = core.next_status(self.status, report, NOW)
+        self.status = next_status(self.status, report, NOW)
         return self.status
 
     def prune(
-        self, node: LynqNode, facts: dict[str, core.Facts]
-    ) -> tuple[tuple[core.Outcome, ...], list[core.Item]]:
-        inventory = core.read_inventory(self.status, "shop", core.variables_of(node))
+        self, node: LynqNode, facts: dict[str, Facts]
+    ) -> tuple[tuple[Outcome, ...], list[Item]]:
+        inventory = read_inventory(self.status, "shop", variables_of(node))
         unrendered = {this for this, known in facts.items() if known.wanted is None}
         wanted = [known.ref for known in facts.values() if known.wanted is not None]
-        leaving = self.remove(node, core.orphans(inventory, wanted, unrendered))
+        leaving = self.remove(node, orphans(inventory, wanted, unrendered))
         return leaving, [item for item in inventory if item.id in unrendered]
 
-    def remove(self, node: LynqNode, items: tuple[core.Item, ...]) -> tuple[core.Outcome, ...]:
+    def remove(self, node: LynqNode, items: tuple[Item, ...]) -> tuple[Outcome, ...]:
         while True:
-            step = core.next_removals(
+            step = next_removals(
                 entries_of(node.spec),
-                [core.Leftover(item, self.live(item.ref)) for item in items],
-                core.owner_of(node),
+                [Leftover(item, self.live(item.ref)) for item in items],
+                owner_of(node),
                 OrphanReason.LYNQ_NODE_DELETED,
             )
             for removal in step.removals:
@@ -143,7 +156,7 @@ def test_a_node_comes_changes_and_goes() -> None:
     assert cluster.names() == {"acme-config", "tenant-acme"}
     assert fewer.applied_resources == ("ConfigMap/shop/acme-config@config",)
 
-    gone = cluster.remove(node, core.read_inventory(fewer, "shop", {}))
+    gone = cluster.remove(node, read_inventory(fewer, "shop", {}))
     assert gone == ()
     assert cluster.names() == {"tenant-acme"}
 
@@ -164,8 +177,8 @@ def test_facts_of_the_world_are_all_that_a_step_knows() -> None:
     cluster = Cluster()
     cluster.reconcile(node)
     facts = {"config": cluster.facts(node, CONFIG)}
-    around = core.Surroundings(core.owner_of(node), NOW + timedelta(days=1), force=True)
-    forced = core.next_step(build(entries_of(node.spec)), facts, around)
-    again = core.next_step(build(entries_of(node.spec)), facts, replace(around))
+    around = Surroundings(owner_of(node), NOW + timedelta(days=1), force=True)
+    forced = next_step(build(entries_of(node.spec)), facts, around)
+    again = next_step(build(entries_of(node.spec)), facts, replace(around))
     assert forced == again
-    assert [write.cause for write in forced.writes] == [core.Cause.FORCED]
+    assert [write.cause for write in forced.writes] == [Cause.FORCED]

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from lynq.api import TResource
-from lynq.graph import Entry, Graph, build
+from lynq.graph.building import build
+from lynq.graph.model import Entry, Graph
 from lynq.node.facts import Facts, Memory, Refusal
 from lynq.node.judging import Surroundings
 from lynq.node.live import Live
@@ -15,8 +16,7 @@ from lynq.node.preparing import Wanted, prepare
 from lynq.node.rendering import Renderer
 from lynq.node.step import Step, next_step
 from lynq.node.variables import variables_of
-from lynq.readiness import Verdict
-from lynq.readiness.verdict import READY, not_ready
+from lynq.readiness.verdict import READY, Verdict, not_ready
 from unit.node.nodes import NOW, a_node, an_owner
 
 STARTING = not_ready("ReplicasNotReady", "0 of 1 replicas are ready")

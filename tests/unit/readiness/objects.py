@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lynq.readiness import State, Verdict
+from lynq.readiness.verdict import State, Verdict
 
 Object = dict[str, Any]
 

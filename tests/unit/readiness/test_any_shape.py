@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lynq.readiness import State, project, readiness
-from lynq.readiness.judging import _RULES
+from lynq.readiness.judging import _RULES, project, readiness
+from lynq.readiness.verdict import State
 
 _NAMES = (
     "type status reason message name state waiting observedGeneration phase replicas conditions"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.readiness import countdown
+from lynq.readiness.deadline import countdown
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 STARTED = "2026-01-01T12:00:00Z"

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from lynq.readiness import Verdict, readiness
+from lynq.readiness.judging import readiness
+from lynq.readiness.verdict import Verdict
 from unit.readiness.objects import READY, Object, condition, make, not_ready
 
 BEHIND = not_ready("GenerationNotObserved", "the newest generation is not observed yet")

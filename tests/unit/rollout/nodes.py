@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from lynq.rollout import NodeFacts
+from lynq.rollout.facts import NodeFacts
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PRESENT = 7

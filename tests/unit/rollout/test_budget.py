@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from lynq.rollout import Admission, NodeFacts, admit
+from lynq.rollout.budget import Admission, admit
+from lynq.rollout.facts import NodeFacts
 from unit.rollout.nodes import NOON, PRESENT, at, ready, unready
 
 OLD = PRESENT - 1

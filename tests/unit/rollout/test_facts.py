@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from lynq.rollout import GRACE, NodeFacts
+from lynq.rollout.facts import GRACE, NodeFacts
 from unit.rollout.nodes import NOON, at, ready, unready
 
 SETTLED = ready("a")

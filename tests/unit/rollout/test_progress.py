@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from lynq.api.form import Rollout, RolloutPhase, RolloutStatus
-from lynq.rollout import Assessment, NodeFacts, assess
+from lynq.api import Rollout, RolloutPhase, RolloutStatus
+from lynq.rollout.facts import NodeFacts
+from lynq.rollout.progress import Assessment, assess
 from unit.rollout.nodes import NOON, PRESENT, at, ready, unready
 
 OLD = PRESENT - 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.api.form import RolloutPhase
+from lynq.api import RolloutPhase
 from unit.rollout.nodes import at
 from unit.rollout.world import DEADLINE, World
 

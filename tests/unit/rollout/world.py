@@ -7,8 +7,10 @@ keeps nothing between two passes but the status that it wrote.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lynq.api.form import Rollout, RolloutPhase, RolloutStatus
-from lynq.rollout import NodeFacts, admit, assess
+from lynq.api import Rollout, RolloutPhase, RolloutStatus
+from lynq.rollout.budget import admit
+from lynq.rollout.facts import NodeFacts
+from lynq.rollout.progress import assess
 from unit.rollout.nodes import at
 
 DEADLINE = 60

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from lynq.sources.errors import ConnectionFailed, Interrupted, Place, TooManyConnections
+from lynq.sources import Place
+from lynq.sources.errors import ConnectionFailed, Interrupted, TooManyConnections
 from lynq.sources.pool import Pool
 
 PLACE = Place(engine="test", database="d")

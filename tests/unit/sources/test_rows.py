@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.sources import Query
+from lynq.sources import Query, Row
 from lynq.sources.columns import Column, Kind
 from lynq.sources.reading import FIRST_PAGE, LARGEST_PAGE, PAGE_BYTES, _limit
-from lynq.sources.rows import ACTIVE, Layout, Row, active_rows
+from lynq.sources.rows import ACTIVE, Layout, active_rows
 
 QUERY = Query(table="t", uid="u", activate="a", extras={"x": "c", "y": "d"})
 COLUMNS = [Column(name, "text", Kind.TEXT) for name in QUERY.columns]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from certificates import Authority
-from lynq.api.source import TlsMode
+from lynq.api import TlsMode
+from lynq.sources import TLS
 from lynq.sources.errors import InvalidSettings
-from lynq.sources.settings import TLS
 from lynq.sources.tls import tls_context
 
 AUTHORITY = Authority()

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from lynq.telemetry.authorization import Decision, Remembering, ReviewFailedError
+from lynq.telemetry import Decision, ReviewFailedError
+from lynq.telemetry.authorization import Remembering
 
 
 class Reviewer:

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from lynq.api import NodeStatus, RolloutStatus
 from lynq.api.metadata import ObjectKey
-from lynq.kube.metrics import Metrics
+from lynq.kube import Metrics
 from lynq.telemetry import Series
 from lynq.telemetry.exposition import collected, number, written
 

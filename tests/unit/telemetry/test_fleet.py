@@ -4,7 +4,9 @@ from prometheus_client import CollectorRegistry
 
 from lynq.api import NodeStatus, ResourceState
 from lynq.api.metadata import ObjectKey
-from lynq.node import ObjectRef, Outcome, Report, next_status
+from lynq.node.identity import ObjectRef
+from lynq.node.outcome import Outcome
+from lynq.node.status import Report, next_status
 from lynq.telemetry import Series
 from unit.node.nodes import NOW
 

@@ -9,7 +9,7 @@ from lynq.template import (
     Environment,
     Needs,
     TemplateError,
-    compile,  # noqa: A004
+    compile_template,
     render,
     variables,
 )
@@ -95,15 +95,15 @@ def test_python_attributes_are_out_of_reach(name: str) -> None:
 
 
 def test_templates_are_compiled_once() -> None:
-    assert compile("{{ .once }}") is compile("{{ .once }}")
+    assert compile_template("{{ .once }}") is compile_template("{{ .once }}")
 
 
 def test_needs_tell_what_a_template_draws_on() -> None:
-    assert compile("{{ .x | upper }}").needs == Needs.NOTHING
-    assert compile("{{ now }}").needs & Needs.CLOCK
-    assert compile("{{ uuidv4 }}").needs & Needs.CHANCE
-    assert compile('{{ if false }}{{ genCA "a" 1 }}{{ end }}').needs & Needs.ENTROPY
-    assert compile('{{ bcrypt "x" }}').needs & Needs.SLOW
+    assert compile_template("{{ .x | upper }}").needs == Needs.NOTHING
+    assert compile_template("{{ now }}").needs & Needs.CLOCK
+    assert compile_template("{{ uuidv4 }}").needs & Needs.CHANCE
+    assert compile_template('{{ if false }}{{ genCA "a" 1 }}{{ end }}').needs & Needs.ENTROPY
+    assert compile_template('{{ bcrypt "x" }}').needs & Needs.SLOW
 
 
 def test_a_render_is_repeatable() -> None:

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from lynq.template import Environment, Limits, TemplateError, render, render_object, variables
 from lynq.template.errors import LimitError
-from lynq.template.formatting import quote, show, sprintf
+from lynq.template.formatting import show
 from lynq.template.formatting.floats import format_float
+from lynq.template.formatting.printf import sprintf
+from lynq.template.formatting.quoting import quote
 from lynq.template.functions.table import FUNCTIONS
 from lynq.template.literals import unquote
 

@@ -6,10 +6,17 @@ from typing import Any
 
 from msgspec import Raw, json
 
-from lynq.api import HubSpec, LynqNode, Metadata, NodeSpec, NodeStatus, ResourceState
+from lynq.api import (
+    HubSpec,
+    LynqNode,
+    Metadata,
+    NodeSpec,
+    NodeStatus,
+    ResourceState,
+    ResourceStatus,
+)
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import GROUP, VERSION
-from lynq.api.node import ResourceStatus
 from lynq.webhooks.review import Kind, Question
 
 HUB = Kind(GROUP, VERSION, "LynqHub")

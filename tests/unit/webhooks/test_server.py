@@ -18,7 +18,7 @@ from lynq.telemetry import Address, CertificateError, CertificateFiles, ListenEr
 from lynq.telemetry.exposition import collected, written
 from lynq.webhooks import WebhookServer
 from lynq.webhooks import server as server_module
-from lynq.webhooks.certificates import FromFiles
+from lynq.webhooks.certificates.files import FromFiles
 from unit.webhooks.reviews import (
     FORM,
     HUB,

@@ -12,11 +12,7 @@ from typing import Final
 from rich.console import Console
 
 from lynq.api import LynqNode, ResourceState
-from lynq.api.names import (
-    ANNOTATION_EXTRA,
-    ANNOTATION_ROLLOUT_UPDATE_START,
-    LABEL_UID,
-)
+from lynq.api.names import ANNOTATION_EXTRA, ANNOTATION_ROLLOUT_UPDATE_START, LABEL_UID
 from lynq.api.reasons import ConditionType
 from lynq.api.transitions import holds
 from lynq.cli.demo.rows import Table
@@ -24,7 +20,7 @@ from lynq.cli.demo.view import Nodes, View
 from lynq.cluster import ClusterError
 from lynq.kube import Client
 from lynq.kube.resource import resource_of
-from lynq.readiness import Reason
+from lynq.readiness.verdict import Reason
 
 NAMESPACE: Final = "default"
 NODES: Final = resource_of(LynqNode.definition)

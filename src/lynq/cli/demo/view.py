@@ -10,8 +10,7 @@ from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
-from lynq.api import LynqNode, ResourceState
-from lynq.api.conditions import ConditionStatus
+from lynq.api import ConditionStatus, LynqNode, ResourceState
 from lynq.api.reasons import ConditionType
 from lynq.api.transitions import find
 from lynq.cli.demo.rows import Row

@@ -11,18 +11,21 @@ import structlog
 
 from lynq.api import LynqForm, LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.api.problems import Problem
 from lynq.controllers.form.triggers import Triggers
 from lynq.controllers.pacing import Pace
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import FORM, World
-from lynq.form import Problem, Totals, events, next_status
-from lynq.hub import Health
+from lynq.form.events import events
+from lynq.form.status import Totals, next_status
 from lynq.hub.slots import facts_of
 from lynq.hub.stamps import is_leaving
+from lynq.hub.tally import Health
 from lynq.kube import Queue, Result
 from lynq.kube.errors import Conflict, NotFound
-from lynq.rollout import Assessment, NodeFacts, assess
+from lynq.rollout.facts import NodeFacts
+from lynq.rollout.progress import Assessment, assess
 
 _log = structlog.get_logger(__name__)
 

@@ -19,16 +19,8 @@ from lynq.controllers.hub.noticing import is_as_written
 from lynq.controllers.telling import Teller
 from lynq.controllers.together import AT_ONCE, each_in_parallel
 from lynq.controllers.world import World
-from lynq.hub import (
-    Creation,
-    Removal,
-    Update,
-    deleted,
-    deleting,
-    deletion_failed,
-    update_event,
-    write_failed,
-)
+from lynq.hub.changes import Creation, Removal, Update
+from lynq.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
 from lynq.kube.errors import (
     Conflict,
     Fenced,

@@ -15,7 +15,7 @@ from lynq.api import LynqHub
 from lynq.controllers.hub.agenda import may_remove
 from lynq.controllers.hub.course import Course
 from lynq.controllers.world import World
-from lynq.hub import Removal, Why
+from lynq.hub.changes import Removal, Why
 from lynq.kube import Resource
 from lynq.kube.errors import KubeError, NotFound
 

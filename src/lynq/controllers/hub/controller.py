@@ -9,10 +9,9 @@ from typing import Final
 
 import structlog
 
-from lynq.api import HubSpec, LynqHub, LynqNode, ValueMappings
+from lynq.api import HubSpec, LynqHub, LynqNode, Source, SourceType, ValueMappings
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, FINALIZER_HUB
-from lynq.api.source import Source, SourceType
 from lynq.controllers.decoding import Unreadable
 from lynq.controllers.hub.agenda import must_abandon, must_plan, must_read, next_look
 from lynq.controllers.hub.carrying import Carrier
@@ -29,8 +28,10 @@ from lynq.controllers.hub.triggers import Triggers
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import World
-from lynq.guard import Outcome, news, rows_by_reason
-from lynq.hub import fresh, retry_delay, row_rejected, standing_events, sync_interval
+from lynq.guard.deletion import Outcome
+from lynq.guard.telling import news, rows_by_reason
+from lynq.hub.events import fresh, row_rejected, standing_events
+from lynq.hub.intervals import retry_delay, sync_interval
 from lynq.kube import Queue, Result
 from lynq.kube.errors import Conflict
 

@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from lynq.api import LynqHub
-from lynq.hub import Creation, HubPlan, Removal, Update
+from lynq.hub.changes import Creation, Removal, Update
+from lynq.hub.plan import HubPlan
 from lynq.kube.errors import (
     ConnectionFailed,
     InternalError,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lynq.api.source import KeyHolder, ObjectKeyRef, SecretKeyRef
+from lynq.api import KeyHolder, ObjectKeyRef, SecretKeyRef
 from lynq.kube import Client
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.resource import CONFIG_MAPS, SECRETS

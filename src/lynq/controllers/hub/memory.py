@@ -15,10 +15,12 @@ from lynq.controllers.hub.course import Course
 from lynq.controllers.hub.jobs import Job
 from lynq.controllers.hub.sourcing import Origin
 from lynq.controllers.pacing import Pace
-from lynq.guard import Pair, Told
-from lynq.hub import Marks, Push, Synced, Unread
+from lynq.guard.names import Pair
+from lynq.guard.telling import Told
+from lynq.hub.diff import Marks
+from lynq.hub.outcome import Push, Synced, Unread
 from lynq.kube.errors import KubeError
-from lynq.node import ObjectRef
+from lynq.node.identity import ObjectRef
 from lynq.sources import Row, Settings, Source
 
 

@@ -10,10 +10,9 @@ from enum import IntEnum
 from lynq.api import LynqForm, LynqHub, LynqNode, Metadata
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
 from lynq.controllers.hub.memory import Memory
-from lynq.hub import Health
 from lynq.hub.slots import facts_of
 from lynq.hub.stamps import is_leaving, pair_of
-from lynq.hub.tally import health_of
+from lynq.hub.tally import Health, health_of
 
 
 class Effect(IntEnum):

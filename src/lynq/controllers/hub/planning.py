@@ -14,8 +14,10 @@ from lynq.controllers.hub.course import Decided
 from lynq.controllers.hub.memory import Memory, Remembered
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import HUB, World
-from lynq.guard import Pair
-from lynq.hub import KnownForm, Synced, plan
+from lynq.guard.names import Pair
+from lynq.hub.outcome import Synced
+from lynq.hub.plan import KnownForm
+from lynq.hub.planning import plan
 from lynq.hub.slots import WorkloadsReady, facts_of
 from lynq.hub.stamps import is_leaving, pair_of
 

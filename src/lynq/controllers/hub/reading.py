@@ -9,13 +9,16 @@ import random
 import structlog
 
 from lynq.api import LynqHub
+from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.jobs import Jobs
 from lynq.controllers.hub.memory import Memory, Opened, Orders, Remembered
 from lynq.controllers.hub.sourcing import Origin, Sourcing
 from lynq.controllers.telling import Teller
 from lynq.controllers.world import World
-from lynq.hub import Unread, query_failed, retry_delay, sync_interval
-from lynq.kube import ObjectKey, Queue
+from lynq.hub.events import query_failed
+from lynq.hub.intervals import retry_delay, sync_interval
+from lynq.hub.outcome import Unread
+from lynq.kube import Queue
 from lynq.kube.failures import place_of
 from lynq.sources import SourceError, open_source
 from lynq.sources.errors import LoginFailed

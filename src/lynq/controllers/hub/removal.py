@@ -21,14 +21,16 @@ from lynq.controllers.hub.memory import Memory
 from lynq.controllers.telling import Teller
 from lynq.controllers.together import each_in_parallel
 from lynq.controllers.world import World
-from lynq.graph import collect
-from lynq.guard import Pair
-from lynq.hub import Removal, Why, retry_delay
+from lynq.graph.collecting import collect
+from lynq.guard.names import Pair
+from lynq.hub.changes import Removal, Why
+from lynq.hub.intervals import retry_delay
 from lynq.hub.stamps import is_leaving, is_protected, pair_of
 from lynq.kube import Result
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.queries import FINALIZER_ORPHAN
-from lynq.node import StateReason, ref_of
+from lynq.node.identity import ref_of
+from lynq.node.outcome import StateReason
 
 _log = structlog.get_logger(__name__)
 

@@ -6,7 +6,8 @@ from lynq.api import LynqHub
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.world import HUB, World
-from lynq.hub import Synced, is_worth_writing, next_status
+from lynq.hub.outcome import Synced
+from lynq.hub.status import is_worth_writing, next_status
 from lynq.kube.errors import Conflict, NotFound
 
 

@@ -4,30 +4,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from lynq.api import HubSpec
-from lynq.api.problems import errors
-from lynq.api.source import (
+from lynq.api import (
+    HubSpec,
     MySQL,
     ObjectKeyRef,
     PostgreSQL,
     SecretKeyRef,
-    Server,
     SourceType,
     Tls,
     TlsMode,
 )
+from lynq.api.problems import errors
+from lynq.api.source import Server
 from lynq.controllers.hub.holders import Holders
-from lynq.hub import sync_interval
+from lynq.hub.intervals import sync_interval
 from lynq.hub.validation import validate
 from lynq.kube import Client
-from lynq.sources import (
-    TLS,
-    MySQLSettings,
-    PostgreSQLSettings,
-    Query,
-    Settings,
-    SQLiteSettings,
-)
+from lynq.sources import TLS, MySQLSettings, PostgreSQLSettings, Query, Settings, SQLiteSettings
 from lynq.sources.errors import InvalidSettings
 
 S = TypeVar("S", MySQLSettings, PostgreSQLSettings)

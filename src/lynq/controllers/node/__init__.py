@@ -1,5 +1,1 @@
 """The node's controller: from a node in the cache to its resources in the cluster."""
-
-from lynq.controllers.node.controller import NodeController
-
-__all__ = ["NodeController"]

@@ -21,24 +21,13 @@ from lynq.controllers.node.looking import Lookout, Sight, fingerprint_of, key_of
 from lynq.controllers.node.memory import Body, NodeMemory
 from lynq.controllers.node.refusing import EVERYBODYS, holders, refusal_of
 from lynq.kube import Client
-from lynq.kube.errors import (
-    AlreadyExists,
-    Conflict,
-    KubeError,
-    TimedOut,
-)
-from lynq.node import (
-    Cause,
-    Method,
-    Refusal,
-    Surroundings,
-    Write,
-    ignores_fields,
-    is_orphan,
-    judge,
-    owner_of,
-    prepare,
-)
+from lynq.kube.errors import AlreadyExists, Conflict, KubeError, TimedOut
+from lynq.node.facts import Refusal
+from lynq.node.identity import owner_of
+from lynq.node.judging import Surroundings, judge
+from lynq.node.outcome import Cause, Method, Write
+from lynq.node.preparing import ignores_fields, prepare
+from lynq.node.tracking import is_orphan
 
 Object = dict[str, Any]
 

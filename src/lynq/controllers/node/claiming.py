@@ -15,7 +15,7 @@ from lynq.api.names import FIELD_MANAGER
 from lynq.controllers.children import Kind
 from lynq.controllers.holding import union, updated_by_us
 from lynq.kube import Client, Partial
-from lynq.node import ObjectRef
+from lynq.node.identity import ObjectRef
 
 
 async def claim(client: Client, kind: Kind, ref: ObjectRef) -> None:

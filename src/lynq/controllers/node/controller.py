@@ -24,7 +24,7 @@ from lynq.controllers.telling import Teller
 from lynq.controllers.world import UID, World
 from lynq.kube import Discovery, Priority, Queue, Result
 from lynq.kube.errors import Conflict, NotFound
-from lynq.node import with_paused
+from lynq.node.status import with_paused
 
 
 class NodeController:

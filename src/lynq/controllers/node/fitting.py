@@ -10,17 +10,12 @@ from lynq.controllers.holding import fields_of_ours, written_by_others
 from lynq.controllers.node.looking import Sight
 from lynq.kube import Client, Partial
 from lynq.kube.errors import Conflict
-from lynq.node import (
-    Cause,
-    Method,
-    ObjectRef,
-    Wanted,
-    Write,
-    is_done_once,
-    owner_of,
-    shed,
-    without_owner,
-)
+from lynq.node.identity import ObjectRef, owner_of
+from lynq.node.judging import is_done_once
+from lynq.node.outcome import Cause, Method, Write
+from lynq.node.preparing import Wanted
+from lynq.node.shedding import shed
+from lynq.node.tracking import without_owner
 
 _OURS: Final = frozenset({FIELD_MANAGER, "manager"})
 """Ourselves, and the Go operator where it gave no name and so got that of its binary."""

@@ -11,11 +11,7 @@ from typing import Final
 
 from lynq.api import LynqNode, NodeStatus, ResourceState
 from lynq.api.digests import is_untouched
-from lynq.api.names import (
-    ANNOTATION_PAUSED,
-    FINALIZER_NODE,
-    TRUE,
-)
+from lynq.api.names import ANNOTATION_PAUSED, FINALIZER_NODE, TRUE
 from lynq.api.reasons import OrphanReason
 from lynq.controllers.children import Unwatched
 from lynq.controllers.node.looking import Lookout, Sight
@@ -26,23 +22,17 @@ from lynq.controllers.node.summing import Summary, contested, is_outdated
 from lynq.controllers.node.writing import Writer
 from lynq.controllers.together import together
 from lynq.controllers.world import World
-from lynq.graph import Graph, GraphError, build, collect, entries_of
+from lynq.graph.building import build
+from lynq.graph.collecting import collect, entries_of
+from lynq.graph.model import Graph
+from lynq.graph.problems import GraphError
 from lynq.kube import Partial, Result
 from lynq.kube.errors import KubeError
-from lynq.node import (
-    Item,
-    Trouble,
-    VariablesError,
-    broken_status,
-    claimed,
-    orphans,
-    read_inventory,
-    ref_of,
-    spared_for,
-    spared_in_edited,
-    variables_of,
-    with_paused,
-)
+from lynq.node.identity import ref_of
+from lynq.node.inventory import Item, claimed, orphans, read_inventory
+from lynq.node.removing import spared_for, spared_in_edited
+from lynq.node.status import Trouble, broken_status, with_paused
+from lynq.node.variables import VariablesError, variables_of
 
 _UNWRITTEN: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
 

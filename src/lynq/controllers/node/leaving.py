@@ -19,20 +19,16 @@ from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.node.publishing import Publisher, marked
 from lynq.controllers.node.removing import Cleared, Remover
 from lynq.controllers.world import World
-from lynq.graph import collect
+from lynq.graph.collecting import collect
 from lynq.kube import Backoff, Result
 from lynq.kube.errors import NotFound, UnknownKind
 from lynq.kube.queries import FINALIZER_ORPHAN
-from lynq.node import (
-    Item,
-    Renderer,
-    RenderError,
-    VariablesError,
-    events,
-    leaving_status,
-    read_inventory,
-    variables_of,
-)
+from lynq.node import events
+from lynq.node.inventory import Item, read_inventory
+from lynq.node.refusals import RenderError
+from lynq.node.rendering import Renderer
+from lynq.node.status import leaving_status
+from lynq.node.variables import VariablesError, variables_of
 
 _TELL_AFTER: Final = timedelta(seconds=2)
 """How long objects may take to go before the status says that they do."""

@@ -24,22 +24,12 @@ from lynq.controllers.node.refusing import EVERYBODYS, is_passing, unwatched_nam
 from lynq.controllers.together import together
 from lynq.kube import Client, Discovery
 from lynq.kube.errors import Forbidden, GroupUnavailable, KubeError, NotFound, UnknownKind
-from lynq.node import (
-    Facts,
-    Memory,
-    ObjectRef,
-    Owner,
-    Refusal,
-    Rendered,
-    Renderer,
-    RenderError,
-    Wanted,
-    ignores_fields,
-    is_done_once,
-    owner_of,
-    prepare,
-    ref_of,
-)
+from lynq.node.facts import Facts, Memory, Refusal
+from lynq.node.identity import ObjectRef, Owner, owner_of, ref_of
+from lynq.node.judging import is_done_once
+from lynq.node.preparing import Wanted, ignores_fields, prepare
+from lynq.node.refusals import RenderError
+from lynq.node.rendering import Rendered, Renderer
 from lynq.template import is_slow
 
 

@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Final, TypeAlias
 
 from lynq.api.metadata import ObjectKey
-from lynq.node import Rendered
+from lynq.node.rendering import Rendered
 
 _THREADS: Final = 2
 

@@ -15,9 +15,11 @@ import msgspec
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.node.making import Making
-from lynq.graph import collect
+from lynq.graph.collecting import collect
 from lynq.kube import Backoff
-from lynq.node import Cause, Memory, ObjectRef, Refusal
+from lynq.node.facts import Memory, Refusal
+from lynq.node.identity import ObjectRef
+from lynq.node.outcome import Cause
 
 Place = tuple[str, str, str, str]
 

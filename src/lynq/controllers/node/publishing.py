@@ -18,7 +18,10 @@ from lynq.controllers.node.writing import Progress
 from lynq.controllers.telling import Teller
 from lynq.controllers.world import World
 from lynq.kube import Reference
-from lynq.node import ObjectRef, Trouble, events, put_off
+from lynq.node import events
+from lynq.node.identity import ObjectRef
+from lynq.node.status import Trouble
+from lynq.node.urgency import put_off
 
 
 class Publisher:

@@ -22,7 +22,8 @@ from lynq.kube.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from lynq.node import ObjectRef, Refusal
+from lynq.node.facts import Refusal
+from lynq.node.identity import ObjectRef
 
 EVERYBODYS: Final = (ConnectionFailed, CredentialError, Fenced, Unauthorized)
 """Failures that no resource is to blame for."""

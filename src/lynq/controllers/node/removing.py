@@ -20,26 +20,14 @@ from lynq.controllers.node.looking import Lookout
 from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.node.refusing import EVERYBODYS
 from lynq.controllers.together import together
-from lynq.graph import collect, entries_of
+from lynq.graph.collecting import collect, entries_of
 from lynq.kube import Discovery, Partial, Resource
-from lynq.kube.errors import (
-    Conflict,
-    GroupUnavailable,
-    KubeError,
-    NotFound,
-    UnknownKind,
-)
-from lynq.node import (
-    Item,
-    Leftover,
-    ObjectRef,
-    Outcome,
-    Removal,
-    is_ours,
-    next_removals,
-    orphaning,
-    owner_of,
-)
+from lynq.kube.errors import Conflict, GroupUnavailable, KubeError, NotFound, UnknownKind
+from lynq.node.identity import ObjectRef, owner_of
+from lynq.node.inventory import Item
+from lynq.node.outcome import Outcome
+from lynq.node.removing import Leftover, Removal, next_removals
+from lynq.node.tracking import is_ours, orphaning
 
 _log = structlog.get_logger(__name__)
 

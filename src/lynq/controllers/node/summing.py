@@ -13,16 +13,12 @@ from lynq.controllers.node.memory import Place
 from lynq.controllers.node.removing import Cleared
 from lynq.controllers.node.writing import Progress
 from lynq.controllers.world import World
-from lynq.graph import FAILED_STATES
-from lynq.node import (
-    Item,
-    ObjectRef,
-    Report,
-    StateReason,
-    force_due_at,
-    next_status,
-    with_paused,
-)
+from lynq.graph.gate import FAILED_STATES
+from lynq.node.identity import ObjectRef
+from lynq.node.inventory import Item
+from lynq.node.outcome import StateReason
+from lynq.node.schedule import force_due_at
+from lynq.node.status import Report, next_status, with_paused
 
 _LOOK_AT_LEAST: Final = timedelta(seconds=30)
 """How often a node that is not ready is looked at, whatever the watches say."""

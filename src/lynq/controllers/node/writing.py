@@ -15,8 +15,11 @@ from lynq.controllers.node.attempting import Attempt
 from lynq.controllers.node.looking import Lookout, Sight
 from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.together import together
-from lynq.graph import Graph
-from lynq.node import Cause, Outcome, Step, Surroundings, next_step, owner_of
+from lynq.graph.model import Graph
+from lynq.node.identity import owner_of
+from lynq.node.judging import Surroundings
+from lynq.node.outcome import Cause, Outcome
+from lynq.node.step import Step, next_step
 from lynq.telemetry import Series
 
 _IN_STEP: Final = frozenset({ResourceState.READY, ResourceState.PROGRESSING})

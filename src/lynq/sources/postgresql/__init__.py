@@ -1,5 +1,1 @@
 """PostgreSQL, through asyncpg."""
-
-from lynq.sources.postgresql.source import open_postgresql
-
-__all__ = ["open_postgresql"]

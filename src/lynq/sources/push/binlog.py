@@ -26,7 +26,7 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import NotImplementedEvent, QueryEvent, RotateEvent
 from pymysqlreplication.row_event import TableMapEvent
 
-from lynq.api.source import TlsMode
+from lynq.api import TlsMode
 from lynq.sources.errors import Interrupted, SourceError
 from lynq.sources.push.dialing import Line
 from lynq.sources.push.refusals import explained

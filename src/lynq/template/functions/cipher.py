@@ -7,8 +7,10 @@ from typing import Final
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError
 from lynq.template.functions.encoding import decode_base64
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.functions.signature import Needs, function
 from lynq.template.values import byte_len, from_bytes, to_bytes
 
 _KEY_BYTES: Final = 32

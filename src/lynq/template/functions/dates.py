@@ -2,7 +2,9 @@
 
 from typing import Final
 
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError
+from lynq.template.functions.signature import Needs, function
 from lynq.template.times import duration
 from lynq.template.times.moment import Moment
 from lynq.template.times.reading import parse_moment

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError
 from lynq.template.formatting import show
 from lynq.template.functions.roots import assign, remove, unnamed
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.functions.signature import Needs, function
 from lynq.template.values import ANY_MAP, NilMap, sorted_keys, type_name
 
 _FEWEST_TO_DIG = 3

@@ -3,7 +3,8 @@
 import base64
 import re
 
-from lynq.template.functions.signature import FunctionError, function
+from lynq.template.errors import FunctionError
+from lynq.template.functions.signature import function
 from lynq.template.values import from_bytes, to_bytes
 
 _NEWLINES = re.compile(rb"[\r\n]+")

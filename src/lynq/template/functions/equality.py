@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable
 from dataclasses import fields, is_dataclass
 
-from lynq.template.functions.signature import Context
+from lynq.template.context import Context
 from lynq.template.values import is_nil, type_name, type_of
 
 _CHECK_EVERY = 1024

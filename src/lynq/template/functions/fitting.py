@@ -2,7 +2,8 @@
 
 import re
 
-from lynq.template.functions.signature import Context, Needs, function
+from lynq.template.context import Context
+from lynq.template.functions.signature import Needs, function
 from lynq.template.values import from_bytes, to_bytes
 
 # White space among the first 256 characters, which are all that a byte can be.

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from functools import reduce
 from typing import NamedTuple
 
-from lynq.template.formatting import format_float
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError
+from lynq.template.formatting.floats import format_float
 from lynq.template.functions.casts import to_float, to_floats
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.functions.signature import Needs, function
 
 _DIVISION_DIGITS = 16
 _BEYOND_FLOATS = 400

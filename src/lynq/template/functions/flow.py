@@ -1,6 +1,7 @@
 """Flow: a template that gives up, and one that says hello."""
 
-from lynq.template.functions.signature import FunctionError, function
+from lynq.template.errors import FunctionError
+from lynq.template.functions.signature import function
 
 
 @function("fail", "func(string) (string, error)")

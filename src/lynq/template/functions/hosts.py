@@ -1,7 +1,8 @@
 """Ours: the host of a URL, or of what looks like one."""
 
 from lynq.template.byteview import from_view
-from lynq.template.functions.signature import FunctionError, function
+from lynq.template.errors import FunctionError
+from lynq.template.functions.signature import function
 from lynq.template.urls.url import parse_url
 
 

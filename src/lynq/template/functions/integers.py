@@ -1,7 +1,9 @@
 """Integer arithmetic in 64 bits, and sequences of integers."""
 
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError
 from lynq.template.functions.casts import to_int, to_ints
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.functions.signature import Needs, function
 from lynq.template.values import wrap_int64
 
 

@@ -5,10 +5,11 @@ import math
 import re
 from typing import NoReturn
 
-from lynq.template.errors import LimitError
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError, LimitError
 from lynq.template.functions.json_faults import find_fault
 from lynq.template.functions.runes import REPLACEMENT, valid
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.functions.signature import Needs, function
 from lynq.template.values import to_bytes
 
 _GO_DEPTH = 10_000

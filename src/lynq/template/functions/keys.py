@@ -9,8 +9,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 
 from lynq.template.certificates import PrivateKey
+from lynq.template.errors import FunctionError
 from lynq.template.functions.encoding import decode_base64
-from lynq.template.functions.signature import FunctionError, Needs, function
+from lynq.template.functions.signature import Needs, function
 from lynq.template.values import from_bytes, to_bytes
 
 _EXPONENT: Final = 65537

@@ -1,7 +1,8 @@
 """Types and kinds of values, by Go's names."""
 
+from lynq.template.context import Context
 from lynq.template.functions.equality import deep_equal
-from lynq.template.functions.signature import Context, Needs, function
+from lynq.template.functions.signature import Needs, function
 from lynq.template.values import kind_of as kind
 from lynq.template.values import type_name
 

@@ -1,5 +1,6 @@
 """Letter case: upper, lower, title and their relatives, rune by rune."""
 
+from lynq.template.context import Context
 from lynq.template.functions.runes import (
     is_lower,
     is_space,
@@ -11,7 +12,7 @@ from lynq.template.functions.runes import (
     to_upper,
     valid,
 )
-from lynq.template.functions.signature import Context, Needs, function
+from lynq.template.functions.signature import Needs, function
 
 
 @function("upper", "func(string) string")

@@ -4,9 +4,11 @@ Each function and its `must` form fail with the same words, since text/template 
 an error: they are one.
 """
 
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError
 from lynq.template.functions.casts import to_int
 from lynq.template.functions.equality import Collection, is_among
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.functions.signature import Needs, function
 from lynq.template.values import NilList, kind_of
 
 _GROW = "func(interface{}, interface{}) []interface{}"

@@ -4,8 +4,10 @@ The first map itself is changed. Without overwriting, a value is taken where the
 empty one; with it, always. Two maps are merged.
 """
 
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError
 from lynq.template.functions.roots import Unnamed, assign, unnamed
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.functions.signature import Needs, function
 from lynq.template.values import NilMap, Object, StringMap, is_nil
 
 _MERGE = "func(map[string]interface{}, ...map[string]interface{}) interface{}"

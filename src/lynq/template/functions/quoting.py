@@ -1,8 +1,9 @@
 """Values as text: quote, squote, cat and toString."""
 
-from lynq.template.formatting import quote as go_quote
+from lynq.template.context import Context
 from lynq.template.formatting import show
-from lynq.template.functions.signature import Context, Needs, function
+from lynq.template.formatting.quoting import quote as go_quote
+from lynq.template.functions.signature import Needs, function
 from lynq.template.functions.string_lists import join_texts, texts_of
 
 _STRETCH = 4_096

@@ -8,7 +8,9 @@ import string
 import uuid
 from typing import Final
 
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError
+from lynq.template.functions.signature import Needs, function
 from lynq.template.values import to_output, wrap_int64
 
 _ALPHA: Final = string.ascii_letters

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError
 from lynq.template.formatting.quoting import can_backquote, quote
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.functions.signature import Needs, function
 from lynq.template.regexps.matching import (
     Pattern,
     Span,

@@ -1,7 +1,9 @@
 """Strings: trimming, searching, cutting and replacing, by bytes as Go does."""
 
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError
 from lynq.template.functions.runes import SPACES, valid, whole
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.functions.signature import Needs, function
 from lynq.template.values import byte_len, from_bytes, to_bytes
 
 _LABEL_BYTES = 63

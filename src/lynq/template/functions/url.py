@@ -3,7 +3,9 @@
 from typing import Final
 
 from lynq.template.byteview import byte_view, from_view
-from lynq.template.functions.signature import Context, FunctionError, Needs, function
+from lynq.template.context import Context
+from lynq.template.errors import FunctionError
+from lynq.template.functions.signature import Needs, function
 from lynq.template.urls.url import Url, parse_url
 from lynq.template.values import kind_of
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from enum import Enum, auto
 
+from lynq.template.context import Context
 from lynq.template.functions.runes import (
     REPLACEMENT,
     is_letter,
@@ -16,7 +17,7 @@ from lynq.template.functions.runes import (
     to_upper,
     valid,
 )
-from lynq.template.functions.signature import Context, Needs, function
+from lynq.template.functions.signature import Needs, function
 
 _STRETCH = 4_096
 # Chinese characters are letters to Unicode, but they make no words here.

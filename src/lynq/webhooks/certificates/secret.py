@@ -5,7 +5,8 @@ from typing import Final
 import msgspec
 from cryptography import x509
 
-from lynq.kube import Client, Metadata
+from lynq.api import Metadata
+from lynq.kube import Client
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import SECRETS
 from lynq.webhooks.certificates.authority import Pair

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from cluster.controllers.stage import FORMS, HUBS, Stage
-from lynq.kube import Request, Response, Send
-from lynq.kube.resource import Resource
+from lynq.kube import Request, Resource, Response, Send
 
 
 @pytest.mark.parametrize("kind", [HUBS, FORMS], ids=["hub", "form"])

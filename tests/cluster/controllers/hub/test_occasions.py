@@ -9,9 +9,7 @@ import pytest
 
 from cluster.controllers.stage import FORMS, HUBS, Stage, config_map
 from lynq.controllers.hub import reading
-from lynq.sources import Settings, Source, open_source
-from lynq.sources.query import Query
-from lynq.sources.reading import Reading
+from lynq.sources import Query, Reading, Settings, Source, open_source
 from waiting import eventually
 
 FIRST = ("acme", 1, "pro")

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cluster.controllers.stage import HUBS, NODES, Stage
+from lynq.api.metadata import ObjectKey
 from lynq.controllers.shard import Shard
-from lynq.kube import ObjectKey, Request, Response, Send
+from lynq.kube import Request, Response, Send
 from waiting import eventually
 
 ROWS = tuple((f"t{number:03}", 1, "pro") for number in range(120))

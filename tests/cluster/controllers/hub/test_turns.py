@@ -7,7 +7,8 @@ import pytest
 
 from cluster.controllers.stage import HUBS, NODES, Stage
 from lynq.controllers.hub import carrying, confirming, planning, removal
-from lynq.hub import HubPlan, plan
+from lynq.hub.plan import HubPlan
+from lynq.hub.planning import plan
 from lynq.kube import Request, Response, Send
 from waiting import eventually
 

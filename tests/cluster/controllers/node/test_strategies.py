@@ -21,7 +21,7 @@ from cluster.controllers.node.making import (
 from cluster.controllers.operating import node_is_ready, operating
 from cluster.controllers.stage import Object, Stage
 from cluster.local.manifests import deployment
-from lynq.kube.request import Request, Response, Send
+from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
 
 STRATEGIES = ("apply", "merge", "replace")

@@ -15,7 +15,7 @@ from lynq.controllers.hub.noticing import (
     effect_of_workload,
     effect_on_hub,
 )
-from lynq.guard import Pair
+from lynq.guard.names import Pair
 from unit.hub.worlds import Cluster, a_form, a_hub, at, rows, synced
 
 LATER = at(60)

@@ -5,7 +5,9 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from lynq.controllers.node.memory import Memories, NodeMemory
-from lynq.node import Cause, Memory, ObjectRef, Refusal
+from lynq.node.facts import Memory, Refusal
+from lynq.node.identity import ObjectRef
+from lynq.node.outcome import Cause
 from unit.node.nodes import NOW, a_node
 
 REF = ObjectRef("v1", "ConfigMap", "shop", "acme-config")

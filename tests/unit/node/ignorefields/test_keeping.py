@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.node.ignorefields import keep_live, parse_path
+from lynq.node.ignorefields.keeping import keep_live
+from lynq.node.ignorefields.parsing import parse_path
 
 KEYS = st.sampled_from(["a", "b", "name", "ports"])
 JSON = st.recursive(

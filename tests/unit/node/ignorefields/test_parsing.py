@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.node.ignorefields import PathError, parse_path, path_problem
-from lynq.node.ignorefields.paths import Filter, Index, Name, Segment, Slice, Wildcard
+from lynq.node.ignorefields.parsing import parse_path, path_problem
+from lynq.node.ignorefields.paths import Filter, Index, Name, PathError, Segment, Slice, Wildcard
 
 PUNCTUATION = st.text("$.*[]'\"01-:,?()@=&|!< /\\aé", max_size=15)
 
