@@ -22,20 +22,20 @@ from lynq.api.node import LynqNode, NodeSpec, NodeStatus, ResourceState, Resourc
 from lynq.api.policies import ConflictPolicy, CreationPolicy, DeletionPolicy, PatchStrategy
 from lynq.api.resource import TResource
 from lynq.api.source import (
-    Changes,
+    ChangeDetection,
+    HubSource,
     KeyHolder,
     MySQL,
     ObjectKeyRef,
     PostgreSQL,
     SecretKeyRef,
-    Source,
     SourceType,
     Tls,
     TlsMode,
 )
 
 __all__ = [
-    "Changes",
+    "ChangeDetection",
     "Condition",
     "ConditionStatus",
     "ConflictPolicy",
@@ -44,6 +44,7 @@ __all__ = [
     "DeletionPolicy",
     "FormSpec",
     "FormStatus",
+    "HubSource",
     "HubSpec",
     "HubStatus",
     "KeyHolder",
@@ -67,7 +68,6 @@ __all__ = [
     "RolloutPhase",
     "RolloutStatus",
     "SecretKeyRef",
-    "Source",
     "SourceType",
     "TResource",
     "Tls",

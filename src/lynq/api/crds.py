@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from lynq.api.definition import Column, Definition
+from lynq.api.definition import Definition, PrinterColumn
 from lynq.api.descriptions import class_doc
 from lynq.api.form import LynqForm
 from lynq.api.hub import LynqHub
@@ -21,10 +21,10 @@ from lynq.api.names import API_VERSION, CATEGORY, GROUP, VERSION
 from lynq.api.node import LynqNode
 from lynq.api.schema import Schema, structural_schema
 
-Kind = type[LynqHub] | type[LynqForm] | type[LynqNode]
+CustomKind = type[LynqHub] | type[LynqForm] | type[LynqNode]
 Manifest = dict[str, Any]
 
-KINDS: tuple[Kind, ...] = (LynqHub, LynqForm, LynqNode)
+KINDS: tuple[CustomKind, ...] = (LynqHub, LynqForm, LynqNode)
 
 _HEADER = "# Generated from src/lynq/api by `make crds`. Change the types, not this file.\n"
 
@@ -34,7 +34,7 @@ def build() -> list[Manifest]:
     return [definition(kind) for kind in KINDS]
 
 
-def definition(kind: Kind) -> Manifest:
+def definition(kind: CustomKind) -> Manifest:
     """Make the CRD of one kind."""
     names = kind.definition
     return {
@@ -70,12 +70,12 @@ def _names(names: Definition) -> Manifest:
     }
 
 
-def _column(column: Column) -> Manifest:
+def _column(column: PrinterColumn) -> Manifest:
     shown = {"name": column.name, "type": column.type, "jsonPath": column.path}
     return shown | ({"priority": 1} if column.wide else {})
 
 
-def _root(kind: Kind) -> Schema:
+def _root(kind: CustomKind) -> Schema:
     types = {field.name: field.type for field in msgspec.structs.fields(kind)}
     return {
         "description": class_doc(kind),

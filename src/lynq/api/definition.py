@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """A column of `kubectl get`."""
 
     name: str
@@ -21,7 +21,7 @@ class Definition:
     kind: str
     plural: str
     short_name: str
-    columns: tuple[Column, ...]
+    columns: tuple[PrinterColumn, ...]
 
     @property
     def singular(self) -> str:
@@ -29,14 +29,14 @@ class Definition:
         return self.kind.lower()
 
 
-def count(name: str, path: str, *, wide: bool = False) -> Column:
+def count_column(name: str, path: str, *, wide: bool = False) -> PrinterColumn:
     """Show a number."""
-    return Column(name, path, "integer", wide)
+    return PrinterColumn(name, path, "integer", wide)
 
 
-def condition(name: str, of: str, show: str, *, wide: bool = False) -> Column:
+def condition_column(name: str, of: str, show: str, *, wide: bool = False) -> PrinterColumn:
     """Show the status, reason or message of one condition."""
-    return Column(name, f".status.conditions[?(@.type=='{of}')].{show}", wide=wide)
+    return PrinterColumn(name, f".status.conditions[?(@.type=='{of}')].{show}", wide=wide)
 
 
-AGE = Column("Age", ".metadata.creationTimestamp", "date")
+AGE_COLUMN = PrinterColumn("Age", ".metadata.creationTimestamp", "date")

@@ -6,7 +6,13 @@ from typing import Annotated, ClassVar
 from msgspec import Meta, Struct, field
 
 from lynq.api.conditions import Conditions
-from lynq.api.definition import AGE, Column, Definition, condition, count
+from lynq.api.definition import (
+    AGE_COLUMN,
+    Definition,
+    PrinterColumn,
+    condition_column,
+    count_column,
+)
 from lynq.api.lists import ResourceLists
 from lynq.api.metadata import Metadata
 from lynq.api.names import API_VERSION
@@ -137,15 +143,15 @@ class LynqForm(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
         plural="lynqforms",
         short_name="lf",
         columns=(
-            Column("Hub", ".spec.hubId"),
-            count("Total", ".status.totalNodes"),
-            count("Ready", ".status.readyNodes"),
-            Column("Rollout", ".status.rollout.phase"),
-            count("Updating", ".status.rollout.updatingNodes"),
-            condition("Applied", of="Applied", show="status"),
-            condition("Valid", of="Valid", show="status", wide=True),
-            condition("Message", of="Valid", show="message", wide=True),
-            AGE,
+            PrinterColumn("Hub", ".spec.hubId"),
+            count_column("Total", ".status.totalNodes"),
+            count_column("Ready", ".status.readyNodes"),
+            PrinterColumn("Rollout", ".status.rollout.phase"),
+            count_column("Updating", ".status.rollout.updatingNodes"),
+            condition_column("Applied", of="Applied", show="status"),
+            condition_column("Valid", of="Valid", show="status", wide=True),
+            condition_column("Message", of="Valid", show="message", wide=True),
+            AGE_COLUMN,
         ),
     )
 

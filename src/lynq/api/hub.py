@@ -5,10 +5,16 @@ from typing import Annotated, ClassVar
 from msgspec import Meta, Struct, field
 
 from lynq.api.conditions import Conditions
-from lynq.api.definition import AGE, Column, Definition, condition, count
+from lynq.api.definition import (
+    AGE_COLUMN,
+    Definition,
+    PrinterColumn,
+    condition_column,
+    count_column,
+)
 from lynq.api.metadata import Metadata
 from lynq.api.names import API_VERSION
-from lynq.api.source import Source
+from lynq.api.source import HubSource
 from lynq.api.wire import Int32, Int64, Time, Wire, default
 
 
@@ -47,7 +53,7 @@ class DeletionGuard(Wire, frozen=True, kw_only=True):
 class HubSpec(Wire, frozen=True, kw_only=True):
     """Where the rows are, and what their columns mean."""
 
-    source: Source
+    source: HubSource
     """The database, how to connect to it, and how often to look."""
 
     value_mappings: ValueMappings
@@ -138,16 +144,16 @@ class LynqHub(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
         plural="lynqhubs",
         short_name="lh",
         columns=(
-            count("Templates", ".status.referencingTemplates"),
-            count("Desired", ".status.desired"),
-            count("Ready", ".status.ready"),
-            count("Failed", ".status.failed"),
-            condition("Conditions", of="Ready", show="reason"),
-            Column("Source", ".spec.source.type", wide=True),
-            count("Rejected", ".status.rejectedRows.count", wide=True),
-            condition("Held", of="DeletionHeld", show="status", wide=True),
-            Column("Synced", ".status.lastSyncTime", "date", wide=True),
-            AGE,
+            count_column("Templates", ".status.referencingTemplates"),
+            count_column("Desired", ".status.desired"),
+            count_column("Ready", ".status.ready"),
+            count_column("Failed", ".status.failed"),
+            condition_column("Conditions", of="Ready", show="reason"),
+            PrinterColumn("Source", ".spec.source.type", wide=True),
+            count_column("Rejected", ".status.rejectedRows.count", wide=True),
+            condition_column("Held", of="DeletionHeld", show="status", wide=True),
+            PrinterColumn("Synced", ".status.lastSyncTime", "date", wide=True),
+            AGE_COLUMN,
         ),
     )
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
-LONGEST: Final = timedelta(days=3650)
+LONGEST_TIMESTAMP: Final = timedelta(days=3650)
 """Longer than anybody waits, and a moment that far ahead can still be told."""
 
 

@@ -6,7 +6,13 @@ from typing import Annotated, ClassVar
 from msgspec import Struct, field
 
 from lynq.api.conditions import Conditions
-from lynq.api.definition import AGE, Column, Definition, condition, count
+from lynq.api.definition import (
+    AGE_COLUMN,
+    Definition,
+    PrinterColumn,
+    condition_column,
+    count_column,
+)
 from lynq.api.lists import ResourceLists
 from lynq.api.metadata import Metadata
 from lynq.api.names import API_VERSION
@@ -142,16 +148,16 @@ class LynqNode(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
         plural="lynqnodes",
         short_name="ln",
         columns=(
-            Column("UID", ".spec.uid"),
-            Column("Form", ".spec.templateRef"),
-            count("Ready", ".status.readyResources"),
-            count("Desired", ".status.desiredResources"),
-            count("Skipped", ".status.skippedResources"),
-            condition("Conflicted", of="Conflicted", show="status"),
-            condition("Conditions", of="Ready", show="reason"),
-            count("Failed", ".status.failedResources", wide=True),
-            condition("Message", of="Ready", show="message", wide=True),
-            AGE,
+            PrinterColumn("UID", ".spec.uid"),
+            PrinterColumn("Form", ".spec.templateRef"),
+            count_column("Ready", ".status.readyResources"),
+            count_column("Desired", ".status.desiredResources"),
+            count_column("Skipped", ".status.skippedResources"),
+            condition_column("Conflicted", of="Conflicted", show="status"),
+            condition_column("Conditions", of="Ready", show="reason"),
+            count_column("Failed", ".status.failedResources", wide=True),
+            condition_column("Message", of="Ready", show="message", wide=True),
+            AGE_COLUMN,
         ),
     )
 

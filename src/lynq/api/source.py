@@ -23,7 +23,7 @@ class SourceType(StrEnum):
     in the block sqlite."""
 
 
-class Changes(StrEnum):
+class ChangeDetection(StrEnum):
     """How the hub learns that rows have changed."""
 
     POLL = "Poll"
@@ -106,7 +106,7 @@ class Tls(Wire, frozen=True, kw_only=True):
     """Private key (PEM, without passphrase) of certRef, always in a Secret."""
 
 
-class Server(Wire, frozen=True, kw_only=True):
+class DatabaseServer(Wire, frozen=True, kw_only=True):
     """What a hub must know about any database server; each engine adds its port."""
 
     host: str
@@ -137,14 +137,14 @@ class Server(Wire, frozen=True, kw_only=True):
     failed: nothing is changed or deleted, and it is tried again. Defaults to 60s."""
 
 
-class MySQL(Server, frozen=True, kw_only=True):
+class MySQL(DatabaseServer, frozen=True, kw_only=True):
     """A MySQL or MariaDB server, and the table in it."""
 
     port: Port = 3306
     """TCP port of the server. Defaults to 3306."""
 
 
-class PostgreSQL(Server, frozen=True, kw_only=True):
+class PostgreSQL(DatabaseServer, frozen=True, kw_only=True):
     """A PostgreSQL server, and the table in it."""
 
     port: Port = 5432
@@ -163,7 +163,7 @@ class SQLite(Wire, frozen=True, kw_only=True):
     """Table or view that holds one row per tenant."""
 
 
-class Source(Wire, frozen=True, kw_only=True):
+class HubSource(Wire, frozen=True, kw_only=True):
     """Where the rows are, and how often to look."""
 
     # None for mysql: the Go operator's CRD took such hubs, and left it to the webhook to refuse.
@@ -185,7 +185,7 @@ class Source(Wire, frozen=True, kw_only=True):
     After a failed read the next attempts come at growing intervals, never longer than this one.
     Defaults to 30s."""
 
-    changes: Changes = Changes.POLL
+    changes: ChangeDetection = ChangeDetection.POLL
     """How the hub learns between two reads that rows have changed. Defaults to Poll."""
 
     mysql: MySQL | None = None

@@ -13,7 +13,7 @@ from lynq.api.conditions import Condition, ConditionStatus
 from lynq.api.reasons import ConditionReason, ConditionType
 
 
-def condition(
+def new_condition(
     aspect: ConditionType,
     reason: ConditionReason,
     message: str,
@@ -34,20 +34,22 @@ def condition(
     )
 
 
-def follow(previous: Iterable[Condition], wanted: Iterable[Condition]) -> tuple[Condition, ...]:
+def merge_conditions(
+    previous: Iterable[Condition], wanted: Iterable[Condition]
+) -> tuple[Condition, ...]:
     """Return the wanted conditions, each with the time since which it has had its status."""
     since = {(each.type, each.status): each.last_transition_time for each in previous}
     return tuple(_since(each, since.get((each.type, each.status))) for each in wanted)
 
 
-def find(conditions: Iterable[Condition], aspect: ConditionType) -> Condition | None:
+def find_condition(conditions: Iterable[Condition], aspect: ConditionType) -> Condition | None:
     """Return the condition of a type, if there is one."""
     return next((each for each in conditions if each.type == aspect), None)
 
 
-def holds(conditions: Iterable[Condition], aspect: ConditionType) -> bool:
+def is_true(conditions: Iterable[Condition], aspect: ConditionType) -> bool:
     """Return whether there is a condition of that type and it is True."""
-    found = find(conditions, aspect)
+    found = find_condition(conditions, aspect)
     return found is not None and found.status is ConditionStatus.TRUE
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from lynq.api.moments import LONGEST
+from lynq.api.moments import LONGEST_TIMESTAMP
 from lynq.telemetry import Address
 
 _SECONDS: Final = {
@@ -85,8 +85,10 @@ def duration(text: str) -> timedelta:
     if not parts or "".join(part[0] for part in parts) != text:
         raise click.BadParameter(f"{text!r} is no duration: write 90s, 10m or 1h30m")
     seconds = sum(float(part[1]) * _SECONDS[part[2]] for part in parts)
-    if seconds > LONGEST.total_seconds():
-        raise click.BadParameter(f"{text!r} is longer than {LONGEST.days} days, the most there is")
+    if seconds > LONGEST_TIMESTAMP.total_seconds():
+        raise click.BadParameter(
+            f"{text!r} is longer than {LONGEST_TIMESTAMP.days} days, the most there is"
+        )
     return timedelta(seconds=seconds)
 
 

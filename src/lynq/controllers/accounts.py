@@ -13,9 +13,9 @@ from typing import Final
 
 from lynq.api import LynqForm, LynqNode
 from lynq.api.names import ANNOTATION_SERVICE_ACCOUNT
+from lynq.api.node_metadata import is_deleting
 from lynq.controllers.census import form_of
 from lynq.controllers.world import World
-from lynq.hub.stamps import is_leaving
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError
 from lynq.node.identity import ObjectRef
@@ -76,7 +76,7 @@ class Accounts:
 
     def _problem(self, node: LynqNode) -> str:
         """Return why it is not known in whose name to write; "" if it is, or the node goes."""
-        if is_leaving(node):
+        if is_deleting(node):
             return ""
         insists = self._world.options.requires_service_account
         if form := self._form(node):
@@ -97,7 +97,7 @@ class Accounts:
     def _account(self, node: LynqNode) -> str:
         if form := self._form(node):
             return form.spec.service_account_name or ""
-        return _annotated(node) if is_leaving(node) else ""
+        return _annotated(node) if is_deleting(node) else ""
 
     def _form(self, node: LynqNode) -> LynqForm | None:
         return self._world.forms.get(form_of(node))

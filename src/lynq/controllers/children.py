@@ -22,10 +22,10 @@ from lynq.api.names import (
     LABEL_NODE_NAMESPACE,
     TRUE,
 )
+from lynq.api.naming import tracked_name
 from lynq.api.wire import Wire
 from lynq.controllers.cache import Cache
 from lynq.controllers.holding import digest_of_ours, updated_by_us
-from lynq.guard.names import tracked_name
 from lynq.kube import Change, Client, Discovery, Metrics, Partial, Resource
 from lynq.kube.errors import KubeError
 from lynq.node.identity import ObjectRef

@@ -10,12 +10,12 @@ from lynq.api import ConditionStatus, FormStatus
 from lynq.api.events import Event
 from lynq.api.problems import Problem, errors, summary
 from lynq.api.reasons import ConditionType, EventReason
-from lynq.api.transitions import find
+from lynq.api.transitions import find_condition
 
 
 def events(previous: FormStatus, problems: Sequence[Problem]) -> tuple[Event, ...]:
     """Return what has to be told, given the status from before these problems were found."""
-    known = find(previous.conditions, ConditionType.VALID)
+    known = find_condition(previous.conditions, ConditionType.VALID)
     was_valid = known is not None and known.status is ConditionStatus.TRUE
     wrong = errors(problems)
     if not wrong:

@@ -10,7 +10,7 @@ from datetime import datetime
 from lynq.api import Condition, FormStatus, LynqForm, RolloutStatus
 from lynq.api.problems import Problem, errors, summary
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.api.transitions import condition, follow
+from lynq.api.transitions import merge_conditions, new_condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ def next_status(
         total_nodes=totals.total,
         ready_nodes=totals.ready,
         rollout=rollout,
-        conditions=follow(form.status.conditions, wanted),
+        conditions=merge_conditions(form.status.conditions, wanted),
     )
 
 
 def _valid(form: LynqForm, wrong: Sequence[Problem], now: datetime) -> Condition:
-    return condition(
+    return new_condition(
         ConditionType.VALID,
         ConditionReason.VALIDATION_FAILED if wrong else ConditionReason.VALIDATION_PASSED,
         summary(wrong) if wrong else "the form can be used",
@@ -56,7 +56,7 @@ def _valid(form: LynqForm, wrong: Sequence[Problem], now: datetime) -> Condition
 
 def _applied(form: LynqForm, totals: Totals, now: datetime) -> Condition:
     reason, message = _progress(totals)
-    return condition(
+    return new_condition(
         ConditionType.APPLIED,
         reason,
         message,
@@ -77,7 +77,7 @@ def _progress(totals: Totals) -> tuple[ConditionReason, str]:
 
 def _paused(form: LynqForm, now: datetime) -> Condition:
     paused = form.spec.paused
-    return condition(
+    return new_condition(
         ConditionType.PAUSED,
         ConditionReason.PAUSED if paused else ConditionReason.NOT_PAUSED,
         "nodes stay as they are until spec.paused is set back" if paused else "not paused",

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic
 
-from lynq.guard.names import Pair, is_subdomain, node_name
+from lynq.api.naming import NodePair, is_subdomain, node_name
 from lynq.guard.rejections import Rejection, invalid_node_name, node_name_taken
 from lynq.guard.rows import R, Reflected, sift
 
@@ -17,7 +17,7 @@ from lynq.guard.rows import R, Reflected, sift
 class Existing:
     """What there is already, and has precedence for that."""
 
-    owners: Mapping[str, Pair]
+    owners: Mapping[str, NodePair]
     """Nodes by name, all of the namespace: other hubs' nodes take names as well."""
     reflected: Reflected
     """By uid: the digests of the rows that this hub's nodes were written from."""
@@ -29,9 +29,9 @@ class Judgement(Generic[R]):
 
     rows: Mapping[str, R]
     """The rows in use, by uid."""
-    nodes: Mapping[str, Pair]
+    nodes: Mapping[str, NodePair]
     """The nodes that can be, by name."""
-    kept: frozenset[Pair]
+    kept: frozenset[NodePair]
     """Rejected pairs of good uids. Their rows are still there, so their nodes must not go."""
     rejections: tuple[Rejection, ...]
     """In the order of the uids as shown; one per uid and reason."""
@@ -47,7 +47,7 @@ def judge(rows: Iterable[R], forms: Collection[str], existing: Existing) -> Judg
     """Tell the usable pairs of row and form from the others; the order of both is irrelevant."""
     sifted = sift(rows, existing.reflected)
     nodes, unnamed = _name(sifted.rows, forms, existing.owners)
-    unfit = {Pair(uid, form) for uid in sifted.unfit for form in forms}
+    unfit = {NodePair(uid, form) for uid in sifted.unfit for form in forms}
     spoilt = sum(rejection.rows for rejection in sifted.rejections)
     rejections = [*sifted.rejections, *unnamed.rejections()]
     return Judgement(
@@ -67,12 +67,12 @@ class _Unnamed:
 
     invalid: dict[str, list[str]]
     """Forms with which the uid makes no name."""
-    taken: dict[str, dict[str, Pair]]
+    taken: dict[str, dict[str, NodePair]]
     """Forms with which it makes another pair's name."""
 
-    def pairs(self) -> set[Pair]:
+    def pairs(self) -> set[NodePair]:
         by_uid = [*self.invalid.items(), *self.taken.items()]
-        return {Pair(uid, form) for uid, forms in by_uid for form in forms}
+        return {NodePair(uid, form) for uid, forms in by_uid for form in forms}
 
     def rejections(self) -> list[Rejection]:
         return [
@@ -82,13 +82,13 @@ class _Unnamed:
 
 
 def _name(
-    uids: Iterable[str], forms: Collection[str], owners: Mapping[str, Pair]
-) -> tuple[dict[str, Pair], _Unnamed]:
+    uids: Iterable[str], forms: Collection[str], owners: Mapping[str, NodePair]
+) -> tuple[dict[str, NodePair], _Unnamed]:
     """Give each pair its name, in the pairs' order: who exists keeps it, else the first has it."""
-    nodes: dict[str, Pair] = {}
+    nodes: dict[str, NodePair] = {}
     unnamed = _Unnamed({}, {})
     in_order = sorted(forms)
-    for pair in (Pair(uid, form) for uid in sorted(uids) for form in in_order):
+    for pair in (NodePair(uid, form) for uid in sorted(uids) for form in in_order):
         name = node_name(pair)
         owner = owners.get(name)
         # Mostly it exists, and then its name has been found good by the API server.
@@ -103,7 +103,7 @@ def _name(
     return nodes, unnamed
 
 
-def _rightful(owner: Pair | None, name: str) -> Pair | None:
+def _rightful(owner: NodePair | None, name: str) -> NodePair | None:
     # A node whose spec was edited claims to be another's: it is the one its name says.
     return owner if owner and node_name(owner) == name else None
 

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, NodePair, node_name
 from lynq.api.reasons import RejectionReason
-from lynq.guard.names import LABEL_LIMIT, NAME_LIMIT, Pair, node_name
 
 VALUES_LIMIT: Final = 200 * 1024
 """How many bytes a row's values may have: annotations of an object end at 256 KiB."""
@@ -85,7 +85,7 @@ def values_too_large(uid: str, sizes: Collection[int]) -> Rejection:
 
 def invalid_node_name(uid: str, forms: Collection[str]) -> Rejection:
     """Reject the pairs of a uid whose names no object can have."""
-    name = node_name(Pair(uid, min(forms)))
+    name = node_name(NodePair(uid, min(forms)))
     if len(name) > NAME_LIMIT:
         wrong = f"has {len(name)} characters, and a name takes no more than {NAME_LIMIT}"
         rule = "shorten the uid or the form's name"
@@ -96,12 +96,13 @@ def invalid_node_name(uid: str, forms: Collection[str]) -> Rejection:
     return _rejection(uid, RejectionReason.INVALID_NODE_NAME, sentence, 1)
 
 
-def node_name_taken(uid: str, holders: dict[str, Pair]) -> Rejection:
+def node_name_taken(uid: str, holders: dict[str, NodePair]) -> Rejection:
     """Reject the pairs of a uid (by form) whose names other pairs hold."""
     form = min(holders)
     holder = holders[form]
+    name = node_name(NodePair(uid, form))
     sentence = (
-        f'the node name "{shown(node_name(Pair(uid, form)))}"{_further(holders)} belongs to uid '
+        f'the node name "{shown(name)}"{_further(holders)} belongs to uid '
         f'"{shown(holder.uid)}" with form "{shown(holder.form)}"; change a uid or a form\'s name'
     )
     return _rejection(uid, RejectionReason.NODE_NAME_TAKEN, sentence, 1)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from lynq.guard.names import is_label_value
+from lynq.api.naming import is_label_value
 from lynq.guard.rejections import (
     VALUES_LIMIT,
     Rejection,

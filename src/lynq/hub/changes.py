@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lynq.api import LynqNode
-from lynq.guard.names import Pair
+from lynq.api.naming import NodePair
 from lynq.hub.diff import Cause
 
 
@@ -12,7 +12,7 @@ from lynq.hub.diff import Cause
 class Creation:
     """A node to make."""
 
-    pair: Pair
+    pair: NodePair
     node: LynqNode
 
 
@@ -20,7 +20,7 @@ class Creation:
 class Update:
     """A node to write again."""
 
-    pair: Pair
+    pair: NodePair
     cause: Cause
     before: LynqNode
     after: LynqNode
@@ -39,7 +39,7 @@ class Why(Enum):
 class Removal:
     """A node to delete."""
 
-    pair: Pair
+    pair: NodePair
     name: str
     node_uid: str
     """The precondition of the delete: a node made anew under the same name is not meant."""

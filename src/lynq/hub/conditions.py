@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from lynq.api import Changes, Condition, LynqHub
+from lynq.api import ChangeDetection, Condition, LynqHub
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.api.transitions import condition, find
+from lynq.api.transitions import find_condition, new_condition
 from lynq.hub.outcome import Push, Synced, Unread
 
 _LONGEST_CAUSE: Final = 1000
@@ -29,16 +29,16 @@ def wanted_conditions(
         ConditionType.DELETION_HELD: _deletion_held(synced, now),
         ConditionType.PAUSED: _paused(hub, now),
     }
-    if hub.spec.source.changes is Changes.PUSH:
+    if hub.spec.source.changes is ChangeDetection.PUSH:
         wanted[ConditionType.PUSH_CONNECTED] = _push_connected(hub, push, now)
     for aspect, known in wanted.items():
-        if each := known or find(hub.status.conditions, aspect):
+        if each := known or find_condition(hub.status.conditions, aspect):
             yield each
 
 
 def _ready(synced: Synced | None, unread: Unread | None, now: datetime) -> Condition | None:
     if unread:
-        return condition(
+        return new_condition(
             ConditionType.READY,
             ConditionReason.DATABASE_CONNECTION_FAILED,
             f"the rows could not be read, so nothing was changed: {unread.cause[:_LONGEST_CAUSE]}",
@@ -48,7 +48,7 @@ def _ready(synced: Synced | None, unread: Unread | None, now: datetime) -> Condi
         )
     if synced is None:
         return None
-    return condition(
+    return new_condition(
         ConditionType.READY,
         ConditionReason.DATABASE_CONNECTED,
         "all rows were read",
@@ -62,7 +62,7 @@ def _deletion_held(synced: Synced | None, now: datetime) -> Condition | None:
     if synced is None:
         return None
     held = bool(synced.held)
-    return condition(
+    return new_condition(
         ConditionType.DELETION_HELD,
         ConditionReason.DELETION_GUARD_EXCEEDED if held else ConditionReason.WITHIN_LIMITS,
         synced.held or "no removal is held",
@@ -74,7 +74,7 @@ def _deletion_held(synced: Synced | None, now: datetime) -> Condition | None:
 
 def _paused(hub: LynqHub, now: datetime) -> Condition:
     paused = hub.spec.paused
-    return condition(
+    return new_condition(
         ConditionType.PAUSED,
         ConditionReason.PAUSED if paused else ConditionReason.NOT_PAUSED,
         "no rows are read until spec.paused is set back" if paused else "not paused",
@@ -87,7 +87,7 @@ def _paused(hub: LynqHub, now: datetime) -> Condition:
 def _push_connected(hub: LynqHub, push: Push | None, now: datetime) -> Condition | None:
     if push is None:
         return None
-    return condition(
+    return new_condition(
         ConditionType.PUSH_CONNECTED,
         ConditionReason.CHANNEL_CONNECTED if push.connected else ConditionReason.CHANNEL_LOST,
         push.message,

@@ -18,7 +18,7 @@ from lynq.api.names import (
     ANNOTATION_SPEC_DIGEST,
     FINALIZER_NODE,
 )
-from lynq.hub.stamps import form_generation, written_at
+from lynq.api.node_metadata import form_generation, written_at
 from lynq.hub.values import Values
 from lynq.hub.wanted import Wanted
 

@@ -10,6 +10,7 @@ from operator import attrgetter
 from lynq.api import LynqHub
 from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_HUB_ID
+from lynq.api.node_metadata import form_generation
 from lynq.api.reasons import EventReason
 from lynq.graph.collecting import collect
 from lynq.guard.deletion import held_message
@@ -19,7 +20,6 @@ from lynq.hub.counting import count_kinds
 from lynq.hub.diff import Cause
 from lynq.hub.failures import RenderFailure
 from lynq.hub.plan import HubPlan
-from lynq.hub.stamps import form_generation
 
 
 def update_event(update: Update) -> Event:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from lynq.guard.names import Pair
+from lynq.api.naming import NodePair
 from lynq.template import ErrorKind, TemplateError, variables
 
 _MISSING: Final = re.compile(r'map has no entry for key "([^"]*)"')
@@ -22,7 +22,7 @@ _HARMLESS: Final = re.compile(
 class RenderFailure:
     """Why a node could not be written."""
 
-    pair: Pair
+    pair: NodePair
     resource: str
     """The id of the resource."""
     field: str
@@ -49,7 +49,9 @@ class RenderError(Exception):
         self.failure = failure
 
 
-def failed(pair: Pair, resource: str, field: str, source: str, error: TemplateError) -> RenderError:
+def failed(
+    pair: NodePair, resource: str, field: str, source: str, error: TemplateError
+) -> RenderError:
     """Return what the error of a template means for the node."""
     at = f" at <{error.action}>" if error.action else ""
     return RenderError(
@@ -59,7 +61,7 @@ def failed(pair: Pair, resource: str, field: str, source: str, error: TemplateEr
     )
 
 
-def nameless(pair: Pair, resource: str) -> RenderError:
+def nameless(pair: NodePair, resource: str) -> RenderError:
     """Return the error of a name that came out empty: the node would look for another one."""
     reason = "the name is empty for this row"
     return RenderError(RenderFailure(pair, resource, "nameTemplate", 1, "", reason))

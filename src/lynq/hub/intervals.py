@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from typing import Final
 
-from lynq.api.moments import LONGEST
+from lynq.api.moments import LONGEST_TIMESTAMP
 
 # With more digits it would be over the life of everybody, and over what a timedelta holds.
 _INTERVAL: Final = re.compile(r"0*([0-9]{1,9})([smh])")
@@ -22,7 +22,7 @@ def sync_interval(text: str) -> timedelta:
     if not found:
         return _DEFAULT
     given = timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
-    return min(max(given, _SHORTEST), LONGEST)
+    return min(max(given, _SHORTEST), LONGEST_TIMESTAMP)
 
 
 def retry_delay(failures: int, interval: timedelta, *, jitter: float = 0.0) -> timedelta:

@@ -12,14 +12,14 @@ from datetime import datetime
 from typing import TypeAlias
 
 from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api.naming import NodePair
+from lynq.api.node_metadata import is_deleting, pair_of
 from lynq.guard.judgement import Existing, Judgement, judge
-from lynq.guard.names import Pair
 from lynq.hub.changes import Creation, Update
 from lynq.hub.diff import Marks
 from lynq.hub.plan import HubPlan, KnownForm
 from lynq.hub.removals import Removals, choose_removals
 from lynq.hub.slots import Turn, WorkloadsReady, take_turns
-from lynq.hub.stamps import is_leaving, pair_of
 from lynq.hub.survey import Findings, survey
 from lynq.hub.values import Row, Values
 from lynq.hub.wanted import Wanted
@@ -35,7 +35,7 @@ def plan(
     nodes: Iterable[LynqNode],
     *,
     now: datetime,
-    taken: Mapping[str, Pair] | None = None,
+    taken: Mapping[str, NodePair] | None = None,
     marks: Marks | None = None,
     approved: frozenset[str] = frozenset(),
     unreadable: Collection[str] = (),
@@ -86,7 +86,7 @@ def _belongs(form: LynqForm, hub: LynqHub) -> bool:
 
 
 def _judge(
-    rows: Sequence[Values], forms: Forms, existing: Nodes, taken: Mapping[str, Pair]
+    rows: Sequence[Values], forms: Forms, existing: Nodes, taken: Mapping[str, NodePair]
 ) -> Judgement[Values]:
     pairs = {name: pair for name, node in existing.items() if (pair := pair_of(node))}
     # Only rows that share a uid have to be told apart by what their nodes reflect.
@@ -123,7 +123,7 @@ def _of_form(existing: Nodes, form: str) -> list[LynqNode]:
     return [
         node
         for name, node in existing.items()
-        if name.endswith(f"-{form}") and not is_leaving(node) and _is_of(node, form)
+        if name.endswith(f"-{form}") and not is_deleting(node) and _is_of(node, form)
     ]
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
+from lynq.api.naming import NodePair
+from lynq.api.node_metadata import is_deleting, is_paused, is_protected, pair_of
 from lynq.guard.deletion import Verdict, digest_of, judge_deletion
 from lynq.guard.judgement import Judgement
-from lynq.guard.names import Pair
 from lynq.hub.changes import Removal, Why
-from lynq.hub.stamps import is_leaving, is_paused, is_protected, pair_of
 from lynq.hub.values import Values
 
 
@@ -44,7 +44,7 @@ def choose_removals(
     `approved` are the nodes that an earlier plan removed by an approval, or was about to. While it
     is there, what is left of them may go, although others are gone for good by now.
     """
-    staying = {name: node for name, node in nodes.items() if not is_leaving(node)}
+    staying = {name: node for name, node in nodes.items() if not is_deleting(node)}
     doomed = [
         _removal(node, forms)
         for name, node in staying.items()
@@ -77,7 +77,9 @@ def _meant_by(approval: str | None, *sets: frozenset[str]) -> frozenset[str]:
     return next((names for names in sets if digest_of(names) == approval), frozenset())
 
 
-def _may_go(node: LynqNode, hub: LynqHub, kept: Collection[Pair], frozen: Collection[str]) -> bool:
+def _may_go(
+    node: LynqNode, hub: LynqHub, kept: Collection[NodePair], frozen: Collection[str]
+) -> bool:
     pair = pair_of(node)
     if pair is None:
         return not hub.spec.paused and _controls(hub, node)
@@ -93,7 +95,7 @@ def _removal(node: LynqNode, forms: Collection[str]) -> Removal:
     pair = pair_of(node)
     # Where it is not certain which form a node is of, the guard has a say.
     why = Why.FORM_GONE if pair and pair.form not in forms else Why.ROW_GONE
-    claimed = pair or Pair(node.spec.uid, node.spec.template_ref)
+    claimed = pair or NodePair(node.spec.uid, node.spec.template_ref)
     known = node.metadata
     return Removal(claimed, known.name, known.uid, why, known.resource_version)
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 from msgspec.structs import fields, replace
 
 from lynq.api import LynqForm, LynqHub, NodeSpec, ResourceLists, TResource
+from lynq.api.naming import NodePair, node_name
 from lynq.graph.collecting import collect
-from lynq.guard.names import Pair, node_name
 from lynq.hub.failures import failed, nameless
 from lynq.hub.values import Values, variables
 from lynq.template import Chance, Environment, Needs, TemplateError, compile_template
@@ -37,7 +37,7 @@ def render_spec(
     the same row and form give the same texts. What cannot be repeated is taken from the node's
     `previous` spec.
     """
-    pair = Pair(values.uid, form.metadata.name)
+    pair = NodePair(values.uid, form.metadata.name)
     row = _Row(
         pair=pair,
         variables=variables(values, hub=hub.metadata.name, form=pair.form),
@@ -50,7 +50,7 @@ def render_spec(
     return NodeSpec(uid=pair.uid, template_ref=pair.form, **lists)
 
 
-def _environment(hub: LynqHub, pair: Pair, now: datetime) -> Environment:
+def _environment(hub: LynqHub, pair: NodePair, now: datetime) -> Environment:
     # A node has no uid of its own before it is made; hub and name together are as stable.
     seed = f"{hub.metadata.uid}/{node_name(pair)}"
     nanoseconds = (now - _1970) // timedelta(microseconds=1) * 1000
@@ -61,7 +61,7 @@ def _environment(hub: LynqHub, pair: Pair, now: datetime) -> Environment:
 class _Row:
     """One row on its way through a form."""
 
-    pair: Pair
+    pair: NodePair
     variables: dict[str, object]
     environment: Environment
     previous: Mapping[str, TResource]

@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from lynq.api import LynqForm, LynqNode
 from lynq.api.moments import parse_rfc3339
+from lynq.api.node_metadata import form_generation, is_paused, written_at
 from lynq.api.reasons import ConditionType
-from lynq.api.transitions import find, holds
+from lynq.api.transitions import find_condition, is_true
 from lynq.hub.changes import Creation, Throttle, Update
 from lynq.hub.failures import RenderError, RenderFailure
-from lynq.hub.stamps import form_generation, is_paused, written_at
 from lynq.rollout.budget import Admission, admit
 from lynq.rollout.facts import NodeFacts
 
@@ -69,14 +69,14 @@ def take_turns(
 
 def facts_of(node: LynqNode, *, workloads_ready: bool) -> NodeFacts:
     """Return what the rollout has to know of a node."""
-    ready = find(node.status.conditions, ConditionType.READY)
+    ready = find_condition(node.status.conditions, ConditionType.READY)
     return NodeFacts(
         name=node.metadata.name,
         form_generation=form_generation(node),
         written_at=written_at(node),
         generation=node.metadata.generation,
         observed_generation=node.status.observed_generation,
-        ready=holds(node.status.conditions, ConditionType.READY),
+        ready=is_true(node.status.conditions, ConditionType.READY),
         ready_changed_at=ready.last_transition_time if ready else None,
         workloads_ready=workloads_ready,
         observed_write=parse_rfc3339(node.status.observed_update_start),

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from lynq.api import HubStatus, LynqHub
-from lynq.api.transitions import follow
+from lynq.api.transitions import merge_conditions
 from lynq.hub.conditions import wanted_conditions
 from lynq.hub.outcome import Push, Synced, Unread
 from lynq.hub.tally import Health, Tally
@@ -37,7 +37,9 @@ def next_status(
         hub.status,
         observed_generation=_observed(hub, synced, unread),
         referencing_templates=forms,
-        conditions=follow(hub.status.conditions, wanted_conditions(hub, synced, unread, push, now)),
+        conditions=merge_conditions(
+            hub.status.conditions, wanted_conditions(hub, synced, unread, push, now)
+        ),
     )
     return _counted(status, synced, tally) if synced else status
 

@@ -10,11 +10,11 @@ from datetime import datetime
 from functools import partial
 
 from lynq.api import LynqNode
+from lynq.api.node_metadata import is_deleting, is_paused, written_at
 from lynq.hub.changes import Creation, Update
 from lynq.hub.diff import Cause, Mark, Marks, mark_of, spec_differs, visible_cause
 from lynq.hub.failures import RenderError, RenderFailure
 from lynq.hub.slots import Write
-from lynq.hub.stamps import is_leaving, is_paused, written_at
 from lynq.hub.wanted import Wanted
 
 
@@ -42,7 +42,7 @@ def survey(
         node = existing.get(name)
         if node is None:
             found.pending[name] = partial(_create, each, now)
-        elif not is_leaving(node) and not is_paused(node):
+        elif not is_deleting(node) and not is_paused(node):
             _compare(node, each, marks.get(name), now, found)
     return found
 

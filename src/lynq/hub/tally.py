@@ -8,9 +8,9 @@ from collections import Counter
 from enum import Enum
 
 from lynq.api import ConditionStatus, LynqNode
+from lynq.api.node_metadata import is_deleting
 from lynq.api.reasons import ConditionType
-from lynq.api.transitions import find
-from lynq.hub.stamps import is_leaving
+from lynq.api.transitions import find_condition
 
 
 class Health(Enum):
@@ -35,7 +35,7 @@ class Tally:
     def put(self, node: LynqNode) -> None:
         """Count a node that has come or changed; one that is leaving no longer counts."""
         self.remove(node.metadata.name)
-        if not is_leaving(node):
+        if not is_deleting(node):
             self._known[node.metadata.name] = health_of(node)
             self._counts[health_of(node)] += 1
 
@@ -55,7 +55,7 @@ class Tally:
 
 def health_of(node: LynqNode) -> Health:
     """Return what a node says of itself."""
-    ready = find(node.status.conditions, ConditionType.READY)
+    ready = find_condition(node.status.conditions, ConditionType.READY)
     if ready is None:
         return Health.SILENT
     return Health.READY if ready.status is ConditionStatus.TRUE else Health.FAILED

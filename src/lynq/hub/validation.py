@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from lynq.api import HubSpec, SecretKeyRef, Source, SourceType, Tls
+from lynq.api import HubSource, HubSpec, SecretKeyRef, SourceType, Tls
 from lynq.api.identifiers import LONGEST_NAME, length_problem, name_problem, table_problem
 from lynq.api.problems import Problem, ProblemKind, at_key
-from lynq.api.source import Server
+from lynq.api.source import DatabaseServer
 
 _NO_TIME: Final = re.compile(r"0+[smh]")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
@@ -24,7 +24,7 @@ def validate(spec: HubSpec) -> tuple[Problem, ...]:
     return (*_check_source(spec.source), *_check_mappings(spec), *_check_extras(spec))
 
 
-def _check_source(source: Source) -> Iterator[Problem]:
+def _check_source(source: HubSource) -> Iterator[Problem]:
     if _NO_TIME.fullmatch(source.sync_interval):
         yield _warning("spec.source.syncInterval", "1s is taken: rows are not read more often")
     path = f"spec.source.{source.type}"
@@ -42,7 +42,7 @@ def _check_source(source: Source) -> Iterator[Problem]:
             yield Problem(path, f"missing: type {engine} needs the block {engine}")
 
 
-def _check_server(server: Server, path: str) -> Iterator[Problem]:
+def _check_server(server: DatabaseServer, path: str) -> Iterator[Problem]:
     for name, value, meaning in (
         ("host", server.host, "the host name or address of the database server"),
         ("username", server.username, "the user to log in as"),

@@ -17,9 +17,9 @@ from lynq.api.names import (
     LABEL_HUB,
     LABEL_UID,
 )
-from lynq.guard.names import Pair, node_name
+from lynq.api.naming import NodePair, node_name
+from lynq.api.node_metadata import stamp
 from lynq.hub.rendering import render_spec
-from lynq.hub.stamps import stamp
 from lynq.hub.values import Values
 
 
@@ -32,9 +32,9 @@ class Wanted:
     values: Values
 
     @property
-    def pair(self) -> Pair:
+    def pair(self) -> NodePair:
         """Which node it is."""
-        return Pair(self.values.uid, self.form.metadata.name)
+        return NodePair(self.values.uid, self.form.metadata.name)
 
     @property
     def labels(self) -> dict[str, str]:

@@ -13,8 +13,8 @@ from typing import Final
 from lynq.api import Condition, ResourceState
 from lynq.api.reasons import ConditionReason as Reason
 from lynq.api.reasons import ConditionType as Type
-from lynq.api.transitions import condition, follow
-from lynq.api.wording import one_line
+from lynq.api.text import one_line
+from lynq.api.transitions import merge_conditions, new_condition
 from lynq.node.outcome import Outcome
 from lynq.node.wording import fit_condition
 
@@ -80,7 +80,7 @@ def since(
 ) -> tuple[Condition, ...]:
     """Return the conditions, each with the time at which its status last became another."""
     wanted = (
-        condition(
+        new_condition(
             this.type,
             this.reason,
             fit_condition(this.message),
@@ -90,7 +90,7 @@ def since(
         )
         for this in said
     )
-    return follow(previous, wanted)
+    return merge_conditions(previous, wanted)
 
 
 def _ready(tally: Tally) -> Answer:

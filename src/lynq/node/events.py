@@ -12,7 +12,7 @@ from lynq.api import LynqNode, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_TEMPLATE_GENERATION
 from lynq.api.reasons import ConditionType, EventReason
-from lynq.api.transitions import holds
+from lynq.api.transitions import is_true
 from lynq.graph.collecting import collect
 from lynq.graph.gate import FAILED_STATES
 from lynq.node.inventory import Item
@@ -70,7 +70,7 @@ def proceeded(
 
 def became_ready(previous: NodeStatus, after: NodeStatus) -> tuple[Event, ...]:
     """Tell that the node has become ready, if it just has."""
-    was, now = (holds(each.conditions, ConditionType.READY) for each in (previous, after))
+    was, now = (is_true(each.conditions, ConditionType.READY) for each in (previous, after))
     message = f"all {after.desired_resources} resources are ready"
     return (Event(EventReason.LYNQ_NODE_READY, message),) if now and not was else ()
 

@@ -7,7 +7,7 @@ even be asked: a `/` would lead to another object.
 from collections.abc import Mapping
 from typing import Any
 
-from lynq.guard.names import LABEL_LIMIT, NAME_LIMIT, is_subdomain
+from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, is_subdomain
 from lynq.guard.rejections import shown
 from lynq.node.refusals import RenderError
 

@@ -25,8 +25,8 @@ from lynq.api.names import (
     LABEL_ORPHANED,
     TRUE,
 )
+from lynq.api.naming import tracked_name, tracking_label
 from lynq.api.reasons import OrphanReason
-from lynq.guard.names import tracked_name, tracking_label
 from lynq.node.identity import ObjectRef, Owner
 from lynq.node.live import Live
 from lynq.node.reserved import ANNOTATIONS, LABELS

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from lynq.api.wording import one_line
+from lynq.api.text import one_line
 
 _LONGEST: Final = 1000
 _CONDITION: Final = 8000

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from lynq.readiness.words import one_line
+from lynq.readiness.words import bounded_line
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class Fields:
     def line(self, *path: str) -> str:
         """Return a string for people, on one line and cut; "" is none."""
         value = self._at(path)
-        return self._note(path, one_line(value)) if isinstance(value, str) else ""
+        return self._note(path, bounded_line(value)) if isinstance(value, str) else ""
 
     def number(self, *path: str, default: int = 0) -> int:
         """Return an integer of Kubernetes' size."""

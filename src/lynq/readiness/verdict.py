@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-from lynq.readiness.words import one_line
+from lynq.readiness.words import bounded_line
 
 
 class State(Enum):
@@ -67,12 +67,12 @@ READY = Verdict(State.READY, str(Reason.READY), "")
 
 def not_ready(reason: str, message: str) -> Verdict:
     """Say what an object still waits for."""
-    return Verdict(State.NOT_READY, str(reason), one_line(message))
+    return Verdict(State.NOT_READY, str(reason), bounded_line(message))
 
 
 def failed(reason: str, message: str) -> Verdict:
     """Say why waiting for an object is no use."""
-    return Verdict(State.FAILED, str(reason), one_line(message))
+    return Verdict(State.FAILED, str(reason), bounded_line(message))
 
 
 NOT_OBSERVED = not_ready(

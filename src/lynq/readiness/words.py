@@ -2,15 +2,15 @@
 
 import re
 
-from lynq.api import wording
+from lynq.api.text import one_line
 
 MAX_CHARACTERS = 300
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 
 
-def one_line(text: str) -> str:
+def bounded_line(text: str) -> str:
     """Return the text on one line, without control characters, cut at 300 characters."""
-    return wording.one_line(text, MAX_CHARACTERS)
+    return one_line(text, MAX_CHARACTERS)
 
 
 def word(text: str, otherwise: str) -> str:

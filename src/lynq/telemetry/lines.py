@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from lynq.api.wording import one_line
+from lynq.api.text import one_line
 from lynq.telemetry.masking import LONGEST, Plain, masked, text
 
 Encoding = Literal["json", "console"]

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import fields
 
-from lynq.api import MySQL, PostgreSQL, ResourceLists, Source, TResource
+from lynq.api import HubSource, MySQL, PostgreSQL, ResourceLists, TResource
 from lynq.api.wire import Wire
 
 Operation: TypeAlias = dict[str, Any]
@@ -26,7 +26,7 @@ def _defaults_of(kind: type[Wire], *names: str) -> dict[str, Any]:
 
 
 # Taken from the types, which the CRDs are made from: a default is written once.
-_SOURCE: Final = _defaults_of(Source, "syncInterval")
+_SOURCE: Final = _defaults_of(HubSource, "syncInterval")
 _SERVERS: Final = {
     "mysql": _defaults_of(MySQL, "port"),
     "postgresql": _defaults_of(PostgreSQL, "port"),

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw, Struct
 
-from lynq.api.wording import one_line
+from lynq.api.text import one_line
 
 API_VERSION: Final = "admission.k8s.io/v1"
 LONGEST_WARNING: Final = 256

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from cluster.api.objects import GOOD, Object, condition, resource_of
-from lynq.api.crds import KINDS, Kind
+from lynq.api.crds import KINDS, CustomKind
 from lynq.api.names import API_VERSION, GROUP
 from lynq.kube import Client
 from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
@@ -43,7 +43,7 @@ async def discovered(client: Client, plural: str) -> dict[str, Any]:
 
 
 @each_kind
-async def test_served_without_complaint(client: Client, kind: Kind) -> None:
+async def test_served_without_complaint(client: Client, kind: CustomKind) -> None:
     name = f"{kind.definition.plural}.{GROUP}"
     crd = await client.get(CUSTOM_RESOURCE_DEFINITIONS, name)
     conditions = {each["type"]: each["status"] for each in crd["status"]["conditions"]}
@@ -52,7 +52,7 @@ async def test_served_without_complaint(client: Client, kind: Kind) -> None:
 
 
 @each_kind
-async def test_found_by_short_name_and_category(client: Client, kind: Kind) -> None:
+async def test_found_by_short_name_and_category(client: Client, kind: CustomKind) -> None:
     entry = await discovered(client, kind.definition.plural)
     assert entry["shortNames"] == [kind.definition.short_name]
     assert entry["categories"] == ["lynq"]
@@ -61,7 +61,7 @@ async def test_found_by_short_name_and_category(client: Client, kind: Kind) -> N
 
 
 @each_kind
-async def test_has_a_status_and_no_scale(client: Client, kind: Kind) -> None:
+async def test_has_a_status_and_no_scale(client: Client, kind: CustomKind) -> None:
     found = msgspec.json.decode(await client.raw(f"/apis/{API_VERSION}"))
     plural = kind.definition.plural
     served = {each["name"] for each in found["resources"] if each["name"].startswith(plural)}

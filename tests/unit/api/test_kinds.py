@@ -21,7 +21,7 @@ from lynq.api import (
     ResourceState,
     ResourceStatus,
 )
-from lynq.api.crds import KINDS, Kind, definition
+from lynq.api.crds import KINDS, CustomKind, definition
 from unit.api.documents import Document, defaulted, documents
 
 SCHEMAS = {
@@ -32,7 +32,7 @@ WORDS = st.text(st.characters(categories=["L"]), min_size=3, max_size=8)
 generous = settings(suppress_health_check=list(HealthCheck), max_examples=25)
 
 
-def body(kind: Kind) -> st.SearchStrategy[Document]:
+def body(kind: CustomKind) -> st.SearchStrategy[Document]:
     parts = {name: SCHEMAS[kind]["properties"][name] for name in ("spec", "status")}
     schema = {"type": "object", "properties": parts, "required": ["spec"]}
     return documents(schema)
@@ -41,7 +41,7 @@ def body(kind: Kind) -> st.SearchStrategy[Document]:
 BODIES = {kind: body(kind) for kind in KINDS}
 
 
-def read(kind: Kind, document: Document) -> LynqHub | LynqForm | LynqNode:
+def read(kind: CustomKind, document: Document) -> LynqHub | LynqForm | LynqNode:
     return msgspec.json.decode(msgspec.json.encode(document), type=kind)
 
 
@@ -49,7 +49,7 @@ def read(kind: Kind, document: Document) -> LynqHub | LynqForm | LynqNode:
 @generous
 @given(data=st.data())
 def test_whatever_the_schema_allows_comes_back_as_it_went_in(
-    kind: Kind, data: st.DataObject
+    kind: CustomKind, data: st.DataObject
 ) -> None:
     first = read(kind, data.draw(BODIES[kind]))
     written = msgspec.json.encode(first)
@@ -59,7 +59,7 @@ def test_whatever_the_schema_allows_comes_back_as_it_went_in(
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.definition.kind)
 @generous
 @given(data=st.data())
-def test_the_api_servers_defaults_are_ours(kind: Kind, data: st.DataObject) -> None:
+def test_the_api_servers_defaults_are_ours(kind: CustomKind, data: st.DataObject) -> None:
     document = data.draw(BODIES[kind])
     assert read(kind, defaulted(document, SCHEMAS[kind])) == read(kind, document)
 

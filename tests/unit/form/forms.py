@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lynq.api import FormSpec, HubSpec, Source, SourceType, TResource, ValueMappings
+from lynq.api import FormSpec, HubSource, HubSpec, SourceType, TResource, ValueMappings
 from lynq.api.problems import Problem, ProblemKind
 from lynq.form.validation import validate
 
@@ -19,7 +19,7 @@ def form(*config_maps: TResource, **given: Any) -> FormSpec:
 
 def hub(*extras: str, host_or_url: str = "") -> HubSpec:
     return HubSpec(
-        source=Source(type=SourceType.SQLITE),
+        source=HubSource(type=SourceType.SQLITE),
         value_mappings=ValueMappings(uid="id", activate="on", host_or_url=host_or_url),
         extra_value_mappings={name: name for name in extras},
     )

@@ -11,7 +11,7 @@ from lynq.api import ConditionStatus, FormStatus, LynqForm, Metadata, RolloutPha
 from lynq.api.events import Event
 from lynq.api.problems import Problem, ProblemKind
 from lynq.api.reasons import ConditionType, EventReason
-from lynq.api.transitions import find
+from lynq.api.transitions import find_condition
 from lynq.form.events import events
 from lynq.form.status import Totals, next_status
 from unit.form.forms import form
@@ -50,7 +50,7 @@ def status_of(
 
 
 def said(status: FormStatus, aspect: ConditionType) -> tuple[str, str, str]:
-    condition = find(status.conditions, aspect)
+    condition = find_condition(status.conditions, aspect)
     assert condition is not None
     assert condition.observed_generation == 4
     return condition.status.value, condition.reason, condition.message

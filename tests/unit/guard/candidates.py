@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lynq.api.naming import NodePair, node_name
 from lynq.guard.judgement import Existing
-from lynq.guard.names import Pair, node_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Row:
         return hashlib.sha256(f"{self.uid!r} {self.values} {self.size}".encode()).digest()
 
 
-def existing(*pairs: Pair, reflected: Mapping[str, Row] | None = None) -> Existing:
+def existing(*pairs: NodePair, reflected: Mapping[str, Row] | None = None) -> Existing:
     return Existing(
         owners={node_name(pair): pair for pair in pairs},
         reflected={uid: {row.digest} for uid, row in (reflected or {}).items()},

@@ -2,9 +2,9 @@
 
 import pytest
 
+from lynq.api.naming import NodePair
 from lynq.api.reasons import RejectionReason
 from lynq.guard.judgement import Existing, Judgement, judge
-from lynq.guard.names import Pair
 from lynq.guard.rejections import VALUES_LIMIT
 from unit.guard.candidates import NOTHING, Row, existing
 
@@ -119,33 +119,35 @@ class TestTwoPairsWithOneName:
 
     def test_the_lower_pair_has_the_name_and_the_others_go_on(self) -> None:
         judgement = judge(self.ROWS, self.FORMS, NOTHING)
-        assert judgement.nodes["a-b-c"] == Pair("a", "b-c")
+        assert judgement.nodes["a-b-c"] == NodePair("a", "b-c")
         assert set(judgement.nodes) == {"a-c", "a-b-c", "a-b-b-c"}
         assert reasons(judgement) == [("a-b", RejectionReason.NODE_NAME_TAKEN, 1)]
         assert judgement.kept == {("a-b", "c")}
 
     def test_the_pair_whose_node_exists_keeps_the_name(self) -> None:
-        judgement = judge(self.ROWS, self.FORMS, existing(Pair("a-b", "c")))
-        assert judgement.nodes["a-b-c"] == Pair("a-b", "c")
+        judgement = judge(self.ROWS, self.FORMS, existing(NodePair("a-b", "c")))
+        assert judgement.nodes["a-b-c"] == NodePair("a-b", "c")
         assert reasons(judgement) == [("a", RejectionReason.NODE_NAME_TAKEN, 1)]
 
     def test_a_node_of_another_hub_has_its_name_too(self) -> None:
-        judgement = judge([Row("a")], ["b-c"], existing(Pair("a-b", "c")))
+        judgement = judge([Row("a")], ["b-c"], existing(NodePair("a-b", "c")))
         assert judgement.nodes == {}
         assert 'belongs to uid "a-b" with form "c"' in judgement.rejections[0].message
 
     def test_a_node_whose_spec_names_another_row_does_not_lose_its_own(self) -> None:
-        edited = Existing(owners={"a-c": Pair("x", "c")}, reflected={})
+        edited = Existing(owners={"a-c": NodePair("x", "c")}, reflected={})
         assert judge([Row("a")], ["c"], edited).nodes == {"a-c": ("a", "c")}
 
     def test_a_rejected_row_takes_no_name(self) -> None:
         rows = [Row("a-b"), Row("a", size=VALUES_LIMIT + 1)]
-        assert judge(rows, self.FORMS, NOTHING).nodes["a-b-c"] == Pair("a-b", "c")
+        assert judge(rows, self.FORMS, NOTHING).nodes["a-b-c"] == NodePair("a-b", "c")
 
 
 def test_a_row_can_be_rejected_for_two_reasons_and_is_one_row() -> None:
     uid = "a"
-    judgement = judge([Row(uid), Row("a-b")], ["c", "b-c", "f" * 252], existing(Pair("a-b", "c")))
+    judgement = judge(
+        [Row(uid), Row("a-b")], ["c", "b-c", "f" * 252], existing(NodePair("a-b", "c"))
+    )
     mine = [each.reason for each in judgement.rejections if each.uid == uid]
     assert mine == [RejectionReason.INVALID_NODE_NAME, RejectionReason.NODE_NAME_TAKEN]
     assert judgement.rejected_rows == 2

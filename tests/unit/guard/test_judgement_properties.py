@@ -5,8 +5,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lynq.api.naming import NodePair, is_label_value, is_subdomain, node_name
 from lynq.guard.judgement import Existing, Judgement, judge
-from lynq.guard.names import Pair, is_label_value, is_subdomain, node_name
 from lynq.guard.rejections import VALUES_LIMIT
 from unit.guard.candidates import Row
 
@@ -27,7 +27,7 @@ ROWS = st.lists(
 @st.composite
 def existing_nodes(draw: st.DrawFn, rows: list[Row], forms: set[str]) -> Existing:
     uids = sorted({row.uid for row in rows if row.uid})
-    pairs = [Pair(uid, form) for uid in uids for form in sorted(forms)]
+    pairs = [NodePair(uid, form) for uid in uids for form in sorted(forms)]
     pairs = [pair for pair in pairs if is_subdomain(node_name(pair))]
     chosen = draw(st.sets(st.sampled_from(pairs))) if pairs else set()
     digests = {row.digest for row in draw(st.sets(st.sampled_from(rows)))} if rows else set()
@@ -77,7 +77,7 @@ def test_a_good_uid_is_never_let_go_while_its_row_is_there(situation: Situation)
     judgement = judge(rows, forms, known)
     there = {row.uid for row in rows if row.uid and is_label_value(row.uid)}
     answered = judgement.kept | set(judgement.nodes.values())
-    assert answered == {Pair(uid, form) for uid in there for form in forms}
+    assert answered == {NodePair(uid, form) for uid in there for form in forms}
 
 
 def carried_out(judgement: Judgement[Row], before: Existing) -> Existing:

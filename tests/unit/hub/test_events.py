@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionGuard, LynqForm
 from lynq.api.events import Event
+from lynq.api.naming import NodePair
 from lynq.api.reasons import EventReason
-from lynq.guard.names import Pair
 from lynq.hub.changes import Removal, Why
 from lynq.hub.events import (
     deleted,
@@ -77,7 +77,7 @@ def test_an_unknown_old_generation_is_a_question_mark() -> None:
 
 
 def test_removals_are_told_with_row_form_and_reason() -> None:
-    removal = Removal(Pair("a", "web"), "a-web", "uid-1", Why.ROW_GONE)
+    removal = Removal(NodePair("a", "web"), "a-web", "uid-1", Why.ROW_GONE)
     told = [deleting(removal), deleted(removal), deletion_failed(removal, "forbidden")]
     assert [(each.reason.value, each.warns) for each in told] == [
         ("LynqNodeDeleting", False),

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from lynq.api import DeletionGuard
-from lynq.guard.names import Pair
+from lynq.api.naming import NodePair
 from lynq.hub.changes import Why
 from lynq.hub.diff import Cause
 from lynq.hub.plan import HubPlan, KnownForm
@@ -138,7 +138,7 @@ def test_what_has_been_compared_is_not_rendered_again() -> None:
 def test_the_node_of_a_vanished_row_goes() -> None:
     order = planned(running("a", "b"), rows("a"), WEB)
     assert deleted(order) == {"b-web": Why.ROW_GONE}
-    assert order.deletes[0].pair == Pair("b", "web")
+    assert order.deletes[0].pair == NodePair("b", "web")
 
 
 def test_nodes_of_a_deleted_form_go_unguarded() -> None:
@@ -235,9 +235,9 @@ def test_of_two_rows_with_one_uid_the_one_in_use_stays() -> None:
 
 
 def test_a_name_of_another_hubs_node_is_taken() -> None:
-    order = planned(Cluster(), rows("a"), WEB, taken={"a-web": Pair("a", "web-x")})
+    order = planned(Cluster(), rows("a"), WEB, taken={"a-web": NodePair("a", "web-x")})
     assert created(order) == ["a-web"]
-    order = planned(Cluster(), rows("a-b"), a_form("c"), taken={"a-b-c": Pair("a", "b-c")})
+    order = planned(Cluster(), rows("a-b"), a_form("c"), taken={"a-b-c": NodePair("a", "b-c")})
     assert created(order) == []
     assert order.unmade == 1
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import DeletionGuard, LynqForm
-from lynq.guard.names import node_name
+from lynq.api.naming import node_name
+from lynq.api.node_metadata import pair_of
 from lynq.hub.plan import HubPlan
-from lynq.hub.stamps import pair_of
 from unit.hub.worlds import ARow, Cluster, a_form, a_hub, at, planned, resource, synced
 
 LARGE = "x" * 210_000

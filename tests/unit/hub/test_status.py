@@ -8,13 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lynq.api import Changes, DeletionGuard, HubStatus, LynqForm, LynqHub, Source, SourceType
+from lynq.api import (
+    ChangeDetection,
+    DeletionGuard,
+    HubSource,
+    HubStatus,
+    LynqForm,
+    LynqHub,
+    SourceType,
+)
 from lynq.hub.outcome import Push, Synced, Unread
 from lynq.hub.status import is_worth_writing, next_status
 from lynq.hub.tally import Tally
 from unit.hub.worlds import NOON, ARow, Cluster, a_form, a_hub, at, planned, resource, rows, synced
 
-PUSHED = Source(type=SourceType.SQLITE, changes=Changes.PUSH)
+PUSHED = HubSource(type=SourceType.SQLITE, changes=ChangeDetection.PUSH)
 LOST = Unread("no route to host", generation=2)
 
 
@@ -144,10 +152,10 @@ def test_a_paused_hub() -> None:
         (PUSHED, Push(connected=True, message="listening"), ("True", "ChannelConnected")),
         (PUSHED, Push(connected=False, message="gone"), ("False", "ChannelLost")),
         (PUSHED, None, None),
-        (Source(type=SourceType.SQLITE), Push(connected=True, message=""), None),
+        (HubSource(type=SourceType.SQLITE), Push(connected=True, message=""), None),
     ],
 )
-def test_the_push_channel(source: Source, push: Push | None, expected: Any) -> None:
+def test_the_push_channel(source: HubSource, push: Push | None, expected: Any) -> None:
     hub = a_hub(source=source)
     status = next_status(hub, Tally(), forms=1, synced=None, push=push, now=NOON)
     assert said(status).get("PushConnected") == expected

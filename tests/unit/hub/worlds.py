@@ -12,6 +12,7 @@ from lynq.api import (
     Condition,
     DeletionGuard,
     FormSpec,
+    HubSource,
     HubSpec,
     LynqForm,
     LynqHub,
@@ -19,13 +20,12 @@ from lynq.api import (
     Metadata,
     NodeStatus,
     Rollout,
-    Source,
     SourceType,
     TResource,
     ValueMappings,
 )
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.api.transitions import condition
+from lynq.api.transitions import new_condition
 from lynq.hub.plan import HubPlan, KnownForm
 from lynq.hub.planning import plan
 
@@ -50,7 +50,7 @@ def rows(*uids: str, **extras: str) -> list[ARow]:
 
 def a_hub(*, annotations: Mapping[str, str] | None = None, **given: Any) -> LynqHub:
     spec = {
-        "source": Source(type=SourceType.SQLITE),
+        "source": HubSource(type=SourceType.SQLITE),
         "value_mappings": ValueMappings(uid="id", activate="on"),
         "deletion_guard": DeletionGuard(disabled=True),
         **given,
@@ -93,7 +93,7 @@ def a_form(
 
 def readiness(*, ready: bool, now: datetime = NOON) -> Condition:
     reason = ConditionReason.RECONCILED if ready else ConditionReason.RESOURCES_FAILED
-    return condition(ConditionType.READY, reason, "", holds=ready, generation=1, now=now)
+    return new_condition(ConditionType.READY, reason, "", holds=ready, generation=1, now=now)
 
 
 class Cluster:

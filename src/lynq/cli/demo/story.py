@@ -14,7 +14,7 @@ from rich.console import Console
 from lynq.api import LynqNode, ResourceState
 from lynq.api.names import ANNOTATION_EXTRA, ANNOTATION_ROLLOUT_UPDATE_START, LABEL_UID
 from lynq.api.reasons import ConditionType
-from lynq.api.transitions import holds
+from lynq.api.transitions import is_true
 from lynq.cli.demo.rows import Table
 from lynq.cli.demo.view import Nodes, View
 from lynq.cluster import ClusterError
@@ -51,7 +51,7 @@ def _ready(*tenants: str, with_value: str = "") -> Callable[[Nodes], bool]:
 def _is_ready(node: LynqNode, value: str) -> bool:
     annotations = node.metadata.annotations
     return (
-        holds(node.status.conditions, ConditionType.READY)
+        is_true(node.status.conditions, ConditionType.READY)
         and node.status.observed_update_start == annotations.get(ANNOTATION_ROLLOUT_UPDATE_START)
         and value in annotations.get(ANNOTATION_EXTRA, "")
     )

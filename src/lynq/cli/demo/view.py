@@ -12,7 +12,7 @@ from rich.text import Text
 
 from lynq.api import ConditionStatus, LynqNode, ResourceState
 from lynq.api.reasons import ConditionType
-from lynq.api.transitions import find
+from lynq.api.transitions import find_condition
 from lynq.cli.demo.rows import Row
 
 Nodes = Mapping[str, LynqNode]
@@ -95,7 +95,7 @@ def _row_words(row: Row | None) -> Text:
 def _state(node: LynqNode | None) -> Text:
     if node is None:
         return Text("-", style="dim")
-    ready = find(node.status.conditions, ConditionType.READY)
+    ready = find_condition(node.status.conditions, ConditionType.READY)
     if node.metadata.deletion_timestamp is not None:
         return Text("going", style="yellow")
     if ready is None:

@@ -11,6 +11,7 @@ import structlog
 
 from lynq.api import LynqForm, LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.api.node_metadata import is_deleting
 from lynq.api.problems import Problem
 from lynq.controllers.form.triggers import Triggers
 from lynq.controllers.pacing import Pace
@@ -20,7 +21,6 @@ from lynq.controllers.world import FORM, World
 from lynq.form.events import events
 from lynq.form.status import Totals, next_status
 from lynq.hub.slots import facts_of
-from lynq.hub.stamps import is_leaving
 from lynq.hub.tally import Health
 from lynq.kube import Queue, Result
 from lynq.kube.errors import Conflict, NotFound
@@ -105,7 +105,7 @@ class FormController:
         return [
             facts_of(node, workloads_ready=self._workloads_ready(node))
             for node in self._world.nodes.by(FORM, form.metadata.key)
-            if not is_leaving(node)
+            if not is_deleting(node)
         ]
 
     def _totals(self, form: LynqForm) -> Totals:

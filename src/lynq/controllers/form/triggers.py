@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.api.node_metadata import is_deleting
 from lynq.controllers.census import form_of
 from lynq.controllers.world import HUB, World
 from lynq.hub.slots import facts_of
-from lynq.hub.stamps import is_leaving
 from lynq.hub.tally import health_of
 from lynq.kube import Queue
 
@@ -73,7 +73,7 @@ def _version(obj: LynqForm | LynqHub | None) -> tuple[object, ...] | None:
 def _counts_differently(old: LynqNode | None, new: LynqNode | None) -> bool:
     if old is None or new is None or old.spec.template_ref != new.spec.template_ref:
         return True
-    return is_leaving(old) != is_leaving(new) or health_of(old) is not health_of(new)
+    return is_deleting(old) != is_deleting(new) or health_of(old) is not health_of(new)
 
 
 def _is_limited(form: LynqForm) -> bool:

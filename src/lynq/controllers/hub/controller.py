@@ -9,7 +9,7 @@ from typing import Final
 
 import structlog
 
-from lynq.api import HubSpec, LynqHub, LynqNode, Source, SourceType, ValueMappings
+from lynq.api import HubSource, HubSpec, LynqHub, LynqNode, SourceType, ValueMappings
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, FINALIZER_HUB
 from lynq.controllers.decoding import Unreadable
@@ -38,7 +38,7 @@ from lynq.kube.errors import Conflict
 _log = structlog.get_logger(__name__)
 
 _NO_SPEC: Final = HubSpec(
-    source=Source(type=SourceType.SQLITE), value_mappings=ValueMappings(uid="", activate="")
+    source=HubSource(type=SourceType.SQLITE), value_mappings=ValueMappings(uid="", activate="")
 )
 _CACHES = 0.1
 """Seconds until a hub is looked at again while caches are not complete."""

@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from lynq.api import Changes, LynqHub
+from lynq.api import ChangeDetection, LynqHub
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.jobs import Jobs
 from lynq.controllers.hub.memory import Channel, Memory
@@ -82,7 +82,7 @@ class Feed:
 
 
 def _wants_push(hub: LynqHub) -> bool:
-    return hub.spec.source.changes is Changes.PUSH and not hub.spec.paused
+    return hub.spec.source.changes is ChangeDetection.PUSH and not hub.spec.paused
 
 
 def _hears(channel: Channel | None, wanted: Origin | None) -> bool:

@@ -11,11 +11,11 @@ from lynq.api import LynqHub
 from lynq.api.events import Event
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
+from lynq.api.naming import NodePair
 from lynq.controllers.hub.course import Course
 from lynq.controllers.hub.jobs import Job
 from lynq.controllers.hub.sourcing import Origin
 from lynq.controllers.pacing import Pace
-from lynq.guard.names import Pair
 from lynq.guard.telling import Told
 from lynq.hub.diff import Marks
 from lynq.hub.outcome import Push, Synced, Unread
@@ -117,7 +117,7 @@ class Memory:
     marks: Marks = field(default_factory=dict)
     waiting: frozenset[str] = frozenset()
     """Forms of which nodes wait for a place under maxSkew."""
-    wanted: Mapping[str, Pair] = field(default_factory=dict)
+    wanted: Mapping[str, NodePair] = field(default_factory=dict)
     """The nodes that the last plan wanted, by name."""
     crowded: bool = False
     """Whether names are wanted that other nodes have."""

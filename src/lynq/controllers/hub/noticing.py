@@ -9,9 +9,9 @@ from enum import IntEnum
 
 from lynq.api import LynqForm, LynqHub, LynqNode, Metadata
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
+from lynq.api.node_metadata import is_deleting, pair_of
 from lynq.controllers.hub.memory import Memory
 from lynq.hub.slots import facts_of
-from lynq.hub.stamps import is_leaving, pair_of
 from lynq.hub.tally import Health, health_of
 
 
@@ -53,7 +53,7 @@ def effect_of_node(
     old: LynqNode | None, new: LynqNode | None, memory: Memory, now: datetime
 ) -> Effect:
     """Return what a change of a node, not made by the hub, means to its hub."""
-    if new is None or is_leaving(new):
+    if new is None or is_deleting(new):
         return _effect_of_leaving(old, new, memory)
     if old is None or not is_as_written(old, new):
         return Effect.PLAN
@@ -92,7 +92,7 @@ def _effect_of_leaving(old: LynqNode | None, new: LynqNode | None, memory: Memor
 
 
 def _counted(node: LynqNode | None) -> Health | None:
-    return None if node is None or is_leaving(node) else health_of(node)
+    return None if node is None or is_deleting(node) else health_of(node)
 
 
 def _gives_way(node: LynqNode, memory: Memory, now: datetime) -> bool:

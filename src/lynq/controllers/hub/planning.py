@@ -8,18 +8,18 @@ from typing import Final
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.api.naming import NodePair
+from lynq.api.node_metadata import is_deleting, pair_of
 from lynq.api.reasons import RejectionReason
 from lynq.controllers.decoding import Unreadable
 from lynq.controllers.hub.course import Decided
 from lynq.controllers.hub.memory import Memory, Remembered
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import HUB, World
-from lynq.guard.names import Pair
 from lynq.hub.outcome import Synced
 from lynq.hub.plan import KnownForm
 from lynq.hub.planning import plan
 from lynq.hub.slots import WorkloadsReady, facts_of
-from lynq.hub.stamps import is_leaving, pair_of
 
 MANY: Final = 300
 """From so many nodes or rows on, planning leaves the event loop to leases and watches."""
@@ -76,7 +76,7 @@ class Planner:
             memory.look_again = min(decided.look_again or soon, soon)
         return Decided(decided, source_changed)
 
-    def _nodes(self, hub: LynqHub) -> tuple[list[LynqNode], dict[str, Pair]]:
+    def _nodes(self, hub: LynqHub) -> tuple[list[LynqNode], dict[str, NodePair]]:
         """Return the hub's nodes, and the names that others have in its namespace.
 
         A node that lost its label is still the hub's if the hub is its controller, and one that
@@ -87,7 +87,7 @@ class Planner:
         labelled = self._world.nodes.by(HUB, key)
         nodes = [node for node in labelled if not _is_another_hubs(hub, node)]
         ours = {node.metadata.name for node in nodes}
-        taken: dict[str, Pair] = {}
+        taken: dict[str, NodePair] = {}
         for (namespace, name), node in self._world.nodes.cache.items():
             if namespace != key.namespace or name in ours:
                 continue
@@ -96,7 +96,7 @@ class Planner:
             if _controls(hub, node):
                 nodes.append(node)
             else:
-                taken[name] = pair_of(node) or Pair(node.spec.uid, node.spec.template_ref)
+                taken[name] = pair_of(node) or NodePair(node.spec.uid, node.spec.template_ref)
         return nodes, taken
 
     def _workloads(self, forms: list[LynqForm], nodes: list[LynqNode]) -> dict[str, bool]:
@@ -121,7 +121,7 @@ class Planner:
         now = self._world.now()
         return any(
             not ready.get(node.metadata.name, True)
-            and not is_leaving(node)
+            and not is_deleting(node)
             and facts_of(node, workloads_ready=True).has_settled(now)
             for node in nodes
         )
@@ -166,5 +166,5 @@ def _prune(memory: Memory, world: World, namespace: str) -> None:
     """Forget accepted deletions that the cache knows of by now."""
     for name, uid in list(memory.deleted.items()):
         node = world.nodes.get(ObjectKey(namespace, name))
-        if node is None or node.metadata.uid != uid or is_leaving(node):
+        if node is None or node.metadata.uid != uid or is_deleting(node):
             del memory.deleted[name]

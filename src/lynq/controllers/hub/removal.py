@@ -14,6 +14,8 @@ import structlog
 from lynq.api import DeletionPolicy, LynqHub, LynqNode, ResourceStatus
 from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_PROTECT, ANNOTATION_RETAIN, FINALIZER_HUB, TRUE
+from lynq.api.naming import NodePair
+from lynq.api.node_metadata import is_deleting, is_protected, pair_of
 from lynq.api.reasons import EventReason
 from lynq.controllers.hub.carrying import Carrier
 from lynq.controllers.hub.course import TURN
@@ -22,10 +24,8 @@ from lynq.controllers.telling import Teller
 from lynq.controllers.together import each_in_parallel
 from lynq.controllers.world import World
 from lynq.graph.collecting import collect
-from lynq.guard.names import Pair
 from lynq.hub.changes import Removal, Why
 from lynq.hub.intervals import retry_delay
-from lynq.hub.stamps import is_leaving, is_protected, pair_of
 from lynq.kube import Result
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.queries import FINALIZER_ORPHAN
@@ -83,7 +83,7 @@ class Remover:
         """Delete nodes for a turn; return whether each was tried in this round."""
         clock = asyncio.get_running_loop().time
         until = clock() + TURN
-        due = [node for node in nodes if not (is_leaving(node) or is_protected(node))]
+        due = [node for node in nodes if not (is_deleting(node) or is_protected(node))]
         due = [node for node in due if node.metadata.uid not in memory.tried]
 
         async def delete(node: LynqNode) -> None:
@@ -113,7 +113,7 @@ class Remover:
         found = {
             ref_of(entry): entry.message
             for node in nodes
-            if is_leaving(node)
+            if is_deleting(node)
             for entry in _unretained(node)
         }
         fresh = sorted(found.keys() - memory.unretained)
@@ -139,13 +139,13 @@ def _failures(nodes: list[LynqNode], memory: Memory) -> dict[str, KubeError]:
     failures: dict[str, KubeError] = {}
     for node in nodes:
         error = _PROTECTED if is_protected(node) else memory.tried.get(node.metadata.uid)
-        if error and not is_leaving(node):
+        if error and not is_deleting(node):
             failures[node.metadata.name] = error
     return failures
 
 
 def _removal(node: LynqNode) -> Removal:
-    pair = pair_of(node) or Pair(node.spec.uid, node.spec.template_ref)
+    pair = pair_of(node) or NodePair(node.spec.uid, node.spec.template_ref)
     return Removal(pair, node.metadata.name, node.metadata.uid, Why.HUB_GONE)
 
 

@@ -15,7 +15,7 @@ from lynq.api import (
     TlsMode,
 )
 from lynq.api.problems import errors
-from lynq.api.source import Server
+from lynq.api.source import DatabaseServer
 from lynq.controllers.hub.holders import Holders
 from lynq.hub.intervals import sync_interval
 from lynq.hub.validation import validate
@@ -93,7 +93,7 @@ async def _server(server: MySQL | PostgreSQL, into: type[S], block: str, holders
     )
 
 
-async def _password(server: Server, block: str, holders: Holders) -> str:
+async def _password(server: DatabaseServer, block: str, holders: Holders) -> str:
     if server.password_ref is None:
         return ""
     # A Secret without the key is an empty password, as it has always been; no Secret is a failure.

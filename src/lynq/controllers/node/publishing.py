@@ -11,7 +11,7 @@ from lynq.api import LynqNode, NodeStatus
 from lynq.api.events import Event
 from lynq.api.moments import parse_rfc3339
 from lynq.api.reasons import ConditionType, EventReason
-from lynq.api.transitions import holds
+from lynq.api.transitions import is_true
 from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.node.removing import Cleared
 from lynq.controllers.node.writing import Progress
@@ -102,7 +102,7 @@ class Publisher:
     def _measure(self, node: LynqNode, memory: NodeMemory, status: NodeStatus) -> None:
         self._world.series.node_status(node.metadata.key, status)
         _await(node, memory, status)
-        if memory.awaited and holds(status.conditions, ConditionType.READY):
+        if memory.awaited and is_true(status.conditions, ConditionType.READY):
             if read_at := parse_rfc3339(memory.awaited):
                 took = (self._world.now() - read_at).total_seconds()
                 self._world.series.row_to_ready(max(took, 0.0))

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 from msgspec.structs import replace as with_fields
 
-from lynq.api import Changes, LynqHub, Source, SourceType
+from lynq.api import ChangeDetection, HubSource, LynqHub, SourceType
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
 from lynq.controllers.hub.agenda import may_remove, must_abandon, must_plan, must_read, next_look
 from lynq.controllers.hub.course import Course
@@ -15,7 +15,7 @@ from lynq.controllers.hub.memory import Memory, Orders, Remembered
 from lynq.hub.outcome import Unread
 from unit.hub.worlds import NOON, Cluster, a_hub, at, planned
 
-EVERY_MINUTE = Source(type=SourceType.SQLITE, sync_interval="1m", changes=Changes.POLL)
+EVERY_MINUTE = HubSource(type=SourceType.SQLITE, sync_interval="1m", changes=ChangeDetection.POLL)
 
 
 def hub(

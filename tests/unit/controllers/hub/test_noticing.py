@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from lynq.api import HubStatus, LynqNode
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
+from lynq.api.naming import NodePair
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.hub.noticing import (
     Effect,
@@ -15,7 +16,6 @@ from lynq.controllers.hub.noticing import (
     effect_of_workload,
     effect_on_hub,
 )
-from lynq.guard.names import Pair
 from unit.hub.worlds import Cluster, a_form, a_hub, at, rows, synced
 
 LATER = at(60)
@@ -34,7 +34,7 @@ def memory(*, waiting: str = "", wanted: bool = True, crowded: bool = False) -> 
     return Memory(
         "hub-uid",
         waiting=frozenset({waiting}),
-        wanted={"acme-web": Pair("acme", "web")} if wanted else {},
+        wanted={"acme-web": NodePair("acme", "web")} if wanted else {},
         crowded=crowded,
     )
 

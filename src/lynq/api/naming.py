@@ -21,14 +21,14 @@ _KEPT = LABEL_LIMIT - _HASH - 1
 
 
 # A named tuple: one is made for every row × form of every sync, and it sorts as we want it to.
-class Pair(NamedTuple):
+class NodePair(NamedTuple):
     """A row and a form: what one node is for."""
 
     uid: str
     form: str
 
 
-def node_name(pair: Pair) -> str:
+def node_name(pair: NodePair) -> str:
     """Return the name of the pair's node."""
     return f"{pair.uid}-{pair.form}"
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.guard.names import (
-    Pair,
+from lynq.api.naming import (
+    NodePair,
     is_label_value,
     is_subdomain,
     node_name,
@@ -25,7 +25,7 @@ NAMES = st.from_regex(SUBDOMAIN, fullmatch=True)
 
 
 def test_a_node_is_named_after_row_and_form() -> None:
-    assert node_name(Pair("acme", "web")) == "acme-web"
+    assert node_name(NodePair("acme", "web")) == "acme-web"
 
 
 @pytest.mark.parametrize(

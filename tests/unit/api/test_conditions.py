@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from lynq.api import Condition
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.api.transitions import condition, find, follow, holds
+from lynq.api.transitions import find_condition, is_true, merge_conditions, new_condition
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)
 
 
 def ready(now: datetime, *, holds: bool = True, message: str = "fine") -> Condition:
-    return condition(
+    return new_condition(
         ConditionType.READY,
         ConditionReason.RECONCILED if holds else ConditionReason.RESOURCES_FAILED,
         message,
@@ -25,30 +25,30 @@ def ready(now: datetime, *, holds: bool = True, message: str = "fine") -> Condit
 
 
 def test_a_first_condition_begins_now() -> None:
-    [first] = follow((), [ready(NOON)])
+    [first] = merge_conditions((), [ready(NOON)])
     assert (first.last_transition_time, first.observed_generation) == (NOON, 3)
 
 
 def test_a_new_message_alone_moves_no_time() -> None:
-    [after] = follow([ready(NOON)], [ready(LATER, message="better")])
+    [after] = merge_conditions([ready(NOON)], [ready(LATER, message="better")])
     assert (after.last_transition_time, after.message) == (NOON, "better")
 
 
 def test_a_new_status_does() -> None:
-    [after] = follow([ready(NOON)], [ready(LATER, holds=False)])
+    [after] = merge_conditions([ready(NOON)], [ready(LATER, holds=False)])
     assert after.last_transition_time == LATER
 
 
 def test_conditions_that_are_no_longer_wanted_go() -> None:
-    assert follow([ready(NOON)], []) == ()
+    assert merge_conditions([ready(NOON)], []) == ()
 
 
 def test_a_condition_is_found_by_its_type() -> None:
     conditions = [ready(NOON, holds=False)]
-    assert find(conditions, ConditionType.READY) == conditions[0]
-    assert find(conditions, ConditionType.PAUSED) is None
-    assert not holds(conditions, ConditionType.READY)
-    assert holds([ready(NOON)], ConditionType.READY)
+    assert find_condition(conditions, ConditionType.READY) == conditions[0]
+    assert find_condition(conditions, ConditionType.PAUSED) is None
+    assert not is_true(conditions, ConditionType.READY)
+    assert is_true([ready(NOON)], ConditionType.READY)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=8))
@@ -59,5 +59,5 @@ def test_the_time_is_that_of_the_last_flip(statuses: list[bool]) -> None:
         now = NOON + timedelta(hours=hour)
         if hour == 0 or statuses[hour - 1] != status:
             flipped = now
-        conditions = follow(conditions, [ready(now, holds=status)])
+        conditions = merge_conditions(conditions, [ready(now, holds=status)])
     assert conditions[0].last_transition_time == flipped

@@ -14,17 +14,17 @@ from lynq.api.names import (
     LABEL_UID,
     TRUE,
 )
-from lynq.guard.names import Pair, node_name
+from lynq.api.naming import NodePair, node_name
 
 
-def pair_of(node: LynqNode) -> Pair | None:
+def pair_of(node: LynqNode) -> NodePair | None:
     """Return which row and form a node is for, as its name says; None if it does not say so.
 
     A node whose spec was edited to name another row is still the one that its name says. A name can
     be cut in two places (`a` and `b-c`, `a-b` and `c`): where spec and label differ about that, the
     spec is believed if it is what the hub wrote, else the label.
     """
-    claimed = Pair(node.spec.uid, node.spec.template_ref)
+    claimed = NodePair(node.spec.uid, node.spec.template_ref)
     labelled = node.metadata.labels.get(LABEL_UID)
     if node_name(claimed) != node.metadata.name:
         return _named_by(labelled, node)
@@ -34,11 +34,11 @@ def pair_of(node: LynqNode) -> Pair | None:
     return claimed if other is None or _is_as_the_hub_wrote(node) else other
 
 
-def _named_by(uid: str | None, node: LynqNode) -> Pair | None:
+def _named_by(uid: str | None, node: LynqNode) -> NodePair | None:
     """Return the pair of this uid that gives the node's name; None if none does."""
     name = node.metadata.name
     if uid and name.startswith(f"{uid}-"):
-        return Pair(uid, name.removeprefix(f"{uid}-"))
+        return NodePair(uid, name.removeprefix(f"{uid}-"))
     return None
 
 
@@ -72,6 +72,6 @@ def is_protected(node: LynqNode) -> bool:
     return node.metadata.annotations.get(ANNOTATION_PROTECT) == TRUE
 
 
-def is_leaving(node: LynqNode) -> bool:
+def is_deleting(node: LynqNode) -> bool:
     """Return whether the node is being deleted."""
     return node.metadata.deletion_timestamp is not None
