@@ -16,11 +16,16 @@ from lynq.api.hub import (
     RejectedRows,
     ValueMappings,
 )
-from lynq.api.lists import ResourceLists
 from lynq.api.metadata import Metadata, OwnerReference
 from lynq.api.node import LynqNode, NodeSpec, NodeStatus, ResourceState, ResourceStatus
-from lynq.api.policies import ConflictPolicy, CreationPolicy, DeletionPolicy, PatchStrategy
-from lynq.api.resource import TResource
+from lynq.api.resource import (
+    ConflictPolicy,
+    CreationPolicy,
+    DeletionPolicy,
+    PatchStrategy,
+    ResourceLists,
+    TResource,
+)
 from lynq.api.source import (
     ChangeDetection,
     HubSource,

@@ -13,13 +13,12 @@ from typing import Any
 import msgspec
 import yaml
 
-from lynq.api.definition import Definition, PrinterColumn
-from lynq.api.descriptions import class_doc
 from lynq.api.form import LynqForm
 from lynq.api.hub import LynqHub
 from lynq.api.names import API_VERSION, CATEGORY, GROUP, VERSION
 from lynq.api.node import LynqNode
-from lynq.api.schema import Schema, structural_schema
+from lynq.api.schema import Schema, class_doc, structural_schema
+from lynq.api.wire import Definition, PrinterColumn
 
 CustomKind = type[LynqHub] | type[LynqForm] | type[LynqNode]
 Manifest = dict[str, Any]

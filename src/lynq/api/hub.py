@@ -5,17 +5,21 @@ from typing import Annotated, ClassVar
 from msgspec import Meta, Struct, field
 
 from lynq.api.conditions import Conditions
-from lynq.api.definition import (
-    AGE_COLUMN,
-    Definition,
-    PrinterColumn,
-    condition_column,
-    count_column,
-)
 from lynq.api.metadata import Metadata
 from lynq.api.names import API_VERSION
 from lynq.api.source import HubSource
-from lynq.api.wire import Int32, Int64, Time, Wire, default
+from lynq.api.wire import (
+    AGE_COLUMN,
+    Definition,
+    Int32,
+    Int64,
+    PrinterColumn,
+    Time,
+    Wire,
+    condition_column,
+    count_column,
+    default,
+)
 
 
 class ValueMappings(Wire, frozen=True, kw_only=True):

@@ -6,17 +6,22 @@ from typing import Annotated, ClassVar
 from msgspec import Struct, field
 
 from lynq.api.conditions import Conditions
-from lynq.api.definition import (
-    AGE_COLUMN,
-    Definition,
-    PrinterColumn,
-    condition_column,
-    count_column,
-)
-from lynq.api.lists import ResourceLists
 from lynq.api.metadata import Metadata
 from lynq.api.names import API_VERSION
-from lynq.api.wire import Int32, Int64, Time, Wire, default, list_map
+from lynq.api.resource import ResourceLists
+from lynq.api.wire import (
+    AGE_COLUMN,
+    Definition,
+    Int32,
+    Int64,
+    PrinterColumn,
+    Time,
+    Wire,
+    condition_column,
+    count_column,
+    default,
+    list_map,
+)
 
 
 class NodeSpec(ResourceLists, frozen=True, kw_only=True):

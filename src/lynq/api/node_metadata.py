@@ -2,9 +2,7 @@
 
 from datetime import datetime
 
-from lynq.api import LynqNode
 from lynq.api.digests import is_untouched
-from lynq.api.moments import parse_rfc3339, rfc3339
 from lynq.api.names import (
     ANNOTATION_PAUSED,
     ANNOTATION_PROTECT,
@@ -15,6 +13,8 @@ from lynq.api.names import (
     TRUE,
 )
 from lynq.api.naming import NodePair, node_name
+from lynq.api.node import LynqNode
+from lynq.api.wire import parse_rfc3339, rfc3339
 
 
 def pair_of(node: LynqNode) -> NodePair | None:

@@ -3,17 +3,76 @@
 Structural means: every level says its type, nothing is a reference, nothing is nullable. The
 walk goes over msgspec's own view of the types, so the API server and `msgspec.json.decode` apply
 the same limits.
+
+Descriptions: the string literal under a field, as text for `kubectl explain`.
+
+Python keeps no docstrings of attributes (and under -OO none at all), so they are read from the
+source of the class. Editors show the same strings, which is why they are not in a table.
 """
 
+import ast
+import re
 from enum import Enum
-from functools import singledispatch
+from functools import cache, singledispatch
+from inspect import cleandoc, getsource
+from itertools import pairwise
+from textwrap import dedent
 from typing import Any, cast
 
 import msgspec
 from msgspec import NODEFAULT, Struct, inspect
 
-from lynq.api.descriptions import attribute_docs, class_doc
 from lynq.api.wire import Wire
+
+
+@cache
+def attribute_docs(cls: type) -> dict[str, str]:
+    """Find the description of each attribute of a class, its bases included."""
+    docs: dict[str, str] = {}
+    for ancestor in reversed(cls.__mro__):
+        if ancestor.__module__.startswith("lynq."):
+            docs.update(_own_attribute_docs(ancestor))
+    return docs
+
+
+def class_doc(cls: type) -> str:
+    """Find the description of a class itself."""
+    return unwrap(ast.get_docstring(_definition(cls)) or "")
+
+
+def unwrap(text: str) -> str:
+    """Make each paragraph one line: how wide a line is, the reader's terminal decides."""
+    paragraphs = re.split(r"\n\s*\n", cleandoc(text))
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _own_attribute_docs(cls: type) -> dict[str, str]:
+    return {
+        name: unwrap(text)
+        for statement, successor in pairwise(_definition(cls).body)
+        if (name := _assigned_name(statement)) and (text := _literal_string(successor))
+    }
+
+
+@cache
+def _definition(cls: type) -> ast.ClassDef:
+    (definition,) = ast.parse(dedent(getsource(cls))).body
+    return cast("ast.ClassDef", definition)
+
+
+def _assigned_name(statement: ast.stmt) -> str | None:
+    match statement:
+        case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return None
+
+
+def _literal_string(statement: ast.stmt) -> str | None:
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            return text
+    return None
+
 
 Schema = dict[str, Any]
 

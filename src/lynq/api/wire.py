@@ -7,11 +7,15 @@ The CRDs are generated from the same declarations (`lynq.api.schema`), so a limi
 * type, `Meta(ge=…, le=…, pattern=…)` and the markers below become the field's schema,
 * the default becomes the CRD's default, unless it only says "nothing" (None, False, 0, "", empty),
 * the string under a field becomes its description, for the editor and for `kubectl explain`.
+
+What a kind is called and how `kubectl get` shows it: the part of a CRD besides its schema.
+
+Times as annotations hold them: RFC 3339.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
 
@@ -74,3 +78,60 @@ Interval = Annotated[str, Meta(pattern="^[0-9]+(s|m|h)$")]
 """A whole number of seconds, minutes or hours: 30s, 5m, 1h."""
 Timeout = Annotated[str, Meta(pattern="^[1-9][0-9]*(s|m|h)$")]
 """An interval that is not zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterColumn:
+    """A column of `kubectl get`."""
+
+    name: str
+    path: str
+    type: str = "string"
+    wide: bool = False
+    """Shown only with `-o wide`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The names of a kind, and its columns."""
+
+    kind: str
+    plural: str
+    short_name: str
+    columns: tuple[PrinterColumn, ...]
+
+    @property
+    def singular(self) -> str:
+        """What `kubectl get` accepts besides the plural."""
+        return self.kind.lower()
+
+
+def count_column(name: str, path: str, *, wide: bool = False) -> PrinterColumn:
+    """Show a number."""
+    return PrinterColumn(name, path, "integer", wide)
+
+
+def condition_column(name: str, of: str, show: str, *, wide: bool = False) -> PrinterColumn:
+    """Show the status, reason or message of one condition."""
+    return PrinterColumn(name, f".status.conditions[?(@.type=='{of}')].{show}", wide=wide)
+
+
+AGE_COLUMN = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
+
+
+LONGEST_TIMESTAMP: Final = timedelta(days=3650)
+"""Longer than anybody waits, and a moment that far ahead can still be told."""
+
+
+def rfc3339(moment: datetime, *, digits: Literal["auto", "microseconds"] = "auto") -> str:
+    """Return the moment in UTC, with as many digits as it has, or always to the microsecond."""
+    return moment.astimezone(UTC).isoformat(timespec=digits).replace("+00:00", "Z")
+
+
+def parse_rfc3339(text: str) -> datetime | None:
+    """Return the moment; one without a zone could be off by hours, and is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None

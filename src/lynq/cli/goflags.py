@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from lynq.api.moments import LONGEST_TIMESTAMP
+from lynq.api.wire import LONGEST_TIMESTAMP
 from lynq.telemetry import Address
 
 _SECONDS: Final = {

@@ -9,8 +9,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from lynq.api import Metadata
-from lynq.api.definition import Definition
 from lynq.api.metadata import ObjectKey
+from lynq.api.wire import Definition
 from lynq.controllers.cache import Cache
 from lynq.controllers.decoding import Loose, Unreadable
 from lynq.controllers.patching import merge_patch

@@ -7,10 +7,10 @@ is due when the form becomes valid, when it stops being so, and when what is wro
 from collections.abc import Iterator, Sequence
 
 from lynq.api import ConditionStatus, FormStatus
+from lynq.api.conditions import find_condition
 from lynq.api.events import Event
 from lynq.api.problems import Problem, errors, summary
 from lynq.api.reasons import ConditionType, EventReason
-from lynq.api.transitions import find_condition
 
 
 def events(previous: FormStatus, problems: Sequence[Problem]) -> tuple[Event, ...]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lynq.api import Condition, FormStatus, LynqForm, RolloutStatus
+from lynq.api.conditions import merge_conditions, new_condition
 from lynq.api.problems import Problem, errors, summary
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.api.transitions import merge_conditions, new_condition
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Final
 
 from lynq.api import ChangeDetection, Condition, LynqHub
+from lynq.api.conditions import find_condition, new_condition
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.api.transitions import find_condition, new_condition
 from lynq.hub.outcome import Push, Synced, Unread
 
 _LONGEST_CAUSE: Final = 1000

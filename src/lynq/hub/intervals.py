@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from typing import Final
 
-from lynq.api.moments import LONGEST_TIMESTAMP
+from lynq.api.wire import LONGEST_TIMESTAMP
 
 # With more digits it would be over the life of everybody, and over what a timedelta holds.
 _INTERVAL: Final = re.compile(r"0*([0-9]{1,9})([smh])")

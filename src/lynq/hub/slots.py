@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import TypeAlias
 
 from lynq.api import LynqForm, LynqNode
-from lynq.api.moments import parse_rfc3339
+from lynq.api.conditions import find_condition, is_true
 from lynq.api.node_metadata import form_generation, is_paused, written_at
 from lynq.api.reasons import ConditionType
-from lynq.api.transitions import find_condition, is_true
+from lynq.api.wire import parse_rfc3339
 from lynq.hub.changes import Creation, Throttle, Update
 from lynq.hub.failures import RenderError, RenderFailure
 from lynq.rollout.budget import Admission, admit

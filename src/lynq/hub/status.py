@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from lynq.api import HubStatus, LynqHub
-from lynq.api.transitions import merge_conditions
+from lynq.api.conditions import merge_conditions
 from lynq.hub.conditions import wanted_conditions
 from lynq.hub.outcome import Push, Synced, Unread
 from lynq.hub.tally import Health, Tally

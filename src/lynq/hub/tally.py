@@ -8,9 +8,9 @@ from collections import Counter
 from enum import Enum
 
 from lynq.api import ConditionStatus, LynqNode
+from lynq.api.conditions import find_condition
 from lynq.api.node_metadata import is_deleting
 from lynq.api.reasons import ConditionType
-from lynq.api.transitions import find_condition
 
 
 class Health(Enum):

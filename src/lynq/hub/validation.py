@@ -9,9 +9,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from lynq.api import HubSource, HubSpec, SecretKeyRef, SourceType, Tls
-from lynq.api.identifiers import LONGEST_NAME, length_problem, name_problem, table_problem
 from lynq.api.problems import Problem, ProblemKind, at_key
-from lynq.api.source import DatabaseServer
+from lynq.api.source import (
+    LONGEST_NAME,
+    DatabaseServer,
+    length_problem,
+    name_problem,
+    table_problem,
+)
 
 _NO_TIME: Final = re.compile(r"0+[smh]")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from lynq.api.definition import Definition
 from lynq.api.names import GROUP, VERSION
+from lynq.api.wire import Definition
 from lynq.kube.errors import InvalidObject
 
 

@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Final
 
 from lynq.api import Condition, ResourceState
+from lynq.api.conditions import merge_conditions, new_condition
 from lynq.api.reasons import ConditionReason as Reason
 from lynq.api.reasons import ConditionType as Type
 from lynq.api.text import one_line
-from lynq.api.transitions import merge_conditions, new_condition
 from lynq.node.outcome import Outcome
 from lynq.node.wording import fit_condition
 

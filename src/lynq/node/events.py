@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from lynq.api import LynqNode, NodeStatus, ResourceState, ResourceStatus
+from lynq.api.conditions import is_true
 from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_TEMPLATE_GENERATION
 from lynq.api.reasons import ConditionType, EventReason
-from lynq.api.transitions import is_true
 from lynq.graph.collecting import collect
 from lynq.graph.gate import FAILED_STATES
 from lynq.node.inventory import Item

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from lynq.api import LynqNode, TResource
-from lynq.api.moments import parse_rfc3339
 from lynq.api.names import ANNOTATION_ROLLOUT_UPDATE_START
+from lynq.api.wire import parse_rfc3339
 from lynq.node.identity import ObjectRef
 from lynq.node.naming import check_name, check_namespace, text_at
 from lynq.node.refusals import RenderError, template_failed

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from lynq.api import CreationPolicy, TResource
-from lynq.api.moments import rfc3339
 from lynq.api.names import (
     ANNOTATION_APPLIED_HASH,
     ANNOTATION_APPLY_START_TIME,
@@ -15,6 +14,7 @@ from lynq.api.names import (
     ANNOTATION_DELETION_POLICY,
     TRUE,
 )
+from lynq.api.wire import rfc3339
 from lynq.node.live import Live
 
 Object = dict[str, Any]

@@ -12,7 +12,6 @@ from typing import Any, Final
 import msgspec
 
 from lynq.api import DeletionPolicy, LynqNode, OwnerReference
-from lynq.api.moments import rfc3339
 from lynq.api.names import (
     ANNOTATION_APPLIED_HASH,
     ANNOTATION_NODE_NAME,
@@ -27,6 +26,7 @@ from lynq.api.names import (
 )
 from lynq.api.naming import tracked_name, tracking_label
 from lynq.api.reasons import OrphanReason
+from lynq.api.wire import rfc3339
 from lynq.node.identity import ObjectRef, Owner
 from lynq.node.live import Live
 from lynq.node.reserved import ANNOTATIONS, LABELS

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from lynq.api.moments import parse_rfc3339
+from lynq.api.wire import parse_rfc3339
 
 _DEFAULT_TIMEOUT = 300
 

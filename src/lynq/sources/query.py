@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from lynq.api import SourceType
-from lynq.api.identifiers import LONGEST_NAME, length_problem, name_problem, table_problem
+from lynq.api.source import LONGEST_NAME, length_problem, name_problem, table_problem
 from lynq.sources.errors import InvalidSettings
 
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import Condition
+from lynq.api.conditions import find_condition, is_true, merge_conditions, new_condition
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.api.transitions import find_condition, is_true, merge_conditions, new_condition
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)

@@ -9,7 +9,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from lynq.api import Condition, names, reasons
-from lynq.api.descriptions import attribute_docs
+from lynq.api.schema import attribute_docs
 
 WORDS = [each for _, each in inspect.getmembers(reasons, inspect.isclass) if each is not StrEnum]
 MARKS = {

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lynq.api import ConditionStatus, FormStatus, LynqForm, Metadata, RolloutPhase, RolloutStatus
+from lynq.api.conditions import find_condition
 from lynq.api.events import Event
 from lynq.api.problems import Problem, ProblemKind
 from lynq.api.reasons import ConditionType, EventReason
-from lynq.api.transitions import find_condition
 from lynq.form.events import events
 from lynq.form.status import Totals, next_status
 from unit.form.forms import form

@@ -24,8 +24,8 @@ from lynq.api import (
     TResource,
     ValueMappings,
 )
+from lynq.api.conditions import new_condition
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.api.transitions import new_condition
 from lynq.hub.plan import HubPlan, KnownForm
 from lynq.hub.planning import plan
 

@@ -12,9 +12,9 @@ from typing import Final
 from rich.console import Console
 
 from lynq.api import LynqNode, ResourceState
+from lynq.api.conditions import is_true
 from lynq.api.names import ANNOTATION_EXTRA, ANNOTATION_ROLLOUT_UPDATE_START, LABEL_UID
 from lynq.api.reasons import ConditionType
-from lynq.api.transitions import is_true
 from lynq.cli.demo.rows import Table
 from lynq.cli.demo.view import Nodes, View
 from lynq.cluster import ClusterError

@@ -11,8 +11,8 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from lynq.api import ConditionStatus, LynqNode, ResourceState
+from lynq.api.conditions import find_condition
 from lynq.api.reasons import ConditionType
-from lynq.api.transitions import find_condition
 from lynq.cli.demo.rows import Row
 
 Nodes = Mapping[str, LynqNode]

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from lynq.api import LynqNode, NodeStatus
+from lynq.api.conditions import is_true
 from lynq.api.events import Event
-from lynq.api.moments import parse_rfc3339
 from lynq.api.reasons import ConditionType, EventReason
-from lynq.api.transitions import is_true
+from lynq.api.wire import parse_rfc3339
 from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.node.removing import Cleared
 from lynq.controllers.node.writing import Progress
