@@ -14,11 +14,11 @@ from typing import Final
 from lynq.api import LynqForm, LynqNode
 from lynq.api.names import ANNOTATION_SERVICE_ACCOUNT
 from lynq.api.node_metadata import is_deleting
-from lynq.controllers.census import form_of
 from lynq.controllers.world import World
+from lynq.core.hub.census import form_of
+from lynq.core.node.object_ref import ObjectRef
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError
-from lynq.node.identity import ObjectRef
 
 _NAMELESS: Final = (
     "this operator writes nothing without a service account: "

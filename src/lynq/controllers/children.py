@@ -26,11 +26,11 @@ from lynq.api.naming import tracked_name
 from lynq.api.wire import Wire
 from lynq.controllers.cache import Cache
 from lynq.controllers.holding import digest_of_ours, updated_by_us
+from lynq.core.node.live import LiveObject
+from lynq.core.node.object_ref import ObjectRef
+from lynq.core.readiness.rules import evaluate_readiness, reads_body
 from lynq.kube import Change, Client, Discovery, Metrics, Partial, Resource
 from lynq.kube.errors import KubeError
-from lynq.node.identity import ObjectRef
-from lynq.node.live import Live
-from lynq.readiness.judging import readiness, reads_body
 
 BY_NODE: Final = "node"
 """Index of children: by the node that their labels name."""
@@ -60,7 +60,7 @@ class Whole(Wire, frozen=True):
 class Child(Struct, frozen=True, gc=False):
     """An object in the cluster that a node has made, or wants to."""
 
-    live: Live
+    live: LiveObject
     generation: int
     resource_version: str
     is_updated: bool = False
@@ -126,9 +126,9 @@ class Kind:
             "spec": getattr(obj, "spec", None),
             "status": getattr(obj, "status", None),
         }
-        live = Live(
+        live = LiveObject(
             uid=known.uid,
-            verdict=readiness(seen),
+            verdict=evaluate_readiness(seen),
             labels=known.labels,
             annotations=known.annotations,
             owners=tuple(owner.uid for owner in known.owner_references),
@@ -285,7 +285,7 @@ def _is_up(child: Child | None) -> bool:
     return child is not None and child.live.verdict.is_ready
 
 
-def node_named_by(live: Live) -> ObjectKey | None:
+def node_named_by(live: LiveObject) -> ObjectKey | None:
     """Return the node that an object's labels name."""
     label, namespace = live.labels.get(LABEL_NODE), live.labels.get(LABEL_NODE_NAMESPACE)
     if not label or not namespace:

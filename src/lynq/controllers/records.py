@@ -13,7 +13,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.wire import Definition
 from lynq.controllers.cache import Cache
 from lynq.controllers.decoding import Loose, Unreadable
-from lynq.controllers.patching import merge_patch
+from lynq.core.node.merge_patch import merge_patch
 from lynq.kube import Change, Client, Metrics
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import resource_of

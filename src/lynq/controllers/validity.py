@@ -8,8 +8,8 @@ from lynq.api import LynqForm
 from lynq.api.metadata import ObjectKey
 from lynq.api.problems import Problem, errors
 from lynq.controllers.world import World
-from lynq.form.validation import hub_not_found, validate
-from lynq.node.ignorefields.parsing import path_problem
+from lynq.core.form.validation import hub_not_found, validate
+from lynq.core.node.ignore_fields.parse import path_problem
 
 REMEMBERED: Final = 1024
 """How many answers are kept."""

@@ -9,10 +9,10 @@ from typing import Any
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.cache import Cache
-from lynq.controllers.census import Census, form_of, hub_of
 from lynq.controllers.decoding import Nodes, form_from, hub_from
 from lynq.controllers.options import Options
 from lynq.controllers.records import Records
+from lynq.core.hub.census import FleetCounts, form_of, hub_of
 from lynq.kube import Client, Metrics
 from lynq.telemetry import Series
 
@@ -40,7 +40,7 @@ class World:
     nodes: Records[LynqNode]
     series: Series
     metrics: Metrics
-    census: Census = field(default_factory=Census)
+    census: FleetCounts = field(default_factory=FleetCounts)
     now: Callable[[], datetime] = _now
 
     @classmethod

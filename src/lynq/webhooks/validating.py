@@ -20,9 +20,9 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
 from lynq.api.problems import Problem, errors, summary, warnings
 from lynq.api.wire import Wire
-from lynq.form.validation import validate as validate_form
-from lynq.hub.validation import validate as validate_hub
-from lynq.node.ignorefields.parsing import path_problem
+from lynq.core.form.validation import validate as validate_form
+from lynq.core.hub.validation import validate as validate_hub
+from lynq.core.node.ignore_fields.parse import path_problem
 from lynq.webhooks.decoding import Reviewed, SpecError, read_object, read_spec, wants_the_same
 from lynq.webhooks.known import Footprint, Known, is_protected
 from lynq.webhooks.review import Answer, Question, Refusal

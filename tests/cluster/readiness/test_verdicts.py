@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from cluster.local.manifests import Manifest, claim, daemon_set, deployment, job, stateful_set
+from lynq.core.readiness.rules import evaluate_readiness, project
+from lynq.core.readiness.verdict import Readiness, ReadinessState
 from lynq.kube import Client, Resource
 from lynq.kube.resource import DEPLOYMENTS, PODS
-from lynq.readiness.judging import project, readiness
-from lynq.readiness.verdict import State, Verdict
 from waiting import eventually
 
 STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)
@@ -34,23 +34,25 @@ class Watcher:
         self._resource = resource
         self.name = ""
 
-    async def create(self, manifest: Manifest) -> Verdict:
+    async def create(self, manifest: Manifest) -> Readiness:
         self.name = manifest["metadata"]["name"]
-        return readiness(await self._client.create(self._resource, manifest, self._namespace))
+        return evaluate_readiness(
+            await self._client.create(self._resource, manifest, self._namespace)
+        )
 
-    async def change(self, body: dict[str, Any]) -> Verdict:
+    async def change(self, body: dict[str, Any]) -> Readiness:
         patched = await self._client.patch(
             self._resource, self.name, body, namespace=self._namespace
         )
-        return readiness(patched)
+        return evaluate_readiness(patched)
 
-    async def verdict(self) -> Verdict:
+    async def verdict(self) -> Readiness:
         obj = await self._client.get(self._resource, self.name, self._namespace)
-        assert readiness(project(obj)) == readiness(obj)
-        return readiness(obj)
+        assert evaluate_readiness(project(obj)) == evaluate_readiness(obj)
+        return evaluate_readiness(obj)
 
-    async def until(self, state: State, message: str | None = None) -> Verdict:
-        async def reached() -> Verdict:
+    async def until(self, state: ReadinessState, message: str | None = None) -> Readiness:
+        async def reached() -> Readiness:
             verdict = await self.verdict()
             assert (verdict.state, verdict.message) == (state, message or verdict.message)
             return verdict
@@ -86,34 +88,34 @@ async def test_a_workload_is_ready_when_kubectl_says_that_it_is_rolled_out(
 ) -> None:
     it = watcher(resource)
     assert (await it.create(manifest)).reason == "GenerationNotObserved"
-    await it.until(State.READY)
+    await it.until(ReadinessState.READY)
     assert done in it.asked("rollout", "status", "--watch=false")
 
 
 async def test_a_change_makes_it_not_ready_at_once_and_ready_in_the_end(watcher: Watching) -> None:
     it = watcher(DEPLOYMENTS)
     await it.create(deployment("web"))
-    await it.until(State.READY)
+    await it.until(ReadinessState.READY)
 
     stuck = deployment("web", image="nginx:2", annotations=NEVER)["spec"]["template"]
     changed = await it.change({"spec": {"template": stuck}})
     assert changed.message == "the newest generation is not observed yet"
-    await it.until(State.NOT_READY, "1 of 2 replicas updated")
+    await it.until(ReadinessState.NOT_READY, "1 of 2 replicas updated")
     assert "1 out of 2 new replicas" in it.asked("rollout", "status", "--watch=false")
 
     repaired = deployment("web", image="nginx:3", annotations={"local.lynq.sh/ready": ""})
     await it.change({"spec": {"template": repaired["spec"]["template"]}})
-    await it.until(State.READY)
+    await it.until(ReadinessState.READY)
     assert "successfully rolled out" in it.asked("rollout", "status", "--watch=false")
 
 
 async def test_scaled_to_zero_it_is_ready_when_nothing_is_left(watcher: Watching) -> None:
     it = watcher(DEPLOYMENTS)
     await it.create(deployment("web"))
-    await it.until(State.READY)
+    await it.until(ReadinessState.READY)
 
-    assert (await it.change({"spec": {"replicas": 0}})).state is State.NOT_READY
-    await it.until(State.READY)
+    assert (await it.change({"spec": {"replicas": 0}})).state is ReadinessState.NOT_READY
+    await it.until(ReadinessState.READY)
     assert it.asked("get", "-o", "jsonpath={.spec.replicas} {.status.replicas}") == "0 "
 
 
@@ -124,11 +126,11 @@ async def test_replicas_that_a_person_replaces_by_hand_keep_a_stateful_set_ready
     manifest["spec"]["updateStrategy"] = {"type": "OnDelete"}
     it = watcher(STATEFUL_SETS)
     await it.create(manifest)
-    await it.until(State.READY)
+    await it.until(ReadinessState.READY)
 
     template = deployment("db", image="nginx:2")["spec"]["template"]
     await it.change({"spec": {"template": template}})
-    await it.until(State.READY)
+    await it.until(ReadinessState.READY)
     assert it.asked("get", "-o", "jsonpath={.status.updatedReplicas}") in ("", "0")
 
     for pod in ("db-0", "db-1"):
@@ -136,7 +138,7 @@ async def test_replicas_that_a_person_replaces_by_hand_keep_a_stateful_set_ready
     await eventually(
         lambda: it.asked("get", "-o", "jsonpath={.status.updatedReplicas}") == "2", within=PATIENCE
     )
-    await it.until(State.READY)
+    await it.until(ReadinessState.READY)
     # What the Go operator would wait for never comes.
     assert it.asked("get", "-o", "jsonpath={.status.currentReplicas}") in ("", "0")
 
@@ -144,7 +146,7 @@ async def test_replicas_that_a_person_replaces_by_hand_keep_a_stateful_set_ready
 async def test_a_job_is_ready_when_complete(watcher: Watching) -> None:
     it = watcher(JOBS)
     assert (await it.create(job("once"))).message == "0 of 1 completions"
-    await it.until(State.READY)
+    await it.until(ReadinessState.READY)
     assert "condition met" in it.asked("wait", "--for=condition=Complete", "--timeout=30s")
 
 
@@ -153,7 +155,7 @@ async def test_a_failed_job_has_failed_for_the_reason_that_kubernetes_gives(
 ) -> None:
     it = watcher(JOBS)
     await it.create(job("bad", job="fail"))
-    verdict = await it.until(State.FAILED)
+    verdict = await it.until(ReadinessState.FAILED)
     reason = it.asked("get", "-o", "jsonpath={.status.conditions[?(@.type=='Failed')].reason}")
     assert verdict.reason == reason == "BackoffLimitExceeded"
     assert verdict.message.startswith("the Job has failed: ")
@@ -162,7 +164,7 @@ async def test_a_failed_job_has_failed_for_the_reason_that_kubernetes_gives(
 async def test_a_claim_is_ready_when_bound(watcher: Watching) -> None:
     it = watcher(CLAIMS)
     assert (await it.create(claim("data"))).message == "claim is Pending"
-    await it.until(State.READY)
+    await it.until(ReadinessState.READY)
     assert it.asked("get", "-o", "jsonpath={.status.phase}") == "Bound"
 
 
@@ -174,11 +176,13 @@ async def test_a_broken_image_is_told_by_the_deployment_and_by_its_pod(
     it = watcher(DEPLOYMENTS)
     await it.create(manifest)
 
-    stuck = await it.until(State.NOT_READY, "0 of 1 replicas ready, and no progress for 2 s")
+    stuck = await it.until(
+        ReadinessState.NOT_READY, "0 of 1 replicas ready, and no progress for 2 s"
+    )
     assert stuck.reason == "ProgressDeadlineExceeded"
     assert "exceeded its progress deadline" in it.asked("rollout", "status", "--watch=false")
 
     (pod,) = await client.list(PODS, namespace)
     # Items of a list do not say their kind; who caches them adds it.
-    verdict = readiness({**pod, "apiVersion": "v1", "kind": "Pod"})
+    verdict = evaluate_readiness({**pod, "apiVersion": "v1", "kind": "Pod"})
     assert verdict.message == 'container "main" is waiting: ImagePullBackOff'

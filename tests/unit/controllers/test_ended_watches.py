@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from lynq.api import NodeStatus, ResourceState, ResourceStatus
 from lynq.controllers.children import Children
 from lynq.kube import Client, ClusterConfig, Discovery, Metrics
-from unit.node.nodes import a_node
+from unit.core.node.nodes import a_node
 
 READY = ResourceState.READY
 

@@ -9,7 +9,7 @@ from lynq.api import LynqForm, LynqHub
 from lynq.api.metadata import ObjectKey
 from lynq.controllers import validity
 from lynq.controllers.validity import Validity
-from unit.hub.worlds import a_form, a_hub, resource
+from unit.core.hub.fixtures import a_form, a_hub, resource
 
 
 class Hubs:

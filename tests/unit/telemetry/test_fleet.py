@@ -4,19 +4,21 @@ from prometheus_client import CollectorRegistry
 
 from lynq.api import NodeStatus, ResourceState
 from lynq.api.metadata import ObjectKey
-from lynq.node.identity import ObjectRef
-from lynq.node.outcome import Outcome
-from lynq.node.status import Report, next_status
+from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.state import ResourceOutcome
+from lynq.core.node.status import StatusReport, next_status
 from lynq.telemetry import Series
-from unit.node.nodes import NOW
+from unit.core.node.nodes import NOW
 
 
 def status(*states: ResourceState) -> NodeStatus:
     outcomes = [
-        Outcome(id=str(number), ref=ObjectRef("v1", "X", "a", str(number)), state=state, reason="")
+        ResourceOutcome(
+            id=str(number), ref=ObjectRef("v1", "X", "a", str(number)), state=state, reason=""
+        )
         for number, state in enumerate(states)
     ]
-    report = Report(namespace="a", generation=1, outcomes=outcomes)
+    report = StatusReport(namespace="a", generation=1, outcomes=outcomes)
     return next_status(NodeStatus(), report, NOW)
 
 

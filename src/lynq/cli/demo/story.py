@@ -18,9 +18,9 @@ from lynq.api.reasons import ConditionType
 from lynq.cli.demo.rows import Table
 from lynq.cli.demo.view import Nodes, View
 from lynq.cluster import ClusterError
+from lynq.core.readiness.verdict import ReadinessReason
 from lynq.kube import Client
 from lynq.kube.resource import resource_of
-from lynq.readiness.verdict import Reason
 
 NAMESPACE: Final = "default"
 NODES: Final = resource_of(LynqNode.definition)
@@ -60,7 +60,7 @@ def _is_ready(node: LynqNode, value: str) -> bool:
 def _tells_why(node: LynqNode) -> bool:
     """Return whether a node says what it waits for, and not only that something was begun."""
     return any(
-        each.message and each.reason != Reason.GENERATION_NOT_OBSERVED
+        each.message and each.reason != ReadinessReason.GENERATION_NOT_OBSERVED
         for each in node.status.resources
         if each.state is ResourceState.PROGRESSING
     )

@@ -18,14 +18,14 @@ from lynq.controllers.pacing import Pace
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import FORM, World
-from lynq.form.events import events
-from lynq.form.status import Totals, next_status
-from lynq.hub.slots import facts_of
-from lynq.hub.tally import Health
+from lynq.core.form.events import validation_events
+from lynq.core.form.status import FormTotals, next_status
+from lynq.core.hub.node_counts import NodeHealth
+from lynq.core.hub.rollout import facts_of
+from lynq.core.rollout.facts import NodeFacts
+from lynq.core.rollout.progress import RolloutAssessment, assess
 from lynq.kube import Queue, Result
 from lynq.kube.errors import Conflict, NotFound
-from lynq.rollout.facts import NodeFacts
-from lynq.rollout.progress import Assessment, assess
 
 _log = structlog.get_logger(__name__)
 
@@ -83,7 +83,7 @@ class FormController:
             self._world.series.forget_form(key)
         return Result()
 
-    def _assessed(self, form: LynqForm) -> Assessment:
+    def _assessed(self, form: LynqForm) -> RolloutAssessment:
         """Return how far the rollout is; without a limit nothing has to be looked at."""
         rollout = form.spec.rollout
         limited = rollout is not None and rollout.max_skew > 0
@@ -98,7 +98,7 @@ class FormController:
         )
         if any(_is_behind(each, now) for each in facts):
             soon = now + _WORKLOADS
-            return Assessment(found.status, min(found.look_again or soon, soon))
+            return RolloutAssessment(found.status, min(found.look_again or soon, soon))
         return found
 
     def _facts(self, form: LynqForm) -> list[NodeFacts]:
@@ -108,12 +108,12 @@ class FormController:
             if not is_deleting(node)
         ]
 
-    def _totals(self, form: LynqForm) -> Totals:
+    def _totals(self, form: LynqForm) -> FormTotals:
         tally = self._world.census.of_form(form.metadata.key)
-        return Totals(total=tally.count(), ready=tally.count(Health.READY))
+        return FormTotals(total=tally.count(), ready=tally.count(NodeHealth.READY))
 
     async def _report(
-        self, form: LynqForm, problems: tuple[Problem, ...], assessment: Assessment
+        self, form: LynqForm, problems: tuple[Problem, ...], assessment: RolloutAssessment
     ) -> float | None:
         """Make the status so; return in how many seconds to try again, if it has to wait."""
         now = self._world.now()
@@ -133,7 +133,7 @@ class FormController:
         pace.rest()
         pace.catch_up()
         # Told from the status before: were it told first, a crash would have it told twice.
-        self._teller.tell(form, *events(form.status, problems))
+        self._teller.tell(form, *validation_events(form.status, problems))
         return None
 
     def _pause(self, key: ObjectKey) -> float:

@@ -21,7 +21,7 @@ from typing import Final
 
 from lynq.api import LynqHub
 from lynq.controllers.hub.memory import Memory, Orders
-from lynq.hub.intervals import sync_interval
+from lynq.core.hub.schedule import sync_interval
 
 _PACE: Final = timedelta(seconds=1)
 """Between the beginnings of two reads at least."""

@@ -19,8 +19,8 @@ from lynq.controllers.hub.noticing import is_as_written
 from lynq.controllers.telling import Teller
 from lynq.controllers.together import AT_ONCE, each_in_parallel
 from lynq.controllers.world import World
-from lynq.hub.changes import Creation, Removal, Update
-from lynq.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
+from lynq.core.hub.changes import NodeCreation, NodeDeletion, NodeUpdate
+from lynq.core.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
 from lynq.kube.errors import (
     Conflict,
     Fenced,
@@ -72,7 +72,7 @@ class Carrier:
 
         await each_in_parallel(due, write)
 
-    async def remove(self, hub: LynqHub, removal: Removal, memory: Memory) -> KubeError | None:
+    async def remove(self, hub: LynqHub, removal: NodeDeletion, memory: Memory) -> KubeError | None:
         """Delete a node and tell of it; return why that failed, if it did."""
         if memory.deleted.get(removal.name) == removal.node_uid:
             return None
@@ -101,7 +101,7 @@ class Carrier:
         )
 
     async def _write(self, hub: LynqHub, write: Write, memory: Memory) -> KubeError | None:
-        name = write.name if isinstance(write, Removal) else _name_of(write)
+        name = write.name if isinstance(write, NodeDeletion) else _name_of(write)
         memory.writing.add(name)
         try:
             error = await self._send(hub, write, memory)
@@ -110,7 +110,7 @@ class Carrier:
         if error:
             log = _log.info if isinstance(error, Conflict) else _log.warning
             log("node not written", hub=str(hub.metadata.key), node=name, error=str(error))
-        if not isinstance(write, Removal):
+        if not isinstance(write, NodeDeletion):
             self._note_refusal(hub, name, error, memory)
         return error
 
@@ -125,10 +125,10 @@ class Carrier:
             self._teller.tell(hub, write_failed(name, str(error)))
 
     async def _send(self, hub: LynqHub, write: Write, memory: Memory) -> KubeError | None:
-        if isinstance(write, Removal):
+        if isinstance(write, NodeDeletion):
             return await self.remove(hub, write, memory)
         try:
-            if isinstance(write, Creation):
+            if isinstance(write, NodeCreation):
                 if self._world.nodes.exists(write.node.metadata.key):
                     # Not the hub's, or unreadable: the plan does not know it, the cache does.
                     return _NameTakenError("another node has this name: rename it, or delete it")
@@ -150,6 +150,6 @@ class Carrier:
         return written
 
 
-def _name_of(write: Creation | Update) -> str:
-    node = write.node if isinstance(write, Creation) else write.after
+def _name_of(write: NodeCreation | NodeUpdate) -> str:
+    node = write.node if isinstance(write, NodeCreation) else write.after
     return node.metadata.name

@@ -15,7 +15,7 @@ from lynq.api import LynqHub
 from lynq.controllers.hub.agenda import may_remove
 from lynq.controllers.hub.course import Course
 from lynq.controllers.world import World
-from lynq.hub.changes import Removal, Why
+from lynq.core.hub.changes import DeletionCause, NodeDeletion
 from lynq.kube import Resource
 from lynq.kube.errors import KubeError, NotFound
 
@@ -28,7 +28,7 @@ class Confirmer:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def confirmed(self, course: Course) -> tuple[Removal, ...]:
+    async def confirmed(self, course: Course) -> tuple[NodeDeletion, ...]:
         """Return the removals that nothing speaks against; the others have to be planned anew."""
         hub, removals = course.hub, course.removals
         if not removals:
@@ -44,7 +44,7 @@ class Confirmer:
         return tuple(
             each
             for each in removals
-            if (each.pair.form in gone if each.why is Why.FORM_GONE else believed)
+            if (each.pair.form in gone if each.why is DeletionCause.FORM_GONE else believed)
         )
 
     async def _is_current(self, hub: LynqHub) -> bool:
@@ -53,9 +53,9 @@ class Confirmer:
         found = (await self._get(self._world.hubs.resource, known.name, hub)).get("metadata", {})
         return bool(found.get("uid") == known.uid and found.get("generation") == known.generation)
 
-    async def _gone(self, hub: LynqHub, removals: tuple[Removal, ...]) -> frozenset[str]:
+    async def _gone(self, hub: LynqHub, removals: tuple[NodeDeletion, ...]) -> frozenset[str]:
         """Return which forms are gone that the plan did not know."""
-        said = {each.pair.form for each in removals if each.why is Why.FORM_GONE}
+        said = {each.pair.form for each in removals if each.why is DeletionCause.FORM_GONE}
         return frozenset([name for name in sorted(said) if await self._is_gone(name, hub)])
 
     async def _is_gone(self, form: str, hub: LynqHub) -> bool:

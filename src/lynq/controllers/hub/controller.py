@@ -28,10 +28,10 @@ from lynq.controllers.hub.triggers import Triggers
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import World
-from lynq.guard.deletion import Outcome
-from lynq.guard.telling import news, rows_by_reason
-from lynq.hub.events import fresh, row_rejected, standing_events
-from lynq.hub.intervals import retry_delay, sync_interval
+from lynq.core.guard.deletion import GuardOutcome
+from lynq.core.guard.telling import rows_by_reason, unannounced
+from lynq.core.hub.events import fresh, row_rejected, standing_events
+from lynq.core.hub.schedule import retry_delay, sync_interval
 from lynq.kube import Queue, Result
 from lynq.kube.errors import Conflict
 
@@ -179,7 +179,7 @@ class HubController:
 
     def _tell(self, hub: LynqHub, memory: Memory, decided: Decided) -> None:
         rejections = decided.plan.judgement.rejections
-        found = news(rejections, memory.told)
+        found = unannounced(rejections, memory.told)
         memory.told = found.told
         self._teller.tell(hub, *map(row_rejected, found.fresh))
         standing = standing_events(hub, decided.plan, source_changed=decided.source_changed)
@@ -192,7 +192,7 @@ class HubController:
     async def _without_spent_approval(self, hub: LynqHub, memory: Memory, course: Course) -> None:
         """Take an approval off that has done its work: it must not release anything later."""
         verdict = course.plan.verdict
-        done = verdict.outcome is Outcome.RELEASED and course.carried.is_complete
+        done = verdict.outcome is GuardOutcome.RELEASED and course.carried.is_complete
         if not (verdict.spent or done):
             return
         try:

@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from lynq.api import LynqHub
-from lynq.hub.changes import Creation, Removal, Update
-from lynq.hub.plan import HubPlan
+from lynq.core.hub.changes import NodeCreation, NodeDeletion, NodeUpdate
+from lynq.core.hub.plan_rest import HubPlan
 from lynq.kube.errors import (
     ConnectionFailed,
     InternalError,
@@ -24,7 +24,7 @@ from lynq.kube.errors import (
     Unauthorized,
 )
 
-Write: TypeAlias = Removal | Creation | Update
+Write: TypeAlias = NodeDeletion | NodeCreation | NodeUpdate
 
 TURN: Final = 1.0
 """For so many seconds the writes of a hub are begun before the other hubs have their turn."""
@@ -88,15 +88,15 @@ class Course:
         return cls(hub, plan, rows_at, [*plan.deletes, *plan.creates, *plan.updates])
 
     @property
-    def removals(self) -> tuple[Removal, ...]:
+    def removals(self) -> tuple[NodeDeletion, ...]:
         """The nodes that are yet to be deleted."""
-        return tuple(each for each in self.left if isinstance(each, Removal))
+        return tuple(each for each in self.left if isinstance(each, NodeDeletion))
 
-    def keep(self, removals: Iterable[Removal]) -> None:
+    def keep(self, removals: Iterable[NodeDeletion]) -> None:
         """Delete no other nodes than these; the rest counts as failed, so it is planned anew."""
         kept = {each.name for each in removals}
         before = len(self.left)
         self.left = [
-            each for each in self.left if not isinstance(each, Removal) or each.name in kept
+            each for each in self.left if not isinstance(each, NodeDeletion) or each.name in kept
         ]
         self.carried.failed += before - len(self.left)

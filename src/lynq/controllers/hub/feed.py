@@ -12,7 +12,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.jobs import Jobs
 from lynq.controllers.hub.memory import Channel, Memory
 from lynq.controllers.hub.sourcing import Origin
-from lynq.hub.outcome import Push
+from lynq.core.hub.outcome import PushState
 from lynq.kube import Queue
 from lynq.kube.failures import place_of
 from lynq.sources import Change, ChangeKind
@@ -21,7 +21,7 @@ from lynq.sources.push.opening import open_changes
 _log = structlog.get_logger(__name__)
 
 _SECRET_MAY_HAVE_CHANGED: Final = frozenset({"LoginFailed", "WrongPassword", "TLSFailed"})
-_NOWHERE: Final = Push(
+_NOWHERE: Final = PushState(
     connected=False, message="where to listen is not known: the condition Ready says why"
 )
 
@@ -62,7 +62,7 @@ class Feed:
                 _log.error(
                     "push channel ended unexpectedly", hub=str(key), traceback=place_of(error)
                 )
-                memory.push = Push(connected=False, message=f"ended by {type(error).__name__}")
+                memory.push = PushState(connected=False, message=f"ended by {type(error).__name__}")
                 self._queue.add(key, group=str(key))
 
         return Channel(settings, table, self._jobs.start(listen, name=f"changes of {key}"))
@@ -70,12 +70,14 @@ class Feed:
     def _hear(self, key: ObjectKey, memory: Memory, change: Change) -> None:
         match change.kind:
             case ChangeKind.CONNECTED:
-                memory.push = Push(connected=True, message="changes of the table arrive at once")
+                memory.push = PushState(
+                    connected=True, message="changes of the table arrive at once"
+                )
             case ChangeKind.ARRIVED:
                 memory.wants_read = True
             case ChangeKind.LOST:
                 message = f"{change.message}; until then the table is polled"
-                memory.push = Push(connected=False, message=message)
+                memory.push = PushState(connected=False, message=message)
                 # A read finds out, and the channel is opened again with what it has found.
                 memory.wants_read = memory.wants_read or change.reason in _SECRET_MAY_HAVE_CHANGED
         self._queue.add(key, group=str(key))

@@ -16,11 +16,11 @@ from lynq.controllers.hub.course import Course
 from lynq.controllers.hub.jobs import Job
 from lynq.controllers.hub.sourcing import Origin
 from lynq.controllers.pacing import Pace
-from lynq.guard.telling import Told
-from lynq.hub.diff import Marks
-from lynq.hub.outcome import Push, Synced, Unread
+from lynq.core.guard.telling import AnnouncedRejections
+from lynq.core.hub.diff import CheckedSpecs
+from lynq.core.hub.outcome import PushState, ReadFailure, SyncResult
+from lynq.core.node.object_ref import ObjectRef
 from lynq.kube.errors import KubeError
-from lynq.node.identity import ObjectRef
 from lynq.sources import Row, Settings, Source
 
 
@@ -90,7 +90,7 @@ class Memory:
     """As the last read found it; None before the first, and if it could not be found out."""
     opened: Opened | None = None
     channel: Channel | None = None
-    push: Push | None = None
+    push: PushState | None = None
 
     # Reading.
     reading: Job | None = None
@@ -101,7 +101,7 @@ class Memory:
     wants_read: bool = False
     """Whether something has happened that the last read may not know of."""
     rows: Remembered | None = None
-    unread: Unread | None = None
+    unread: ReadFailure | None = None
     """Why the last read failed; None if it did not."""
     failures: int = 0
     retry_at: datetime | None = None
@@ -114,7 +114,7 @@ class Memory:
     rest_until: datetime | None = None
     """No second plan from the same rows before this: one of ten thousand nodes takes its time."""
     look_again: datetime | None = None
-    marks: Marks = field(default_factory=dict)
+    marks: CheckedSpecs = field(default_factory=dict)
     waiting: frozenset[str] = frozenset()
     """Forms of which nodes wait for a place under maxSkew."""
     wanted: Mapping[str, NodePair] = field(default_factory=dict)
@@ -139,8 +139,8 @@ class Memory:
     rewrite_at: datetime | None = None
 
     # Telling.
-    synced: Synced | None = None
-    told: Told = field(default_factory=Told)
+    synced: SyncResult | None = None
+    told: AnnouncedRejections = field(default_factory=AnnouncedRejections)
     standing: tuple[Event, ...] = ()
     unretained: set[ObjectRef] = field(default_factory=set)
     """Objects of which a leaving hub has told that they could not be retained."""

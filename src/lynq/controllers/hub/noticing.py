@@ -11,8 +11,8 @@ from lynq.api import LynqForm, LynqHub, LynqNode, Metadata
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
 from lynq.api.node_metadata import is_deleting, pair_of
 from lynq.controllers.hub.memory import Memory
-from lynq.hub.slots import facts_of
-from lynq.hub.tally import Health, health_of
+from lynq.core.hub.node_counts import NodeHealth, health_of
+from lynq.core.hub.rollout import facts_of
 
 
 class Effect(IntEnum):
@@ -91,7 +91,7 @@ def _effect_of_leaving(old: LynqNode | None, new: LynqNode | None, memory: Memor
     return Effect.NOTHING if _counted(old) is None else Effect.COUNT
 
 
-def _counted(node: LynqNode | None) -> Health | None:
+def _counted(node: LynqNode | None) -> NodeHealth | None:
     return None if node is None or is_deleting(node) else health_of(node)
 
 

@@ -16,10 +16,10 @@ from lynq.controllers.hub.course import Decided
 from lynq.controllers.hub.memory import Memory, Remembered
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import HUB, World
-from lynq.hub.outcome import Synced
-from lynq.hub.plan import KnownForm
-from lynq.hub.planning import plan
-from lynq.hub.slots import WorkloadsReady, facts_of
+from lynq.core.hub.outcome import SyncResult
+from lynq.core.hub.plan import plan_hub
+from lynq.core.hub.plan_rest import FormCandidate
+from lynq.core.hub.rollout import WorkloadsReady, facts_of
 
 MANY: Final = 300
 """From so many nodes or rows on, planning leaves the event loop to leases and watches."""
@@ -46,13 +46,13 @@ class Planner:
         memory.look_again = memory.rewrite_at = None
         key = hub.metadata.key
         forms = self._world.forms.by(HUB, key)
-        usable = [KnownForm(form, await self._validity.is_valid(form)) for form in forms]
+        usable = [FormCandidate(form, await self._validity.is_valid(form)) for form in forms]
         nodes, taken = self._nodes(hub)
         ready = self._workloads(forms, nodes)
         known = hub.status.source_identity
         source_changed = bool(known) and known != rows.identity
         work = partial(
-            plan,
+            plan_hub,
             hub,
             usable,
             rows.rows,
@@ -137,7 +137,7 @@ class Planner:
         memory.crowded = any(
             each.reason is RejectionReason.NODE_NAME_TAKEN for each in found.judgement.rejections
         )
-        memory.synced = Synced.by(
+        memory.synced = SyncResult.by(
             found,
             hub,
             rows.at,

@@ -15,9 +15,9 @@ from lynq.controllers.hub.memory import Memory, Opened, Orders, Remembered
 from lynq.controllers.hub.sourcing import Origin, Sourcing
 from lynq.controllers.telling import Teller
 from lynq.controllers.world import World
-from lynq.hub.events import query_failed
-from lynq.hub.intervals import retry_delay, sync_interval
-from lynq.hub.outcome import Unread
+from lynq.core.hub.events import query_failed
+from lynq.core.hub.outcome import ReadFailure
+from lynq.core.hub.schedule import retry_delay, sync_interval
 from lynq.kube import Queue
 from lynq.kube.failures import place_of
 from lynq.sources import SourceError, open_source
@@ -102,7 +102,7 @@ class Reader:
         if memory.unread is None or memory.unread.cause != cause:
             _log.warning("rows could not be read", hub=str(key), cause=cause)
             self._teller.tell(hub, query_failed(cause))
-        memory.unread = Unread(cause, hub.metadata.generation)
+        memory.unread = ReadFailure(cause, hub.metadata.generation)
         memory.failures += 1
         delay = retry_delay(
             memory.failures,

@@ -23,14 +23,14 @@ from lynq.controllers.hub.memory import Memory
 from lynq.controllers.telling import Teller
 from lynq.controllers.together import each_in_parallel
 from lynq.controllers.world import World
-from lynq.graph.collecting import collect
-from lynq.hub.changes import Removal, Why
-from lynq.hub.intervals import retry_delay
+from lynq.core.graph.collecting import collect
+from lynq.core.hub.changes import DeletionCause, NodeDeletion
+from lynq.core.hub.schedule import retry_delay
+from lynq.core.node.object_ref import ref_of
+from lynq.core.node.state import StateReason
 from lynq.kube import Result
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.queries import FINALIZER_ORPHAN
-from lynq.node.identity import ref_of
-from lynq.node.outcome import StateReason
 
 _log = structlog.get_logger(__name__)
 
@@ -144,9 +144,9 @@ def _failures(nodes: list[LynqNode], memory: Memory) -> dict[str, KubeError]:
     return failures
 
 
-def _removal(node: LynqNode) -> Removal:
+def _removal(node: LynqNode) -> NodeDeletion:
     pair = pair_of(node) or NodePair(node.spec.uid, node.spec.template_ref)
-    return Removal(pair, node.metadata.name, node.metadata.uid, Why.HUB_GONE)
+    return NodeDeletion(pair, node.metadata.name, node.metadata.uid, DeletionCause.HUB_GONE)
 
 
 def _unretained(node: LynqNode) -> list[ResourceStatus]:

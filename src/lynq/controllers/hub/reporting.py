@@ -6,8 +6,8 @@ from lynq.api import LynqHub
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.world import HUB, World
-from lynq.hub.outcome import Synced
-from lynq.hub.status import is_worth_writing, next_status
+from lynq.core.hub.outcome import SyncResult
+from lynq.core.hub.status import is_worth_writing, next_status
 from lynq.kube.errors import Conflict, NotFound
 
 
@@ -45,7 +45,7 @@ class Reporter:
         memory.pace.catch_up()
         return None
 
-    def _with_refused(self, hub: ObjectKey, memory: Memory) -> Synced | None:
+    def _with_refused(self, hub: ObjectKey, memory: Memory) -> SyncResult | None:
         """Return the last read, with the nodes that the API server does not take as failed."""
         synced = memory.synced
         if synced is None or not memory.refused:

@@ -17,8 +17,8 @@ from lynq.api import (
 from lynq.api.problems import errors
 from lynq.api.source import DatabaseServer
 from lynq.controllers.hub.holders import Holders
-from lynq.hub.intervals import sync_interval
-from lynq.hub.validation import validate
+from lynq.core.hub.schedule import sync_interval
+from lynq.core.hub.validation import validate
 from lynq.kube import Client
 from lynq.sources import TLS, MySQLSettings, PostgreSQLSettings, Query, Settings, SQLiteSettings
 from lynq.sources.errors import InvalidSettings

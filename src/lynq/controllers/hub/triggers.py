@@ -2,7 +2,6 @@
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.census import hub_of
 from lynq.controllers.hub.memory import Memories, Memory
 from lynq.controllers.hub.noticing import (
     Effect,
@@ -12,6 +11,7 @@ from lynq.controllers.hub.noticing import (
     effect_on_hub,
 )
 from lynq.controllers.world import World
+from lynq.core.hub.census import hub_of
 from lynq.kube import Queue
 
 _GATHERING = 0.2

@@ -20,14 +20,14 @@ from lynq.controllers.node.fitting import fitted
 from lynq.controllers.node.looking import Lookout, Sight, fingerprint_of, key_of
 from lynq.controllers.node.memory import Body, NodeMemory
 from lynq.controllers.node.refusing import EVERYBODYS, holders, refusal_of
+from lynq.core.node.decide import PassContext, decide
+from lynq.core.node.desired_object import ignores_fields, prepare
+from lynq.core.node.facts import WriteRejection
+from lynq.core.node.object_ref import owner_of
+from lynq.core.node.ownership import is_orphan
+from lynq.core.node.state import Write, WriteCause, WriteMethod
 from lynq.kube import Client
 from lynq.kube.errors import AlreadyExists, Conflict, KubeError, TimedOut
-from lynq.node.facts import Refusal
-from lynq.node.identity import owner_of
-from lynq.node.judging import Surroundings, judge
-from lynq.node.outcome import Cause, Method, Write
-from lynq.node.preparing import ignores_fields, prepare
-from lynq.node.tracking import is_orphan
 
 Object = dict[str, Any]
 
@@ -50,7 +50,7 @@ class Attempt:
     now: datetime
     after: Sight | None = None
     was_taken: bool = False
-    refusal: Refusal | None = None
+    refusal: WriteRejection | None = None
     taken_from: str = ""
     """Whose fields were taken over, and which."""
 
@@ -86,7 +86,7 @@ class Attempt:
     async def _insist(self, kind: Kind) -> Any:  # noqa: ANN401 - an object of the kind
         """Send it; take fields from others only if they hold any, so that it can be told."""
         child, ref = self.before.child, self.write.ref
-        if self.write.method is Method.APPLY and child and child.is_updated:
+        if self.write.method is WriteMethod.APPLY and child and child.is_updated:
             await claim(self.client, kind, ref)
         self.write = await fitted(self.client, kind, self.node, self.before, self.write)
         try:
@@ -132,8 +132,8 @@ class Attempt:
         is_same_object = seen.child.live.uid == before.live.uid
         if not is_same_object or seen.child.resource_version == before.resource_version:
             return False
-        around = Surroundings(owner_of(self.node), self.now, force=True)
-        write = judge(seen.facts, around).write
+        around = PassContext(owner_of(self.node), self.now, force=True)
+        write = decide(seen.facts, around).write
         if write is None:
             return False
         self.before, cause = seen, self.write.cause
@@ -143,9 +143,9 @@ class Attempt:
     @property
     def _is_pinned(self) -> bool:
         """Whether the write is of the object as it was seen, and of no other version of it."""
-        if self.write.method is Method.REPLACE:
+        if self.write.method is WriteMethod.REPLACE:
             return True
-        return self.write.method is Method.MERGE and self._ignores
+        return self.write.method is WriteMethod.MERGE and self._ignores
 
     async def _send(self, kind: Kind, write: Write) -> Any:  # noqa: ANN401 - an object of the kind
         """Send one write, and return the object as it is now."""
@@ -153,18 +153,18 @@ class Attempt:
         # The whole object only where parts of it are left to others.
         into: Any = dict if self._ignores else kind.into
         match write.method:
-            case Method.APPLY:
+            case WriteMethod.APPLY:
                 return await self.client.apply(
                     resource, obj, manager=by, force=write.force, into=into
                 )
-            case Method.CREATE:
+            case WriteMethod.CREATE:
                 return await self.client.create(resource, obj, manager=by, into=into)
-            case Method.MERGE:
+            case WriteMethod.MERGE:
                 place = write.ref.namespace or None
                 return await self.client.patch(
                     resource, write.ref.name, self._pinned(obj), place, manager=by, into=into
                 )
-            case Method.REPLACE:
+            case WriteMethod.REPLACE:
                 return await self.client.replace(resource, self._pinned(obj), manager=by, into=into)
 
     def _pinned(self, obj: Object) -> Object:
@@ -189,7 +189,7 @@ class Attempt:
         cause = self.write.cause.value
         _log.info("resource written", resource=self.write.id, object=str(ref), cause=cause)
         # One that no cache has shown may turn out to be an orphan: its marks are still to go.
-        is_done = self.write.cause is Cause.ORPHANED or not is_orphan(live)
+        is_done = self.write.cause is WriteCause.ORPHANED or not is_orphan(live)
         return self.before.seeing(child).remembering(memory, was_written=is_done)
 
     def _refused(self, error: KubeError) -> Sight:
@@ -206,7 +206,7 @@ class Attempt:
         return self.before.remembering(memory, was_written=True)
 
     def _came_and_went(self) -> Sight:
-        refusal = Refusal("an object of this name came and went; it is tried again")
+        refusal = WriteRejection("an object of this name came and went; it is tried again")
         memory = self.memory.refused(self.write.ref, self._content, refusal, self.now)
         return self.before.remembering(memory, was_written=True)
 

@@ -10,7 +10,6 @@ from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PAUSED, LABEL_HUB, TRUE
 from lynq.controllers.accounts import Accounts
-from lynq.controllers.census import hub_of
 from lynq.controllers.children import Children, Turn, node_named_by
 from lynq.controllers.node.keeping import Keeper, NodeChanged
 from lynq.controllers.node.leaving import Leaver, is_to_retain
@@ -22,9 +21,10 @@ from lynq.controllers.node.removing import Remover
 from lynq.controllers.node.writing import Writer
 from lynq.controllers.telling import Teller
 from lynq.controllers.world import UID, World
+from lynq.core.hub.census import hub_of
+from lynq.core.node.status import with_paused
 from lynq.kube import Discovery, Priority, Queue, Result
 from lynq.kube.errors import Conflict, NotFound
-from lynq.node.status import with_paused
 
 
 class NodeController:

@@ -8,14 +8,14 @@ from lynq.api.names import FIELD_MANAGER
 from lynq.controllers.children import Kind
 from lynq.controllers.holding import fields_of_ours, written_by_others
 from lynq.controllers.node.looking import Sight
+from lynq.core.node.decide import is_done_once
+from lynq.core.node.desired_object import DesiredObject
+from lynq.core.node.object_ref import ObjectRef, owner_of
+from lynq.core.node.ownership import owner_removal_patch
+from lynq.core.node.shedding import drop_removed_fields
+from lynq.core.node.state import Write, WriteCause, WriteMethod
 from lynq.kube import Client, Partial
 from lynq.kube.errors import Conflict
-from lynq.node.identity import ObjectRef, owner_of
-from lynq.node.judging import is_done_once
-from lynq.node.outcome import Cause, Method, Write
-from lynq.node.preparing import Wanted
-from lynq.node.shedding import shed
-from lynq.node.tracking import without_owner
 
 _OURS: Final = frozenset({FIELD_MANAGER, "manager"})
 """Ourselves, and the Go operator where it gave no name and so got that of its binary."""
@@ -23,9 +23,9 @@ _OURS: Final = frozenset({FIELD_MANAGER, "manager"})
 
 async def fitted(client: Client, kind: Kind, node: LynqNode, seen: Sight, write: Write) -> Write:
     """Return the write as it has to be for the object that was seen; raises Conflict."""
-    if write.cause is Cause.ORPHANED:
+    if write.cause is WriteCause.ORPHANED:
         return await _adopting(client, kind, node, seen, write)
-    if write.method is Method.MERGE and _is_owned_too_much(node, seen):
+    if write.method is WriteMethod.MERGE and _is_owned_too_much(node, seen):
         return _disowning(await _metadata(client, kind, write.ref), node, write)
     return write
 
@@ -39,7 +39,7 @@ async def _adopting(client: Client, kind: Kind, node: LynqNode, seen: Sight, wri
         return write
     if facts.resource.patch_strategy is PatchStrategy.MERGE:
         return write
-    return replace(write, obj=shed(write.obj, fields_of_ours(found)))
+    return replace(write, obj=drop_removed_fields(write.obj, fields_of_ours(found)))
 
 
 def _takes_over(resource: TResource) -> bool:
@@ -47,7 +47,7 @@ def _takes_over(resource: TResource) -> bool:
     return not applies or resource.conflict_policy is ConflictPolicy.FORCE
 
 
-async def _ask_others(client: Client, kind: Kind, wanted: Wanted) -> None:
+async def _ask_others(client: Client, kind: Kind, wanted: DesiredObject) -> None:
     """Make sure that an orphan has not become somebody else's; raises Conflict if it has."""
     try:
         await client.apply(
@@ -68,7 +68,7 @@ def _is_owned_too_much(node: LynqNode, seen: Sight) -> bool:
 
 def _disowning(found: Metadata, node: LynqNode, write: Write) -> Write:
     """Return the merge that takes our owner reference off: what is retained must not go with us."""
-    references = without_owner(found.owner_references, owner_of(node))
+    references = owner_removal_patch(found.owner_references, owner_of(node))
     # Of the object as it is now: a merge writes the list as a whole.
     ties = {"ownerReferences": references, "resourceVersion": found.resource_version}
     return replace(write, obj={**write.obj, "metadata": {**write.obj["metadata"], **ties}})

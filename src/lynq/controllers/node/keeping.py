@@ -22,17 +22,17 @@ from lynq.controllers.node.summing import Summary, contested, is_outdated
 from lynq.controllers.node.writing import Writer
 from lynq.controllers.together import together
 from lynq.controllers.world import World
-from lynq.graph.building import build
-from lynq.graph.collecting import collect, entries_of
-from lynq.graph.model import Graph
-from lynq.graph.problems import GraphError
+from lynq.core.graph.build import build
+from lynq.core.graph.collecting import collect, entries_of
+from lynq.core.graph.model import Graph
+from lynq.core.graph.problems import GraphError
+from lynq.core.node.inventory import InventoryItem, claimed, orphans, read_inventory
+from lynq.core.node.object_ref import ref_of
+from lynq.core.node.prune import spared_for, spared_in_edited
+from lynq.core.node.status import InvalidNode, invalid_status, with_paused
+from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import Partial, Result
 from lynq.kube.errors import KubeError
-from lynq.node.identity import ref_of
-from lynq.node.inventory import Item, claimed, orphans, read_inventory
-from lynq.node.removing import spared_for, spared_in_edited
-from lynq.node.status import Trouble, broken_status, with_paused
-from lynq.node.variables import VariablesError, variables_of
 
 _UNWRITTEN: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
 
@@ -81,7 +81,7 @@ class Keeper:
         began = time.monotonic()
         node = await self._with_finalizer(node)
         wish = _understood(node)
-        if isinstance(wish, Trouble):
+        if isinstance(wish, InvalidNode):
             return await self._give_up(node, memory, wish)
         memory.absent.clear()
         inventory = read_inventory(node.status, node.metadata.namespace, wish.variables)
@@ -138,15 +138,15 @@ class Keeper:
             return node
         return await self._world.nodes.patch(node, {"finalizers": [*finalizers, FINALIZER_NODE]})
 
-    async def _give_up(self, node: LynqNode, memory: NodeMemory, trouble: Trouble) -> Result:
+    async def _give_up(self, node: LynqNode, memory: NodeMemory, trouble: InvalidNode) -> Result:
         now, generation = self._world.now(), node.metadata.generation
         previous = with_paused(node.status, generation, now, is_paused=False)
-        status = broken_status(previous, trouble, generation, now)
+        status = invalid_status(previous, trouble, generation, now)
         delay = await self._publisher.publish_trouble(node, memory, status, trouble)
         return Result(delay.total_seconds()) if delay else Result()
 
     async def _look(
-        self, node: LynqNode, wish: _Wish, inventory: tuple[Item, ...], memory: NodeMemory
+        self, node: LynqNode, wish: _Wish, inventory: tuple[InventoryItem, ...], memory: NodeMemory
     ) -> dict[str, Sight]:
         return await self._lookout.look(
             node,
@@ -161,7 +161,7 @@ class Keeper:
         self,
         node: LynqNode,
         sights: Mapping[str, Sight],
-        inventory: tuple[Item, ...],
+        inventory: tuple[InventoryItem, ...],
         memory: NodeMemory,
     ) -> Cleared:
         """Take away what left the form, before anything is written that may need its place."""
@@ -210,7 +210,7 @@ class Keeper:
         )
 
 
-def _made(status: NodeStatus, inventory: Iterable[Item]) -> set[Place]:
+def _made(status: NodeStatus, inventory: Iterable[InventoryItem]) -> set[Place]:
     """Return the objects that the node has surely tried to write."""
     unwritten = {ref_of(each).place for each in status.resources if each.state in _UNWRITTEN}
     return {item.ref.place for item in inventory} - unwritten
@@ -221,10 +221,10 @@ def _is_kept_by_hub(node: LynqNode) -> bool:
     return any(each.controller for each in node.metadata.owner_references)
 
 
-def _understood(node: LynqNode) -> _Wish | Trouble:
+def _understood(node: LynqNode) -> _Wish | InvalidNode:
     try:
         return _Wish(variables_of(node), build(entries_of(node.spec)))
     except VariablesError as error:
-        return Trouble.with_variables(error)
+        return InvalidNode.with_variables(error)
     except GraphError as error:
-        return Trouble.with_graph(error)
+        return InvalidNode.with_graph(error)

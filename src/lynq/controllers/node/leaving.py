@@ -19,16 +19,16 @@ from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.node.publishing import Publisher, marked
 from lynq.controllers.node.removing import Cleared, Remover
 from lynq.controllers.world import World
-from lynq.graph.collecting import collect
+from lynq.core.graph.collecting import collect
+from lynq.core.node import events
+from lynq.core.node.inventory import InventoryItem, read_inventory
+from lynq.core.node.refusals import RenderError
+from lynq.core.node.render import Renderer
+from lynq.core.node.status import deleting_status
+from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import Backoff, Result
 from lynq.kube.errors import NotFound, UnknownKind
 from lynq.kube.queries import FINALIZER_ORPHAN
-from lynq.node import events
-from lynq.node.inventory import Item, read_inventory
-from lynq.node.refusals import RenderError
-from lynq.node.rendering import Renderer
-from lynq.node.status import leaving_status
-from lynq.node.variables import VariablesError, variables_of
 
 _TELL_AFTER: Final = timedelta(seconds=2)
 """How long objects may take to go before the status says that they do."""
@@ -85,7 +85,7 @@ class Leaver:
             node, {"annotations": marks | {ANNOTATION_RETAIN: TRUE}}
         )
 
-    async def _items(self, node: LynqNode) -> list[Item]:
+    async def _items(self, node: LynqNode) -> list[InventoryItem]:
         """Return everything that the node may have made: by its status, its spec, our caches."""
         try:
             variables = variables_of(node)
@@ -96,7 +96,7 @@ class Leaver:
         found = {item.ref: item for item in (*self._remover.unlisted(node), *wanted, *known)}
         return list(found.values())
 
-    async def _wanted(self, node: LynqNode, renderer: Renderer) -> list[Item]:
+    async def _wanted(self, node: LynqNode, renderer: Renderer) -> list[InventoryItem]:
         items = []
         for resource in collect(node.spec):
             spec = resource.spec
@@ -107,7 +107,7 @@ class Leaver:
             except (RenderError, UnknownKind, Unwatched):
                 # Then it was never made, or the inventory knows it.
                 continue
-            items.append(Item(resource.id, rendered.ref))
+            items.append(InventoryItem(resource.id, rendered.ref))
         return items
 
     def _tell(self, node: LynqNode, cleared: Cleared, memory: NodeMemory) -> None:
@@ -146,7 +146,7 @@ class Leaver:
         now = self._world.now()
         if since is None or now - since < _TELL_AFTER:
             return
-        status = leaving_status(
+        status = deleting_status(
             node.status, cleared.remaining, node.metadata.namespace, node.metadata.generation, now
         )
         await self._publisher.write_now(node, status)

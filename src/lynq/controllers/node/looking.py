@@ -22,14 +22,14 @@ from lynq.controllers.node.making import Makers
 from lynq.controllers.node.memory import Body, Made, NodeMemory, Place
 from lynq.controllers.node.refusing import EVERYBODYS, is_passing, unwatched_namespace
 from lynq.controllers.together import together
+from lynq.core.node.decide import is_done_once
+from lynq.core.node.desired_object import DesiredObject, ignores_fields, prepare
+from lynq.core.node.facts import LastWrite, ResourceFacts, WriteRejection
+from lynq.core.node.object_ref import ObjectRef, Owner, owner_of, ref_of
+from lynq.core.node.refusals import RenderError
+from lynq.core.node.render import Rendered, Renderer
 from lynq.kube import Client, Discovery
 from lynq.kube.errors import Forbidden, GroupUnavailable, KubeError, NotFound, UnknownKind
-from lynq.node.facts import Facts, Memory, Refusal
-from lynq.node.identity import ObjectRef, Owner, owner_of, ref_of
-from lynq.node.judging import is_done_once
-from lynq.node.preparing import Wanted, ignores_fields, prepare
-from lynq.node.refusals import RenderError
-from lynq.node.rendering import Rendered, Renderer
 from lynq.template import is_slow
 
 
@@ -41,7 +41,7 @@ class _StillMaking(Exception):  # noqa: N818 - says what is going on
 class Sight:
     """One resource of a node: what the core has to know, and how to reach its object."""
 
-    facts: Facts
+    facts: ResourceFacts
     kind: Kind | None = None
     """None if objects of its kind cannot be seen, or it could not be rendered."""
     child: Child | None = None
@@ -62,11 +62,11 @@ class Sight:
         live = child.live if child else None
         return replace(self, child=child, facts=replace(self.facts, live=live))
 
-    def wanting(self, wanted: Wanted) -> "Sight":
+    def wanting(self, wanted: DesiredObject) -> "Sight":
         """Return the same with another wish for the object."""
         return replace(self, facts=replace(self.facts, wanted=wanted))
 
-    def remembering(self, memory: Memory, *, was_written: bool) -> "Sight":
+    def remembering(self, memory: LastWrite, *, was_written: bool) -> "Sight":
         """Return the same with the answer to our write."""
         return replace(self, facts=replace(self.facts, memory=memory, was_written=was_written))
 
@@ -156,9 +156,9 @@ class _Look:
         try:
             return await self._seen(resource)
         except RenderError as error:
-            return Sight(Facts(resource=resource, problem=str(error)))
+            return Sight(ResourceFacts(resource=resource, problem=str(error)))
         except _StillMaking:
-            return Sight(Facts(resource=resource, is_unfinished=True))
+            return Sight(ResourceFacts(resource=resource, is_unfinished=True))
 
     async def _seen(self, resource: TResource) -> Sight:
         try:
@@ -196,7 +196,7 @@ class _Look:
         wanted = prepare(rendered, resource, self.owner, body)
         memory = self.memory.of(ref) or self._baseline(wanted.hash, ref, child)
         live = child.live if child else None
-        facts = Facts(resource=resource, wanted=wanted, live=live, memory=memory)
+        facts = ResourceFacts(resource=resource, wanted=wanted, live=live, memory=memory)
         return Sight(facts, kind, child, rendered)
 
     async def _kind(self, resource: TResource) -> Kind:
@@ -236,8 +236,8 @@ class _Look:
         # The guess that it has a namespace shows in messages only: it is not decided.
         rendered = self._whole(resource, namespaced=True)
         wanted = prepare(rendered, resource, self.owner)
-        memory = self.memory.refused(wanted.ref, wanted.hash, Refusal(problem), self.now)
-        facts = Facts(resource=resource, wanted=wanted, memory=memory, was_written=True)
+        memory = self.memory.refused(wanted.ref, wanted.hash, WriteRejection(problem), self.now)
+        facts = ResourceFacts(resource=resource, wanted=wanted, memory=memory, was_written=True)
         return Sight(facts)
 
     async def _stray(self, resource: TResource, kind: Kind, ref: ObjectRef) -> Child | None:
@@ -260,7 +260,7 @@ class _Look:
             self.memory.bodies[ref] = Body.of(fingerprint, body)
         return body
 
-    def _baseline(self, content: str, ref: ObjectRef, child: Child | None) -> Memory | None:
+    def _baseline(self, content: str, ref: ObjectRef, child: Child | None) -> LastWrite | None:
         if child is None or child.live.annotations.get(ANNOTATION_APPLIED_HASH) != content:
             return None
         left = _fields_left(self.node, ref) or child.live.digest

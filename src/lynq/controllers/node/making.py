@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Final, TypeAlias
 
 from lynq.api.metadata import ObjectKey
-from lynq.node.rendering import Rendered
+from lynq.core.node.render import Rendered
 
 _THREADS: Final = 2
 

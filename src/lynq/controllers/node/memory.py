@@ -15,11 +15,11 @@ import msgspec
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.node.making import Making
-from lynq.graph.collecting import collect
+from lynq.core.graph.collecting import collect
+from lynq.core.node.facts import LastWrite, WriteRejection
+from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.state import WriteCause
 from lynq.kube import Backoff
-from lynq.node.facts import Memory, Refusal
-from lynq.node.identity import ObjectRef
-from lynq.node.outcome import Cause
 
 Place = tuple[str, str, str, str]
 
@@ -40,7 +40,7 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 class Written:
     """Our last write of an object, and how often in a row it had to be done again."""
 
-    memory: Memory
+    memory: LastWrite
     at: datetime
     times: int = 0
     since: datetime = _NEVER
@@ -131,24 +131,26 @@ class NodeMemory:
         if made := self.made.pop(this, None):
             made.making.cancel()
 
-    def of(self, ref: ObjectRef) -> Memory | None:
+    def of(self, ref: ObjectRef) -> LastWrite | None:
         """Return our last write of an object."""
         known = self.written.get(ref)
         return known.memory if known else None
 
     def took(
-        self, ref: ObjectRef, content: str, digest: bytes, cause: Cause, now: datetime
-    ) -> Memory:
+        self, ref: ObjectRef, content: str, digest: bytes, cause: WriteCause, now: datetime
+    ) -> LastWrite:
         """Remember a write that the API server took."""
         known = self.written.get(ref)
         # A forced write is our own idea. All else that repeats the last one was undone by somebody.
-        times = 0 if cause is Cause.FORCED else _times(known, content, now)
+        times = 0 if cause is WriteCause.FORCED else _times(known, content, now)
         again = now + timedelta(seconds=_OVERWRITTEN.delay(times - 1)) if times else None
-        memory = Memory(hash=content, digest=digest, not_before=again)
+        memory = LastWrite(hash=content, digest=digest, not_before=again)
         self.written[ref] = Written(memory, now, times)
         return memory
 
-    def refused(self, ref: ObjectRef, content: str, refusal: Refusal, now: datetime) -> Memory:
+    def refused(
+        self, ref: ObjectRef, content: str, refusal: WriteRejection, now: datetime
+    ) -> LastWrite:
         """Remember a write that the API server did not take."""
         known = self.written.get(ref)
         was_refused = known is not None and known.memory.refusal is not None
@@ -157,13 +159,13 @@ class NodeMemory:
         if now - since >= _HICCUP:
             refusal = replace(refusal, is_passing=False)
         again = now + timedelta(seconds=_REFUSED.delay(times))
-        memory = Memory(hash=content, refusal=refusal, not_before=again)
+        memory = LastWrite(hash=content, refusal=refusal, not_before=again)
         self.written[ref] = Written(memory, now, times, since)
         return memory
 
-    def found(self, ref: ObjectRef, content: str, digest: bytes, now: datetime) -> Memory:
+    def found(self, ref: ObjectRef, content: str, digest: bytes, now: datetime) -> LastWrite:
         """Take what an earlier process wrote for our own write: changes since then show."""
-        memory = Memory(hash=content, digest=digest)
+        memory = LastWrite(hash=content, digest=digest)
         self.written[ref] = Written(memory, now)
         return memory
 

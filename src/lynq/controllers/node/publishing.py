@@ -17,11 +17,11 @@ from lynq.controllers.node.removing import Cleared
 from lynq.controllers.node.writing import Progress
 from lynq.controllers.telling import Teller
 from lynq.controllers.world import World
+from lynq.core.node import events
+from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.status import InvalidNode
+from lynq.core.node.urgency import debounce_status
 from lynq.kube import Reference
-from lynq.node import events
-from lynq.node.identity import ObjectRef
-from lynq.node.status import Trouble
-from lynq.node.urgency import put_off
 
 
 class Publisher:
@@ -49,7 +49,7 @@ class Publisher:
         delay = await self._write(node, memory, status)
         if delay is None:
             # Compared with the last status, so it is told when there is a new one.
-            self._teller.tell(node, *events.news(node.status, progress.step.outcomes))
+            self._teller.tell(node, *events.state_events(node.status, progress.step.outcomes))
             self._teller.tell(node, *events.became_ready(node.status, status))
             self._measure(node, memory, status)
         failed = status.failed_resources or status.skipped_resources
@@ -64,7 +64,7 @@ class Publisher:
         return self._world.nodes.get(node.metadata.key) or node
 
     async def publish_trouble(
-        self, node: LynqNode, memory: NodeMemory, status: NodeStatus, trouble: Trouble
+        self, node: LynqNode, memory: NodeMemory, status: NodeStatus, trouble: InvalidNode
     ) -> timedelta | None:
         """Tell why nothing of a node can be tried; return as `publish` does."""
         delay = await self._write(node, memory, status)
@@ -93,7 +93,7 @@ class Publisher:
         if status == node.status:
             return None
         waited = self._world.now() - memory.status_written
-        if delay := put_off(node.status, status, waited):
+        if delay := debounce_status(node.status, status, waited):
             return delay
         if await self._world.nodes.write_status(node, status):
             memory.status_written = self._world.now()

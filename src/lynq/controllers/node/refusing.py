@@ -4,6 +4,8 @@ from collections import Counter
 from typing import Final
 
 from lynq.api import ConflictPolicy
+from lynq.core.node.facts import WriteRejection
+from lynq.core.node.object_ref import ObjectRef
 from lynq.kube.errors import (
     Conflict,
     ConnectionFailed,
@@ -22,8 +24,6 @@ from lynq.kube.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from lynq.node.facts import Refusal
-from lynq.node.identity import ObjectRef
 
 EVERYBODYS: Final = (ConnectionFailed, CredentialError, Fenced, Unauthorized)
 """Failures that no resource is to blame for."""
@@ -41,12 +41,12 @@ _TOO_LARGE: Final = (
 )
 
 
-def refusal_of(error: KubeError, ref: ObjectRef, policy: ConflictPolicy) -> Refusal:
+def refusal_of(error: KubeError, ref: ObjectRef, policy: ConflictPolicy) -> WriteRejection:
     """Return why an object was not written, in words that hold none of its contents."""
     if isinstance(error, Conflict) and error.fields:
         hint = "" if policy is ConflictPolicy.FORCE else _FORCE
-        return Refusal(f"another manager owns fields of it{hint}: {error}", is_conflict=True)
-    return Refusal(_sentence(error, ref), is_passing=is_passing(error))
+        return WriteRejection(f"another manager owns fields of it{hint}: {error}", is_conflict=True)
+    return WriteRejection(_sentence(error, ref), is_passing=is_passing(error))
 
 
 def is_passing(error: KubeError) -> bool:

@@ -20,14 +20,14 @@ from lynq.controllers.node.looking import Lookout
 from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.node.refusing import EVERYBODYS
 from lynq.controllers.together import together
-from lynq.graph.collecting import collect, entries_of
+from lynq.core.graph.collecting import collect, entries_of
+from lynq.core.node.inventory import InventoryItem
+from lynq.core.node.object_ref import ObjectRef, owner_of
+from lynq.core.node.ownership import is_owned_by, orphan_patch
+from lynq.core.node.prune import ObjectDeletion, PruneCandidate, next_prune_step
+from lynq.core.node.state import ResourceOutcome
 from lynq.kube import Discovery, Partial, Resource
 from lynq.kube.errors import Conflict, GroupUnavailable, KubeError, NotFound, UnknownKind
-from lynq.node.identity import ObjectRef, owner_of
-from lynq.node.inventory import Item
-from lynq.node.outcome import Outcome
-from lynq.node.removing import Leftover, Removal, next_removals
-from lynq.node.tracking import is_ours, orphaning
 
 _log = structlog.get_logger(__name__)
 
@@ -36,11 +36,11 @@ _log = structlog.get_logger(__name__)
 class Cleared:
     """What a round of removals has done, and what it has left."""
 
-    deleted: list[Item] = field(default_factory=list)
+    deleted: list[InventoryItem] = field(default_factory=list)
     """Objects whose deletion was accepted."""
-    retained: list[tuple[Item, str]] = field(default_factory=list)
+    retained: list[tuple[InventoryItem, str]] = field(default_factory=list)
     """Objects that were let go, with their uids."""
-    remaining: Sequence[Outcome] = ()
+    remaining: Sequence[ResourceOutcome] = ()
     """Objects that are still there."""
 
 
@@ -55,28 +55,28 @@ class Remover:
         self._children = children
         self._discovery = discovery
 
-    def unlisted(self, node: LynqNode) -> list[Item]:
+    def unlisted(self, node: LynqNode) -> list[InventoryItem]:
         """Return objects that this node has surely applied, whatever its status says.
 
         A process that was killed between a write and the status has left them. Labels alone are
         no proof: other controllers copy them onto what they make. Our entry in managedFields is.
         """
         owner = owner_of(node)
-        found: dict[ObjectRef, Item] = {}
+        found: dict[ObjectRef, InventoryItem] = {}
         for kind in self._children.kinds():
             cache = kind.cache
             keys = cache.keys_by(BY_OWNER, owner.uid) + cache.keys_by(BY_NODE, node.metadata.key)
             for key in keys:
                 child = cache.get(key)
-                if child and child.live.digest and is_ours(child.live, owner):
+                if child and child.live.digest and is_owned_by(child.live, owner):
                     ref = kind.ref(key)
-                    found[ref] = Item("", ref)
+                    found[ref] = InventoryItem("", ref)
         return list(found.values())
 
     async def clear(
         self,
         node: LynqNode,
-        items: Iterable[Item],
+        items: Iterable[InventoryItem],
         memory: NodeMemory,
         reason: OrphanReason,
         *,
@@ -102,7 +102,7 @@ class Remover:
             leftovers = await together(
                 self._leftover(each, policies, memory, now()) for each in items
             )
-            step = next_removals(entries, leftovers, owner_of(node), reason)
+            step = next_prune_step(entries, leftovers, owner_of(node), reason)
             cleared.remaining = step.outcomes
             due = [this for this in step.removals if this.item.ref not in memory.problems]
             if not due:
@@ -111,7 +111,7 @@ class Remover:
                 await confirm()
             await together(self._remove(this, node, memory, cleared, now()) for this in due)
 
-    async def _whereabouts(self, item: Item) -> list[Item]:
+    async def _whereabouts(self, item: InventoryItem) -> list[InventoryItem]:
         """Return the items that an item may mean by now.
 
         An entry of the Go operator does not say the group, and several can have the kind: each is
@@ -129,7 +129,7 @@ class Remover:
         except KubeError:
             # Told when the item itself is looked for.
             return [item]
-        return [Item(item.id, _ref_in(each, ref)) for each in found] or [item]
+        return [InventoryItem(item.id, _ref_in(each, ref)) for each in found] or [item]
 
     async def _is_served(self, ref: ObjectRef) -> bool:
         try:
@@ -141,8 +141,12 @@ class Remover:
         return True
 
     async def _leftover(
-        self, item: Item, policies: dict[str, DeletionPolicy], memory: NodeMemory, now: datetime
-    ) -> Leftover:
+        self,
+        item: InventoryItem,
+        policies: dict[str, DeletionPolicy],
+        memory: NodeMemory,
+        now: datetime,
+    ) -> PruneCandidate:
         problem = memory.problems.get(item.ref, "")
         try:
             kind = await self._kind(item.ref)
@@ -151,20 +155,20 @@ class Remover:
         except EVERYBODYS:
             raise
         except (GroupUnavailable, Unwatched) as error:
-            return Leftover(item, problem=str(error), is_unknown=True)
+            return PruneCandidate(item, problem=str(error), is_unknown=True)
         except UnknownKind as error:
             # Without its definition no object of the kind is left. If that was found out just
             # now, another version of it may be: the next pass looks for that. And an API server
             # that has just started does not know all definitions yet.
             if memory.is_surely_unserved(item.ref, now):
-                return Leftover(item, problem=problem, is_unknown=bool(problem))
-            return Leftover(item, problem=problem or str(error), is_unknown=True)
+                return PruneCandidate(item, problem=problem, is_unknown=bool(problem))
+            return PruneCandidate(item, problem=problem or str(error), is_unknown=True)
         except KubeError as error:
-            return Leftover(item, problem=str(error), is_unknown=True)
+            return PruneCandidate(item, problem=str(error), is_unknown=True)
         live = child.live if child else None
         if live and live.uid in memory.asked:
             live = replace(live, deleting=True)
-        return Leftover(item, live, policies.get(item.id), problem)
+        return PruneCandidate(item, live, policies.get(item.id), problem)
 
     async def _kind(self, ref: ObjectRef) -> Kind:
         if ref.api_version:
@@ -186,7 +190,7 @@ class Remover:
 
     async def _remove(
         self,
-        removal: Removal,
+        removal: ObjectDeletion,
         node: LynqNode,
         memory: NodeMemory,
         cleared: Cleared,
@@ -212,7 +216,7 @@ class Remover:
             _log.warning("object not removed", object=str(item.ref), error=str(error))
 
     async def _delete(
-        self, kind: Kind, removal: Removal, node: LynqNode, memory: NodeMemory
+        self, kind: Kind, removal: ObjectDeletion, node: LynqNode, memory: NodeMemory
     ) -> None:
         ref = removal.item.ref
         place = ref.namespace or None
@@ -231,14 +235,16 @@ class Remover:
         else:
             memory.asked.add(removal.uid)
 
-    async def _retain(self, kind: Kind, removal: Removal, node: LynqNode, now: datetime) -> None:
+    async def _retain(
+        self, kind: Kind, removal: ObjectDeletion, node: LynqNode, now: datetime
+    ) -> None:
         ref, place = removal.item.ref, removal.item.ref.namespace or None
         client = self._accounts.client_for(node)
         found = await client.get(kind.resource, ref.name, place, into=Partial)
         known = found.metadata
         if known.uid != removal.uid:
             raise _Changed
-        patch = orphaning(known.owner_references, owner_of(node), removal.reason, now)
+        patch = orphan_patch(known.owner_references, owner_of(node), removal.reason, now)
         patch["metadata"]["resourceVersion"] = known.resource_version
         answer = await client.patch(
             kind.resource, ref.name, patch, place, manager=FIELD_MANAGER, into=kind.into

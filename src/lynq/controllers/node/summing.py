@@ -13,12 +13,12 @@ from lynq.controllers.node.memory import Place
 from lynq.controllers.node.removing import Cleared
 from lynq.controllers.node.writing import Progress
 from lynq.controllers.world import World
-from lynq.graph.gate import FAILED_STATES
-from lynq.node.identity import ObjectRef
-from lynq.node.inventory import Item
-from lynq.node.outcome import StateReason
-from lynq.node.schedule import force_due_at
-from lynq.node.status import Report, next_status, with_paused
+from lynq.core.graph.gate import FAILED_STATES
+from lynq.core.node.inventory import InventoryItem
+from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.schedule import force_due_at
+from lynq.core.node.state import StateReason
+from lynq.core.node.status import StatusReport, next_status, with_paused
 
 _LOOK_AT_LEAST: Final = timedelta(seconds=30)
 """How often a node that is not ready is looked at, whatever the watches say."""
@@ -47,14 +47,14 @@ class Summary:
         node: LynqNode,
         progress: Progress,
         cleared: Cleared,
-        inventory: tuple[Item, ...],
+        inventory: tuple[InventoryItem, ...],
         *,
         force: bool,
     ) -> NodeStatus:
         """Return the node's status after a pass."""
         known, outcomes = node.metadata, progress.step.outcomes
         undecided = {this for this, sight in progress.sights.items() if not sight.is_decided}
-        report = Report(
+        report = StatusReport(
             namespace=known.namespace,
             generation=known.generation,
             outcomes=outcomes,
@@ -98,7 +98,11 @@ class Summary:
         return max((soonest - now).total_seconds(), 0.05)
 
     def intention(
-        self, node: LynqNode, progress: Progress, cleared: Cleared, inventory: tuple[Item, ...]
+        self,
+        node: LynqNode,
+        progress: Progress,
+        cleared: Cleared,
+        inventory: tuple[InventoryItem, ...],
     ) -> NodeStatus | None:
         """Return the status that has to be there before anything is written; None if it is.
 

@@ -15,11 +15,11 @@ from lynq.controllers.node.attempting import Attempt
 from lynq.controllers.node.looking import Lookout, Sight
 from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.together import together
-from lynq.graph.model import Graph
-from lynq.node.identity import owner_of
-from lynq.node.judging import Surroundings
-from lynq.node.outcome import Cause, Outcome
-from lynq.node.step import Step, next_step
+from lynq.core.graph.model import Graph
+from lynq.core.node.decide import PassContext
+from lynq.core.node.object_ref import owner_of
+from lynq.core.node.state import ResourceOutcome, WriteCause
+from lynq.core.node.step import ReconcileStep, next_step
 from lynq.telemetry import Series
 
 _IN_STEP: Final = frozenset({ResourceState.READY, ResourceState.PROGRESSING})
@@ -31,7 +31,7 @@ class Progress:
     """How far a pass has come."""
 
     sights: dict[str, Sight]
-    step: Step
+    step: ReconcileStep
     written: set[str] = field(default_factory=set)
     """The ids of the resources that were sent and taken."""
     changed: int = 0
@@ -99,12 +99,12 @@ class Writer:
             return
         progress.written.add(write.id)
         progress.changed += attempt.has_changed
-        if write.cause is Cause.ORPHANED:
+        if write.cause is WriteCause.ORPHANED:
             progress.adopted.append(after)
         if attempt.taken_from:
             progress.taken_over.append((after, attempt.taken_from))
 
-    def _count_unsent(self, node: LynqNode, outcome: Outcome, sight: Sight) -> None:
+    def _count_unsent(self, node: LynqNode, outcome: ResourceOutcome, sight: Sight) -> None:
         """Count what needed no write, and what could not even be tried, as attempts of the pass."""
         kind, policy = outcome.ref.kind, str(sight.facts.resource.conflict_policy)
         if sight.kind is None:
@@ -128,6 +128,6 @@ class Writer:
 
 def _next(
     node: LynqNode, graph: Graph, sights: dict[str, Sight], now: datetime, *, force: bool
-) -> Step:
+) -> ReconcileStep:
     facts = {this: sight.facts for this, sight in sights.items()}
-    return next_step(graph, facts, Surroundings(owner_of(node), now, force))
+    return next_step(graph, facts, PassContext(owner_of(node), now, force))

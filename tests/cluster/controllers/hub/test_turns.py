@@ -7,8 +7,8 @@ import pytest
 
 from cluster.controllers.stage import HUBS, NODES, Stage
 from lynq.controllers.hub import carrying, confirming, planning, removal
-from lynq.hub.plan import HubPlan
-from lynq.hub.planning import plan
+from lynq.core.hub.plan import plan_hub
+from lynq.core.hub.plan_rest import HubPlan
 from lynq.kube import Request, Response, Send
 from waiting import eventually
 
@@ -29,10 +29,10 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[HubPlan]:
     made: list[HubPlan] = []
 
     def noted(*given: object, **further: object) -> HubPlan:
-        made.append(plan(*given, **further))  # type: ignore[arg-type]
+        made.append(plan_hub(*given, **further))  # type: ignore[arg-type]
         return made[-1]
 
-    monkeypatch.setattr(planning, "plan", noted)
+    monkeypatch.setattr(planning, "plan_hub", noted)
     return made
 
 

@@ -23,9 +23,9 @@ from cluster.controllers.operating import is_gone, node_is_ready, operating
 from cluster.controllers.stage import NODES, Object, Stage
 from cluster.local.manifests import deployment
 from gadgets import gadgets
+from lynq.core.node.hashing import applied_hash
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
-from lynq.node.hashing import applied_hash
 
 BUDGETS = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
 POLICIES = Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True)

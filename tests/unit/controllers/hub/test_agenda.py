@@ -12,8 +12,8 @@ from lynq.controllers.hub.agenda import may_remove, must_abandon, must_plan, mus
 from lynq.controllers.hub.course import Course
 from lynq.controllers.hub.jobs import Jobs
 from lynq.controllers.hub.memory import Memory, Orders, Remembered
-from lynq.hub.outcome import Unread
-from unit.hub.worlds import NOON, Cluster, a_hub, at, planned
+from lynq.core.hub.outcome import ReadFailure
+from unit.core.hub.fixtures import NOON, Cluster, a_hub, at, planned
 
 EVERY_MINUTE = HubSource(type=SourceType.SQLITE, sync_interval="1m", changes=ChangeDetection.POLL)
 
@@ -68,11 +68,11 @@ def test_an_interval_beyond_all_times_does_not_stop_the_first_read_nor_an_order(
 
 def test_a_clock_set_back_does_not_stop_the_reads() -> None:
     assert must_read(hub(), synced(), at(-3600))
-    assert must_read(hub(), synced(unread=Unread("gone", 2), retry_at=at(30)), at(-3600))
+    assert must_read(hub(), synced(unread=ReadFailure("gone", 2), retry_at=at(30)), at(-3600))
 
 
 def test_a_clock_set_back_does_not_make_failing_reads_hot() -> None:
-    failing = synced(unread=Unread("gone", 2), retry_at=at(-3598))
+    failing = synced(unread=ReadFailure("gone", 2), retry_at=at(-3598))
     assert not must_read(hub(), failing, at(-3600))
     assert next_look(hub(), failing, at(-3600)) == at(-3598)
     assert must_read(hub(), failing, at(-3598))
@@ -87,7 +87,7 @@ def test_a_clock_set_back_does_not_make_failing_reads_hot() -> None:
     ],
 )
 def test_an_order_is_carried_out_at_once_also_while_reads_fail(changed: LynqHub) -> None:
-    failing = synced(unread=Unread("down", 2), retry_at=at(50))
+    failing = synced(unread=ReadFailure("down", 2), retry_at=at(50))
     assert must_read(changed, synced(), at(1))
     assert must_read(changed, failing, at(1))
 
@@ -112,7 +112,7 @@ def test_word_of_the_push_channel_is_followed_but_not_twice_at_once() -> None:
         (hub(), synced(wants_read=True, began=at(9))),
         (hub(3), synced(began=at(9))),
         (hub(annotations={ANNOTATION_FORCE_SYNC: "now"}), synced(began=at(9))),
-        (hub(), synced(unread=Unread("down", 2), retry_at=at(9.5), began=at(9))),
+        (hub(), synced(unread=ReadFailure("down", 2), retry_at=at(9.5), began=at(9))),
     ],
     ids=["somebody asks", "a new spec", "force-sync", "a retry"],
 )
@@ -137,7 +137,7 @@ def test_who_waits_for_rows_goes_on_with_those_there_are() -> None:
 
 
 def test_a_failed_read_is_tried_again_when_its_pause_is_over() -> None:
-    memory = synced(unread=Unread("down", 2), retry_at=at(8))
+    memory = synced(unread=ReadFailure("down", 2), retry_at=at(8))
     assert not must_read(hub(), memory, at(7))
     assert must_read(hub(), memory, at(8))
     assert next_look(hub(), memory, at(7)) == at(8)
@@ -151,7 +151,7 @@ def test_what_happens_is_planned_from_remembered_rows() -> None:
 @pytest.mark.parametrize(
     "memory",
     [
-        synced(replan=True, unread=Unread("down", 2), retry_at=at(90)),
+        synced(replan=True, unread=ReadFailure("down", 2), retry_at=at(90)),
         synced(replan=True, rows=rows(generation=1)),
         synced(replan=True, rows=OLD, planned=OLD),
     ],

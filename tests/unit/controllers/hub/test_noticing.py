@@ -16,7 +16,7 @@ from lynq.controllers.hub.noticing import (
     effect_of_workload,
     effect_on_hub,
 )
-from unit.hub.worlds import Cluster, a_form, a_hub, at, rows, synced
+from unit.core.hub.fixtures import Cluster, a_form, a_hub, at, rows, synced
 
 LATER = at(60)
 

@@ -8,9 +8,9 @@ import pytest
 
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.node.making import Makers, Making
-from lynq.node.identity import ObjectRef
-from lynq.node.refusals import RenderError
-from lynq.node.rendering import Rendered
+from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.refusals import RenderError
+from lynq.core.node.render import Rendered
 
 MADE = Rendered(ObjectRef("v1", "Secret", "shop", "acme-key"), {"kind": "Secret"})
 

@@ -1,0 +1,107 @@
+"""Which of a form's nodes are written now: the rollout's budget, asked with the nodes' facts.
+
+A node that cannot be rendered takes no place: if it did, a row whose name template fails would
+be the first in the queue in every sync, and nobody behind it would ever have a turn.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from lynq.api import LynqForm, LynqNode
+from lynq.api.conditions import find_condition, is_true
+from lynq.api.node_metadata import form_generation, is_paused, written_at
+from lynq.api.reasons import ConditionType
+from lynq.api.wire import parse_rfc3339
+from lynq.core.hub.changes import NodeCreation, NodeUpdate, Throttle
+from lynq.core.hub.failures import RenderFailure, RowRenderError
+from lynq.core.rollout.budget import Admission, admit
+from lynq.core.rollout.facts import NodeFacts
+
+Write: TypeAlias = NodeCreation | NodeUpdate
+WorkloadsReady: TypeAlias = Callable[[LynqNode], bool]
+"""Tells whether the workloads of a node are ready themselves: its status can be behind them."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedWrites:
+    """What becomes of a form's pending writes in this sync."""
+
+    writes: tuple[Write, ...]
+    failures: Mapping[str, RenderFailure]
+    """By the node's name."""
+    throttle: Throttle | None
+    look_again: datetime | None
+
+
+def admit_writes(
+    form: LynqForm,
+    pending: Mapping[str, Callable[[], Write]],
+    nodes: Iterable[LynqNode],
+    *,
+    workloads_ready: WorkloadsReady,
+    now: datetime,
+) -> AdmittedWrites:
+    """Render and return the writes that may go now; `pending` makes each, by the node's name."""
+    if not pending:
+        return AdmittedWrites((), {}, None, None)
+    facts = [facts_of(node, workloads_ready=workloads_ready(node)) for node in nodes]
+    made = _Rendered({}, {})
+
+    def admitted(names: Collection[str]) -> Admission:
+        limit = form.spec.rollout.max_skew if form.spec.rollout else 0
+        return admit(names, facts, generation=form.metadata.generation, max_skew=limit, now=now)
+
+    admission = admitted(pending)
+    made.render(pending, admission.go)
+    if made.failures and admission.wait:
+        # All at once, not one more for each that fails: a form can fail for every row.
+        made.render(pending, admission.wait)
+        admission = admitted(made.writes.keys())
+    return AdmittedWrites(
+        writes=tuple(made.writes[name] for name in admission.go if name in made.writes),
+        failures=dict(sorted(made.failures.items())),
+        throttle=_throttle(form, admission),
+        look_again=admission.look_again if admission.wait else None,
+    )
+
+
+def facts_of(node: LynqNode, *, workloads_ready: bool) -> NodeFacts:
+    """Return what the rollout has to know of a node."""
+    ready = find_condition(node.status.conditions, ConditionType.READY)
+    return NodeFacts(
+        name=node.metadata.name,
+        form_generation=form_generation(node),
+        written_at=written_at(node),
+        generation=node.metadata.generation,
+        observed_generation=node.status.observed_generation,
+        ready=is_true(node.status.conditions, ConditionType.READY),
+        ready_changed_at=ready.last_transition_time if ready else None,
+        workloads_ready=workloads_ready,
+        observed_write=parse_rfc3339(node.status.observed_update_start),
+        paused=is_paused(node),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """What has been rendered so far, by the node's name."""
+
+    writes: dict[str, Write]
+    failures: dict[str, RenderFailure]
+
+    def render(self, pending: Mapping[str, Callable[[], Write]], names: Iterable[str]) -> None:
+        for name in names:
+            try:
+                self.writes[name] = pending[name]()
+            except RowRenderError as error:
+                self.failures[name] = error.failure
+
+
+def _throttle(form: LynqForm, admission: Admission) -> Throttle | None:
+    if not admission.wait or form.spec.rollout is None:
+        return None
+    return Throttle(
+        form.metadata.name, admission.wait, form.spec.rollout.max_skew, admission.updating
+    )

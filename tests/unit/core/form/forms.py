@@ -1,0 +1,41 @@
+"""Forms made of what a test cares about."""
+
+from typing import Any
+
+from lynq.api import FormSpec, HubSource, HubSpec, SourceType, TResource, ValueMappings
+from lynq.api.problems import Problem, ProblemKind
+from lynq.core.form.validation import validate
+
+BODY: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap"}
+
+
+def resource(name: str = "a", **given: Any) -> TResource:
+    return TResource(**{"id": name, "spec": BODY, "name_template": "{{ .uid }}", **given})
+
+
+def form(*config_maps: TResource, **given: Any) -> FormSpec:
+    return FormSpec(**{"hub_id": "shop", "config_maps": config_maps, **given})
+
+
+def hub(*extras: str, host_or_url: str = "") -> HubSpec:
+    return HubSpec(
+        source=HubSource(type=SourceType.SQLITE),
+        value_mappings=ValueMappings(uid="id", activate="on", host_or_url=host_or_url),
+        extra_value_mappings={name: name for name in extras},
+    )
+
+
+def no_slash(path: str) -> str | None:
+    return f'"{path}" is no JSONPath' if path.startswith("/") else None
+
+
+def problems(spec: FormSpec, known: HubSpec | None = None) -> tuple[Problem, ...]:
+    return validate(spec, hub=known, check_ignore_field=no_slash)
+
+
+def told(spec: FormSpec, known: HubSpec | None = None) -> list[str]:
+    return [str(each) for each in problems(spec, known) if each.kind is ProblemKind.ERROR]
+
+
+def warned(spec: FormSpec, known: HubSpec | None = None) -> list[str]:
+    return [str(each) for each in problems(spec, known) if each.kind is ProblemKind.WARNING]

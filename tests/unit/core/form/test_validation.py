@@ -1,0 +1,189 @@
+"""What a form is refused for, with the exact place."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lynq.api import CreationPolicy, FormSpec
+from lynq.api.problems import summary
+from lynq.api.reasons import EventReason
+from lynq.core.form.validation import hub_not_found
+from unit.core.form.forms import BODY, form, problems, resource, told
+
+BAD = "{{ .uid | nope }}"
+WRONG = 'line 1: function "nope" not defined'
+
+
+def test_a_good_form_has_no_problem() -> None:
+    body = {**BODY, "data": {"host": "{{ .uid }}.example.com"}}
+    assert problems(form(resource("a", spec=body), resource("b", depend_ids=("a",)))) == ()
+
+
+def test_a_form_without_resources_is_fine() -> None:
+    assert problems(form()) == ()
+
+
+def deep(levels: int) -> dict[str, Any]:
+    value: Any = "{{ .uid }}"
+    for _ in range(levels):
+        value = [value]
+    return {**BODY, "data": value}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param(
+            form(hub_id=""),
+            "spec.hubId: missing: name the LynqHub whose rows are meant",
+            id="no hub named",
+        ),
+        pytest.param(
+            form(resource("a"), services=(resource("a", spec={**BODY, "kind": "Service"}),)),
+            'spec: duplicate id "a" of services[0], configMaps[0]: '
+            "ids must be unique over all lists",
+            id="one id in two lists",
+        ),
+        pytest.param(
+            form(resource("")),
+            "spec: configMaps[0] has an empty id: every resource needs one",
+            id="empty id",
+        ),
+        pytest.param(
+            form(resource("a", depend_ids=("x",))),
+            'spec.configMaps[0].dependIds: "a" depends on "x", which is the id of no resource',
+            id="unknown dependency",
+        ),
+        pytest.param(
+            form(resource("a", depend_ids=("b",)), resource("b", depend_ids=("a",))),
+            "spec.configMaps[0].dependIds: circular dependency detected: a -> b -> a",
+            id="circle",
+        ),
+        pytest.param(
+            form(resource("a"), resource("b", name_template=BAD)),
+            f"spec.configMaps[1].nameTemplate: {WRONG}",
+            id="name",
+        ),
+        pytest.param(
+            form(resource("a", labels_template={"app.kubernetes.io/name": BAD})),
+            f"spec.configMaps[0].labelsTemplate[app.kubernetes.io/name]: {WRONG}",
+            id="label",
+        ),
+        pytest.param(
+            form(resource("a", annotations_template={"note": "a\nb\n{{ .uid "})),
+            "spec.configMaps[0].annotationsTemplate.note: line 3: unclosed action",
+            id="annotation, and its line",
+        ),
+        pytest.param(
+            form(resource("a", target_namespace=BAD)),
+            f"spec.configMaps[0].targetNamespace: {WRONG}",
+            id="namespace",
+        ),
+        pytest.param(
+            form(resource("a", spec={**BODY, "data": {"a.b": [{"c": "x"}, {"c": BAD}]}})),
+            f"spec.configMaps[0].spec.data[a.b][1].c: {WRONG}",
+            id="anywhere in the body",
+        ),
+        pytest.param(
+            form(resource("a", ignore_fields=("$.data", "/data"))),
+            'spec.configMaps[0].ignoreFields[1]: "/data" is no JSONPath',
+            id="ignoreFields",
+        ),
+        pytest.param(
+            form(resource("a", spec={"kind": "ConfigMap"})),
+            "spec.configMaps[0].spec.apiVersion: missing: give it, for example apps/v1",
+            id="no apiVersion",
+        ),
+        pytest.param(
+            form(resource("a", spec={"apiVersion": "v1", "kind": 7})),
+            "spec.configMaps[0].spec.kind: missing: give it, for example Deployment",
+            id="a kind that is no text",
+        ),
+        pytest.param(
+            form(manifests=(resource("a", spec={"apiVersion": "v1", "kind": "List"}),)),
+            "spec.manifests[0].spec.kind: a list is no object: make an entry of each of its items",
+            id="a list in place of an object",
+        ),
+        pytest.param(
+            form(resource("a", timeout_seconds=3601)),
+            "spec.configMaps[0].timeoutSeconds: must be from 1 to 3600",
+            id="timeout",
+        ),
+        pytest.param(
+            form(resource("a", spec=deep(1000))),
+            "spec.configMaps[0].spec: nested deeper than 200 levels",
+            id="too deep to render",
+        ),
+        pytest.param(
+            form(resource("a", spec={**BODY, "data": {"ca": '{{ (genCA "x" 9).Cert }}'}})),
+            "spec.configMaps[0].spec.data.ca: genCA cannot be repeated, so the resource would be "
+            "written again and again; use it with creationPolicy: Once",
+            id="what cannot be repeated",
+        ),
+    ],
+)
+def test_what_is_refused(spec: FormSpec, expected: str) -> None:
+    assert told(spec) == [expected]
+
+
+def test_what_cannot_be_repeated_is_fine_in_what_is_made_once() -> None:
+    body = {**BODY, "data": {"ca": '{{ genPrivateKey "ecdsa" }}'}}
+    assert problems(form(resource("a", spec=body, creation_policy=CreationPolicy.ONCE))) == ()
+
+
+def test_texts_without_an_action_are_never_parsed() -> None:
+    body = {**BODY, "data": {"a": "}} {% nope %} {"}}
+    assert problems(form(resource("a", spec=body))) == ()
+
+
+def test_everything_is_found_at_once() -> None:
+    spec = form(
+        resource("a", name_template=BAD, depend_ids=("x",), ignore_fields=("/a",)),
+        resource("a", spec={}),
+        hub_id="",
+    )
+    assert len(told(spec)) == 7
+
+
+def test_problems_that_scripts_know_by_an_event_say_so() -> None:
+    spec = form(resource("a"), resource("a"), resource("b", depend_ids=("x",)))
+    assert [each.event for each in problems(spec)] == [
+        EventReason.DUPLICATE_RESOURCE_IDS,
+        EventReason.DEPENDENCY_VALIDATION_FAILED,
+    ]
+    assert hub_not_found(spec).event is EventReason.HUB_NOT_FOUND
+    assert '"shop"' in hub_not_found(spec).message
+
+
+def test_the_summary_ends() -> None:
+    many = form(*(resource(f"a{number}", name_template=BAD) for number in range(500)))
+    message = summary(problems(many))
+    assert message.endswith("; and 480 more")
+    assert len(message) < 32768
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.just(BAD) | st.just("{{ .uid }}"),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_any_body_is_looked_through_and_nothing_is_raised(value: Any) -> None:
+    spec = form(resource("a", spec={**BODY, "data": value}))
+    wrong = [line for line in told(spec) if WRONG in line]
+    assert len(wrong) == str(value).count("nope")
+
+
+def test_more_templates_than_can_be_compiled_in_time_are_refused() -> None:
+    many = {f"k{number}": f"{{{{ .uid }}}}{number}" for number in range(2001)}
+    (problem,) = problems(form(resource("a", spec={**BODY, "data": many})))
+    assert problem.path == "spec"
+    assert "2000 different templates" in problem.message
+    same = dict.fromkeys(many, "{{ .uid }}")
+    assert problems(form(resource("a", spec={**BODY, "data": same}))) == ()

@@ -1,0 +1,29 @@
+"""Rows as the guard sees them, made of what a test cares about."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lynq.api.naming import NodePair, node_name
+from lynq.core.guard.row_screening import ExistingNodes
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    uid: str | None
+    values: str = ""
+    size: int = 100
+
+    @property
+    def digest(self) -> bytes:
+        return hashlib.sha256(f"{self.uid!r} {self.values} {self.size}".encode()).digest()
+
+
+def existing(*pairs: NodePair, reflected: Mapping[str, Row] | None = None) -> ExistingNodes:
+    return ExistingNodes(
+        owners={node_name(pair): pair for pair in pairs},
+        reflected={uid: {row.digest} for uid, row in (reflected or {}).items()},
+    )
+
+
+NOTHING = existing()

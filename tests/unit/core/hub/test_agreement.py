@@ -1,0 +1,36 @@
+"""What the hub reads and writes is what others mean: the sources' rows, the node's variables."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lynq.core.hub.desired_node import DesiredNode
+from lynq.core.hub.plan import plan_hub
+from lynq.core.hub.plan_rest import FormCandidate
+from lynq.core.hub.row_values import RowValues, variables
+from lynq.core.node.variables import variables_of
+from lynq.sources import Query
+from lynq.sources.columns import Column, Kind
+from lynq.sources.rows import Layout, active_rows
+from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub, resource
+
+TEXT = st.text(st.characters(codec="utf-8"))
+
+
+@given(TEXT, st.dictionaries(TEXT, TEXT))
+def test_the_node_sees_every_variable_as_the_hub_does(host: str, extras: dict[str, str]) -> None:
+    values = RowValues.of(ARow("acme", extras, host_or_url=host))
+    node = DesiredNode(a_hub(), a_form(), values).new(NOON)
+    seen = variables(values, hub="shop", form="web")
+    assert seen.items() <= variables_of(node).items()
+
+
+def test_rows_of_a_source_can_be_planned_with() -> None:
+    query = Query(table="t", uid="u", activate="a", extras={"plan": "p"})
+    layout = Layout.of(query, [Column(name, "text", Kind.TEXT) for name in query.columns])
+    page = [("acme", "1", "gold"), ("gone", "0", "gold"), (None, "yes", "")]
+    form = a_form("web", resource(name_template="{{ .uid }}-{{ .plan }}"))
+    order = plan_hub(a_hub(), [FormCandidate(form)], active_rows(layout, page), [], now=NOON)
+    [creation] = order.creates
+    assert creation.node.metadata.annotations["lynq.sh/extra"] == '{"plan":"gold"}'
+    assert creation.node.spec.config_maps[0].name_template == "acme-gold"
+    assert [each.reason for each in order.judgement.rejections] == ["EmptyUid"]

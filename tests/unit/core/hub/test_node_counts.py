@@ -1,0 +1,72 @@
+"""Counting nodes as they come, change and go."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from lynq.api import LynqNode, NodeStatus
+from lynq.core.hub.desired_node import DesiredNode
+from lynq.core.hub.node_counts import NodeCounts, NodeHealth, health_of
+from lynq.core.hub.row_values import RowValues
+from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub, readiness
+
+FORMS = ("web", "db")
+UIDS = ("a", "b", "c")
+
+
+def a_node(uid: str, form: str, ready: bool | None, *, leaving: bool = False) -> LynqNode:  # noqa: FBT001
+    node = DesiredNode(a_hub(), a_form(form), RowValues.of(ARow(uid))).new(NOON)
+    conditions = () if ready is None else (readiness(ready=ready),)
+    metadata = replace(node.metadata, deletion_timestamp=NOON if leaving else None)
+    return replace(node, metadata=metadata, status=NodeStatus(conditions=conditions))
+
+
+NODES = st.builds(
+    a_node,
+    st.sampled_from(UIDS),
+    st.sampled_from(FORMS),
+    st.sampled_from([True, False, None]),
+    leaving=st.booleans(),
+)
+STEPS = st.lists(NODES | st.sampled_from([f"{uid}-{form}" for uid in UIDS for form in FORMS]))
+
+
+@given(STEPS)
+def test_counts_equal_a_full_recount(steps: Sequence[LynqNode | str]) -> None:
+    tally, model = NodeCounts(), dict[str, LynqNode]()
+    for step in steps:
+        if isinstance(step, str):
+            tally.remove(step)
+            model.pop(step, None)
+        else:
+            tally.put(step)
+            model[step.metadata.name] = step
+    staying = [node for node in model.values() if node.metadata.deletion_timestamp is None]
+    assert tally.count() == len(staying)
+    for health in NodeHealth:
+        assert tally.count(health) == sum(health_of(node) is health for node in staying)
+    for name in model:
+        known = health_of(model[name]) if model[name] in staying else None
+        assert tally.health(name) is known
+
+
+@given(st.lists(NODES))
+def test_telling_twice_changes_nothing(nodes: list[LynqNode]) -> None:
+    once, twice = NodeCounts(), NodeCounts()
+    for node in nodes:
+        once.put(node)
+        twice.put(node)
+        twice.put(node)
+    assert once.count() == twice.count()
+
+
+def test_a_node_that_has_said_nothing_is_neither_ready_nor_failed() -> None:
+    tally = NodeCounts()
+    tally.put(a_node("a", "web", None))
+    assert (tally.count(), tally.count(NodeHealth.READY), tally.count(NodeHealth.FAILED)) == (
+        1,
+        0,
+        0,
+    )

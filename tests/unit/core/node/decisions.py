@@ -1,0 +1,47 @@
+"""Resources to be judged: as they should be, and with this or that taken off."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from lynq.api import ResourceState
+from lynq.core.node.decide import PassContext, decide
+from lynq.core.node.facts import LastWrite, ResourceFacts
+from lynq.core.node.live import LiveObject
+from lynq.core.node.state import WriteCause
+from lynq.core.readiness.verdict import READY
+from unit.core.node.fixtures import live_after, wanted_by
+from unit.core.node.nodes import NOW, a_resource, an_owner
+
+S = ResourceState
+LATER = NOW + timedelta(seconds=60)
+AROUND = PassContext(an_owner(), NOW)
+
+
+def settled(**more: Any) -> ResourceFacts:
+    """Give a resource whose object is as it should be."""
+    resource = a_resource(**more)
+    wanted = wanted_by(resource)
+    live = live_after(wanted.to_write(None, NOW))
+    memory = LastWrite(hash=wanted.hash, digest=b"ours")
+    return ResourceFacts(resource=resource, wanted=wanted, live=live, memory=memory)
+
+
+def but(facts: ResourceFacts, **live: Any) -> ResourceFacts:
+    assert facts.live is not None
+    return replace(facts, live=replace(facts.live, **live))
+
+
+def without(facts: ResourceFacts, annotation: str) -> ResourceFacts:
+    assert facts.live is not None
+    kept = {key: value for key, value in facts.live.annotations.items() if annotation not in key}
+    return but(facts, annotations=kept)
+
+
+def foreign(**live: Any) -> LiveObject:
+    return LiveObject(uid="9", verdict=READY, **live)
+
+
+def cause_of(facts: ResourceFacts, around: PassContext = AROUND) -> WriteCause | None:
+    write = decide(facts, around).write
+    return write.cause if write else None

@@ -1,0 +1,186 @@
+"""A node's life from its first pass to its end, through what the package offers and no more."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from lynq.api import DeletionPolicy, LynqNode, NodeStatus, TResource
+from lynq.api.reasons import OrphanReason
+from lynq.core.graph.build import build
+from lynq.core.graph.collecting import collect, entries_of
+from lynq.core.node.decide import PassContext
+from lynq.core.node.desired_object import prepare
+from lynq.core.node.facts import ResourceFacts
+from lynq.core.node.inventory import InventoryItem, orphans, read_inventory
+from lynq.core.node.live import LiveObject
+from lynq.core.node.object_ref import ObjectRef, owner_of
+from lynq.core.node.prune import PruneCandidate, next_prune_step
+from lynq.core.node.refusals import RenderError
+from lynq.core.node.render import Renderer
+from lynq.core.node.state import ResourceOutcome, WriteCause
+from lynq.core.node.status import StatusReport, next_status
+from lynq.core.node.step import next_step
+from lynq.core.node.variables import variables_of
+from lynq.core.readiness.rules import evaluate_readiness
+from unit.core.node.nodes import NOW, a_node
+
+WEB = TResource(
+    id="web",
+    spec={"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": "{{ .n | int }}"}},
+    name_template="acme-web",
+    depend_ids=("config",),
+)
+CONFIG = TResource(
+    id="config",
+    spec={"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": "{{ .plan }}"}},
+    name_template="acme-config",
+)
+SPACE = TResource(
+    id="space",
+    spec={"apiVersion": "v1", "kind": "Namespace"},
+    name_template="tenant-acme",
+    deletion_policy=DeletionPolicy.RETAIN,
+)
+
+
+class Cluster:
+    """A controller without its cluster: objects are kept as they were sent."""
+
+    def __init__(self) -> None:
+        self.objects: dict[ObjectRef, dict[str, Any]] = {}
+        self.status = NodeStatus()
+        self.writes = 0
+
+    def live(self, ref: ObjectRef) -> LiveObject | None:
+        obj = self.objects.get(ref)
+        if obj is None:
+            return None
+        metadata = obj["metadata"]
+        return LiveObject(
+            uid=ref.name,
+            verdict=evaluate_readiness(obj),
+            labels=metadata["labels"],
+            annotations=metadata["annotations"],
+            owners=tuple(this["uid"] for this in metadata.get("ownerReferences", ())),
+        )
+
+    def facts(self, node: LynqNode, resource: TResource) -> ResourceFacts:
+        renderer = Renderer.of(node, variables_of(node))
+        namespaced = resource.spec["kind"] != "Namespace"
+        try:
+            rendered = renderer.render(resource, namespaced=namespaced)
+        except RenderError as error:
+            return ResourceFacts(resource=resource, problem=str(error))
+        wanted = prepare(rendered, resource, owner_of(node))
+        return ResourceFacts(resource=resource, wanted=wanted, live=self.live(wanted.ref))
+
+    def reconcile(self, node: LynqNode) -> NodeStatus:
+        around = PassContext(owner_of(node), NOW)
+        graph = build(entries_of(node.spec))
+        while True:
+            facts = {this.id: self.facts(node, this) for this in collect(node.spec)}
+            step = next_step(graph, facts, around)
+            for write in step.writes:
+                self.writes += 1
+                self.objects[write.ref] = msgspec.json.decode(msgspec.json.encode(write.obj))
+            if not step.writes:
+                break
+        leaving, undecided = self.prune(node, facts)
+        report = StatusReport(
+            namespace="shop",
+            generation=node.metadata.generation,
+            outcomes=step.outcomes,
+            leaving=leaving,
+            undecided=undecided,
+        )
+        self.status = next_status(self.status, report, NOW)
+        return self.status
+
+    def prune(
+        self, node: LynqNode, facts: dict[str, ResourceFacts]
+    ) -> tuple[tuple[ResourceOutcome, ...], list[InventoryItem]]:
+        inventory = read_inventory(self.status, "shop", variables_of(node))
+        unrendered = {this for this, known in facts.items() if known.wanted is None}
+        wanted = [known.ref for known in facts.values() if known.wanted is not None]
+        leaving = self.remove(node, orphans(inventory, wanted, unrendered))
+        return leaving, [item for item in inventory if item.id in unrendered]
+
+    def remove(
+        self, node: LynqNode, items: tuple[InventoryItem, ...]
+    ) -> tuple[ResourceOutcome, ...]:
+        while True:
+            step = next_prune_step(
+                entries_of(node.spec),
+                [PruneCandidate(item, self.live(item.ref)) for item in items],
+                owner_of(node),
+                OrphanReason.LYNQ_NODE_DELETED,
+            )
+            for removal in step.removals:
+                self.writes += 1
+                gone = self.objects.pop(removal.item.ref)
+                if removal.retain:
+                    gone["metadata"]["labels"] = {"lynq.sh/orphaned": "true"}
+                    self.objects[removal.item.ref] = gone
+            if not step.removals:
+                return step.outcomes
+
+    def names(self) -> set[str]:
+        return {ref.name for ref in self.objects}
+
+
+def node_with(*resources: TResource, plan: str = "pro") -> LynqNode:
+    return a_node(*resources, extra=f'{{"n":"0","plan":"{plan}"}}', rollout_update_start="")
+
+
+def test_a_node_comes_changes_and_goes() -> None:
+    cluster = Cluster()
+    node = node_with(WEB, CONFIG, SPACE)
+
+    first = cluster.reconcile(node)
+    assert cluster.names() == {"acme-config", "acme-web", "tenant-acme"}
+    assert cluster.writes == 3
+    assert first.applied_resources == (
+        "ConfigMap/shop/acme-config@config",
+        "Deployment/shop/acme-web@web",
+        "Namespace/shop/tenant-acme@space",
+    )
+
+    cluster.writes = 0
+    assert cluster.reconcile(node) == first
+    assert cluster.writes == 0
+
+    cluster.reconcile(node_with(WEB, CONFIG, SPACE, plan="free"))
+    assert cluster.writes == 1
+
+    fewer = cluster.reconcile(node_with(CONFIG))
+    assert cluster.names() == {"acme-config", "tenant-acme"}
+    assert fewer.applied_resources == ("ConfigMap/shop/acme-config@config",)
+
+    gone = cluster.remove(node, read_inventory(fewer, "shop", {}))
+    assert gone == ()
+    assert cluster.names() == {"tenant-acme"}
+
+
+def test_a_typo_in_a_template_takes_nothing_away() -> None:
+    cluster = Cluster()
+    before = cluster.reconcile(node_with(CONFIG, SPACE))
+    broken = msgspec.structs.replace(CONFIG, spec={**CONFIG.spec, "data": {"x": "{{ .typo }}"}})
+    after = cluster.reconcile(node_with(broken, SPACE))
+    assert cluster.names() == {"acme-config", "tenant-acme"}
+    assert after.applied_resources == before.applied_resources
+    assert '"typo"' in after.resources[0].message
+    assert cluster.reconcile(node_with(CONFIG, SPACE)).failed_resources == 0
+
+
+def test_facts_of_the_world_are_all_that_a_step_knows() -> None:
+    node = node_with(CONFIG)
+    cluster = Cluster()
+    cluster.reconcile(node)
+    facts = {"config": cluster.facts(node, CONFIG)}
+    around = PassContext(owner_of(node), NOW + timedelta(days=1), force=True)
+    forced = next_step(build(entries_of(node.spec)), facts, around)
+    again = next_step(build(entries_of(node.spec)), facts, replace(around))
+    assert forced == again
+    assert [write.cause for write in forced.writes] == [WriteCause.FORCED]

@@ -1,0 +1,145 @@
+"""Whatever JSON comes, there is a verdict; and what is kept of an object gives the same one."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lynq.core.readiness.rules import _RULES, evaluate_readiness, project
+from lynq.core.readiness.verdict import ReadinessState
+
+_NAMES = (
+    "type status reason message name state waiting observedGeneration phase replicas conditions"
+    " updatedReplicas readyReplicas availableReplicas currentReplicas desiredNumberScheduled"
+    " currentNumberScheduled updatedNumberScheduled numberReady numberAvailable numberMisscheduled"
+    " completions succeeded active failed paused progressDeadlineSeconds updateStrategy"
+    " rollingUpdate partition rules loadBalancer ingress containerStatuses initContainerStatuses"
+    " generation deletionTimestamp annotations autoscaling.alpha.kubernetes.io/conditions"
+)
+_WORDS = (
+    "True False Unknown Ready Available Stalled Reconciling Complete Failed Suspended Progressing"
+    " ReplicaFailure ProgressDeadlineExceeded AbleToScale Established NamesAccepted PodScheduled"
+    " LoadBalancer OnDelete RollingUpdate Bound Pending Lost Active Running Succeeded"
+)
+NAMES = _NAMES.split()
+WORDS = _WORDS.split()
+GROUPS = ["v1", "apps/v1", "batch/v1", "autoscaling/v1", "example.com/v1", "", "/", "a/b/c"]
+KINDS = sorted({kind for _, kind in _RULES} | {"Certificate"})
+
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-1, 3),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.sampled_from(WORDS),
+    st.sampled_from(['[{"type": "AbleToScale", "status": "True"}]', "x\n" * 200]),
+)
+anything = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(NAMES), inner, max_size=6)
+    ),
+    max_leaves=12,
+)
+parts = st.one_of(anything, st.dictionaries(st.sampled_from(NAMES), anything, max_size=8))
+
+conditions = st.lists(
+    st.one_of(
+        anything,
+        st.fixed_dictionaries(
+            {"type": st.sampled_from(WORDS), "status": st.sampled_from(["True", "False", "?"])},
+            optional={
+                "reason": scalars,
+                "message": scalars,
+                "observedGeneration": st.integers(0, 3),
+            },
+        ),
+    ),
+    max_size=4,
+)
+counts = st.dictionaries(st.sampled_from(NAMES), st.one_of(st.integers(0, 2), scalars), max_size=9)
+
+
+def likely() -> st.SearchStrategy[dict[str, Any]]:
+    """Objects that often have the right fields with nearly the right values."""
+    status = st.builds(lambda left, right: {**left, "conditions": right}, counts, conditions)
+    return st.fixed_dictionaries(
+        {"apiVersion": st.sampled_from(GROUPS), "kind": st.sampled_from(KINDS)},
+        optional={
+            "metadata": st.one_of(parts, counts),
+            "spec": st.one_of(parts, counts),
+            "status": st.one_of(parts, status),
+        },
+    )
+
+
+objects = st.one_of(likely(), st.dictionaries(st.text(max_size=4), anything), anything)
+
+
+@settings(max_examples=400)
+@given(objects)
+def test_no_json_breaks_readiness(obj: Any) -> None:
+    verdict = evaluate_readiness(obj)
+    assert len(verdict.message) <= 300
+    assert verdict.message == " ".join(verdict.message.split())
+    assert verdict.message.isprintable()
+    assert verdict.reason.isidentifier()
+    assert (verdict.state is ReadinessState.READY) == verdict.is_ready == (verdict.message == "")
+
+
+@settings(max_examples=400)
+@given(objects)
+def test_what_is_kept_gives_the_same_verdict_and_keeps_no_more(obj: Any) -> None:
+    slim = project(obj)
+    assert evaluate_readiness(slim) == evaluate_readiness(obj)
+    assert project(slim) == slim
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("broken", [None, [], {}, "text", 7, True, [None], {"conditions": None}])
+def test_no_part_need_be_there_or_be_what_it_should(kind: str, broken: Any) -> None:
+    for part in ("metadata", "spec", "status"):
+        evaluate_readiness({"kind": kind, part: broken})
+        evaluate_readiness({"kind": kind, "status": {"conditions": broken, "loadBalancer": broken}})
+
+
+def test_a_projection_holds_neither_data_nor_templates_nor_other_peoples_fields() -> None:
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "generation": 3, "managedFields": [{"manager": "x"}]},
+        "spec": {"replicas": 2, "template": {"spec": {"containers": [{"env": ["secret"]}]}}},
+        "status": {
+            "observedGeneration": 3,
+            "replicas": 2,
+            "updatedReplicas": 2,
+            "readyReplicas": 1,
+            "unavailableReplicas": 1,
+            "conditions": [
+                {"type": "Available", "status": "False", "lastUpdateTime": "now", "reason": "No"}
+            ],
+        },
+    }
+    assert project(deployment) == {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"generation": 3},
+        "spec": {"replicas": 2},
+        "status": {
+            "observedGeneration": 3,
+            "updatedReplicas": 2,
+            "readyReplicas": 1,
+            "conditions": [{"type": "Available", "status": "False", "reason": "No"}],
+        },
+    }
+    secret = {"apiVersion": "v1", "kind": "Secret", "data": {"password": "c2VjcmV0"}}
+    assert project(secret) == {"apiVersion": "v1", "kind": "Secret"}
+
+
+def test_a_projection_is_json() -> None:
+    obj = {"kind": "Ingress", "spec": {"rules": [{"host": "a"}, {"host": "b"}]}}
+    assert json.loads(json.dumps(project(obj))) == {"kind": "Ingress", "spec": {"rules": [{}, {}]}}

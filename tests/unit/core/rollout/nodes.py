@@ -1,0 +1,55 @@
+"""Facts about nodes, made of what a test cares about; time is seconds after noon."""
+
+from datetime import UTC, datetime, timedelta
+
+from lynq.core.rollout.facts import NodeFacts
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+PRESENT = 7
+"""The form's generation."""
+
+
+def at(seconds: float) -> datetime:
+    return NOON + timedelta(seconds=seconds)
+
+
+def ready(
+    name: str,
+    *,
+    form: int | None = PRESENT,
+    written: float = -100,
+    since: float = -90,
+    paused: bool = False,
+) -> NodeFacts:
+    return NodeFacts(
+        name=name,
+        form_generation=form,
+        written_at=at(written),
+        generation=3,
+        observed_generation=3,
+        ready=True,
+        ready_changed_at=at(since),
+        workloads_ready=True,
+        paused=paused,
+    )
+
+
+def unready(
+    name: str,
+    *,
+    form: int | None = PRESENT,
+    written: float = -100,
+    since: float | None = None,
+    paused: bool = False,
+) -> NodeFacts:
+    return NodeFacts(
+        name=name,
+        form_generation=form,
+        written_at=at(written),
+        generation=3,
+        observed_generation=3,
+        ready=False,
+        ready_changed_at=at(written if since is None else since),
+        workloads_ready=False,
+        paused=paused,
+    )
