@@ -15,8 +15,8 @@ from lynq.api import LynqForm, LynqNode
 from lynq.api.names import ANNOTATION_SERVICE_ACCOUNT
 from lynq.api.node_metadata import is_deleting
 from lynq.controllers.world import World
-from lynq.core.hub.census import form_of
-from lynq.core.node.object_ref import ObjectRef
+from lynq.core.hub.node_counts import form_of
+from lynq.core.node.objects import ObjectRef
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError
 

@@ -26,8 +26,7 @@ from lynq.api.naming import tracked_name
 from lynq.api.wire import Wire
 from lynq.controllers.cache import Cache
 from lynq.controllers.holding import digest_of_ours, updated_by_us
-from lynq.core.node.live import LiveObject
-from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.readiness.rules import evaluate_readiness, reads_body
 from lynq.kube import Change, Client, Discovery, Metrics, Partial, Resource
 from lynq.kube.errors import KubeError

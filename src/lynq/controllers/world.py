@@ -12,7 +12,7 @@ from lynq.controllers.cache import Cache
 from lynq.controllers.decoding import Nodes, form_from, hub_from
 from lynq.controllers.options import Options
 from lynq.controllers.records import Records
-from lynq.core.hub.census import FleetCounts, form_of, hub_of
+from lynq.core.hub.node_counts import FleetCounts, form_of, hub_of
 from lynq.kube import Client, Metrics
 from lynq.telemetry import Series
 

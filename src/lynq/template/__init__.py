@@ -13,7 +13,7 @@ from lynq.template.errors import ErrorKind, TemplateError
 from lynq.template.functions.signature import Needs
 from lynq.template.limits import Limits
 from lynq.template.manifest import is_repeatable, is_slow, render_object
-from lynq.template.variables import variables
+from lynq.template.variables import referenced_variables
 
 __all__ = [
     "Chance",
@@ -25,7 +25,7 @@ __all__ = [
     "compile_template",
     "is_repeatable",
     "is_slow",
+    "referenced_variables",
     "render",
     "render_object",
-    "variables",
 ]

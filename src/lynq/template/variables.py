@@ -11,7 +11,7 @@ from lynq.template.stream import ROOT_NAME
 _BY_KEY: Final = frozenset({"index", "get"})
 
 
-def variables(source: str) -> list[str]:
+def referenced_variables(source: str) -> list[str]:
     """List the fields of the root that a template reads, by `.x`, `$.x` or `index . "x"`."""
     template = parse(source, FUNCTIONS.__contains__)
     return sorted(_Reader(template).read(template.body))

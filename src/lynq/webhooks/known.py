@@ -7,7 +7,7 @@ from typing import Protocol
 from lynq.api import DeletionPolicy, HubSpec, LynqNode, Metadata
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT, TRUE
-from lynq.core.graph.collecting import collect
+from lynq.core.graph.build import collect
 
 
 class Known(Protocol):

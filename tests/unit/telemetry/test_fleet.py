@@ -4,7 +4,7 @@ from prometheus_client import CollectorRegistry
 
 from lynq.api import NodeStatus, ResourceState
 from lynq.api.metadata import ObjectKey
-from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.objects import ObjectRef
 from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.status import StatusReport, next_status
 from lynq.telemetry import Series

@@ -10,8 +10,8 @@ from lynq.template import (
     Needs,
     TemplateError,
     compile_template,
+    referenced_variables,
     render,
-    variables,
 )
 from lynq.template.compiler.build import build, explain
 from lynq.template.functions.table import FUNCTIONS
@@ -133,7 +133,7 @@ def test_a_render_is_repeatable() -> None:
     ],
 )
 def test_variables_of_a_template(source: str, read: list[str]) -> None:
-    assert variables(source) == read
+    assert referenced_variables(source) == read
 
 
 def test_bytes_that_are_no_text_leave_as_replacement_characters() -> None:

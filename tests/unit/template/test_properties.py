@@ -5,7 +5,14 @@ from contextlib import suppress
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lynq.template import Environment, Limits, TemplateError, render, render_object, variables
+from lynq.template import (
+    Environment,
+    Limits,
+    TemplateError,
+    referenced_variables,
+    render,
+    render_object,
+)
 from lynq.template.errors import LimitError
 from lynq.template.formatting import show
 from lynq.template.formatting.floats import format_float
@@ -114,7 +121,7 @@ def test_row_values_come_out_as_they_are(value: str) -> None:
 @settings(max_examples=100)
 def test_variables_of_any_source_are_listed_or_it_is_refused(source: str) -> None:
     with suppress(TemplateError):
-        variables(source)
+        referenced_variables(source)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))

@@ -18,8 +18,7 @@ from lynq.controllers.pacing import Pace
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import FORM, World
-from lynq.core.form.events import validation_events
-from lynq.core.form.status import FormTotals, next_status
+from lynq.core.form.status import FormTotals, next_status, validation_events
 from lynq.core.hub.node_counts import NodeHealth
 from lynq.core.hub.rollout import facts_of
 from lynq.core.rollout.facts import NodeFacts

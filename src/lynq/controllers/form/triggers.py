@@ -6,8 +6,7 @@ from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import is_deleting
 from lynq.controllers.world import HUB, World
-from lynq.core.hub.census import form_of
-from lynq.core.hub.node_counts import health_of
+from lynq.core.hub.node_counts import form_of, health_of
 from lynq.core.hub.rollout import facts_of
 from lynq.kube import Queue
 

@@ -19,7 +19,7 @@ from lynq.controllers.hub.noticing import is_as_written
 from lynq.controllers.telling import Teller
 from lynq.controllers.together import AT_ONCE, each_in_parallel
 from lynq.controllers.world import World
-from lynq.core.hub.changes import NodeCreation, NodeDeletion, NodeUpdate
+from lynq.core.hub.diff import NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
 from lynq.kube.errors import (
     Conflict,

@@ -15,7 +15,7 @@ from lynq.api import LynqHub
 from lynq.controllers.hub.agenda import may_remove
 from lynq.controllers.hub.course import Course
 from lynq.controllers.world import World
-from lynq.core.hub.changes import DeletionCause, NodeDeletion
+from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.kube import Resource
 from lynq.kube.errors import KubeError, NotFound
 

@@ -28,8 +28,8 @@ from lynq.controllers.hub.triggers import Triggers
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import World
+from lynq.core.guard.announcements import rows_by_reason, unannounced
 from lynq.core.guard.deletion import GuardOutcome
-from lynq.core.guard.telling import rows_by_reason, unannounced
 from lynq.core.hub.events import fresh, row_rejected, standing_events
 from lynq.core.hub.schedule import retry_delay, sync_interval
 from lynq.kube import Queue, Result

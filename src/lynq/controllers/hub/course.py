@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from lynq.api import LynqHub
-from lynq.core.hub.changes import NodeCreation, NodeDeletion, NodeUpdate
-from lynq.core.hub.plan_rest import HubPlan
+from lynq.core.hub.diff import NodeCreation, NodeDeletion, NodeUpdate
+from lynq.core.hub.plan import HubPlan
 from lynq.kube.errors import (
     ConnectionFailed,
     InternalError,

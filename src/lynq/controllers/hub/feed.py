@@ -12,7 +12,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.jobs import Jobs
 from lynq.controllers.hub.memory import Channel, Memory
 from lynq.controllers.hub.sourcing import Origin
-from lynq.core.hub.outcome import PushState
+from lynq.core.hub.status import PushState
 from lynq.kube import Queue
 from lynq.kube.failures import place_of
 from lynq.sources import Change, ChangeKind

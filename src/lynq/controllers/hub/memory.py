@@ -16,10 +16,10 @@ from lynq.controllers.hub.course import Course
 from lynq.controllers.hub.jobs import Job
 from lynq.controllers.hub.sourcing import Origin
 from lynq.controllers.pacing import Pace
-from lynq.core.guard.telling import AnnouncedRejections
+from lynq.core.guard.announcements import AnnouncedRejections
 from lynq.core.hub.diff import CheckedSpecs
-from lynq.core.hub.outcome import PushState, ReadFailure, SyncResult
-from lynq.core.node.object_ref import ObjectRef
+from lynq.core.hub.status import PushState, ReadFailure, SyncResult
+from lynq.core.node.objects import ObjectRef
 from lynq.kube.errors import KubeError
 from lynq.sources import Row, Settings, Source
 

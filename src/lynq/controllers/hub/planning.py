@@ -16,10 +16,9 @@ from lynq.controllers.hub.course import Decided
 from lynq.controllers.hub.memory import Memory, Remembered
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import HUB, World
-from lynq.core.hub.outcome import SyncResult
-from lynq.core.hub.plan import plan_hub
-from lynq.core.hub.plan_rest import FormCandidate
+from lynq.core.hub.plan import FormCandidate, plan_hub
 from lynq.core.hub.rollout import WorkloadsReady, facts_of
+from lynq.core.hub.status import SyncResult
 
 MANY: Final = 300
 """From so many nodes or rows on, planning leaves the event loop to leases and watches."""

@@ -16,8 +16,8 @@ from lynq.controllers.hub.sourcing import Origin, Sourcing
 from lynq.controllers.telling import Teller
 from lynq.controllers.world import World
 from lynq.core.hub.events import query_failed
-from lynq.core.hub.outcome import ReadFailure
 from lynq.core.hub.schedule import retry_delay, sync_interval
+from lynq.core.hub.status import ReadFailure
 from lynq.kube import Queue
 from lynq.kube.failures import place_of
 from lynq.sources import SourceError, open_source

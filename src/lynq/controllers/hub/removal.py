@@ -23,10 +23,10 @@ from lynq.controllers.hub.memory import Memory
 from lynq.controllers.telling import Teller
 from lynq.controllers.together import each_in_parallel
 from lynq.controllers.world import World
-from lynq.core.graph.collecting import collect
-from lynq.core.hub.changes import DeletionCause, NodeDeletion
+from lynq.core.graph.build import collect
+from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.schedule import retry_delay
-from lynq.core.node.object_ref import ref_of
+from lynq.core.node.objects import ref_of
 from lynq.core.node.state import StateReason
 from lynq.kube import Result
 from lynq.kube.errors import KubeError, NotFound

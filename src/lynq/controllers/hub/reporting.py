@@ -6,8 +6,7 @@ from lynq.api import LynqHub
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.hub.memory import Memory
 from lynq.controllers.world import HUB, World
-from lynq.core.hub.outcome import SyncResult
-from lynq.core.hub.status import is_worth_writing, next_status
+from lynq.core.hub.status import SyncResult, is_worth_writing, next_status
 from lynq.kube.errors import Conflict, NotFound
 
 

@@ -11,7 +11,7 @@ from lynq.controllers.hub.noticing import (
     effect_on_hub,
 )
 from lynq.controllers.world import World
-from lynq.core.hub.census import hub_of
+from lynq.core.hub.node_counts import hub_of
 from lynq.kube import Queue
 
 _GATHERING = 0.2

@@ -22,10 +22,9 @@ from lynq.controllers.node.memory import Body, NodeMemory
 from lynq.controllers.node.refusing import EVERYBODYS, holders, refusal_of
 from lynq.core.node.decide import PassContext, decide
 from lynq.core.node.desired_object import ignores_fields, prepare
-from lynq.core.node.facts import WriteRejection
-from lynq.core.node.object_ref import owner_of
+from lynq.core.node.objects import owner_of
 from lynq.core.node.ownership import is_orphan
-from lynq.core.node.state import Write, WriteCause, WriteMethod
+from lynq.core.node.state import Write, WriteCause, WriteMethod, WriteRejection
 from lynq.kube import Client
 from lynq.kube.errors import AlreadyExists, Conflict, KubeError, TimedOut
 

@@ -14,7 +14,7 @@ from lynq.api import Metadata
 from lynq.api.names import FIELD_MANAGER
 from lynq.controllers.children import Kind
 from lynq.controllers.holding import union, updated_by_us
-from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.objects import ObjectRef
 from lynq.kube import Client, Partial
 
 

@@ -21,7 +21,7 @@ from lynq.controllers.node.removing import Remover
 from lynq.controllers.node.writing import Writer
 from lynq.controllers.telling import Teller
 from lynq.controllers.world import UID, World
-from lynq.core.hub.census import hub_of
+from lynq.core.hub.node_counts import hub_of
 from lynq.core.node.status import with_paused
 from lynq.kube import Discovery, Priority, Queue, Result
 from lynq.kube.errors import Conflict, NotFound

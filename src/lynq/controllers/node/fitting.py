@@ -10,9 +10,9 @@ from lynq.controllers.holding import fields_of_ours, written_by_others
 from lynq.controllers.node.looking import Sight
 from lynq.core.node.decide import is_done_once
 from lynq.core.node.desired_object import DesiredObject
-from lynq.core.node.object_ref import ObjectRef, owner_of
+from lynq.core.node.merge_patch import drop_removed_fields
+from lynq.core.node.objects import ObjectRef, owner_of
 from lynq.core.node.ownership import owner_removal_patch
-from lynq.core.node.shedding import drop_removed_fields
 from lynq.core.node.state import Write, WriteCause, WriteMethod
 from lynq.kube import Client, Partial
 from lynq.kube.errors import Conflict

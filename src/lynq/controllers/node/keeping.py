@@ -22,12 +22,11 @@ from lynq.controllers.node.summing import Summary, contested, is_outdated
 from lynq.controllers.node.writing import Writer
 from lynq.controllers.together import together
 from lynq.controllers.world import World
-from lynq.core.graph.build import build
-from lynq.core.graph.collecting import collect, entries_of
+from lynq.core.graph.build import build, collect, entries_of
 from lynq.core.graph.model import Graph
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.inventory import InventoryItem, claimed, orphans, read_inventory
-from lynq.core.node.object_ref import ref_of
+from lynq.core.node.objects import ref_of
 from lynq.core.node.prune import spared_for, spared_in_edited
 from lynq.core.node.status import InvalidNode, invalid_status, with_paused
 from lynq.core.node.variables import VariablesError, variables_of

@@ -19,11 +19,10 @@ from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.node.publishing import Publisher, marked
 from lynq.controllers.node.removing import Cleared, Remover
 from lynq.controllers.world import World
-from lynq.core.graph.collecting import collect
+from lynq.core.graph.build import collect
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem, read_inventory
-from lynq.core.node.refusals import RenderError
-from lynq.core.node.render import Renderer
+from lynq.core.node.render import Renderer, RenderError
 from lynq.core.node.status import deleting_status
 from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import Backoff, Result

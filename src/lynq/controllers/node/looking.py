@@ -24,10 +24,9 @@ from lynq.controllers.node.refusing import EVERYBODYS, is_passing, unwatched_nam
 from lynq.controllers.together import together
 from lynq.core.node.decide import is_done_once
 from lynq.core.node.desired_object import DesiredObject, ignores_fields, prepare
-from lynq.core.node.facts import LastWrite, ResourceFacts, WriteRejection
-from lynq.core.node.object_ref import ObjectRef, Owner, owner_of, ref_of
-from lynq.core.node.refusals import RenderError
-from lynq.core.node.render import Rendered, Renderer
+from lynq.core.node.objects import ObjectRef, Owner, owner_of, ref_of
+from lynq.core.node.render import Rendered, Renderer, RenderError
+from lynq.core.node.state import LastWrite, ResourceFacts, WriteRejection
 from lynq.kube import Client, Discovery
 from lynq.kube.errors import Forbidden, GroupUnavailable, KubeError, NotFound, UnknownKind
 from lynq.template import is_slow

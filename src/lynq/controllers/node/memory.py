@@ -15,10 +15,9 @@ import msgspec
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.node.making import Making
-from lynq.core.graph.collecting import collect
-from lynq.core.node.facts import LastWrite, WriteRejection
-from lynq.core.node.object_ref import ObjectRef
-from lynq.core.node.state import WriteCause
+from lynq.core.graph.build import collect
+from lynq.core.node.objects import ObjectRef
+from lynq.core.node.state import LastWrite, WriteCause, WriteRejection
 from lynq.kube import Backoff
 
 Place = tuple[str, str, str, str]

@@ -18,9 +18,8 @@ from lynq.controllers.node.writing import Progress
 from lynq.controllers.telling import Teller
 from lynq.controllers.world import World
 from lynq.core.node import events
-from lynq.core.node.object_ref import ObjectRef
-from lynq.core.node.status import InvalidNode
-from lynq.core.node.urgency import debounce_status
+from lynq.core.node.objects import ObjectRef
+from lynq.core.node.status import InvalidNode, debounce_status
 from lynq.kube import Reference
 
 

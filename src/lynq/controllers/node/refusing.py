@@ -4,8 +4,8 @@ from collections import Counter
 from typing import Final
 
 from lynq.api import ConflictPolicy
-from lynq.core.node.facts import WriteRejection
-from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.objects import ObjectRef
+from lynq.core.node.state import WriteRejection
 from lynq.kube.errors import (
     Conflict,
     ConnectionFailed,

@@ -20,9 +20,9 @@ from lynq.controllers.node.looking import Lookout
 from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.node.refusing import EVERYBODYS
 from lynq.controllers.together import together
-from lynq.core.graph.collecting import collect, entries_of
+from lynq.core.graph.build import collect, entries_of
 from lynq.core.node.inventory import InventoryItem
-from lynq.core.node.object_ref import ObjectRef, owner_of
+from lynq.core.node.objects import ObjectRef, owner_of
 from lynq.core.node.ownership import is_owned_by, orphan_patch
 from lynq.core.node.prune import ObjectDeletion, PruneCandidate, next_prune_step
 from lynq.core.node.state import ResourceOutcome

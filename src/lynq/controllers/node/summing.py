@@ -15,10 +15,9 @@ from lynq.controllers.node.writing import Progress
 from lynq.controllers.world import World
 from lynq.core.graph.gate import FAILED_STATES
 from lynq.core.node.inventory import InventoryItem
-from lynq.core.node.object_ref import ObjectRef
-from lynq.core.node.schedule import force_due_at
+from lynq.core.node.objects import ObjectRef
 from lynq.core.node.state import StateReason
-from lynq.core.node.status import StatusReport, next_status, with_paused
+from lynq.core.node.status import StatusReport, force_due_at, next_status, with_paused
 
 _LOOK_AT_LEAST: Final = timedelta(seconds=30)
 """How often a node that is not ready is looked at, whatever the watches say."""

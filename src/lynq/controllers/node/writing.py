@@ -17,7 +17,7 @@ from lynq.controllers.node.memory import NodeMemory
 from lynq.controllers.together import together
 from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext
-from lynq.core.node.object_ref import owner_of
+from lynq.core.node.objects import owner_of
 from lynq.core.node.state import ResourceOutcome, WriteCause
 from lynq.core.node.step import ReconcileStep, next_step
 from lynq.telemetry import Series

@@ -77,8 +77,9 @@ def duplicate_uid(uid: str, rows: int) -> Rejection:
 def values_too_large(uid: str, sizes: Collection[int]) -> Rejection:
     """Reject the rows whose values do not fit into a node."""
     sentence = (
-        f'the values of uid "{printable(uid)}" have {max(sizes)} bytes, and a node takes no more '
-        f"than {VALUES_LIMIT}; map fewer columns, or make them shorter; existing nodes stay as they are"
+        f'the values of uid "{printable(uid)}" have {max(sizes)} bytes, and a node takes no '
+        f"more than {VALUES_LIMIT}; map fewer columns, or make them shorter; "
+        "existing nodes stay as they are"
     )
     return _rejection(uid, RejectionReason.VALUES_TOO_LARGE, sentence, len(sizes))
 

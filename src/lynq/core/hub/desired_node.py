@@ -1,11 +1,29 @@
-"""The node that a row and a form want: complete for one create, or written over one that exists."""
+"""The node that a row and a form want: complete for one create, or written over one that exists.
 
+Renders what the hub renders of a form for one row: names, labels and annotations.
+
+Each of these texts is rendered here and never again: in a node they are finished, and the node's
+own core takes them as they are, also if a row's value in them looks like a template. The body and
+targetNamespace stay templates, for the node to render.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
-from lynq.api import LynqForm, LynqHub, LynqNode, Metadata, NodeSpec, OwnerReference
+from lynq.api import (
+    LynqForm,
+    LynqHub,
+    LynqNode,
+    Metadata,
+    NodeSpec,
+    OwnerReference,
+    ResourceLists,
+    TResource,
+)
 from lynq.api.digests import spec_digest
 from lynq.api.names import (
     ANNOTATION_HUB_ID,
@@ -19,8 +37,109 @@ from lynq.api.names import (
 )
 from lynq.api.naming import NodePair, node_name
 from lynq.api.node_metadata import stamp
-from lynq.core.hub.rendering import render_spec
-from lynq.core.hub.row_values import RowValues
+from lynq.core.graph.build import collect
+from lynq.core.hub.row_values import RowValues, failed, nameless, row_variables
+from lynq.template import Chance, Environment, Needs, TemplateError, compile_template
+
+_LISTS: Final = tuple(field.name for field in fields(ResourceLists))
+_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def render_spec(
+    hub: LynqHub,
+    form: LynqForm,
+    values: RowValues,
+    *,
+    now: datetime,
+    previous: NodeSpec | None = None,
+) -> NodeSpec:
+    """Return the spec of the row's node; raises RenderError.
+
+    `now` is the time of the last change of row or form, and chance is keyed by hub, form and row:
+    the same row and form give the same texts. What cannot be repeated is taken from the node's
+    `previous` spec.
+    """
+    pair = NodePair(values.uid, form.metadata.name)
+    row = _Row(
+        pair=pair,
+        variables=row_variables(values, hub=hub.metadata.name, form=pair.form),
+        environment=_environment(hub, pair, now),
+        previous={each.id: each for each in collect(previous)} if previous else {},
+    )
+    lists: dict[str, Any] = {
+        name: tuple(row.resource(each) for each in getattr(form.spec, name)) for name in _LISTS
+    }
+    return NodeSpec(uid=pair.uid, template_ref=pair.form, **lists)
+
+
+def _environment(hub: LynqHub, pair: NodePair, now: datetime) -> Environment:
+    # A node has no uid of its own before it is made; hub and name together are as stable.
+    seed = f"{hub.metadata.uid}/{node_name(pair)}"
+    nanoseconds = (now - _1970) // timedelta(microseconds=1) * 1000
+    return Environment(now=nanoseconds, chance=Chance(seed.encode()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row on its way through a form."""
+
+    pair: NodePair
+    variables: dict[str, object]
+    environment: Environment
+    previous: Mapping[str, TResource]
+
+    def resource(self, given: TResource) -> TResource:
+        before = self.previous.get(given.id)
+        return replace(
+            given,
+            name_template=self._name(given, before),
+            labels_template=self._texts(
+                given.id,
+                "labelsTemplate",
+                given.labels_template,
+                before.labels_template if before else {},
+            ),
+            annotations_template=self._texts(
+                given.id,
+                "annotationsTemplate",
+                given.annotations_template,
+                before.annotations_template if before else {},
+            ),
+        )
+
+    def _name(self, given: TResource, before: TResource | None) -> str:
+        known = before.name_template if before else None
+        name = self._text(given.id, ("nameTemplate",), given.name_template, known)
+        # Without a template the manifest's own name counts; with one, an empty name is a fault.
+        if given.name_template and not name:
+            raise nameless(self.pair, given.id)
+        return name
+
+    def _texts(
+        self, resource: str, field: str, given: Mapping[str, str], before: Mapping[str, str]
+    ) -> dict[str, str]:
+        return {
+            key: self._text(resource, (field, key), source, before.get(key))
+            for key, source in given.items()
+        }
+
+    def _text(
+        self, resource: str, position: tuple[str, ...], source: str, before: str | None
+    ) -> str:
+        if "{{" not in source:
+            return source
+        try:
+            template = compile_template(source)
+            if before and template.needs & Needs.ENTROPY:
+                return before
+            environment = self.environment
+            if template.draws:
+                environment = environment.at(resource, *position)
+            return template.render(self.variables, environment)
+        except TemplateError as error:
+            field, *key = position
+            place = field + "".join(f"[{each}]" for each in key)
+            raise failed(self.pair, resource, place, source, error) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,24 +2,41 @@
 
 Writes are told each time. What goes on for long (nodes that wait, removals that are held, rows
 that cannot be rendered) is told when it begins or changes: `fresh` compares with the last pass.
+
+How many resources of each kind a node has, in words.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
+from typing import Final
 
-from lynq.api import LynqHub
+from lynq.api import LynqHub, ResourceLists
 from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_HUB_ID
 from lynq.api.node_metadata import form_generation
 from lynq.api.reasons import EventReason
-from lynq.core.graph.collecting import collect
+from lynq.core.graph.build import collect
 from lynq.core.guard.deletion import held_message
 from lynq.core.guard.rejections import Rejection
-from lynq.core.hub.changes import NodeDeletion, NodeUpdate, Throttle
-from lynq.core.hub.counting import count_kinds
-from lynq.core.hub.diff import UpdateCause
-from lynq.core.hub.failures import RenderFailure
-from lynq.core.hub.plan_rest import HubPlan
+from lynq.core.hub.diff import NodeDeletion, NodeUpdate, Throttle, UpdateCause
+from lynq.core.hub.plan import HubPlan
+from lynq.core.hub.row_values import RenderFailure
+
+_NO_KIND: Final = "Resource"
+
+
+def count_kinds(lists: ResourceLists) -> str:
+    """Return the numbers as `[2 Deployment(s) 1 ConfigMap(s)]`, in the canonical order.
+
+    By the kinds of the manifests, not by lists: so custom kinds are told by their names.
+    """
+    kinds = Counter(_kind(each.spec.get("kind")) for each in collect(lists))
+    return "[" + " ".join(f"{count} {kind}(s)" for kind, count in kinds.items()) + "]"
+
+
+def _kind(value: object) -> str:
+    return value if isinstance(value, str) and value else _NO_KIND
 
 
 def update_event(update: NodeUpdate) -> Event:

@@ -2,6 +2,11 @@
 
 Told twice, or in any order as far as different nodes go, it counts the same: it remembers what each
 node was last counted as.
+
+How many nodes each hub and form has, kept as they come and go: nobody ever scans them.
+
+A hub has the nodes with its label, a form those that name it: the two are counted apart, since a
+node made by hand may name a form and belong to no hub.
 """
 
 from collections import Counter
@@ -9,6 +14,8 @@ from enum import Enum
 
 from lynq.api import ConditionStatus, LynqNode
 from lynq.api.conditions import find_condition
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import LABEL_HUB
 from lynq.api.node_metadata import is_deleting
 from lynq.api.reasons import ConditionType
 
@@ -59,3 +66,63 @@ def health_of(node: LynqNode) -> NodeHealth:
     if ready is None:
         return NodeHealth.SILENT
     return NodeHealth.READY if ready.status is ConditionStatus.TRUE else NodeHealth.FAILED
+
+
+class FleetCounts:
+    """One tally per hub and one per form, fed by the changes of nodes."""
+
+    def __init__(self) -> None:
+        self._hubs = _CountsByOwner()
+        self._forms = _CountsByOwner()
+
+    def of(self, hub: ObjectKey) -> NodeCounts:
+        """Return the tally of a hub's nodes; empty if it has none."""
+        return self._hubs.of(hub)
+
+    def of_form(self, form: ObjectKey) -> NodeCounts:
+        """Return the tally of the nodes that name a form; empty if none does."""
+        return self._forms.of(form)
+
+    def take(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
+        """Count a change of a node."""
+        self._hubs.move(key.name, hub_of(old), hub_of(new), new)
+        before, after = (form_of(node) if node else None for node in (old, new))
+        self._forms.move(key.name, before, after, new)
+
+
+class _CountsByOwner:
+    """Tallies by what their nodes belong to; there is none for what has no nodes."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[ObjectKey, NodeCounts] = {}
+
+    def of(self, whose: ObjectKey) -> NodeCounts:
+        return self._known.get(whose) or NodeCounts()
+
+    def move(
+        self, name: str, before: ObjectKey | None, after: ObjectKey | None, node: LynqNode | None
+    ) -> None:
+        """Count a node as it is now, where it belongs now."""
+        if before is not None and before != after:
+            self._remove(before, name)
+        if after is not None and node is not None:
+            self._known.setdefault(after, NodeCounts()).put(node)
+
+    def _remove(self, whose: ObjectKey, name: str) -> None:
+        if tally := self._known.get(whose):
+            tally.remove(name)
+            if not tally.count():
+                del self._known[whose]
+
+
+def hub_of(node: LynqNode | None) -> ObjectKey | None:
+    """Return the hub that a node belongs to, by its label."""
+    name = node.metadata.labels.get(LABEL_HUB) if node else None
+    return ObjectKey(node.metadata.namespace, name) if node and name else None
+
+
+def form_of(node: LynqNode) -> ObjectKey:
+    """Return the form that a node names; whether there is one is another question."""
+    return ObjectKey(node.metadata.namespace, node.spec.template_ref)

@@ -15,7 +15,7 @@ from lynq.api.naming import NodePair
 from lynq.api.node_metadata import is_deleting, is_paused, is_protected, pair_of
 from lynq.core.guard.deletion import GuardVerdict, digest_of, evaluate_deletion
 from lynq.core.guard.row_screening import ScreenedRows
-from lynq.core.hub.changes import DeletionCause, NodeDeletion
+from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.row_values import RowValues
 
 

@@ -14,12 +14,11 @@ from lynq.api.conditions import find_condition, is_true
 from lynq.api.node_metadata import form_generation, is_paused, written_at
 from lynq.api.reasons import ConditionType
 from lynq.api.wire import parse_rfc3339
-from lynq.core.hub.changes import NodeCreation, NodeUpdate, Throttle
-from lynq.core.hub.failures import RenderFailure, RowRenderError
+from lynq.core.hub.diff import NodeWrite, Throttle
+from lynq.core.hub.row_values import RenderFailure, RowRenderError
 from lynq.core.rollout.budget import Admission, admit
 from lynq.core.rollout.facts import NodeFacts
 
-Write: TypeAlias = NodeCreation | NodeUpdate
 WorkloadsReady: TypeAlias = Callable[[LynqNode], bool]
 """Tells whether the workloads of a node are ready themselves: its status can be behind them."""
 
@@ -28,7 +27,7 @@ WorkloadsReady: TypeAlias = Callable[[LynqNode], bool]
 class AdmittedWrites:
     """What becomes of a form's pending writes in this sync."""
 
-    writes: tuple[Write, ...]
+    writes: tuple[NodeWrite, ...]
     failures: Mapping[str, RenderFailure]
     """By the node's name."""
     throttle: Throttle | None
@@ -37,7 +36,7 @@ class AdmittedWrites:
 
 def admit_writes(
     form: LynqForm,
-    pending: Mapping[str, Callable[[], Write]],
+    pending: Mapping[str, Callable[[], NodeWrite]],
     nodes: Iterable[LynqNode],
     *,
     workloads_ready: WorkloadsReady,
@@ -88,10 +87,10 @@ def facts_of(node: LynqNode, *, workloads_ready: bool) -> NodeFacts:
 class _Rendered:
     """What has been rendered so far, by the node's name."""
 
-    writes: dict[str, Write]
+    writes: dict[str, NodeWrite]
     failures: dict[str, RenderFailure]
 
-    def render(self, pending: Mapping[str, Callable[[], Write]], names: Iterable[str]) -> None:
+    def render(self, pending: Mapping[str, Callable[[], NodeWrite]], names: Iterable[str]) -> None:
         for name in names:
             try:
                 self.writes[name] = pending[name]()

@@ -1,18 +1,176 @@
 """A hub's status: what the last complete read saw, and how its nodes are now.
 
 A read that fails changes the condition Ready and nothing else: what was counted stays true.
+
+The conditions of a hub: Ready, DeletionHeld, Paused, and PushConnected where push is wanted.
+
+A condition about which nothing is known yet stays as it was: after a restart a removal is held
+until the first read says otherwise.
+
+How reading went: what a complete read amounted to, why one failed, how the push channel is.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec.structs import replace
 
-from lynq.api import HubStatus, LynqHub
-from lynq.api.conditions import merge_conditions
-from lynq.core.hub.conditions import wanted_conditions
+from lynq.api import ChangeDetection, Condition, HubStatus, LynqHub, RejectedRows
+from lynq.api.conditions import find_condition, merge_conditions, new_condition
+from lynq.api.reasons import ConditionReason, ConditionType
+from lynq.core.guard.announcements import rejected_rows
+from lynq.core.guard.deletion import held_message
 from lynq.core.hub.node_counts import NodeCounts, NodeHealth
-from lynq.core.hub.outcome import PushState, ReadFailure, SyncResult
+from lynq.core.hub.plan import HubPlan
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """What has to be remembered of the last complete read."""
+
+    at: datetime
+    generation: int
+    """The hub's generation by which the rows were read."""
+    desired: int
+    unmade: int
+    kept: frozenset[str]
+    rejected_rows: RejectedRows | None
+    held: str
+    """What the guard says about the removals it holds; empty if it holds none."""
+    identity: str = ""
+    """Stands for what was read. While removals are held because it has changed, it is the old one:
+    then a restart does not make anybody forget the change."""
+
+    @classmethod
+    def by(
+        cls,
+        plan: HubPlan,
+        hub: LynqHub,
+        at: datetime,
+        *,
+        identity: str = "",
+        source_changed: bool = False,
+    ) -> "SyncResult":
+        """Return what a plan leaves to be told."""
+        guard = hub.spec.deletion_guard
+        return cls(
+            at=at,
+            generation=hub.metadata.generation,
+            desired=plan.judgement.desired,
+            unmade=plan.unmade,
+            kept=plan.kept,
+            rejected_rows=rejected_rows(plan.judgement),
+            held=held_message(plan.verdict, guard, source_changed=source_changed)
+            if plan.held
+            else "",
+            identity=hub.status.source_identity if plan.held and source_changed else identity,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFailure:
+    """The last read failed."""
+
+    cause: str
+    """Why, without passwords."""
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class PushState:
+    """How the push channel is."""
+
+    connected: bool
+    message: str
+
+
+_LONGEST_CAUSE: Final = 1000
+
+
+def wanted_conditions(
+    hub: LynqHub,
+    synced: SyncResult | None,
+    unread: ReadFailure | None,
+    push: PushState | None,
+    now: datetime,
+) -> Iterator[Condition]:
+    """Yield the conditions as they are now, in a fixed order."""
+    wanted = {
+        ConditionType.READY: _ready(synced, unread, now),
+        ConditionType.DELETION_HELD: _deletion_held(synced, now),
+        ConditionType.PAUSED: _paused(hub, now),
+    }
+    if hub.spec.source.changes is ChangeDetection.PUSH:
+        wanted[ConditionType.PUSH_CONNECTED] = _push_connected(hub, push, now)
+    for aspect, known in wanted.items():
+        if each := known or find_condition(hub.status.conditions, aspect):
+            yield each
+
+
+def _ready(
+    synced: SyncResult | None, unread: ReadFailure | None, now: datetime
+) -> Condition | None:
+    if unread:
+        return new_condition(
+            ConditionType.READY,
+            ConditionReason.DATABASE_CONNECTION_FAILED,
+            f"the rows could not be read, so nothing was changed: {unread.cause[:_LONGEST_CAUSE]}",
+            holds=False,
+            generation=unread.generation,
+            now=now,
+        )
+    if synced is None:
+        return None
+    return new_condition(
+        ConditionType.READY,
+        ConditionReason.DATABASE_CONNECTED,
+        "all rows were read",
+        holds=True,
+        generation=synced.generation,
+        now=now,
+    )
+
+
+def _deletion_held(synced: SyncResult | None, now: datetime) -> Condition | None:
+    if synced is None:
+        return None
+    held = bool(synced.held)
+    return new_condition(
+        ConditionType.DELETION_HELD,
+        ConditionReason.DELETION_GUARD_EXCEEDED if held else ConditionReason.WITHIN_LIMITS,
+        synced.held or "no removal is held",
+        holds=held,
+        generation=synced.generation,
+        now=now,
+    )
+
+
+def _paused(hub: LynqHub, now: datetime) -> Condition:
+    paused = hub.spec.paused
+    return new_condition(
+        ConditionType.PAUSED,
+        ConditionReason.PAUSED if paused else ConditionReason.NOT_PAUSED,
+        "no rows are read until spec.paused is set back" if paused else "not paused",
+        holds=paused,
+        generation=hub.metadata.generation,
+        now=now,
+    )
+
+
+def _push_connected(hub: LynqHub, push: PushState | None, now: datetime) -> Condition | None:
+    if push is None:
+        return None
+    return new_condition(
+        ConditionType.PUSH_CONNECTED,
+        ConditionReason.CHANNEL_CONNECTED if push.connected else ConditionReason.CHANNEL_LOST,
+        push.message,
+        holds=push.connected,
+        generation=hub.metadata.generation,
+        now=now,
+    )
+
 
 STALE: Final = timedelta(minutes=5)
 """How old `lastSyncTime` may become in the API server while it is all that changes."""

@@ -15,8 +15,7 @@ from lynq.api.conditions import merge_conditions, new_condition
 from lynq.api.reasons import ConditionReason as Reason
 from lynq.api.reasons import ConditionType as Type
 from lynq.api.text import one_line
-from lynq.core.node.state import ResourceOutcome
-from lynq.core.node.wording import fit_condition
+from lynq.core.node.state import ResourceOutcome, fit_condition
 
 _NAMED: Final = 3
 _LONGEST_MESSAGE: Final = 300

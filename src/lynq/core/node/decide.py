@@ -16,10 +16,7 @@ from lynq.api.names import (
 from lynq.api.reasons import EventReason
 from lynq.core.guard.rejections import printable
 from lynq.core.node.desired_object import DesiredObject
-from lynq.core.node.facts import LastWrite, ResourceFacts, WriteRejection
-from lynq.core.node.live import LiveObject
-from lynq.core.node.moments import earliest
-from lynq.core.node.object_ref import Owner
+from lynq.core.node.objects import LiveObject, Owner
 from lynq.core.node.ownership import (
     adoption_patch,
     is_orphan,
@@ -27,9 +24,18 @@ from lynq.core.node.ownership import (
     is_owned_by_another_node,
     restore_metadata_patch,
 )
-from lynq.core.node.state import ResourceOutcome, StateReason, Write, WriteCause, WriteMethod
-from lynq.core.readiness.deadline import countdown
-from lynq.core.readiness.verdict import ReadinessState
+from lynq.core.node.state import (
+    LastWrite,
+    ResourceFacts,
+    ResourceOutcome,
+    StateReason,
+    Write,
+    WriteCause,
+    WriteMethod,
+    WriteRejection,
+    earliest,
+)
+from lynq.core.readiness.verdict import ReadinessState, countdown
 from lynq.template import is_repeatable
 
 _METHODS: Final = {

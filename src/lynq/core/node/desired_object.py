@@ -2,25 +2,153 @@
 
 In this order, so that no ignored field, not even all of `metadata`, can touch what the object is,
 whose it is, and how it is treated.
+
+Stamp an object with what its next reader has to know: policies, hash, start of the clock.
+
+All stamps travel in the one write of the object, so nobody ever sees half of them.
+
+The hash of a wanted object, by which an unchanged one is known without a write.
+
+It is the Go operator's, digit for digit: SHA-256 over what its json.Marshal writes, the two stamps
+left out, the first 8 bytes in hexadecimal.
 """
 
-from collections.abc import Mapping
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from json.encoder import encode_basestring
+from typing import Any, Final
 
 from lynq.api import CreationPolicy, TResource
-from lynq.core.node.hashing import applied_hash
+from lynq.api.names import (
+    ANNOTATION_APPLIED_HASH,
+    ANNOTATION_APPLY_START_TIME,
+    ANNOTATION_CREATED_ONCE,
+    ANNOTATION_DELETION_POLICY,
+    TRUE,
+)
+from lynq.api.wire import rfc3339
 from lynq.core.node.ignore_fields.jsonpath import PathError
 from lynq.core.node.ignore_fields.keep import keep_live
 from lynq.core.node.ignore_fields.parse import parse_path
-from lynq.core.node.live import LiveObject
-from lynq.core.node.object_ref import ObjectRef, Owner
-from lynq.core.node.ownership import with_ownership
-from lynq.core.node.refusals import RenderError
-from lynq.core.node.render import Rendered
-from lynq.core.node.reserved import merged_annotations, merged_labels, without_server_fields
-from lynq.core.node.stamping import with_apply_metadata, with_policies
+from lynq.core.node.objects import LiveObject, ObjectRef, Owner
+from lynq.core.node.ownership import (
+    merged_annotations,
+    merged_labels,
+    with_ownership,
+    without_server_fields,
+)
+from lynq.core.node.render import Rendered, RenderError
+from lynq.template.formatting.gojson import go_escaped, go_number
+
+Object = dict[str, Any]
+
+
+def with_policies(obj: Object, resource: TResource) -> Object:
+    """Return the object with the policies that must be known without its entry."""
+    marks = {ANNOTATION_DELETION_POLICY: str(resource.deletion_policy)}
+    if resource.creation_policy is CreationPolicy.ONCE:
+        marks[ANNOTATION_CREATED_ONCE] = TRUE
+    return with_annotations(obj, marks)
+
+
+def with_apply_metadata(obj: Object, digest: str, live: LiveObject | None, now: datetime) -> Object:
+    """Return the object as it is written; `digest` is its applied-hash.
+
+    The clock of the readiness timeout starts anew only with another content: writing the same
+    again, after a drift or every ten minutes, gives nobody more time.
+    """
+    known = live.annotations if live is not None else {}
+    start = known.get(ANNOTATION_APPLY_START_TIME, "")
+    if not start or known.get(ANNOTATION_APPLIED_HASH) != digest:
+        start = rfc3339(now)
+    return with_annotations(
+        obj, {ANNOTATION_APPLIED_HASH: digest, ANNOTATION_APPLY_START_TIME: start}
+    )
+
+
+def with_annotations(obj: Object, marks: dict[str, str]) -> Object:
+    """Return the object with these annotations added."""
+    metadata = obj["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), **marks}
+    return {**obj, "metadata": {**metadata, "annotations": annotations}}
+
+
+_STAMPS: Final = frozenset({ANNOTATION_APPLIED_HASH, ANNOTATION_APPLY_START_TIME})
+_DIGITS: Final = 16
+
+
+def applied_hash(obj: Mapping[str, Any]) -> str:
+    """Return the hash of an object as it is wanted; the stamps do not count."""
+    return hashlib.sha256(go_json(_unstamped(obj)).encode()).hexdigest()[:_DIGITS]
+
+
+def go_json(value: object) -> str:
+    """Return the value as Go's json.Marshal writes it: sorted keys, no spaces, HTML escaped."""
+    out: list[str] = []
+    _write(value, out)
+    return go_escaped("".join(out))
+
+
+def _unstamped(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, Mapping) or "annotations" not in metadata:
+        return obj
+    annotations = metadata["annotations"]
+    if not isinstance(annotations, Mapping):
+        return obj
+    kept = {key: value for key, value in annotations.items() if key not in _STAMPS}
+    rest = {key: value for key, value in metadata.items() if key != "annotations"}
+    return {**obj, "metadata": {**rest, "annotations": kept} if kept else rest}
+
+
+def _write(value: object, out: list[str]) -> None:
+    if isinstance(value, str):
+        out.append(encode_basestring(value))
+    elif isinstance(value, dict):
+        _write_object(value, out)
+    elif isinstance(value, list | tuple):
+        _write_list(value, out)
+    else:
+        out.append(_scalar(value))
+
+
+def _write_object(value: dict[str, Any], out: list[str]) -> None:
+    separator = "{"
+    for key in sorted(value):
+        out += (separator, encode_basestring(key), ":")
+        _write(value[key], out)
+        separator = ","
+    out.append("}" if value else "{}")
+
+
+def _write_list(value: Sequence[object], out: list[str]) -> None:
+    separator = "["
+    for item in value:
+        out.append(separator)
+        _write(item, out)
+        separator = ","
+    out.append("]" if value else "[]")
+
+
+def _scalar(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float(value)
+    raise TypeError(f"JSON has no {type(value).__name__}")
+
+
+def _float(number: float) -> str:
+    if not math.isfinite(number):
+        raise ValueError("JSON has no infinity and no NaN")
+    return go_number(number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,11 @@ from lynq.api.conditions import is_true
 from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_TEMPLATE_GENERATION
 from lynq.api.reasons import ConditionType, EventReason
-from lynq.core.graph.collecting import collect
+from lynq.core.graph.build import collect
 from lynq.core.graph.gate import FAILED_STATES
 from lynq.core.node.inventory import InventoryItem
-from lynq.core.node.state import ResourceOutcome
+from lynq.core.node.state import ResourceOutcome, fit
 from lynq.core.node.status import InvalidNode
-from lynq.core.node.wording import fit
 
 _REASONS: Final = {
     str(reason): reason

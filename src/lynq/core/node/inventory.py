@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lynq.api import NodeStatus, TResource
-from lynq.core.node.object_ref import ObjectRef, ref_of
+from lynq.core.node.objects import ObjectRef, ref_of
 from lynq.template import Chance, Environment, TemplateError, render
 
 _PARTS: Final = (2, 3)

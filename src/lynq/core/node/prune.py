@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from lynq.api import DeletionPolicy, ResourceState
 from lynq.api.names import ANNOTATION_DELETION_POLICY
 from lynq.api.reasons import OrphanReason
+from lynq.core.graph.build import removal_waves
 from lynq.core.graph.model import Entry
-from lynq.core.graph.removal import removal_waves
 from lynq.core.node.inventory import InventoryItem
-from lynq.core.node.live import LiveObject
-from lynq.core.node.object_ref import ObjectRef, Owner
+from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import is_orphan, is_owned_by
 from lynq.core.node.state import ResourceOutcome, StateReason
 

@@ -3,8 +3,16 @@
 Each template text is rendered exactly once. nameTemplate, labelsTemplate and annotationsTemplate
 of a node hold what the hub made of them, values of the row among it, and are taken as they are.
 The manifest and targetNamespace are still templates, and become text here.
+
+Check the names that came out of templates, before they become part of a path.
+
+The API server judges names by their kind and says what it wants. What is refused here could not
+even be asked: a `/` would lead to another object.
+
+Why a resource could not be rendered: resource, field, line and variable named.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,12 +20,101 @@ from typing import Any, Final
 
 from lynq.api import LynqNode, TResource
 from lynq.api.names import ANNOTATION_ROLLOUT_UPDATE_START
+from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, is_subdomain
 from lynq.api.wire import parse_rfc3339
-from lynq.core.node.naming import check_name, check_namespace, text_at
-from lynq.core.node.object_ref import ObjectRef
-from lynq.core.node.refusals import RenderError, template_failed
-from lynq.core.node.reserved import merged_annotations, merged_labels, without_server_fields
-from lynq.template import Chance, Environment, TemplateError, render, render_object
+from lynq.core.guard.rejections import printable
+from lynq.core.node.objects import ObjectRef
+from lynq.core.node.ownership import merged_annotations, merged_labels, without_server_fields
+from lynq.template import Chance, Environment, ErrorKind, TemplateError, render, render_object
+
+_MISSING: Final = re.compile(r'map has no entry for key "(.*)"', re.DOTALL)
+_FIELD: Final = re.compile(r"(?<![\w)\]])\$?\.(\w+)")
+
+
+class RenderError(Exception):
+    """One resource cannot be rendered; the others go on."""
+
+    def __init__(
+        self, resource: str, field: str, problem: str, *, line: int = 0, variable: str = ""
+    ) -> None:
+        self.resource = resource
+        """The id of the entry."""
+        self.field = field
+        """Where in the entry or its manifest."""
+        self.line = line
+        """Counted from 1 within the template; 0 if it is not about a line."""
+        self.variable = variable
+        """The variable to look at; "" if none is known."""
+        place = f"{field}, line {line}" if line else field
+        super().__init__(f'"{resource}" could not be rendered: {place}: {problem}')
+
+
+def template_failed(resource: str, error: TemplateError, field: str, kind: str) -> RenderError:
+    """Tell of a template that failed.
+
+    What a function says can quote its argument. In a Secret that is what nobody may read, so only
+    the place is told there. A template that does not parse quotes the form and no row.
+    """
+    missing = _MISSING.fullmatch(error.message)
+    variable = missing[1] if missing else _variable(error)
+    if missing:
+        problem = (
+            f'there is no variable "{printable(variable)}"; '
+            "map it in the hub's extraValueMappings, or correct the template"
+        )
+    elif kind == "Secret" and error.kind is not ErrorKind.PARSE:
+        problem = _place_only(error)
+    else:
+        problem = f"{error.message}{f' (at {error.action})' if error.action else ''}"
+    return RenderError(resource, field, problem, line=error.line, variable=variable)
+
+
+def _variable(error: TemplateError) -> str:
+    found = _FIELD.search(error.action or "")
+    return found[1] if found else ""
+
+
+def _place_only(error: TemplateError) -> str:
+    at = f" at {error.action}" if error.action else ""
+    return f"the template failed{at}; details of a Secret are not shown"
+
+
+def check_name(this: str, name: object) -> str:
+    """Return the object's name; raises RenderError if no path can hold it."""
+    if not isinstance(name, str) or not name:
+        raise RenderError(
+            this, "nameTemplate", "the object has no name; give nameTemplate or metadata.name"
+        )
+    if len(name) > NAME_LIMIT:
+        wrong = f"has {len(name)} characters, {NAME_LIMIT} at most are possible; use trunc63"
+    elif name in {".", ".."} or any(char in "/%" or char.isspace() for char in name):
+        wrong = "cannot be a name"
+    elif not name.isprintable():
+        wrong = "holds characters that cannot be printed"
+    else:
+        return name
+    raise RenderError(this, "nameTemplate", f'"{printable(name)}" {wrong}')
+
+
+def check_namespace(this: str, namespace: str) -> str:
+    """Return the namespace; raises RenderError if none can have this name."""
+    if len(namespace) <= LABEL_LIMIT and "." not in namespace and is_subdomain(namespace):
+        return namespace
+    raise RenderError(
+        this,
+        "targetNamespace",
+        f'"{printable(namespace)}" cannot be a namespace: at most {LABEL_LIMIT} characters of '
+        "a–z, 0–9 and -, not - at either end",
+    )
+
+
+def text_at(this: str, obj: Mapping[str, Any], key: str) -> str:
+    """Return a text that every manifest must have."""
+    value = obj.get(key)
+    if isinstance(value, str) and value:
+        return value
+    raise RenderError(this, key, "the manifest needs it, as a text")
+
 
 _OUTLINE: Final = ("apiVersion", "kind", "metadata")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,12 +1,22 @@
-"""What a step answers: how far each resource has come, and what is to be written now."""
+"""What a step answers: how far each resource has come, and what is to be written now.
 
+What a step is decided by: for each resource what is wanted, what is there, what we last did.
+
+The first of several moments, some of which are not known.
+
+How long a sentence may be in a node's status, an object of at most 1.5 MB.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, StrEnum
-from typing import Any
+from typing import Any, Final
 
-from lynq.api import ResourceState
-from lynq.core.node.object_ref import ObjectRef
+from lynq.api import ResourceState, TResource
+from lynq.api.text import one_line
+from lynq.core.node.desired_object import DesiredObject
+from lynq.core.node.objects import LiveObject, ObjectRef
 
 
 class StateReason(StrEnum):
@@ -93,3 +103,74 @@ class ResourceOutcome:
     def names_itself(self) -> bool:
         """Whether the message begins with the id, as that of what could not be rendered does."""
         return self.message.startswith(f'"{self.id}" ')
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRejection:
+    """The API server did not take our write."""
+
+    message: str
+    """One sentence, without contents of Secrets."""
+    is_conflict: bool = False
+    """Whether someone else owns a field, and the API server says so."""
+    is_passing: bool = False
+    """Whether it may well be over in a moment, and says nothing about the object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastWrite:
+    """Our own last write of an object. After a restart only what the status says of it is known."""
+
+    hash: str
+    """Of what was written, or tried."""
+    digest: bytes = b""
+    """Of the fields that we owned by the answer."""
+    refusal: WriteRejection | None = None
+    not_before: datetime | None = None
+    """Until when the same content is not written again: the back-off, which keeps two controllers
+    from overwriting each other as fast as they can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceFacts:
+    """One resource of the node's spec, and what is known of its object."""
+
+    resource: TResource
+    wanted: DesiredObject | None = None
+    """None if it could not be rendered, or is not yet."""
+    problem: str = ""
+    """Why it could not be rendered."""
+    is_unfinished: bool = False
+    """Whether it is still being rendered: keys take their time."""
+    live: LiveObject | None = None
+    """None if the object does not exist."""
+    memory: LastWrite | None = None
+    was_written: bool = False
+    """Whether it was already written in this pass; nothing is written twice in one."""
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The object, as far as it is known; without name if it could not be rendered."""
+        if self.wanted is not None:
+            return self.wanted.ref
+        spec = self.resource.spec
+        return ObjectRef(str(spec.get("apiVersion", "")), str(spec.get("kind", "")), "", "")
+
+
+def earliest(moments: Iterable[datetime | None]) -> datetime | None:
+    """Return the first of the moments that are known."""
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+_LONGEST: Final = 1000
+_CONDITION: Final = 8000
+
+
+def fit(text: str) -> str:
+    """Return the text for one resource."""
+    return one_line(text, _LONGEST)
+
+
+def fit_condition(text: str) -> str:
+    """Return the text for a condition, which the API server takes up to 32,768 characters."""
+    return one_line(text, _CONDITION)

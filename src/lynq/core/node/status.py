@@ -1,26 +1,33 @@
 """The status of a node, made anew from the outcomes of a pass; an equal one need not be written.
 
 Everything in it has a fixed order, and a time is kept as long as what it speaks about is the same.
+
+Whether a new status has to be written at once, or may wait for more to come.
+
+A workload on its way passes through several stages within a second. Each as a write of its own
+would cost more requests than the resources themselves; what matters to others is told at once.
+
+When everything is written again, changed or not: the backstop against unseen drift.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from msgspec.structs import replace
 
-from lynq.api import Condition, NodeStatus, ResourceStatus
+from lynq.api import Condition, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.reasons import ConditionReason as Reason
+from lynq.api.reasons import ConditionType, EventReason
 from lynq.api.reasons import ConditionType as Type
-from lynq.api.reasons import EventReason
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.conditions import ConditionState, StateCounts, node_conditions, since
 from lynq.core.node.inventory import InventoryItem, key_of
-from lynq.core.node.object_ref import ObjectRef, ref_of
-from lynq.core.node.state import ResourceOutcome
+from lynq.core.node.objects import ObjectRef, ref_of
+from lynq.core.node.state import ResourceOutcome, fit
 from lynq.core.node.variables import VariablesError
-from lynq.core.node.wording import fit
 
 _OWN: Final = frozenset({Type.READY, Type.PROGRESSING, Type.CONFLICTED, Type.DEGRADED})
 
@@ -242,3 +249,60 @@ def _in_order(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     return tuple(
         sorted(conditions, key=lambda this: (places.get(this.type, len(order)), this.type))
     )
+
+
+_PATIENCE: Final = timedelta(seconds=5)
+_WORTH_TELLING = frozenset(
+    {ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED, ResourceState.DELETING}
+)
+
+
+def debounce_status(before: NodeStatus, after: NodeStatus, waited: timedelta) -> timedelta | None:
+    """Return for how long a new status may still wait; None if it is to be written now.
+
+    `waited` is the time since the last one was written. Less than none says that the clock was
+    set back, and nothing about how long it was.
+    """
+    can_wait = timedelta(0) <= waited < _PATIENCE and not is_urgent(before, after)
+    return _PATIENCE - waited if can_wait else None
+
+
+def is_urgent(before: NodeStatus, after: NodeStatus) -> bool:
+    """Return whether anything differs but how far resources have come that are on their way."""
+    return _gist(before) != _gist(after)
+
+
+def _gist(status: NodeStatus) -> tuple[Any, ...]:
+    # That the pass is over says nothing that its outcome does not say.
+    told = (this for this in status.conditions if this.type != ConditionType.PROGRESSING)
+    conditions = tuple(_verdict(this) for this in told)
+    trouble = tuple(
+        (this.id, this.name, this.state)
+        for this in status.resources
+        if this.state in _WORTH_TELLING
+    )
+    rest = replace(status, resources=(), conditions=(), ready_resources=0)
+    return rest, conditions, trouble
+
+
+def _verdict(condition: Condition) -> tuple[str, str, str]:
+    return condition.type, condition.status, condition.reason
+
+
+_SPREAD: Final = 0.1
+"""The share of the interval over which nodes are spread."""
+
+
+def force_due_at(last_full: datetime | None, interval: timedelta, node_uid: str) -> datetime | None:
+    """Return when the next forced pass of a node is due; None as long as there is no baseline.
+
+    Nodes that got their baseline together, after a restart, do not come due together: each waits
+    up to a tenth of the interval longer. Which part is the node's own and always the same.
+
+    A baseline that is still to come is none: the status of the next pass says now instead.
+    """
+    if last_full is None:
+        return None
+    drawn = hashlib.sha256(node_uid.encode()).digest()[:4]
+    share = int.from_bytes(drawn, "big") / 2**32
+    return last_full + interval * (1 + _SPREAD * share)

@@ -13,9 +13,7 @@ from lynq.api.reasons import EventReason
 from lynq.core.graph.gate import GateAction, GateDecision, dependency_gate
 from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext, decide
-from lynq.core.node.facts import ResourceFacts
-from lynq.core.node.moments import earliest
-from lynq.core.node.state import ResourceOutcome, StateReason, Write
+from lynq.core.node.state import ResourceFacts, ResourceOutcome, StateReason, Write, earliest
 
 
 @dataclass(frozen=True, slots=True)

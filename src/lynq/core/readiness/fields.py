@@ -7,13 +7,35 @@ reads as its default; nothing here raises.
 A judge sees an object only through these reads and has no other input. So the fields that were read
 are all that a cache has to hold: judged again, they give the same answers in the same order. That
 makes a projection that cannot fall behind the rules.
+
+Make what other controllers wrote fit for our status: one line, one word, of bounded length.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from lynq.core.readiness.words import bounded_line
+from lynq.api.text import one_line
+
+MAX_CHARACTERS = 300
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
+
+
+def bounded_line(text: str) -> str:
+    """Return the text on one line, without control characters, cut at 300 characters."""
+    return one_line(text, MAX_CHARACTERS)
+
+
+def word(text: str, otherwise: str) -> str:
+    """Return a reason as it is if it is one word; what is no word is not passed on."""
+    return text if _WORD.fullmatch(text) else otherwise
+
+
+def with_detail(sentence: str, detail: str) -> str:
+    """Return the sentence, with the detail if there is any."""
+    return f"{sentence}: {detail}" if detail else sentence
+
 
 T = TypeVar("T")
 

@@ -1,11 +1,74 @@
-"""The other kinds of Kubernetes itself that do not go by a Ready condition."""
+"""The other kinds of Kubernetes itself that do not go by a Ready condition.
+
+Any other kind, by the conventions that most controllers keep (kstatus).
+
+- `status.observedGeneration`, where there is one, has caught up.
+- `Stalled` says that the controller has given up, `Reconciling` that it has not finished.
+- `Ready` says the rest; a kind without it may have `Available` instead.
+- A kind without any conditions is ready as soon as it exists.
+
+Conditions of other controllers, as far as readiness goes by them.
+"""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from lynq.core.readiness.conditions import NONE, conditions
-from lynq.core.readiness.fields import Fields
-from lynq.core.readiness.verdict import READY, Readiness, ReadinessReason, failed, not_ready
-from lynq.core.readiness.words import with_detail, word
+from lynq.core.readiness.fields import Fields, with_detail, word
+from lynq.core.readiness.verdict import (
+    NOT_OBSERVED,
+    READY,
+    Readiness,
+    ReadinessReason,
+    failed,
+    not_ready,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCondition:
+    """One condition of an object."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    """On one line and cut."""
+    observed_generation: int
+    """0 where the controller does not tell, as most do not."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is so."""
+        return self.status == "True"
+
+    def is_about(self, generation: int) -> bool:
+        """Tell whether it speaks about this generation, as far as it says."""
+        return self.observed_generation == 0 or self.observed_generation >= generation
+
+
+NONE = ObjectCondition("", "", "", "", 0)
+"""What an absent condition amounts to: it does not hold, and says nothing."""
+
+
+def conditions(fields: Fields) -> Mapping[str, ObjectCondition]:
+    """Return the conditions in the object's status by type; of two of one type the first."""
+    found: dict[str, ObjectCondition] = {}
+    for item in fields.items("status", "conditions"):
+        if this := item.line("type"):
+            found.setdefault(this, _condition(this, item))
+    return found
+
+
+def _condition(this: str, item: Fields) -> ObjectCondition:
+    return ObjectCondition(
+        this,
+        item.line("status"),
+        item.line("reason"),
+        item.line("message"),
+        item.number("observedGeneration"),
+    )
+
 
 _SCALER_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 _NO_ADDRESS = not_ready(ReadinessReason.NO_ADDRESS, "waiting for a load balancer address")
@@ -86,3 +149,55 @@ def _as_version_2(fields: Fields) -> Fields:
     except (ValueError, RecursionError):
         found = []
     return Fields({"status": {"conditions": found}})
+
+
+_TYPES_SHOWN = 5
+
+
+def custom(fields: Fields) -> Readiness:
+    """Judge an object of a kind that we know nothing about."""
+    generation = fields.number("metadata", "generation")
+    if fields.number("status", "observedGeneration", default=generation) < generation:
+        return NOT_OBSERVED
+    found = conditions(fields)
+    if not found:
+        return READY
+    current = {this: seen for this, seen in found.items() if seen.is_about(generation)}
+    return _unfinished(current) or _summary(found, current)
+
+
+def _unfinished(current: Mapping[str, ObjectCondition]) -> Readiness | None:
+    stalled = current.get("Stalled", NONE)
+    if stalled.holds:
+        return failed(
+            word(stalled.reason, ReadinessReason.STALLED), with_detail("stalled", stalled.message)
+        )
+    busy = current.get("Reconciling", NONE)
+    if busy.holds:
+        sentence = with_detail("its controller is still at work", busy.message)
+        return not_ready(word(busy.reason, ReadinessReason.RECONCILING), sentence)
+    return None
+
+
+def _summary(
+    found: Mapping[str, ObjectCondition], current: Mapping[str, ObjectCondition]
+) -> Readiness:
+    summary = found.get("Ready") or found.get("Available")
+    if summary is None:
+        return _speechless(found)
+    if summary.type not in current:
+        message = f"its condition {summary.type} is about an earlier generation"
+        return not_ready(ReadinessReason.GENERATION_NOT_OBSERVED, message)
+    if summary.holds:
+        return READY
+    sentence = with_detail(f"{summary.type} is {summary.status or 'Unknown'}", summary.message)
+    return not_ready(word(summary.reason, ReadinessReason.NOT_READY), sentence)
+
+
+def _speechless(found: Mapping[str, ObjectCondition]) -> Readiness:
+    types = ", ".join(list(found)[:_TYPES_SHOWN])
+    return not_ready(
+        ReadinessReason.CONDITION_MISSING,
+        "there is no condition Ready or Available yet; if this kind never has one, set"
+        f" waitForReady: false (conditions: {types})",
+    )

@@ -7,9 +7,9 @@ nothing else. Only an object that does not say its group goes by its kind alone.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from lynq.core.readiness import kinds, pods, workloads
-from lynq.core.readiness.custom import custom
+from lynq.core.readiness import kinds, workloads
 from lynq.core.readiness.fields import Fields
+from lynq.core.readiness.kinds import custom
 from lynq.core.readiness.verdict import Readiness, ReadinessReason, not_ready
 
 Rule: TypeAlias = Callable[[Fields], Readiness]
@@ -18,7 +18,7 @@ _RULES: Final[Mapping[tuple[str, str], Rule]] = {
     ("", "ConfigMap"): kinds.exists,
     ("", "Namespace"): kinds.namespace,
     ("", "PersistentVolumeClaim"): kinds.claim,
-    ("", "Pod"): pods.pod,
+    ("", "Pod"): workloads.pod,
     ("", "ReplicationController"): workloads.replica_set,
     ("", "Secret"): kinds.exists,
     ("", "Service"): kinds.service,
@@ -30,7 +30,7 @@ _RULES: Final[Mapping[tuple[str, str], Rule]] = {
     ("apps", "StatefulSet"): workloads.stateful_set,
     ("autoscaling", "HorizontalPodAutoscaler"): kinds.autoscaler,
     ("batch", "CronJob"): kinds.exists,
-    ("batch", "Job"): pods.job,
+    ("batch", "Job"): workloads.job,
     ("networking.k8s.io", "Ingress"): kinds.ingress,
     ("networking.k8s.io", "NetworkPolicy"): kinds.exists,
     ("policy", "PodDisruptionBudget"): kinds.exists,

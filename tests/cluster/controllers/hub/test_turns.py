@@ -7,8 +7,7 @@ import pytest
 
 from cluster.controllers.stage import HUBS, NODES, Stage
 from lynq.controllers.hub import carrying, confirming, planning, removal
-from lynq.core.hub.plan import plan_hub
-from lynq.core.hub.plan_rest import HubPlan
+from lynq.core.hub.plan import HubPlan, plan_hub
 from lynq.kube import Request, Response, Send
 from waiting import eventually
 

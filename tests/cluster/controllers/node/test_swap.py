@@ -23,7 +23,7 @@ from cluster.controllers.operating import is_gone, node_is_ready, operating
 from cluster.controllers.stage import NODES, Object, Stage
 from cluster.local.manifests import deployment
 from gadgets import gadgets
-from lynq.core.node.hashing import applied_hash
+from lynq.core.node.desired_object import applied_hash
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
 

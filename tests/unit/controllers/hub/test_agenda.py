@@ -12,7 +12,7 @@ from lynq.controllers.hub.agenda import may_remove, must_abandon, must_plan, mus
 from lynq.controllers.hub.course import Course
 from lynq.controllers.hub.jobs import Jobs
 from lynq.controllers.hub.memory import Memory, Orders, Remembered
-from lynq.core.hub.outcome import ReadFailure
+from lynq.core.hub.status import ReadFailure
 from unit.core.hub.fixtures import NOON, Cluster, a_hub, at, planned
 
 EVERY_MINUTE = HubSource(type=SourceType.SQLITE, sync_interval="1m", changes=ChangeDetection.POLL)

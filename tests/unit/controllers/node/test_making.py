@@ -8,9 +8,8 @@ import pytest
 
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.node.making import Makers, Making
-from lynq.core.node.object_ref import ObjectRef
-from lynq.core.node.refusals import RenderError
-from lynq.core.node.render import Rendered
+from lynq.core.node.objects import ObjectRef
+from lynq.core.node.render import Rendered, RenderError
 
 MADE = Rendered(ObjectRef("v1", "Secret", "shop", "acme-key"), {"kind": "Secret"})
 

@@ -5,9 +5,8 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from lynq.controllers.node.memory import Memories, NodeMemory
-from lynq.core.node.facts import LastWrite, WriteRejection
-from lynq.core.node.object_ref import ObjectRef
-from lynq.core.node.state import WriteCause
+from lynq.core.node.objects import ObjectRef
+from lynq.core.node.state import LastWrite, WriteCause, WriteRejection
 from unit.core.node.nodes import NOW, a_node
 
 REF = ObjectRef("v1", "ConfigMap", "shop", "acme-config")

@@ -12,8 +12,7 @@ from lynq.api.conditions import find_condition
 from lynq.api.events import Event
 from lynq.api.problems import Problem, ProblemKind
 from lynq.api.reasons import ConditionType, EventReason
-from lynq.core.form.events import validation_events
-from lynq.core.form.status import FormTotals, next_status
+from lynq.core.form.status import FormTotals, next_status, validation_events
 from unit.core.form.forms import form
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -1,8 +1,7 @@
 """The canonical order is that of the lists in lynq.api."""
 
 from lynq.api import FormSpec, NodeSpec, ResourceLists, TResource
-from lynq.core.graph.build import build
-from lynq.core.graph.collecting import collect, entries_of
+from lynq.core.graph.build import build, collect, entries_of
 from lynq.core.graph.model import Entry
 
 

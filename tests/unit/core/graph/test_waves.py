@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.core.graph.build import build, find_problems
+from lynq.core.graph.build import build, find_problems, removal_waves
 from lynq.core.graph.model import Entry
-from lynq.core.graph.removal import removal_waves
 from unit.core.graph.drawn import entries, reachable, sound_entries
 
 SHOP = (

@@ -5,9 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api.reasons import RejectionReason
-from lynq.core.guard.rejections import Rejection, printable
-from lynq.core.guard.row_screening import screen_rows
-from lynq.core.guard.telling import (
+from lynq.core.guard.announcements import (
     LISTED,
     REMEMBERED,
     AnnouncedRejections,
@@ -15,6 +13,8 @@ from lynq.core.guard.telling import (
     rows_by_reason,
     unannounced,
 )
+from lynq.core.guard.rejections import Rejection, printable
+from lynq.core.guard.row_screening import screen_rows
 from unit.core.guard.candidates import NOTHING, Row
 
 

@@ -26,8 +26,7 @@ from lynq.api import (
 )
 from lynq.api.conditions import new_condition
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.core.hub.plan import plan_hub
-from lynq.core.hub.plan_rest import FormCandidate, HubPlan
+from lynq.core.hub.plan import FormCandidate, HubPlan, plan_hub
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

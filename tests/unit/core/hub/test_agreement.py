@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.core.hub.desired_node import DesiredNode
-from lynq.core.hub.plan import plan_hub
-from lynq.core.hub.plan_rest import FormCandidate
-from lynq.core.hub.row_values import RowValues, variables
+from lynq.core.hub.plan import FormCandidate, plan_hub
+from lynq.core.hub.row_values import RowValues, row_variables
 from lynq.core.node.variables import variables_of
 from lynq.sources import Query
 from lynq.sources.columns import Column, Kind
@@ -20,7 +19,7 @@ TEXT = st.text(st.characters(codec="utf-8"))
 def test_the_node_sees_every_variable_as_the_hub_does(host: str, extras: dict[str, str]) -> None:
     values = RowValues.of(ARow("acme", extras, host_or_url=host))
     node = DesiredNode(a_hub(), a_form(), values).new(NOON)
-    seen = variables(values, hub="shop", form="web")
+    seen = row_variables(values, hub="shop", form="web")
     assert seen.items() <= variables_of(node).items()
 
 

@@ -12,8 +12,7 @@ from lynq.api import CreationPolicy, LynqForm, LynqNode, OwnerReference, TResour
 from lynq.api.digests import spec_digest
 from lynq.core.hub.desired_node import DesiredNode
 from lynq.core.hub.diff import UpdateCause, visible_cause
-from lynq.core.hub.failures import RenderFailure, RowRenderError
-from lynq.core.hub.row_values import RowValues
+from lynq.core.hub.row_values import RenderFailure, RowRenderError, RowValues
 from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub, at, resource
 
 

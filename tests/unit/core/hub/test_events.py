@@ -9,7 +9,7 @@ from lynq.api import DeletionGuard, LynqForm
 from lynq.api.events import Event
 from lynq.api.naming import NodePair
 from lynq.api.reasons import EventReason
-from lynq.core.hub.changes import DeletionCause, NodeDeletion
+from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.events import (
     deleted,
     deleting,

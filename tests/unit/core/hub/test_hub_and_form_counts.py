@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.core.hub.census import FleetCounts, hub_of
+from lynq.core.hub.node_counts import FleetCounts, hub_of
 from unit.core.node.nodes import a_node
 
 SHOP = ObjectKey("shop", "hub")

@@ -5,9 +5,8 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionGuard
 from lynq.api.naming import NodePair
-from lynq.core.hub.changes import DeletionCause
-from lynq.core.hub.diff import UpdateCause
-from lynq.core.hub.plan_rest import FormCandidate, HubPlan
+from lynq.core.hub.diff import DeletionCause, UpdateCause
+from lynq.core.hub.plan import FormCandidate, HubPlan
 from unit.core.hub.fixtures import (
     NOON,
     ARow,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lynq.api import DeletionGuard, LynqForm
 from lynq.api.naming import node_name
 from lynq.api.node_metadata import pair_of
-from lynq.core.hub.plan_rest import HubPlan
+from lynq.core.hub.plan import HubPlan
 from unit.core.hub.fixtures import ARow, Cluster, a_form, a_hub, at, planned, resource, synced
 
 LARGE = "x" * 210_000

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.core.hub.desired_node import DesiredNode
-from lynq.core.hub.row_values import RowValues, extra_json, variables
+from lynq.core.hub.row_values import RowValues, extra_json, row_variables
 from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub
 
 
@@ -41,7 +41,7 @@ def test_extras_can_be_read_back(extras: dict[str, str]) -> None:
 
 def test_what_templates_see() -> None:
     values = RowValues.of(ARow("acme", {"plan": "gold"}))
-    assert variables(values, hub="shop", form="web") == {
+    assert row_variables(values, hub="shop", form="web") == {
         "uid": "acme",
         "activate": "1",
         "plan": "gold",
@@ -52,7 +52,7 @@ def test_what_templates_see() -> None:
 
 def test_a_host_is_there_only_if_the_column_has_one() -> None:
     values = RowValues.of(ARow("acme", host_or_url="https://acme.example.com:8443/x"))
-    seen = variables(values, hub="shop", form="web")
+    seen = row_variables(values, hub="shop", form="web")
     assert (seen["hostOrUrl"], seen["host"]) == (
         "https://acme.example.com:8443/x",
         "acme.example.com",
@@ -62,7 +62,7 @@ def test_a_host_is_there_only_if_the_column_has_one() -> None:
 def test_extras_hide_the_row_but_neither_hub_nor_form() -> None:
     names = ("uid", "activate", "host", "hubId", "templateRef")
     values = RowValues.of(ARow("acme", dict.fromkeys(names, "x"), host_or_url="h"))
-    seen = variables(values, hub="shop", form="web")
+    seen = row_variables(values, hub="shop", form="web")
     assert [seen[name] for name in names] == ["x", "x", "x", "shop", "web"]
 
 

@@ -18,8 +18,7 @@ from lynq.api import (
     SourceType,
 )
 from lynq.core.hub.node_counts import NodeCounts
-from lynq.core.hub.outcome import PushState, ReadFailure, SyncResult
-from lynq.core.hub.status import is_worth_writing, next_status
+from lynq.core.hub.status import PushState, ReadFailure, SyncResult, is_worth_writing, next_status
 from unit.core.hub.fixtures import (
     NOON,
     ARow,

@@ -6,9 +6,8 @@ from typing import Any
 
 from lynq.api import ResourceState
 from lynq.core.node.decide import PassContext, decide
-from lynq.core.node.facts import LastWrite, ResourceFacts
-from lynq.core.node.live import LiveObject
-from lynq.core.node.state import WriteCause
+from lynq.core.node.objects import LiveObject
+from lynq.core.node.state import LastWrite, ResourceFacts, WriteCause
 from lynq.core.readiness.verdict import READY
 from unit.core.node.fixtures import live_after, wanted_by
 from unit.core.node.nodes import NOW, a_resource, an_owner

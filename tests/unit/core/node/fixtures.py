@@ -10,10 +10,9 @@ from lynq.core.graph.build import build
 from lynq.core.graph.model import Entry, Graph
 from lynq.core.node.decide import PassContext
 from lynq.core.node.desired_object import DesiredObject, prepare
-from lynq.core.node.facts import LastWrite, ResourceFacts, WriteRejection
-from lynq.core.node.live import LiveObject
+from lynq.core.node.objects import LiveObject
 from lynq.core.node.render import Renderer
-from lynq.core.node.state import Write
+from lynq.core.node.state import LastWrite, ResourceFacts, Write, WriteRejection
 from lynq.core.node.step import ReconcileStep, next_step
 from lynq.core.node.variables import variables_of
 from lynq.core.readiness.verdict import READY, Readiness, not_ready

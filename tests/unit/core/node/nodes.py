@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lynq.api import LynqNode, Metadata, NodeSpec, TResource
-from lynq.core.node.object_ref import Owner, owner_of
+from lynq.core.node.objects import Owner, owner_of
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -9,9 +9,15 @@ import pytest
 from lynq.api import ConflictPolicy, CreationPolicy, DeletionPolicy, PatchStrategy, ResourceState
 from lynq.api.reasons import OrphanReason
 from lynq.core.node.decide import decide
-from lynq.core.node.facts import LastWrite, ResourceFacts, WriteRejection
-from lynq.core.node.live import LiveObject
-from lynq.core.node.state import ResourceOutcome, WriteCause, WriteMethod
+from lynq.core.node.objects import LiveObject
+from lynq.core.node.state import (
+    LastWrite,
+    ResourceFacts,
+    ResourceOutcome,
+    WriteCause,
+    WriteMethod,
+    WriteRejection,
+)
 from lynq.core.readiness.verdict import failed
 from unit.core.node.decisions import AROUND, LATER, S, but, cause_of, foreign, settled, without
 from unit.core.node.fixtures import STARTING, wanted_by

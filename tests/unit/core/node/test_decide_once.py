@@ -7,8 +7,7 @@ import pytest
 
 from lynq.api import CreationPolicy, DeletionPolicy, PatchStrategy
 from lynq.core.node.decide import decide
-from lynq.core.node.facts import LastWrite, ResourceFacts, WriteRejection
-from lynq.core.node.state import WriteCause, WriteMethod
+from lynq.core.node.state import LastWrite, ResourceFacts, WriteCause, WriteMethod, WriteRejection
 from unit.core.node.decisions import AROUND, LATER, S, but, cause_of, foreign, settled, without
 from unit.core.node.fixtures import STARTING, wanted_by
 from unit.core.node.nodes import a_resource

@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from lynq.core.node.decide import decide
-from lynq.core.node.facts import LastWrite, ResourceFacts, WriteRejection
-from lynq.core.node.state import StateReason
+from lynq.core.node.state import LastWrite, ResourceFacts, StateReason, WriteRejection
 from unit.core.node.decisions import AROUND, LATER, S, but, cause_of, settled, without
 from unit.core.node.nodes import NOW
 

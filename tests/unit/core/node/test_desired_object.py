@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import CreationPolicy, TResource
-from lynq.core.node.desired_object import DesiredObject, prepare
-from lynq.core.node.hashing import applied_hash
-from lynq.core.node.refusals import RenderError
-from lynq.core.node.render import Renderer
+from lynq.core.node.desired_object import DesiredObject, applied_hash, prepare
+from lynq.core.node.render import Renderer, RenderError
 from lynq.core.node.variables import variables_of
 from unit.core.node.nodes import NOW, a_node, a_resource, an_owner
 

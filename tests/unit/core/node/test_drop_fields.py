@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lynq.core.node.shedding import drop_removed_fields
+from lynq.core.node.merge_patch import drop_removed_fields
 
 LEAF: dict[str, Any] = {}
 

@@ -8,8 +8,8 @@ from lynq.api import NodeStatus, ResourceState
 from lynq.api.reasons import EventReason
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem
-from lynq.core.node.object_ref import ObjectRef
-from lynq.core.node.refusals import RenderError
+from lynq.core.node.objects import ObjectRef
+from lynq.core.node.render import RenderError
 from lynq.core.node.state import ResourceOutcome, StateReason
 from lynq.core.node.status import InvalidNode, StatusReport, invalid_status, next_status
 from lynq.core.node.variables import VariablesError

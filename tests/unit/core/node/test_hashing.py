@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import CreationPolicy, DeletionPolicy
-from lynq.core.node.hashing import applied_hash, go_json
-from lynq.core.node.live import LiveObject
-from lynq.core.node.stamping import with_apply_metadata, with_policies
+from lynq.core.node.desired_object import applied_hash, go_json, with_apply_metadata, with_policies
+from lynq.core.node.objects import LiveObject
 from lynq.core.readiness.rules import evaluate_readiness
 from unit.core.node.nodes import NOW, a_resource
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lynq.api import NodeStatus, ResourceState, ResourceStatus
 from lynq.core.node.inventory import InventoryItem, key_of, orphans, parse_key, read_inventory
-from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.objects import ObjectRef
 
 KINDS = st.sampled_from([("v1", "ConfigMap"), ("apps/v1", "Deployment"), ("acme.io/v1", "Widget")])
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from lynq.api import DeletionPolicy, OwnerReference
 from lynq.api.reasons import OrphanReason
-from lynq.core.node.live import LiveObject
-from lynq.core.node.object_ref import ObjectRef, Owner
+from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import (
     adoption_patch,
     is_orphan,

@@ -10,8 +10,7 @@ from lynq.api import DeletionPolicy, ResourceState
 from lynq.api.reasons import OrphanReason
 from lynq.core.graph.model import Entry
 from lynq.core.node.inventory import InventoryItem
-from lynq.core.node.live import LiveObject
-from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.node.prune import PruneCandidate, PruneStep, next_prune_step
 from lynq.core.readiness.verdict import READY
 from unit.core.graph.drawn import reachable, sound_entries

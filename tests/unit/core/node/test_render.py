@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import TResource
-from lynq.core.node.object_ref import ObjectRef
-from lynq.core.node.refusals import RenderError
-from lynq.core.node.render import Rendered, Renderer
-from lynq.core.node.reserved import ANNOTATIONS, LABELS
+from lynq.core.node.objects import ObjectRef
+from lynq.core.node.ownership import ANNOTATIONS, LABELS
+from lynq.core.node.render import Rendered, Renderer, RenderError
 from lynq.core.node.variables import variables_of
 from unit.core.node.nodes import a_node, a_resource
 

@@ -15,13 +15,13 @@ from lynq.core.graph.build import build
 from lynq.core.graph.model import Entry
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.inventory import InventoryItem, read_inventory
-from lynq.core.node.object_ref import ObjectRef
-from lynq.core.node.refusals import RenderError
-from lynq.core.node.schedule import force_due_at
+from lynq.core.node.objects import ObjectRef
+from lynq.core.node.render import RenderError
 from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.status import (
     InvalidNode,
     StatusReport,
+    force_due_at,
     invalid_status,
     next_status,
     with_paused,

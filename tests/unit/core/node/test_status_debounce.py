@@ -6,10 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from lynq.api import NodeStatus, ResourceState
-from lynq.core.node.object_ref import ObjectRef
+from lynq.core.node.objects import ObjectRef
 from lynq.core.node.state import ResourceOutcome
-from lynq.core.node.status import StatusReport, next_status
-from lynq.core.node.urgency import debounce_status, is_urgent
+from lynq.core.node.status import StatusReport, debounce_status, is_urgent, next_status
 from unit.core.node.nodes import NOW
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lynq.api import ResourceState
 from lynq.core.graph.model import Entry
-from lynq.core.node.facts import WriteRejection
+from lynq.core.node.state import WriteRejection
 from lynq.core.node.step import ReconcileStep
 from lynq.core.readiness.verdict import READY
 from unit.core.graph.drawn import sound_entries

@@ -8,18 +8,14 @@ import msgspec
 
 from lynq.api import DeletionPolicy, LynqNode, NodeStatus, TResource
 from lynq.api.reasons import OrphanReason
-from lynq.core.graph.build import build
-from lynq.core.graph.collecting import collect, entries_of
+from lynq.core.graph.build import build, collect, entries_of
 from lynq.core.node.decide import PassContext
 from lynq.core.node.desired_object import prepare
-from lynq.core.node.facts import ResourceFacts
 from lynq.core.node.inventory import InventoryItem, orphans, read_inventory
-from lynq.core.node.live import LiveObject
-from lynq.core.node.object_ref import ObjectRef, owner_of
+from lynq.core.node.objects import LiveObject, ObjectRef, owner_of
 from lynq.core.node.prune import PruneCandidate, next_prune_step
-from lynq.core.node.refusals import RenderError
-from lynq.core.node.render import Renderer
-from lynq.core.node.state import ResourceOutcome, WriteCause
+from lynq.core.node.render import Renderer, RenderError
+from lynq.core.node.state import ResourceFacts, ResourceOutcome, WriteCause
 from lynq.core.node.status import StatusReport, next_status
 from lynq.core.node.step import next_step
 from lynq.core.node.variables import variables_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.core.readiness.deadline import countdown
+from lynq.core.readiness.verdict import countdown
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 STARTED = "2026-01-01T12:00:00Z"

@@ -3,11 +3,16 @@
 A field that is not there live is taken out of the wanted object too: whoever owns it has removed
 it. To leave all ignored fields out would not do, as the API server would take that for their
 removal. An item of a list that is not live yet is created with all that the manifest says.
+
+Which item of a live list is which of the wanted one.
+
+Other controllers put items of their own in front or between. Where items have a key that tells
+them apart, as in a pod's containers, the key counts; elsewhere only the position is left.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from lynq.core.node.ignore_fields.jsonpath import (
     Filter,
@@ -19,7 +24,74 @@ from lynq.core.node.ignore_fields.jsonpath import (
     Slice,
     Wildcard,
 )
-from lynq.core.node.ignore_fields.pairing import ABSENT, counterparts, live_only
+
+ABSENT: Final = object()
+"""Stands for the counterpart that is not there; null is a value."""
+
+_KeyOf: TypeAlias = Callable[[Mapping[str, Any]], Hashable]
+
+# The merge keys of the built-in kinds, by the list's own key; all others go by name.
+_MERGE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "volumeMounts": ("mountPath",),
+    "volumeDevices": ("devicePath",),
+    "hostAliases": ("ip",),
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+    "conditions": ("type",),
+    "ownerReferences": ("uid",),
+    "podIPs": ("ip",),
+}
+
+
+def counterparts(wanted: Sequence[object], live: object, field: str) -> list[object]:
+    """Return for each wanted item its live one, or ABSENT; `field` is the list's key."""
+    items = live if isinstance(live, list) else []
+    by_key = _keyed(items, field)
+    keys = _keys(wanted, field)
+    if by_key is None or keys is None:
+        return [items[place] if place < len(items) else ABSENT for place in range(len(wanted))]
+    return [by_key.get(key, ABSENT) for key in keys]
+
+
+def live_only(wanted: Sequence[object], live: object, field: str) -> list[object]:
+    """Return the live items that no wanted one stands for, in their order."""
+    items = live if isinstance(live, list) else []
+    by_key = _keyed(items, field)
+    keys = _keys(wanted, field)
+    if by_key is None or keys is None:
+        return items[len(wanted) :]
+    return [item for key, item in by_key.items() if key not in set(keys)]
+
+
+def _keyed(items: Sequence[object], field: str) -> dict[Hashable, object] | None:
+    keys = _keys(items, field)
+    return None if keys is None else dict(zip(keys, items, strict=True))
+
+
+def _keys(items: Sequence[object], field: str) -> list[Hashable] | None:
+    """Return the items' keys, if each has one and no two the same."""
+    key_of = _port if field == "ports" else _by(_MERGE_KEYS.get(field, ("name",)))
+    keys: list[Hashable] = []
+    for item in items:
+        key = key_of(item) if isinstance(item, Mapping) else None
+        if key is None:
+            return None
+        keys.append(key)
+    return keys if len(set(keys)) == len(keys) else None
+
+
+def _by(names: tuple[str, ...]) -> _KeyOf:
+    def key_of(item: Mapping[str, Any]) -> Hashable:
+        values = tuple(item.get(name) for name in names)
+        return values if all(isinstance(value, str) for value in values) else None
+
+    return key_of
+
+
+def _port(item: Mapping[str, Any]) -> Hashable:
+    """Return the key of a container's or a Service's port; the API server fills in TCP."""
+    number = item.get("containerPort", item.get("port"))
+    protocol = item.get("protocol") or "TCP"
+    return (number, protocol) if isinstance(number, int) and isinstance(protocol, str) else None
 
 
 def keep_live(
@@ -58,7 +130,7 @@ def _children(wanted: object, live: object, field: str) -> Iterator[tuple[object
 
 def _in_object(wanted: dict[str, Any], live: dict[str, Any], step: Segment, rest: Path) -> None:
     for selector in step.selectors:
-        for key in _keys(selector, wanted, live):
+        for key in _selected_keys(selector, wanted, live):
             if rest:
                 _enter(wanted, live, key, rest, may_create=isinstance(selector, Name))
             elif key in live:
@@ -67,7 +139,7 @@ def _in_object(wanted: dict[str, Any], live: dict[str, Any], step: Segment, rest
                 wanted.pop(key, None)
 
 
-def _keys(selector: Selector, wanted: dict[str, Any], live: dict[str, Any]) -> list[str]:
+def _selected_keys(selector: Selector, wanted: dict[str, Any], live: dict[str, Any]) -> list[str]:
     if isinstance(selector, Name):
         return [selector.key]
     every = [*wanted, *(key for key in live if key not in wanted)]

@@ -9,8 +9,7 @@ from typing import Final
 from lynq.api import RejectedRow, RejectedRows
 from lynq.api.reasons import RejectionReason
 from lynq.core.guard.rejections import Rejection
-from lynq.core.guard.row_screening import ScreenedRows
-from lynq.core.guard.rows import R
+from lynq.core.guard.row_screening import R, ScreenedRows
 
 LISTED: Final = 20
 """How many rejections the status lists."""

@@ -1,9 +1,16 @@
-"""Which object of the cluster: its kind, place and name, and who the node is that made it."""
+"""Which object of the cluster: its kind, place and name, and who the node is that made it.
 
+What the caches know of an object in the cluster: its marks, and how it stands.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 
 from lynq.api import LynqNode, ResourceStatus
 from lynq.api.metadata import ObjectKey
+from lynq.core.readiness.verdict import Readiness
 
 
 class ObjectRef(NamedTuple):
@@ -50,3 +57,20 @@ class Owner(NamedTuple):
 def owner_of(node: LynqNode) -> Owner:
     """Return the node as the owner of its objects."""
     return Owner(node.metadata.namespace, node.metadata.name, node.metadata.uid)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveObject:
+    """An object that exists."""
+
+    uid: str
+    verdict: Readiness
+    """Whether it is ready, and if not, why not."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    owners: tuple[str, ...] = ()
+    """The uids of its owner references."""
+    deleting: bool = False
+    digest: bytes = b""
+    """Of the fields that we own, applied or otherwise written; empty if there are none."""
+    created: datetime | None = None
