@@ -15,8 +15,8 @@ from lynq.api import LynqHub, LynqNode
 from lynq.api.crds import build as definitions
 from lynq.cluster import Cluster
 from lynq.cluster.local import kubectl as run_kubectl
-from lynq.kube import Client, Partial, load_config
-from lynq.kube.definitions import install_definition
+from lynq.kube import Client, PartialObject, load_config
+from lynq.kube.crd_install import install_crd
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import NAMESPACES, resource_of
 
@@ -94,7 +94,7 @@ async def _free(client: Client, namespace: str) -> None:
     for definition in (LynqHub.definition, LynqNode.definition):
         kind = resource_of(definition)
         try:
-            left = await client.list(kind, namespace, into=Partial)
+            left = await client.list(kind, namespace, into=PartialObject)
         except NotFound:
             # No test has needed our kinds so far.
             return
@@ -108,7 +108,7 @@ async def _free(client: Client, namespace: str) -> None:
 async def crds(client: Client) -> None:
     """Our three kinds, installed and served."""
     for definition in definitions():
-        await install_definition(client, definition)
+        await install_crd(client, definition)
 
 
 @pytest.fixture(scope="session")

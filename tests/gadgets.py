@@ -5,14 +5,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from lynq.kube import Client, Resource
-from lynq.kube.definitions import install_definition
+from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 
 @asynccontextmanager
 async def gadgets(client: Client, group: str) -> AsyncIterator[Resource]:
     """Let the API server serve gadgets of this group for a while."""
-    await install_definition(client, _definition(group))
+    await install_crd(client, _definition(group))
     try:
         yield Resource(group, "v1", "Gadget", "gadgets", namespaced=True)
     finally:

@@ -14,7 +14,7 @@ from cluster.local.manifests import deployment
 from lynq.api.crds import build as definitions
 from lynq.cluster import Cluster
 from lynq.kube import Client, load_config
-from lynq.kube.definitions import install_definition
+from lynq.kube.crd_install import install_crd
 from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
 from waiting import eventually
@@ -27,7 +27,7 @@ async def own_stage(own_cluster: Cluster, tmp_path: Path) -> AsyncIterator[Stage
     """A stage in a cluster that the test may break."""
     async with Client.connect(load_config(kubeconfig=own_cluster.kubeconfig)) as client:
         for definition in definitions():
-            await install_definition(client, definition)
+            await install_crd(client, definition)
         yield Stage(client, "default", tmp_path)
 
 

@@ -8,7 +8,7 @@ import click
 from lynq.api import crds
 from lynq.cli.connection import connection_options
 from lynq.kube import Client, load_config
-from lynq.kube.definitions import install_definition
+from lynq.kube.crd_install import install_crd
 
 
 @click.command()
@@ -26,5 +26,5 @@ async def install_all(
     suffix = " (dry run)" if dry_run else ""
     async with Client.connect(load_config(kubeconfig=kubeconfig, context=context)) as client:
         for definition in crds.build():
-            outcome = await install_definition(client, definition, dry_run=dry_run)
+            outcome = await install_crd(client, definition, dry_run=dry_run)
             click.echo(f"{definition['metadata']['name']} {outcome}{suffix}")

@@ -10,7 +10,15 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from lynq.api.metadata import ObjectKey
-from lynq.kube import Change, Client, Health, Informer, Metrics, Phase, Resource
+from lynq.kube import (
+    Client,
+    Informer,
+    InformerHealth,
+    InformerPhase,
+    Metrics,
+    ObjectChange,
+    Resource,
+)
 from lynq.kube.store import HasMetadata, IndexFunction
 
 W = TypeVar("W", bound=HasMetadata)
@@ -68,7 +76,7 @@ class Cache(Generic[W, T]):
         return all(informer.has_synced for informer in self._informers.values())
 
     @property
-    def health(self) -> Health:
+    def health(self) -> InformerHealth:
         """How the worst of its watches is."""
         states = [informer.health for informer in self._informers.values()]
         return next((state for state in states if state.problem), states[0])
@@ -76,7 +84,7 @@ class Cache(Generic[W, T]):
     @property
     def is_forbidden(self) -> bool:
         """Whether the right to watch is missing; it is tried again all the same."""
-        return self.health.phase is Phase.FORBIDDEN
+        return self.health.phase is InformerPhase.FORBIDDEN
 
     def covers(self, namespace: str) -> bool:
         """Return whether objects in a namespace are seen at all."""
@@ -101,7 +109,7 @@ class Cache(Generic[W, T]):
         """Return all keys with their objects as of now."""
         return [item for each in self._informers.values() for item in each.store.items()]
 
-    def on_change(self, handler: Callable[[Change[T]], None]) -> None:
+    def on_change(self, handler: Callable[[ObjectChange[T]], None]) -> None:
         """Call `handler` with every change; it is told at once of what is already here."""
         for informer in self._informers.values():
             informer.on_change(handler)

@@ -28,7 +28,7 @@ from lynq.controllers.cache import Cache
 from lynq.controllers.holding import digest_of_ours, updated_by_us
 from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.readiness.rules import evaluate_readiness, reads_body
-from lynq.kube import Change, Client, Discovery, Metrics, Partial, Resource
+from lynq.kube import Client, Discovery, Metrics, ObjectChange, PartialObject, Resource
 from lynq.kube.errors import KubeError
 
 BY_NODE: Final = "node"
@@ -87,7 +87,7 @@ class Kind:
     ) -> None:
         self.resource = resource
         has_body = reads_body(resource.api_version, resource.kind)
-        self.into: type[Any] = Whole if has_body else Partial
+        self.into: type[Any] = Whole if has_body else PartialObject
         self.absorbing = False
         """Whether a change that is being told is the answer to a write of our own."""
         self._begun = time.monotonic()
@@ -271,7 +271,7 @@ class Children:
     def _begin(self, kind: Kind) -> None:
         self._group.create_task(kind.cache.run(), name=f"watch of {kind.resource}")
 
-    def _told(self, kind: Kind, change: Change[Child]) -> None:
+    def _told(self, kind: Kind, change: ObjectChange[Child]) -> None:
         old, new = change.old, change.new
         if old and new and old.live == new.live:
             return

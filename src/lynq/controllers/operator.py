@@ -20,7 +20,7 @@ from lynq.controllers.node.controller import NodeController
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import World
-from lynq.kube import Controller, Queue, Recorder, Result
+from lynq.kube import Controller, Recorder, Result, WorkQueue
 
 _DRAIN: Final = 0.5
 """Seconds that running reconciles have to end."""
@@ -104,8 +104,8 @@ class Operator:
                 recorder.stop()
             telling.create_task(asyncio.sleep(_LANDING), name="landing")
 
-    def _queue(self, name: str) -> Queue[ObjectKey]:
-        return Queue(metrics=self._world.metrics.queue(name))
+    def _queue(self, name: str) -> WorkQueue[ObjectKey]:
+        return WorkQueue(metrics=self._world.metrics.queue(name))
 
     def _teller(self, component: str) -> Teller:
         recorder = Recorder(
@@ -117,7 +117,7 @@ class Operator:
     def _controller(
         self,
         name: str,
-        queue: Queue[ObjectKey],
+        queue: WorkQueue[ObjectKey],
         reconcile: Callable[[ObjectKey], Awaitable[Result]],
         workers: int,
     ) -> Controller[ObjectKey]:

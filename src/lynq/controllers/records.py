@@ -14,7 +14,7 @@ from lynq.api.wire import Definition
 from lynq.controllers.cache import Cache
 from lynq.controllers.decoding import Loose, Unreadable
 from lynq.core.node.merge_patch import merge_patch
-from lynq.kube import Change, Client, Metrics
+from lynq.kube import Client, Metrics, ObjectChange
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import resource_of
 from lynq.kube.store import IndexFunction
@@ -98,7 +98,7 @@ class Records(Generic[R]):
     def on_change(self, handler: Callable[[ObjectKey, R | None, R | None], None]) -> None:
         """Call `handler` with key, old and new of every change; unreadable ones count as None."""
 
-        def told(change: Change[R | Unreadable]) -> None:
+        def told(change: ObjectChange[R | Unreadable]) -> None:
             old, new = change.old, change.new
             handler(
                 change.key,

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from lynq.api import Metadata
 from lynq.api.events import Event
-from lynq.kube import Recorder, Reference
+from lynq.kube import ObjectReference, Recorder
 
 
 class Named(Protocol):
@@ -29,9 +29,9 @@ class Teller:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
-    def tell(self, about: Named | Reference, *events: Event) -> None:
+    def tell(self, about: Named | ObjectReference, *events: Event) -> None:
         """Record the events about an object, in their order."""
-        reference = about if isinstance(about, Reference) else reference_to(about)
+        reference = about if isinstance(about, ObjectReference) else reference_to(about)
         for event in events:
             self._recorder.record(
                 reference,
@@ -41,10 +41,10 @@ class Teller:
             )
 
 
-def reference_to(obj: Named) -> Reference:
+def reference_to(obj: Named) -> ObjectReference:
     """Return what an event says it is about."""
     known = obj.metadata
-    return Reference(
+    return ObjectReference(
         api_version=obj.api_version,
         kind=obj.kind,
         name=known.name,

@@ -4,47 +4,46 @@ from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
 from lynq.kube.config import ClusterConfig, Impersonation, in_cluster, load_config
 from lynq.kube.controller import Controller, Result
-from lynq.kube.correlation import Reference
 from lynq.kube.discovery import Discovery
-from lynq.kube.election import LeaderElection, LeaseLost
-from lynq.kube.events import Recorder
-from lynq.kube.informer import Health, Informer, Phase
+from lynq.kube.event_correlation import ObjectReference
+from lynq.kube.informer import Informer, InformerHealth, InformerPhase
+from lynq.kube.leader_election import LeaderElection, LeaseLost
 from lynq.kube.metrics import Metrics
-from lynq.kube.objects import Partial
+from lynq.kube.objects import PartialObject
 from lynq.kube.options import ClientOptions
-from lynq.kube.queries import Patch, Propagation
-from lynq.kube.queue import Priority, Queue, QueueClosed
+from lynq.kube.recorder import Recorder
 from lynq.kube.request import Interceptor, Request, Response, Send
+from lynq.kube.requests import Patch, Propagation
 from lynq.kube.resource import Resource
-from lynq.kube.store import Change, Store, by_label, by_owner_uid
-from lynq.kube.watching import Bookmark, EventType, WatchEvent
+from lynq.kube.store import ObjectChange, Store, by_label, by_owner_uid
+from lynq.kube.watch import Bookmark, EventType, WatchEvent
+from lynq.kube.workqueue import QueueClosed, QueuePriority, WorkQueue
 
 __all__ = [
     "Backoff",
     "Bookmark",
-    "Change",
     "Client",
     "ClientOptions",
     "ClusterConfig",
     "Controller",
     "Discovery",
     "EventType",
-    "Health",
     "Impersonation",
     "Informer",
+    "InformerHealth",
+    "InformerPhase",
     "Interceptor",
     "LeaderElection",
     "LeaseLost",
     "Metrics",
-    "Partial",
+    "ObjectChange",
+    "ObjectReference",
+    "PartialObject",
     "Patch",
-    "Phase",
-    "Priority",
     "Propagation",
-    "Queue",
     "QueueClosed",
+    "QueuePriority",
     "Recorder",
-    "Reference",
     "Request",
     "Resource",
     "Response",
@@ -52,6 +51,7 @@ __all__ = [
     "Send",
     "Store",
     "WatchEvent",
+    "WorkQueue",
     "by_label",
     "by_owner_uid",
     "in_cluster",

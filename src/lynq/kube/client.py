@@ -12,17 +12,17 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from lynq.kube import queries
+from lynq.kube import requests
 from lynq.kube.codec import DICT, Object, T, decode, decode_list, encode, pinned
 from lynq.kube.config import ClusterConfig
 from lynq.kube.errors import Gone
-from lynq.kube.objects import Listing
+from lynq.kube.objects import ObjectList
 from lynq.kube.options import ClientOptions
-from lynq.kube.queries import APPLY, JSON, JsonPatch, Patch, Propagation, accept
 from lynq.kube.request import Fence, Interceptor, Request, Response, Send
+from lynq.kube.requests import APPLY, JSON, JsonPatch, Patch, Propagation, accept
 from lynq.kube.resource import Resource
 from lynq.kube.transport import Transport
-from lynq.kube.watching import Bookmark, WatchEvent, watch_events
+from lynq.kube.watch import Bookmark, WatchEvent, watch_events
 
 _WATCH_SECONDS = 300.0
 """How long a watch lasts at least, if all goes well."""
@@ -121,7 +121,7 @@ class Client:
         labels: str | None = None,
         fields: str | None = None,
         page_size: int = 500,
-    ) -> Listing[T]:
+    ) -> ObjectList[T]:
         """Return all objects, read page by page, as of one moment.
 
         When the API server forgets that moment between two pages, all is read again at once:
@@ -137,9 +137,9 @@ class Client:
                 items += page.items
                 version = page.resource_version
         except Gone:
-            query = queries.selection(labels, fields)
+            query = requests.selection(labels, fields)
             return await self._page(resource, namespace, query, into)
-        return Listing(items, version)
+        return ObjectList(items, version)
 
     async def pages(
         self,
@@ -150,9 +150,9 @@ class Client:
         labels: str | None = None,
         fields: str | None = None,
         page_size: int = 500,
-    ) -> AsyncIterator[Listing[T]]:
+    ) -> AsyncIterator[ObjectList[T]]:
         """Yield all objects in pages; raises Gone when the reader takes too long over them."""
-        query = {**queries.selection(labels, fields), "limit": str(page_size)}
+        query = {**requests.selection(labels, fields), "limit": str(page_size)}
         while True:
             page = await self._page(resource, namespace, query, into)
             yield page
@@ -174,10 +174,10 @@ class Client:
         request = Request(
             "create",
             "POST",
-            queries.collection_path(resource, obj, namespace),
-            queries.writing(manager, dry_run=dry_run),
+            requests.collection_path(resource, obj, namespace),
+            requests.writing(manager, dry_run=dry_run),
             accept(into) | JSON,
-            queries.body(resource, obj),
+            requests.body(resource, obj),
             repeatable=dry_run,
         )
         return await self._object(request, into)
@@ -200,10 +200,10 @@ class Client:
         request = Request(
             "apply",
             "PATCH",
-            queries.object_path(resource, obj, subresource),
-            queries.writing(manager, dry_run=dry_run, force=force),
+            requests.object_path(resource, obj, subresource),
+            requests.writing(manager, dry_run=dry_run, force=force),
             accept(into) | APPLY,
-            queries.body(resource, obj),
+            requests.body(resource, obj),
             repeatable=dry_run or not pinned(obj),
         )
         return await self._object(request, into)
@@ -226,7 +226,7 @@ class Client:
             "patch",
             "PATCH",
             resource.path(namespace, name, subresource),
-            queries.writing(manager, dry_run=dry_run),
+            requests.writing(manager, dry_run=dry_run),
             accept(into) | {"Content-Type": kind.value},
             encode(patch),
             repeatable=dry_run,
@@ -250,10 +250,10 @@ class Client:
         request = Request(
             "replace",
             "PUT",
-            queries.object_path(resource, obj, subresource),
-            queries.writing(manager, dry_run=dry_run),
+            requests.object_path(resource, obj, subresource),
+            requests.writing(manager, dry_run=dry_run),
             accept(into) | JSON,
-            queries.body(resource, obj),
+            requests.body(resource, obj),
             repeatable=dry_run,
         )
         return await self._object(request, into)
@@ -280,11 +280,11 @@ class Client:
             "DELETE",
             resource.path(namespace, name),
             headers=JSON,
-            body=queries.delete_options(uid, resource_version, propagation, dry_run=dry_run),
+            body=requests.delete_options(uid, resource_version, propagation, dry_run=dry_run),
             repeatable=dry_run or (uid is not None and resource_version is None),
         )
         response = await self._transport.send(request)
-        return queries.is_gone(response.body, what=f"delete {request.path}")
+        return requests.is_gone(response.body, what=f"delete {request.path}")
 
     def watch(
         self,
@@ -310,8 +310,8 @@ class Client:
             "watch",
             "GET",
             resource.path(namespace),
-            queries.selection(labels, fields)
-            | queries.watching(since, seconds=seconds, initial_events=initial_events),
+            requests.selection(labels, fields)
+            | requests.watching(since, seconds=seconds, initial_events=initial_events),
             accept(into),
             timeout=seconds + _WATCH_GRACE,
             repeatable=True,
@@ -330,7 +330,7 @@ class Client:
 
     async def _page(
         self, resource: Resource, namespace: str | None, query: Mapping[str, str], into: type[T]
-    ) -> Listing[T]:
+    ) -> ObjectList[T]:
         path = resource.path(namespace)
         request = Request(
             "list", "GET", path, dict(query), accept(into, listed=True), repeatable=True

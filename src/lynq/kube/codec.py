@@ -9,9 +9,9 @@ import msgspec
 from lynq.api import Metadata
 from lynq.api.metadata import ObjectKey
 from lynq.api.wire import Wire
-from lynq.kube.depth import flattened
+from lynq.kube.depth import cut_depth
 from lynq.kube.errors import InvalidObject, UnexpectedResponse
-from lynq.kube.objects import Listing
+from lynq.kube.objects import ObjectList
 
 if TYPE_CHECKING:
     # Only type checkers know defaults of type variables yet: they read a call without `into`
@@ -62,19 +62,19 @@ def decode(body: bytes | msgspec.Raw, into: type[T], *, what: str, level: int = 
             f"{what}: the answer is no {into.__name__}" + (f", see {place}" if place else "")
         ) from None
     except RecursionError:
-        flat = None if into is dict else flattened(bytes(body), level=level)
+        flat = None if into is dict else cut_depth(bytes(body), level=level)
     if flat is None or flat == body:
         raise UnexpectedResponse(f"{what}: the answer is nested too deep to be read")
     return decode(flat, into, what=what, level=level)
 
 
-def decode_list(body: bytes, into: type[T], *, what: str) -> Listing[T]:
+def decode_list(body: bytes, into: type[T], *, what: str) -> ObjectList[T]:
     """Decode a list or one page of it."""
     answer: _List[T] = decode(
         body, cast("type[_List[T]]", _list_of(cast("Hashable", into))), what=what, level=2
     )
     metadata = answer.metadata
-    return Listing(answer.items or [], metadata.resource_version, metadata.continuation)
+    return ObjectList(answer.items or [], metadata.resource_version, metadata.continuation)
 
 
 @lru_cache(maxsize=256)

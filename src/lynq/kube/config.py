@@ -18,7 +18,7 @@ from lynq.kube.credentials import (
 )
 from lynq.kube.errors import ConfigError
 from lynq.kube.execplugin import API_VERSIONS, ExecCredentials, ExecPlugin
-from lynq.kube.kubeconfig import Choice, Cluster, Kubeconfig, Located, User
+from lynq.kube.kubeconfig import Choice, ClusterEntry, Kubeconfig, Located, UserEntry
 from lynq.kube.proxy import checked_proxy, environment_proxy
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -142,13 +142,13 @@ def from_kubeconfig(choice: Choice) -> ClusterConfig:
     )
 
 
-def _proxy(cluster: Cluster, source: str) -> str | None:
+def _proxy(cluster: ClusterEntry, source: str) -> str | None:
     if cluster.proxy_url:
         return checked_proxy(cluster.proxy_url, f"{source}: proxy-url")
     return environment_proxy(cluster.server, os.environ)
 
 
-def _impersonation(user: User) -> Impersonation | None:
+def _impersonation(user: UserEntry) -> Impersonation | None:
     if not user.impersonate:
         return None
     extra = tuple((key, value) for key, values in user.as_user_extra.items() for value in values)
@@ -170,7 +170,7 @@ def _credentials(choice: Choice, authority: bytes | None) -> Credentials:
     return ExecCredentials(_plugin(choice, authority))
 
 
-def _certificate(user: Located[User], source: str) -> ClientCertificate | None:
+def _certificate(user: Located[UserEntry], source: str) -> ClientCertificate | None:
     entry = user.entry
     folder = user.folder
     shown = _content(entry.client_certificate_data, entry.client_certificate, folder, source)
@@ -202,7 +202,7 @@ def _plugin(choice: Choice, authority: bytes | None) -> ExecPlugin:
     )
 
 
-def _cluster_info(cluster: Cluster, authority: bytes | None) -> dict[str, Any]:
+def _cluster_info(cluster: ClusterEntry, authority: bytes | None) -> dict[str, Any]:
     own = [
         each.get("extension") for each in cluster.extensions if each.get("name") == _EXEC_EXTENSION
     ]

@@ -14,10 +14,10 @@ from typing import Generic, TypeVar
 import structlog
 
 from lynq.kube.errors import KubeError
-from lynq.kube.failures import place_of, words_of
+from lynq.kube.failures import error_location, error_text
 from lynq.kube.metrics import ControllerMetrics, Metrics
-from lynq.kube.queue import Priority, Queue
 from lynq.kube.workers import Workers
+from lynq.kube.workqueue import QueuePriority, WorkQueue
 
 K = TypeVar("K", bound=Hashable)
 
@@ -44,7 +44,7 @@ class Controller(Generic[K]):
     def __init__(
         self,
         name: str,
-        queue: Queue[K],
+        queue: WorkQueue[K],
         reconcile: Callable[[K], Awaitable[Result]],
         *,
         workers: int = 1,
@@ -93,7 +93,7 @@ class Controller(Generic[K]):
             self._metrics.results["success"].inc()
         elif result.requeue_after > 0:
             self._queue.forget(key)
-            self._queue.add_after(key, result.requeue_after, priority=Priority.PERIODIC)
+            self._queue.add_after(key, result.requeue_after, priority=QueuePriority.PERIODIC)
             self._metrics.results["requeue_after"].inc()
         else:
             self._queue.retry(key)
@@ -106,13 +106,13 @@ class Controller(Generic[K]):
             controller=self.name,
             key=str(key),
             failures=self._queue.failures(key) + 1,
-            error=words_of(error),
+            error=error_text(error),
         )
         if isinstance(error, self._expected):
             log.warning("reconcile failed")
         else:
             self._metrics.panics.inc()
-            log.error("reconcile failed unexpectedly", traceback=place_of(error))
+            log.error("reconcile failed unexpectedly", traceback=error_location(error))
         self._queue.retry(key)
 
 

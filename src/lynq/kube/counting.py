@@ -12,7 +12,7 @@ _NO_ANSWER: Final = "<error>"
 """client-go's one code for all that is no answer: the reasons are too many for a label."""
 
 
-def counting(requests: Counter, server: str) -> Interceptor:
+def count_requests(requests: Counter, server: str) -> Interceptor:
     """Return what counts every attempt to reach `server`, retries and watches too.
 
     It belongs inside all others, so that what they fail or hold back is not taken for a request.

@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 _HUSKS_TOLERATED = 64
 
 
-class Delays(Generic[K]):
+class DelayedKeys(Generic[K]):
     """A set of keys, each with the moment it is due."""
 
     def __init__(self) -> None:

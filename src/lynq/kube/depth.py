@@ -31,7 +31,7 @@ _KEY: Final = 64
 """As much as a key and the white space around it take."""
 
 
-def flattened(body: bytes, *, level: int) -> bytes:
+def cut_depth(body: bytes, *, level: int) -> bytes:
     """Return a body with what is too deep in its objects cut off.
 
     `level` says how deep in the body the objects are themselves: 0 if it is one. All of a field of

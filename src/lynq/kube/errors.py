@@ -27,7 +27,7 @@ _ETCD_TOO_LARGE = ("request is too large", "trying to send message larger than m
 _WEBHOOK = re.compile(r'^admission webhook "([a-z0-9.-]+)" denied the request')
 
 
-class Cause(Struct, frozen=True, rename="camel"):
+class StatusCause(Struct, frozen=True, rename="camel"):
     """One of the causes inside a Status; its message can echo values."""
 
     reason: str = ""
@@ -46,7 +46,7 @@ class Details(Struct, frozen=True, rename="camel"):
     group: str = ""
     kind: str = ""
     uid: str = ""
-    causes: list[Cause] | None = None
+    causes: list[StatusCause] | None = None
     retry_after_seconds: int = 0
 
 
@@ -149,7 +149,7 @@ class ApiError(KubeError):
         return self.status.code
 
     @property
-    def causes(self) -> list[Cause]:
+    def causes(self) -> list[StatusCause]:
         """The causes inside the Status."""
         return self.status.details.causes or []
 

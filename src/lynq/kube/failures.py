@@ -10,11 +10,11 @@ from typing import Final
 _FRAMES: Final = 12
 
 
-def words_of(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return what kind of exception it is and what it says itself."""
     return f"{type(error).__name__}: {error}"
 
 
-def place_of(error: BaseException) -> str:
+def error_location(error: BaseException) -> str:
     """Return where it was raised: files, lines and source, no values."""
     return "".join(traceback.format_tb(error.__traceback__, limit=-_FRAMES))

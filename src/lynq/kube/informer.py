@@ -29,11 +29,11 @@ from lynq.api.metadata import ObjectKey
 from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
 from lynq.kube.errors import BadRequest, Forbidden, Gone, Invalid, KubeError, UnexpectedResponse
-from lynq.kube.failures import place_of, words_of
+from lynq.kube.failures import error_location, error_text
 from lynq.kube.metrics import InformerMetrics, Metrics
 from lynq.kube.resource import Resource
-from lynq.kube.store import Change, HasMetadata, IndexFunction, Sighting, Store, version_of
-from lynq.kube.watching import Bookmark, EventType, WatchEvent
+from lynq.kube.store import HasMetadata, IndexFunction, ObjectChange, Sighting, Store, version_of
+from lynq.kube.watch import Bookmark, EventType, WatchEvent
 
 W = TypeVar("W", bound=HasMetadata)
 T = TypeVar("T")
@@ -45,7 +45,7 @@ DEFAULT_BACKOFF: Final = Backoff(base=0.4, cap=30.0, jitter=1.0)
 _log = structlog.get_logger(__name__)
 
 
-class Phase(Enum):
+class InformerPhase(Enum):
     """What an informer is busy with."""
 
     LISTING = "Listing"
@@ -55,14 +55,14 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class InformerHealth:
     """How an informer is, and what keeps it from being well.
 
     A problem stays until the API server has sent something again. On a quiet resource that is
     its next bookmark, up to a minute after the connection is back.
     """
 
-    phase: Phase
+    phase: InformerPhase
     problem: str = ""
 
 
@@ -88,7 +88,7 @@ class Informer(Generic[W, T]):
     ) -> None:
         self.resource = resource
         self.store: Store[T] = Store(indexes)
-        self.health = Health(Phase.LISTING)
+        self.health = InformerHealth(InformerPhase.LISTING)
         self._client = client
         self._into = into
         self._project = project
@@ -97,7 +97,7 @@ class Informer(Generic[W, T]):
         self._backoff = backoff
         self._metrics = metrics or Metrics.unread().informer(resource.name)
         self._metrics.observe(self.store.__len__)
-        self._handlers: list[Callable[[Change[T]], None]] = []
+        self._handlers: list[Callable[[ObjectChange[T]], None]] = []
         self._synced = asyncio.Event()
         # Where the next watch resumes; None: list first.
         self._position: str | None = None
@@ -115,11 +115,11 @@ class Informer(Generic[W, T]):
         """Whether a complete list has ever been in the store."""
         return self._synced.is_set()
 
-    def on_change(self, handler: Callable[[Change[T]], None]) -> None:
+    def on_change(self, handler: Callable[[ObjectChange[T]], None]) -> None:
         """Call `handler` with every change; it is told at once of what is already here."""
         self._handlers.append(handler)
         for key, value in self.store.items():
-            self._call(handler, Change(key, None, value))
+            self._call(handler, ObjectChange(key, None, value))
 
     def absorb(self, obj: W) -> None:
         """Take the API server's answer to a write, so that we read what we wrote.
@@ -236,7 +236,7 @@ class Informer(Generic[W, T]):
     def _forgotten(self) -> None:
         self._position = None
         self._failures += 1
-        self.health = Health(Phase.LISTING)
+        self.health = InformerHealth(InformerPhase.LISTING)
         _log.info("listing again: the API server has forgotten our version", kind=self._kind)
 
     def _refused(self, error: KubeError) -> None:
@@ -249,8 +249,8 @@ class Informer(Generic[W, T]):
     def _failed(self, error: KubeError) -> None:
         self._failures += 1
         self._metrics.failures.inc()
-        phase = Phase.FORBIDDEN if isinstance(error, Forbidden) else Phase.FAILING
-        health = Health(phase, str(error))
+        phase = InformerPhase.FORBIDDEN if isinstance(error, Forbidden) else InformerPhase.FAILING
+        health = InformerHealth(phase, str(error))
         if health != self.health:
             _log.warning("informer failing, retrying", kind=self._kind, error=health.problem)
         self.health = health
@@ -258,25 +258,25 @@ class Informer(Generic[W, T]):
     def _stumbled(self, error: Exception) -> None:
         # Not its words, which can hold a value of the object: health is shown in many places.
         self._failed(UnexpectedResponse(f"{self.resource}: {type(error).__name__} while reading"))
-        _log.error("informer stumbled", kind=self._kind, traceback=place_of(error))
+        _log.error("informer stumbled", kind=self._kind, traceback=error_location(error))
 
     def _recovered(self) -> None:
         self._failures = 0
         if self.health.problem:
             _log.info("informer recovered", kind=self._kind)
-        if self.health.phase is not Phase.WATCHING:
-            self.health = Health(Phase.WATCHING)
+        if self.health.phase is not InformerPhase.WATCHING:
+            self.health = InformerHealth(InformerPhase.WATCHING)
 
     @property
     def _kind(self) -> str:
         return str(self.resource)
 
-    def _tell(self, change: Change[T] | None) -> None:
+    def _tell(self, change: ObjectChange[T] | None) -> None:
         if change is not None:
             for handler in self._handlers:
                 self._call(handler, change)
 
-    def _call(self, handler: Callable[[Change[T]], None], change: Change[T]) -> None:
+    def _call(self, handler: Callable[[ObjectChange[T]], None], change: ObjectChange[T]) -> None:
         try:
             handler(change)
         except Exception as error:  # noqa: BLE001 - one bad handler must not stop the others
@@ -285,6 +285,6 @@ class Informer(Generic[W, T]):
                 "change handler failed",
                 kind=self._kind,
                 key=str(change.key),
-                error=words_of(error),
-                traceback=place_of(error),
+                error=error_text(error),
+                traceback=error_location(error),
             )

@@ -14,7 +14,7 @@ from lynq.kube.errors import ConfigError
 E = TypeVar("E")
 
 
-class Cluster(Struct, frozen=True, rename="kebab"):
+class ClusterEntry(Struct, frozen=True, rename="kebab"):
     """Where an API server is and how to trust it."""
 
     server: str = ""
@@ -56,7 +56,7 @@ class ExecSpec(Struct, frozen=True, rename="camel"):
         return f"ExecSpec(command={self.command!r})"
 
 
-class User(Struct, frozen=True, rename="kebab"):
+class UserEntry(Struct, frozen=True, rename="kebab"):
     """Who sends the requests."""
 
     client_certificate: str = ""
@@ -79,7 +79,7 @@ class User(Struct, frozen=True, rename="kebab"):
         return "User(…)"
 
 
-class Context(Struct, frozen=True, rename="kebab"):
+class ContextEntry(Struct, frozen=True, rename="kebab"):
     """A cluster, a user and a namespace under one name."""
 
     cluster: str = ""
@@ -89,17 +89,17 @@ class Context(Struct, frozen=True, rename="kebab"):
 
 class _NamedCluster(Struct, frozen=True):
     name: str
-    cluster: Cluster = Cluster()
+    cluster: ClusterEntry = ClusterEntry()
 
 
 class _NamedUser(Struct, frozen=True):
     name: str
-    user: User = User()
+    user: UserEntry = UserEntry()
 
 
 class _NamedContext(Struct, frozen=True):
     name: str
-    context: Context = Context()
+    context: ContextEntry = ContextEntry()
 
 
 class _File(Struct, frozen=True, rename="kebab"):
@@ -123,8 +123,8 @@ class Choice:
 
     source: str
     namespace: str
-    cluster: Located[Cluster]
-    user: Located[User]
+    cluster: Located[ClusterEntry]
+    user: Located[UserEntry]
 
 
 @dataclass(slots=True)
@@ -133,9 +133,9 @@ class Kubeconfig:
 
     files: list[Path] = field(default_factory=list)
     current: str = ""
-    clusters: dict[str, Located[Cluster]] = field(default_factory=dict)
-    users: dict[str, Located[User]] = field(default_factory=dict)
-    contexts: dict[str, Context] = field(default_factory=dict)
+    clusters: dict[str, Located[ClusterEntry]] = field(default_factory=dict)
+    users: dict[str, Located[UserEntry]] = field(default_factory=dict)
+    contexts: dict[str, ContextEntry] = field(default_factory=dict)
 
     @classmethod
     def read(cls, paths: Sequence[Path]) -> "Kubeconfig":

@@ -42,7 +42,7 @@ class Lease(Wire, frozen=True, gc=False):
         return self.spec.holder_identity or ""
 
 
-class Step(Enum):
+class LeaseStep(Enum):
     """What a candidate does next."""
 
     CREATE = "create"
@@ -52,32 +52,34 @@ class Step(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class LeaseObservation:
     """The lease as last seen (None: there is none), and when it was first seen like that."""
 
     lease: Lease | None
     since: float
 
-    def updated(self, lease: Lease | None, now: float) -> "Observation":
+    def updated(self, lease: Lease | None, now: float) -> "LeaseObservation":
         """Return what is known after seeing `lease` at `now`.
 
         A label put on the lease is no sign of life: only what the holder writes counts.
         """
         if lease and self.lease and lease.spec == self.lease.spec:
             return replace(self, lease=lease)
-        return Observation(lease, now)
+        return LeaseObservation(lease, now)
 
-    def next_step(self, identity: str, now: float) -> Step:
+    def next_step(self, identity: str, now: float) -> LeaseStep:
         """Return what the candidate `identity` does about it at `now`."""
         if self.lease is None:
-            return Step.CREATE
+            return LeaseStep.CREATE
         if self.lease.holder == identity:
-            return Step.RENEW
+            return LeaseStep.RENEW
         expires = self.since + (self.lease.spec.lease_duration_seconds or 0)
-        return Step.WAIT if self.lease.holder and now < expires else Step.TAKE
+        return LeaseStep.WAIT if self.lease.holder and now < expires else LeaseStep.TAKE
 
 
-def claim(lease: Lease | None, identity: str, *, seconds: int, at: datetime) -> dict[str, Any]:
+def acquire_or_renew(
+    lease: Lease | None, identity: str, *, seconds: int, at: datetime
+) -> dict[str, Any]:
     """Return the spec that makes, or keeps, `identity` the holder."""
     keeps = lease is not None and lease.holder == identity
     transitions = 0 if lease is None else (lease.spec.lease_transitions or 0) + (not keeps)

@@ -13,7 +13,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from lynq.kube.counting import counting
+from lynq.kube.counting import count_requests
 from lynq.kube.request import Interceptor
 
 # client-go: powers of ten from 10 ns to 1,000 s.
@@ -154,7 +154,7 @@ class Metrics:
 
     def requests(self, server: str) -> Interceptor:
         """Return what counts the requests of a client to this server."""
-        return counting(self._requests, server)
+        return count_requests(self._requests, server)
 
     def _queue_series(self) -> None:
         self._depth = self._gauge("workqueue_depth", "Keys waiting to be worked on", "name")

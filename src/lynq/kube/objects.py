@@ -6,24 +6,13 @@ from typing import Generic, TypeVar
 
 from msgspec import field
 
-from lynq.api import Metadata, OwnerReference
-from lynq.api.metadata import ManagedFields, ObjectKey
+from lynq.api import Metadata
 from lynq.api.wire import Wire
-
-__all__ = [
-    "Listing",
-    "ManagedFields",
-    "Metadata",
-    "ObjectKey",
-    "OwnerReference",
-    "Partial",
-    "Wire",
-]
 
 T = TypeVar("T")
 
 
-class Partial(Wire, frozen=True):
+class PartialObject(Wire, frozen=True):
     """An object without its body: what metadata-only reads and watches yield.
 
     The API server answers those as kind `PartialObjectMetadata`, whatever the object's own kind.
@@ -35,7 +24,7 @@ class Partial(Wire, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing(Generic[T]):
+class ObjectList(Generic[T]):
     """A list, or one page of it, and the state of the cluster it shows."""
 
     items: list[T]

@@ -48,7 +48,7 @@ class HasMetadata(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
+class ObjectChange(Generic[T]):
     """What happened under a key: added (no old), removed (no new), or one became the other.
 
     Old and new can be different objects of one name: compare their uids where that matters.
@@ -134,7 +134,7 @@ class Store(Generic[T]):
         # A bookmark of an API server that lags behind the last one takes nothing back.
         self._told = max(self._told, version)
 
-    def merge(self, seen: Sighting, value: Callable[[], T]) -> Change[T] | None:
+    def merge(self, seen: Sighting, value: Callable[[], T]) -> ObjectChange[T] | None:
         """Take what a list or the watch shows, if it is news."""
         held = self._held.get(seen.key)
         if held is not None and held.version >= seen.version:
@@ -144,7 +144,7 @@ class Store(Generic[T]):
             return None
         return self._put(seen, value())
 
-    def remove(self, seen: Sighting) -> Change[T] | None:
+    def remove(self, seen: Sighting) -> ObjectChange[T] | None:
         """Take the watch's word that an object is gone."""
         grave = self._tombstones.get(seen.key)
         if grave is not None and grave.uid == seen.uid:
@@ -154,7 +154,7 @@ class Store(Generic[T]):
             return None
         return self._drop(seen.key)
 
-    def settle(self, listed: Collection[ObjectKey], version: int) -> list[Change[T]]:
+    def settle(self, listed: Collection[ObjectKey], version: int) -> list[ObjectChange[T]]:
         """End a list of that version: what it did not show and is not newer, is gone."""
         self._told = version
         for key in [key for key in self._tombstones if key not in listed]:
@@ -164,11 +164,11 @@ class Store(Generic[T]):
         ]
         return [self._drop(key) for key in missing]
 
-    def absorb(self, seen: Sighting, value: Callable[[], T]) -> Change[T] | None:
+    def absorb(self, seen: Sighting, value: Callable[[], T]) -> ObjectChange[T] | None:
         """Take the answer to a write of our own, if the watch has not told it yet."""
         return self.merge(seen, value) if seen.version > self._told else None
 
-    def absorb_deleted(self, key: ObjectKey, uid: str) -> Change[T] | None:
+    def absorb_deleted(self, key: ObjectKey, uid: str) -> ObjectChange[T] | None:
         """Take the answer to a delete of our own: the object is surely gone."""
         held = self._held.get(key)
         if held is None or held.uid != uid:
@@ -182,18 +182,18 @@ class Store(Generic[T]):
         self._tombstones.clear()
         self._held = {key: _Held(held.uid, 0, held.value) for key, held in self._held.items()}
 
-    def _put(self, seen: Sighting, value: T) -> Change[T]:
+    def _put(self, seen: Sighting, value: T) -> ObjectChange[T]:
         old = self._held.get(seen.key)
         # Indexes first: an index function that raises leaves the store as it was.
         self._file(seen.key, None if old is None else old.value, value)
         self._held[seen.key] = _Held(seen.uid, seen.version, value)
         self._tombstones.pop(seen.key, None)
-        return Change(seen.key, None if old is None else old.value, value)
+        return ObjectChange(seen.key, None if old is None else old.value, value)
 
-    def _drop(self, key: ObjectKey) -> Change[T]:
+    def _drop(self, key: ObjectKey) -> ObjectChange[T]:
         old = self._held.pop(key)
         self._file(key, old.value, None)
-        return Change(key, old.value, None)
+        return ObjectChange(key, old.value, None)
 
     def _file(self, key: ObjectKey, old: T | None, new: T | None) -> None:
         moves = [

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-from lynq.kube.queue import Queue, QueueClosed
+from lynq.kube.workqueue import QueueClosed, WorkQueue
 
 K = TypeVar("K", bound=Hashable)
 
@@ -20,7 +20,7 @@ class Workers(Generic[K]):
     """Tasks that call `work` with every key of a queue, which never gives one key to two."""
 
     def __init__(
-        self, queue: Queue[K], work: Callable[[K], Awaitable[None]], *, grace: float
+        self, queue: WorkQueue[K], work: Callable[[K], Awaitable[None]], *, grace: float
     ) -> None:
         self._queue = queue
         self._work = work

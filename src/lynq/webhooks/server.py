@@ -17,7 +17,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from lynq.api.names import GROUP, VERSION
-from lynq.kube.failures import place_of
+from lynq.kube.failures import error_location
 from lynq.telemetry import Address
 from lynq.telemetry.listening import Listener
 from lynq.webhooks.certificates.protocol import Certificates
@@ -156,7 +156,7 @@ class WebhookServer:
         except ReviewError as error:
             return _said(400, str(error))
         except Exception as error:  # noqa: BLE001 - its words could quote what is in a form
-            _log.error("review failed", error=type(error).__name__, place=place_of(error))
+            _log.error("review failed", error=type(error).__name__, place=error_location(error))
             return _said(500, "the review failed; the operator's log says where")
 
 

@@ -22,7 +22,7 @@ from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.crds import definition
 from lynq.api.names import API_VERSION
 from lynq.kube import Client, Resource
-from lynq.kube.definitions import install_definition
+from lynq.kube.crd_install import install_crd
 from lynq.kube.errors import Invalid
 from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
@@ -253,7 +253,7 @@ def _conditions(crd: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 async def old_definition(client: Client) -> AsyncIterator[None]:
-    await install_definition(client, as_before())
+    await install_crd(client, as_before())
     yield
     await client.delete(CUSTOM_RESOURCE_DEFINITIONS, ELSEWHERE.name)
 
@@ -267,7 +267,7 @@ async def test_even_conditions_stored_twice_do_not_block_the_object(
     twice = changed(created, "status.conditions", [condition(), condition(status="False")])
     before = await client.replace(ELSEWHERE, twice, subresource="status")
 
-    await install_definition(client, as_now())
+    await install_crd(client, as_now())
 
     labelled = await client.replace(ELSEWHERE, changed(before, "metadata.labels", {"a": "b"}))
     assert len(labelled["status"]["conditions"]) == 2

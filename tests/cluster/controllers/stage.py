@@ -21,7 +21,7 @@ from lynq.controllers.shard import Shard
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import World
-from lynq.kube import Client, Controller, Metrics, Queue, Recorder, Request, Response, Send
+from lynq.kube import Client, Controller, Metrics, Recorder, Request, Response, Send, WorkQueue
 from lynq.kube.errors import Conflict, KubeError, NotFound
 from lynq.kube.resource import EVENTS, resource_of
 from lynq.telemetry import Series
@@ -84,7 +84,7 @@ class Stage:
         world = self.world = World.of(client, options, metrics, Series(self.registry))
         validity = Validity(world)
         recorders = [Recorder(client, f"{kind}-controller") for kind in ("lynqhub", "lynqform")]
-        hub_queue, form_queue = Queue[ObjectKey](), Queue[ObjectKey]()
+        hub_queue, form_queue = WorkQueue[ObjectKey](), WorkQueue[ObjectKey]()
         hubs = HubController(
             world,
             hub_queue,

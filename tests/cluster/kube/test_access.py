@@ -11,7 +11,7 @@ from lynq.kube import (
     Client,
     ClusterConfig,
     Impersonation,
-    Partial,
+    PartialObject,
     Request,
     Resource,
     Response,
@@ -74,7 +74,7 @@ async def reader(config: ClusterConfig, token: str) -> AsyncIterator[Client]:
 async def test_what_is_granted_works_and_the_rest_names_verb_and_resource(
     reader: Client, namespace: str
 ) -> None:
-    await reader.list(CONFIG_MAPS, namespace, into=Partial)
+    await reader.list(CONFIG_MAPS, namespace, into=PartialObject)
     for attempt, words in [
         (reader.list(SECRETS, namespace), "grant the verb list on secrets"),
         (reader.list(CONFIG_MAPS), "grant the verb list on configmaps"),
@@ -111,7 +111,7 @@ async def test_a_rotated_token_file_is_picked_up_within_the_request(
     await source.current()
     file.write_text(token)
     async with Client.connect(replace(config, credentials=source)) as client:
-        await client.list(CONFIG_MAPS, namespace, into=Partial)
+        await client.list(CONFIG_MAPS, namespace, into=PartialObject)
 
 
 async def test_impersonation_acts_with_the_rights_of_the_other(
@@ -120,7 +120,7 @@ async def test_impersonation_acts_with_the_rights_of_the_other(
     assert token
     whom = Impersonation(f"system:serviceaccount:{namespace}:reader")
     async with Client.connect(replace(config, impersonate=whom)) as client:
-        await client.list(CONFIG_MAPS, namespace, into=Partial)
+        await client.list(CONFIG_MAPS, namespace, into=PartialObject)
         with pytest.raises(errors.Forbidden):
             await client.list(SECRETS, namespace)
 
@@ -189,6 +189,8 @@ async def test_a_list_whose_moment_is_forgotten_between_pages_is_read_again_whol
         labelled = {"metadata": {"name": name, "labels": {"test": "1"}}}
         await client.create(CONFIG_MAPS, labelled, namespace)
     forgetful = client.intercepted(forget)
-    listing = await forgetful.list(CONFIG_MAPS, namespace, labels="test", page_size=2, into=Partial)
+    listing = await forgetful.list(
+        CONFIG_MAPS, namespace, labels="test", page_size=2, into=PartialObject
+    )
     assert [each.metadata.name for each in listing] == ["a", "b", "c"]
     assert len(asked) == 3

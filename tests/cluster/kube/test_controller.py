@@ -11,7 +11,16 @@ from prometheus_client import CollectorRegistry
 from lynq.api import Metadata
 from lynq.api.metadata import ObjectKey
 from lynq.api.wire import Wire
-from lynq.kube import Change, Client, Controller, Informer, Metrics, Queue, Result, by_owner_uid
+from lynq.kube import (
+    Client,
+    Controller,
+    Informer,
+    Metrics,
+    ObjectChange,
+    Result,
+    WorkQueue,
+    by_owner_uid,
+)
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
@@ -30,7 +39,7 @@ class Copier:
     def __init__(self, client: Client, namespace: str, registry: CollectorRegistry) -> None:
         metrics = Metrics(registry)
         self._client = client
-        self.queue: Queue[ObjectKey] = Queue(metrics=metrics.queue("copier"))
+        self.queue: WorkQueue[ObjectKey] = WorkQueue(metrics=metrics.queue("copier"))
         self.originals: Informer[ConfigMap, ConfigMap] = Informer(
             client, CONFIG_MAPS, into=ConfigMap, namespace=namespace, labels="role=original"
         )
@@ -49,7 +58,7 @@ class Copier:
         )
         self.applied = 0
 
-    def _copy_changed(self, change: Change[ConfigMap]) -> None:
+    def _copy_changed(self, change: ObjectChange[ConfigMap]) -> None:
         copy = change.new or change.old
         assert copy is not None
         [owner] = copy.metadata.owner_references

@@ -4,7 +4,7 @@ from contextlib import suppress
 import pytest
 
 from gadgets import gadgets
-from lynq.kube import Client, Discovery, Partial, Request, Resource, Response, Send, errors
+from lynq.kube import Client, Discovery, PartialObject, Request, Resource, Response, Send, errors
 from waiting import eventually
 
 API_SERVICES = Resource(
@@ -47,8 +47,8 @@ async def test_a_kind_is_known_once_its_crd_is_installed(client: Client, namespa
         found = await once_known(discovery, group)
         assert found == expected
         gadget = {"metadata": {"name": "a", "namespace": namespace}}
-        await client.apply(found, gadget, manager="lynq", into=Partial)
-        assert len(await client.list(found, namespace, into=Partial)) == 1
+        await client.apply(found, gadget, manager="lynq", into=PartialObject)
+        assert len(await client.list(found, namespace, into=PartialObject)) == 1
         with pytest.raises(errors.UnknownKind, match="that group has Gadget"):
             await discovery.resource(f"{group}/v1", "Gizmo")
 

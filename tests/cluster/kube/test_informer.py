@@ -13,14 +13,14 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.wire import Wire
 from lynq.kube import (
     Backoff,
-    Change,
     Client,
-    Health,
     Impersonation,
     Informer,
+    InformerHealth,
+    InformerPhase,
     Metrics,
-    Partial,
-    Phase,
+    ObjectChange,
+    PartialObject,
     Request,
     Resource,
     Response,
@@ -82,7 +82,7 @@ async def test_a_streamed_list_fills_the_store_with_one_request(
         assert found is not None
         assert found.data == {"colour": "red"}
         assert recording.verbs() == ["watch"]
-        assert informer.health == Health(Phase.WATCHING)
+        assert informer.health == InformerHealth(InformerPhase.WATCHING)
 
 
 async def test_pages_are_read_when_the_server_refuses_to_stream_a_list(
@@ -96,8 +96,8 @@ async def test_pages_are_read_when_the_server_refuses_to_stream_a_list(
         return replace(request, query=query)
 
     recording = Recording(client, make_it_refused)
-    informer: Informer[Partial, Partial] = Informer(
-        recording.client, CONFIG_MAPS, into=Partial, namespace=namespace
+    informer: Informer[PartialObject, PartialObject] = Informer(
+        recording.client, CONFIG_MAPS, into=PartialObject, namespace=namespace
     )
     async with running(informer.run()):
         await informer.synced()
@@ -105,7 +105,7 @@ async def test_pages_are_read_when_the_server_refuses_to_stream_a_list(
         assert recording.verbs()[:2] == ["watch", "list"]
         await client.create(CONFIG_MAPS, manifest("b"), namespace)
         await eventually(lambda: names(informer) == {"a", "b"})
-        assert informer.health == Health(Phase.WATCHING)
+        assert informer.health == InformerHealth(InformerPhase.WATCHING)
 
 
 async def test_handlers_see_additions_changes_and_removals_with_old_and_new(
@@ -116,7 +116,7 @@ async def test_handlers_see_additions_changes_and_removals_with_old_and_new(
     def shade(configmap: ConfigMap | None) -> str | None:
         return configmap.data["shade"] if configmap else None
 
-    def remember(change: Change[ConfigMap]) -> None:
+    def remember(change: ObjectChange[ConfigMap]) -> None:
         if change.key.name == "a":
             seen.append((shade(change.old), shade(change.new)))
 
@@ -137,12 +137,12 @@ async def test_a_handler_that_comes_late_is_told_what_is_there(
     client: Client, namespace: str
 ) -> None:
     await client.create(CONFIG_MAPS, manifest("a"), namespace)
-    informer: Informer[Partial, Partial] = Informer(
-        client, CONFIG_MAPS, into=Partial, namespace=namespace
+    informer: Informer[PartialObject, PartialObject] = Informer(
+        client, CONFIG_MAPS, into=PartialObject, namespace=namespace
     )
     async with running(informer.run()):
         await informer.synced()
-        changes: list[Change[Partial]] = []
+        changes: list[ObjectChange[PartialObject]] = []
         informer.on_change(changes.append)
         assert ("a", None) in {(change.key.name, change.old) for change in changes}
 
@@ -151,18 +151,18 @@ async def test_a_handler_that_fails_is_contained_and_counted(
     client: Client, namespace: str
 ) -> None:
     registry = CollectorRegistry()
-    informer: Informer[Partial, Partial] = Informer(
+    informer: Informer[PartialObject, PartialObject] = Informer(
         client,
         CONFIG_MAPS,
-        into=Partial,
+        into=PartialObject,
         namespace=namespace,
         metrics=Metrics(registry).informer("configmaps"),
     )
 
-    def fail(_: Change[Partial]) -> None:
+    def fail(_: ObjectChange[PartialObject]) -> None:
         raise ValueError("a bug")
 
-    heard: list[Change[Partial]] = []
+    heard: list[ObjectChange[PartialObject]] = []
     informer.on_change(fail)
     informer.on_change(heard.append)
     async with running(informer.run()):
@@ -183,8 +183,8 @@ async def test_a_label_selector_is_applied_by_the_server_and_followed(
 ) -> None:
     await client.create(CONFIG_MAPS, manifest("in", labels={"lynq.sh/managed": "true"}), namespace)
     await client.create(CONFIG_MAPS, manifest("out"), namespace)
-    informer: Informer[Partial, Partial] = Informer(
-        client, CONFIG_MAPS, into=Partial, namespace=namespace, labels="lynq.sh/managed=true"
+    informer: Informer[PartialObject, PartialObject] = Informer(
+        client, CONFIG_MAPS, into=PartialObject, namespace=namespace, labels="lynq.sh/managed=true"
     )
     async with running(informer.run()):
         await informer.synced()
@@ -200,7 +200,7 @@ async def test_what_we_write_is_read_at_once_and_told_once(client: Client, names
     )
     ours = {"role": "ours"}
     key = ObjectKey(namespace, "first")
-    changes: list[Change[ConfigMap]] = []
+    changes: list[ObjectChange[ConfigMap]] = []
     async with running(informer.run()):
         await informer.synced()
         informer.on_change(changes.append)
@@ -246,10 +246,10 @@ async def test_objects_are_found_by_owner_and_by_label(client: Client, namespace
         {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
     ]
     await client.create(CONFIG_MAPS, child, namespace)
-    informer: Informer[Partial, Partial] = Informer(
+    informer: Informer[PartialObject, PartialObject] = Informer(
         client,
         CONFIG_MAPS,
-        into=Partial,
+        into=PartialObject,
         namespace=namespace,
         indexes={"owner": by_owner_uid, "hub": by_label("lynq.sh/hub")},
     )
@@ -265,8 +265,8 @@ async def test_a_watch_that_ends_is_resumed_where_it_ended(client: Client, names
         return replace(request, query={**request.query, "timeoutSeconds": "1"})
 
     recording = Recording(client, end_soon)
-    informer: Informer[Partial, Partial] = Informer(
-        recording.client, CONFIG_MAPS, into=Partial, namespace=namespace, backoff=QUICK
+    informer: Informer[PartialObject, PartialObject] = Informer(
+        recording.client, CONFIG_MAPS, into=PartialObject, namespace=namespace, backoff=QUICK
     )
     removed: list[ObjectKey] = []
     informer.on_change(lambda change: None if change.new else removed.append(change.key))
@@ -299,10 +299,10 @@ async def test_a_list_that_breaks_off_is_started_over_and_tells_no_deletion(
             return replace(response, chunks=first_line(response.chunks))
         return response
 
-    informer: Informer[Partial, Partial] = Informer(
-        client.intercepted(cut), CONFIG_MAPS, into=Partial, namespace=namespace, backoff=QUICK
+    informer: Informer[PartialObject, PartialObject] = Informer(
+        client.intercepted(cut), CONFIG_MAPS, into=PartialObject, namespace=namespace, backoff=QUICK
     )
-    changes: list[Change[Partial]] = []
+    changes: list[ObjectChange[PartialObject]] = []
     informer.on_change(changes.append)
     async with running(informer.run()):
         await informer.synced()
@@ -318,16 +318,16 @@ async def test_a_missing_right_is_shown_and_retried_until_it_is_granted(
     config = load_config(kubeconfig=kubeconfig)
     humble = replace(config, impersonate=Impersonation(user=who))
     async with Client.connect(humble) as restricted:
-        informer: Informer[Partial, Partial] = Informer(
-            restricted, CONFIG_MAPS, into=Partial, namespace=namespace, backoff=QUICK
+        informer: Informer[PartialObject, PartialObject] = Informer(
+            restricted, CONFIG_MAPS, into=PartialObject, namespace=namespace, backoff=QUICK
         )
         async with running(informer.run()):
-            await eventually(lambda: informer.health.phase is Phase.FORBIDDEN)
+            await eventually(lambda: informer.health.phase is InformerPhase.FORBIDDEN)
             assert "configmaps" in informer.health.problem
             assert not informer.has_synced
             await _grant(client, namespace)
             await informer.synced()
-            assert informer.health == Health(Phase.WATCHING)
+            assert informer.health == InformerHealth(InformerPhase.WATCHING)
 
 
 async def _grant(client: Client, namespace: str) -> None:
@@ -346,9 +346,11 @@ async def _grant(client: Client, namespace: str) -> None:
 
 async def test_a_kind_that_is_not_served_yet_is_shown_as_failing(client: Client) -> None:
     unknown = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
-    informer: Informer[Partial, Partial] = Informer(client, unknown, into=Partial, backoff=QUICK)
+    informer: Informer[PartialObject, PartialObject] = Informer(
+        client, unknown, into=PartialObject, backoff=QUICK
+    )
     async with running(informer.run()):
-        await eventually(lambda: informer.health.phase is Phase.FAILING)
+        await eventually(lambda: informer.health.phase is InformerPhase.FAILING)
         assert "404" in informer.health.problem
         assert not informer.has_synced
 
@@ -356,8 +358,8 @@ async def test_a_kind_that_is_not_served_yet_is_shown_as_failing(client: Client)
 async def test_cancelling_an_informer_gives_its_connection_back(
     client: Client, namespace: str
 ) -> None:
-    informer: Informer[Partial, Partial] = Informer(
-        client, CONFIG_MAPS, into=Partial, namespace=namespace
+    informer: Informer[PartialObject, PartialObject] = Informer(
+        client, CONFIG_MAPS, into=PartialObject, namespace=namespace
     )
     before = _connections(client)
     async with running(informer.run()):

@@ -14,13 +14,13 @@ from background import running
 from lynq.cluster import Cluster
 from lynq.kube import (
     Backoff,
-    Change,
     Client,
-    Health,
     Informer,
+    InformerHealth,
+    InformerPhase,
     Metrics,
-    Partial,
-    Phase,
+    ObjectChange,
+    PartialObject,
     Request,
     Response,
     Send,
@@ -51,7 +51,7 @@ async def create(client: Client, *names: str) -> None:
         await client.create(CONFIG_MAPS, manifest(name))
 
 
-def names(informer: Informer[Partial, Partial]) -> set[str]:
+def names(informer: Informer[PartialObject, PartialObject]) -> set[str]:
     return {obj.metadata.name for obj in informer.store.values()}
 
 
@@ -71,7 +71,7 @@ async def restart_apiserver(cluster: Cluster, client: Client) -> None:
 
 async def compact(cluster: Cluster, client: Client) -> None:
     """Let etcd forget everything up to now."""
-    now = (await client.list(CONFIG_MAPS, into=Partial)).resource_version
+    now = (await client.list(CONFIG_MAPS, into=PartialObject)).resource_version
     url = f"http://127.0.0.1:{cluster.etcd_port}/v3/kv/compaction"
     body = {"revision": now, "physical": True}
     async with aiohttp.ClientSession() as session, session.post(url, json=body) as answer:
@@ -109,10 +109,10 @@ async def test_history_compacted_away_leads_to_a_new_list_that_tells_what_was_mi
 ) -> None:
     registry = CollectorRegistry()
     gate = Gate()
-    informer: Informer[Partial, Partial] = Informer(
+    informer: Informer[PartialObject, PartialObject] = Informer(
         own_client.intercepted(gate),
         CONFIG_MAPS,
-        into=Partial,
+        into=PartialObject,
         labels=SELECTOR,
         backoff=QUICK,
         metrics=Metrics(registry).informer("configmaps"),
@@ -120,7 +120,7 @@ async def test_history_compacted_away_leads_to_a_new_list_that_tells_what_was_mi
     await create(own_client, "stays", "goes", "changes")
     changes: list[tuple[str, bool, bool]] = []
 
-    def remember(change: Change[Partial]) -> None:
+    def remember(change: ObjectChange[PartialObject]) -> None:
         changes.append((change.key.name, bool(change.old), bool(change.new)))
 
     async with running(informer.run()):
@@ -139,7 +139,7 @@ async def test_history_compacted_away_leads_to_a_new_list_that_tells_what_was_mi
 
         gate.open()
         await eventually(lambda: names(informer) == {"stays", "changes", "comes"}, within=30)
-        assert informer.health == Health(Phase.WATCHING)
+        assert informer.health == InformerHealth(InformerPhase.WATCHING)
 
     assert sorted(changes) == [
         ("changes", True, True),
@@ -155,8 +155,8 @@ async def test_history_compacted_away_leads_to_a_new_list_that_tells_what_was_mi
 async def test_an_informer_outlives_its_api_server_and_tells_no_false_deletion(
     own_cluster: Cluster, own_client: Client
 ) -> None:
-    informer: Informer[Partial, Partial] = Informer(
-        own_client, CONFIG_MAPS, into=Partial, labels=SELECTOR, backoff=QUICK
+    informer: Informer[PartialObject, PartialObject] = Informer(
+        own_client, CONFIG_MAPS, into=PartialObject, labels=SELECTOR, backoff=QUICK
     )
     removed: list[str] = []
     informer.on_change(lambda change: None if change.new else removed.append(change.key.name))
@@ -165,12 +165,12 @@ async def test_an_informer_outlives_its_api_server_and_tells_no_false_deletion(
     async with running(informer.run()):
         await informer.synced()
         os.kill(own_cluster.pid("kube-apiserver"), signal.SIGKILL)
-        await eventually(lambda: informer.health.phase is Phase.FAILING, within=30)
+        await eventually(lambda: informer.health.phase is InformerPhase.FAILING, within=30)
         assert names(informer) == set(before)
 
         await eventually(lambda: _created(own_client, "after"), within=60)
         await eventually(lambda: names(informer) == {*before, "after"}, within=30)
-        assert informer.health == Health(Phase.WATCHING)
+        assert informer.health == InformerHealth(InformerPhase.WATCHING)
     assert removed == []
 
 
@@ -187,17 +187,17 @@ async def test_a_projection_that_raises_does_not_end_the_informer(
 ) -> None:
     fails = True
 
-    def project(obj: Partial) -> str:
+    def project(obj: PartialObject) -> str:
         if fails:
             raise KeyError("hunter2")
         return obj.metadata.name
 
     informer = Informer(
-        client, CONFIG_MAPS, into=Partial, project=project, namespace=namespace, backoff=QUICK
+        client, CONFIG_MAPS, into=PartialObject, project=project, namespace=namespace, backoff=QUICK
     )
     await client.create(CONFIG_MAPS, {"metadata": {"name": "a"}}, namespace)
     async with running(informer.run()):
-        await eventually(lambda: informer.health.phase is Phase.FAILING)
+        await eventually(lambda: informer.health.phase is InformerPhase.FAILING)
         assert "KeyError" in informer.health.problem
         assert "hunter2" not in informer.health.problem
         fails = False

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from background import running
 from lynq.controllers.children import Child, Kind
-from lynq.kube import Client, Informer, Metrics, Partial
+from lynq.kube import Client, Informer, Metrics, PartialObject
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -59,7 +59,7 @@ async def each(
             group.create_task(one(number))
 
 
-async def traced(informer: Informer[Partial, Any]) -> float:
+async def traced(informer: Informer[PartialObject, Any]) -> float:
     """Return the bytes that an informer holds per object once it has synced."""
     gc.collect()
     tracemalloc.start()
@@ -78,19 +78,19 @@ async def test_five_thousand_objects_are_listed_watched_and_cheap(
 ) -> None:
     kind = Kind(client, CONFIG_MAPS, Metrics(CollectorRegistry()), (namespace,))
 
-    def informer() -> Informer[Partial, Child]:
+    def informer() -> Informer[PartialObject, Child]:
         return Informer(
             client,
             CONFIG_MAPS,
-            into=Partial,
+            into=PartialObject,
             project=kind.child_of,
             namespace=namespace,
             labels=SELECTOR,
             indexes={"node": lambda child: (child.live.labels["lynq.sh/node"],)},
         )
 
-    def create(number: int) -> Awaitable[Partial]:
-        return client.create(CONFIG_MAPS, child(number, namespace), into=Partial)
+    def create(number: int) -> Awaitable[PartialObject]:
+        return client.create(CONFIG_MAPS, child(number, namespace), into=PartialObject)
 
     watched, listed = informer(), informer()
     async with running(watched.run()):
@@ -108,8 +108,8 @@ async def test_five_thousand_objects_are_listed_watched_and_cheap(
         await each(range(200), lambda n: client.delete(CONFIG_MAPS, _name(n), namespace))
         await eventually(lambda: len(watched.store) == COUNT - 200)
 
-    whole: Informer[Partial, Partial] = Informer(
-        client, CONFIG_MAPS, into=Partial, namespace=namespace, labels=SELECTOR
+    whole: Informer[PartialObject, PartialObject] = Informer(
+        client, CONFIG_MAPS, into=PartialObject, namespace=namespace, labels=SELECTOR
     )
     kept, partial = await traced(informer()), await traced(whole)
     with capsys.disabled():

@@ -6,7 +6,16 @@ import pytest
 
 from lynq.api import Metadata
 from lynq.api.wire import Wire
-from lynq.kube import Client, EventType, Partial, Patch, Propagation, Resource, WatchEvent, errors
+from lynq.kube import (
+    Client,
+    EventType,
+    PartialObject,
+    Patch,
+    Propagation,
+    Resource,
+    WatchEvent,
+    errors,
+)
 from lynq.kube.errors import FieldConflict
 from lynq.kube.resource import (
     CONFIG_MAPS,
@@ -74,15 +83,17 @@ async def test_structs_go_in_and_come_out(client: Client, namespace: str) -> Non
 
 async def test_metadata_only_comes_without_the_body(client: Client, namespace: str) -> None:
     applied = await client.apply(
-        CONFIG_MAPS, config_map(namespace, k="v"), manager="lynq", into=Partial
+        CONFIG_MAPS, config_map(namespace, k="v"), manager="lynq", into=PartialObject
     )
     assert applied.kind == "PartialObjectMetadata"
-    got = await client.get(CONFIG_MAPS, "a", namespace, into=Partial)
+    got = await client.get(CONFIG_MAPS, "a", namespace, into=PartialObject)
     assert got.metadata.uid == applied.metadata.uid
-    listed = await client.list(CONFIG_MAPS, namespace, into=Partial, fields="metadata.name=a")
+    listed = await client.list(CONFIG_MAPS, namespace, into=PartialObject, fields="metadata.name=a")
     assert [each.metadata.key for each in listed] == [got.metadata.key]
     assert b"f:data" in bytes(listed.items[0].metadata.managed_fields[0].fields_v1)
-    patched = await client.patch(CONFIG_MAPS, "a", {"data": {"k": "w"}}, namespace, into=Partial)
+    patched = await client.patch(
+        CONFIG_MAPS, "a", {"data": {"k": "w"}}, namespace, into=PartialObject
+    )
     assert patched.metadata.resource_version > got.metadata.resource_version
 
 
@@ -190,7 +201,7 @@ async def test_the_status_is_written_apart_from_the_object(client: Client, names
 
 
 async def test_delete_minds_its_preconditions(client: Client, namespace: str) -> None:
-    made = await client.create(CONFIG_MAPS, config_map(namespace), into=Partial)
+    made = await client.create(CONFIG_MAPS, config_map(namespace), into=PartialObject)
     metadata = made.metadata
     with pytest.raises(errors.Conflict):
         await client.delete(CONFIG_MAPS, "a", namespace, uid="another")
@@ -227,7 +238,7 @@ async def test_foreground_deletion_waits_for_dependents_and_orphan_leaves_them(
     client: Client, namespace: str
 ) -> None:
     async def owned(owner: str, name: str) -> None:
-        made = await client.create(CONFIG_MAPS, config_map(namespace, owner), into=Partial)
+        made = await client.create(CONFIG_MAPS, config_map(namespace, owner), into=PartialObject)
         reference = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -241,10 +252,10 @@ async def test_foreground_deletion_waits_for_dependents_and_orphan_leaves_them(
 
     async def delete(name: str, propagation: Propagation) -> None:
         """Delete it and wait until it is gone, however long its finalizer takes."""
-        since = (await client.list(CONFIG_MAPS, namespace, into=Partial)).resource_version
+        since = (await client.list(CONFIG_MAPS, namespace, into=PartialObject)).resource_version
         await client.delete(CONFIG_MAPS, name, namespace, propagation=propagation)
         only = f"metadata.name={name}"
-        watch = client.watch(CONFIG_MAPS, namespace, since=since, fields=only, into=Partial)
+        watch = client.watch(CONFIG_MAPS, namespace, since=since, fields=only, into=PartialObject)
         async with asyncio.timeout(30), aclosing(watch) as events:
             async for event in events:
                 if isinstance(event, WatchEvent) and event.type is EventType.DELETED:
@@ -257,7 +268,7 @@ async def test_foreground_deletion_waits_for_dependents_and_orphan_leaves_them(
 
     await owned("two", "of-two")
     await delete("two", "Orphan")
-    left = await client.get(CONFIG_MAPS, "of-two", namespace, into=Partial)
+    left = await client.get(CONFIG_MAPS, "of-two", namespace, into=PartialObject)
     assert left.metadata.owner_references == []
 
 
@@ -291,9 +302,9 @@ async def test_lists_are_paged_and_whole(client: Client, namespace: str) -> None
 
 
 async def test_cluster_scoped_objects_need_no_namespace(client: Client, namespace: str) -> None:
-    found = await client.get(NAMESPACES, namespace, into=Partial)
+    found = await client.get(NAMESPACES, namespace, into=PartialObject)
     assert found.metadata.name == namespace
-    listed = await client.list(NAMESPACES, into=Partial, fields=f"metadata.name={namespace}")
+    listed = await client.list(NAMESPACES, into=PartialObject, fields=f"metadata.name={namespace}")
     assert len(listed) == 1
 
 

@@ -10,7 +10,7 @@ from lynq.kube import (
     Bookmark,
     Client,
     EventType,
-    Partial,
+    PartialObject,
     Request,
     Resource,
     Response,
@@ -26,7 +26,7 @@ Events = AsyncIterator[WatchEvent[Any] | Bookmark]
 @asynccontextmanager
 async def watching(client: Client, namespace: str, **options: Any) -> AsyncIterator[Events]:
     """A watch of our own ConfigMaps that a test has 30 s to be done with."""
-    options = {"into": Partial, "labels": "test", **options}
+    options = {"into": PartialObject, "labels": "test", **options}
     stream = client.watch(CONFIG_MAPS, namespace, **options)
     async with asyncio.timeout(30), aclosing(stream) as events:
         yield events
@@ -35,13 +35,13 @@ async def watching(client: Client, namespace: str, **options: Any) -> AsyncItera
 async def make(client: Client, namespace: str, name: str, size: int = 1) -> str:
     """Create a ConfigMap and return its resourceVersion."""
     obj = {"metadata": {"name": name, "labels": {"test": "1"}}, "data": {"k": "ä" * size}}
-    made = await client.create(CONFIG_MAPS, obj, namespace, into=Partial)
+    made = await client.create(CONFIG_MAPS, obj, namespace, into=PartialObject)
     return made.metadata.resource_version
 
 
 async def here(client: Client, namespace: str) -> str:
     """The resourceVersion of now."""
-    return (await client.list(CONFIG_MAPS, namespace, into=Partial)).resource_version
+    return (await client.list(CONFIG_MAPS, namespace, into=PartialObject)).resource_version
 
 
 async def following(events: Events) -> tuple[EventType, str]:
@@ -146,7 +146,7 @@ async def test_a_version_that_is_not_remembered_any_more_is_gone(
     before = await here(client, namespace)
     # The API server remembers changes of a kind from when it began to serve it.
     async with gadgets(client, f"{namespace}.example.com") as resource:
-        stream = client.watch(resource, since=before, into=Partial)
+        stream = client.watch(resource, since=before, into=PartialObject)
         async with asyncio.timeout(30), aclosing(stream) as events:
             with pytest.raises(errors.Gone, match="410 Expired"):
                 await anext(events)

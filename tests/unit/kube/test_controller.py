@@ -6,7 +6,7 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
-from lynq.kube import Controller, Metrics, Queue, Result
+from lynq.kube import Controller, Metrics, Result, WorkQueue
 from lynq.kube.errors import KubeError
 from virtual_time import virtual_time
 
@@ -30,7 +30,7 @@ class Script:
         return [moment for _, moment in self.calls]
 
 
-async def play(controller: Controller[str], queue: Queue[str], *, seconds: float = 60) -> None:
+async def play(controller: Controller[str], queue: WorkQueue[str], *, seconds: float = 60) -> None:
     """Run the controller on the key "a" for a while, then stop it."""
     async with asyncio.TaskGroup() as group:
         group.create_task(controller.run())
@@ -41,7 +41,7 @@ async def play(controller: Controller[str], queue: Queue[str], *, seconds: float
 
 @virtual_time
 async def test_a_reconcile_that_is_done_is_not_called_again() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     script = Script()
     await play(Controller("test", queue, script), queue)
     assert script.calls == [("a", 0)]
@@ -49,7 +49,7 @@ async def test_a_reconcile_that_is_done_is_not_called_again() -> None:
 
 @virtual_time
 async def test_requeue_after_brings_the_key_back_then() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     script = Script(Result(requeue_after=10), Result(requeue_after=20))
     await play(Controller("test", queue, script), queue)
     assert script.times == pytest.approx([0, 10, 30])
@@ -57,7 +57,7 @@ async def test_requeue_after_brings_the_key_back_then() -> None:
 
 @virtual_time
 async def test_a_failure_is_retried_with_back_off_that_success_resets() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     fault = KubeError("not now")
     script = Script(fault, fault, Result(requeue_after=1), fault)
     await play(Controller("test", queue, script), queue)
@@ -66,7 +66,7 @@ async def test_a_failure_is_retried_with_back_off_that_success_resets() -> None:
 
 @virtual_time
 async def test_requeue_after_zero_is_backed_off() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     script = Script(*[Result(requeue_after=0)] * 3)
     await play(Controller("test", queue, script), queue)
     assert script.times == pytest.approx([0, 0.005, 0.015, 0.035])
@@ -75,7 +75,7 @@ async def test_requeue_after_zero_is_backed_off() -> None:
 @virtual_time
 async def test_a_bug_in_one_reconcile_stops_no_worker_and_is_counted_apart() -> None:
     registry = CollectorRegistry()
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     script = Script(ValueError("a bug"), KubeError("an answer"), asyncio.CancelledError())
     metrics = Metrics(registry).controller("test")
     await play(Controller("test", queue, script, metrics=metrics), queue)
@@ -95,7 +95,7 @@ async def test_a_bug_in_one_reconcile_stops_no_worker_and_is_counted_apart() -> 
 
 @virtual_time
 async def test_the_log_shows_where_a_bug_is_and_no_text_of_its_cause() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     secret = "hunter2"
 
     async def reconcile(_: str) -> Result:
@@ -111,7 +111,7 @@ async def test_the_log_shows_where_a_bug_is_and_no_text_of_its_cause() -> None:
 
 @virtual_time
 async def test_keys_are_worked_on_in_parallel_but_never_one_key_twice_at_once() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     working: set[str] = set()
     widest = 0
 
@@ -133,7 +133,7 @@ async def test_keys_are_worked_on_in_parallel_but_never_one_key_twice_at_once() 
 
 @virtual_time
 async def test_a_long_queue_of_quick_reconciles_lets_others_run_in_between() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     script = Script()
     for number in range(1000):
         queue.add(f"key-{number}")
@@ -148,7 +148,7 @@ async def test_a_long_queue_of_quick_reconciles_lets_others_run_in_between() -> 
 
 @virtual_time
 async def test_stop_lets_a_running_reconcile_finish_and_begins_no_other() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     finished = []
 
     async def reconcile(key: str) -> Result:
@@ -163,7 +163,7 @@ async def test_stop_lets_a_running_reconcile_finish_and_begins_no_other() -> Non
 
 @virtual_time
 async def test_stop_cancels_what_outlasts_the_grace_period() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     cancelled_at: list[float] = []
 
     async def reconcile(_: str) -> Result:

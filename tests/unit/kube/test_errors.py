@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from lynq.kube import errors
-from lynq.kube.errors import Cause, Details, FieldConflict, FieldError, Status, from_status
+from lynq.kube.errors import Details, FieldConflict, FieldError, Status, StatusCause, from_status
 
 PATH = "/api/v1/namespaces/shop/secrets/db"
 
@@ -144,7 +144,7 @@ def test_retry_after_comes_from_the_details_when_there_is_no_header() -> None:
 
 def test_causes_without_details_are_none() -> None:
     assert fail(422, "Invalid").causes == []
-    assert Details(causes=[Cause(field="a")]).causes == [Cause(field="a")]
+    assert Details(causes=[StatusCause(field="a")]).causes == [StatusCause(field="a")]
 
 
 def test_an_answer_that_is_no_status_still_has_a_reason() -> None:

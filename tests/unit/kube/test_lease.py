@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lynq.api import Metadata
-from lynq.kube.lease import Lease, LeaseSpec, Observation, Step, claim, release
+from lynq.kube.lease import Lease, LeaseObservation, LeaseSpec, LeaseStep, acquire_or_renew, release
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -26,45 +26,47 @@ def lease(holder: str | None, *, renewed: int = 0, labels: dict[str, str] | None
 @pytest.mark.parametrize(
     ("found", "seconds", "step"),
     [
-        pytest.param(None, 0, Step.CREATE, id="there is none"),
-        pytest.param(lease("other"), 0, Step.WAIT, id="held by another"),
-        pytest.param(lease("other"), 14.9, Step.WAIT, id="not yet run out"),
-        pytest.param(lease("other"), 15, Step.TAKE, id="run out"),
-        pytest.param(lease(""), 0, Step.TAKE, id="released"),
-        pytest.param(lease(None), 0, Step.TAKE, id="released by a Go client"),
-        pytest.param(lease("me"), 0, Step.RENEW, id="mine"),
-        pytest.param(lease("me"), 60, Step.RENEW, id="mine though run out"),
+        pytest.param(None, 0, LeaseStep.CREATE, id="there is none"),
+        pytest.param(lease("other"), 0, LeaseStep.WAIT, id="held by another"),
+        pytest.param(lease("other"), 14.9, LeaseStep.WAIT, id="not yet run out"),
+        pytest.param(lease("other"), 15, LeaseStep.TAKE, id="run out"),
+        pytest.param(lease(""), 0, LeaseStep.TAKE, id="released"),
+        pytest.param(lease(None), 0, LeaseStep.TAKE, id="released by a Go client"),
+        pytest.param(lease("me"), 0, LeaseStep.RENEW, id="mine"),
+        pytest.param(lease("me"), 60, LeaseStep.RENEW, id="mine though run out"),
     ],
 )
-def test_what_a_candidate_does_next(found: Lease | None, seconds: float, step: Step) -> None:
-    assert Observation(found, 100).next_step("me", 100 + seconds) is step
+def test_what_a_candidate_does_next(found: Lease | None, seconds: float, step: LeaseStep) -> None:
+    assert LeaseObservation(found, 100).next_step("me", 100 + seconds) is step
 
 
 def test_every_renewal_starts_the_wait_anew_by_our_own_clock() -> None:
-    seen = Observation(lease("other"), 100).updated(lease("other", renewed=2), 110)
-    assert seen.next_step("me", 124) is Step.WAIT
-    assert seen.next_step("me", 125) is Step.TAKE
+    seen = LeaseObservation(lease("other"), 100).updated(lease("other", renewed=2), 110)
+    assert seen.next_step("me", 124) is LeaseStep.WAIT
+    assert seen.next_step("me", 125) is LeaseStep.TAKE
 
 
 def test_a_holder_whose_clock_is_wrong_is_still_respected() -> None:
-    seen = Observation(lease("other", renewed=-9999), 100)
-    assert seen.next_step("me", 114) is Step.WAIT
+    seen = LeaseObservation(lease("other", renewed=-9999), 100)
+    assert seen.next_step("me", 114) is LeaseStep.WAIT
 
 
 def test_looking_again_at_an_unchanged_lease_does_not_start_the_wait_anew() -> None:
-    seen = Observation(lease("other"), 100).updated(lease("other"), 114)
-    assert seen.next_step("me", 115) is Step.TAKE
+    seen = LeaseObservation(lease("other"), 100).updated(lease("other"), 114)
+    assert seen.next_step("me", 115) is LeaseStep.TAKE
 
 
 def test_a_label_put_on_the_lease_is_no_renewal() -> None:
     labelled = lease("other", labels={"touched": "yes"})
-    seen = Observation(lease("other"), 100).updated(labelled, 114)
+    seen = LeaseObservation(lease("other"), 100).updated(labelled, 114)
     assert seen.lease is labelled
-    assert seen.next_step("me", 115) is Step.TAKE
+    assert seen.next_step("me", 115) is LeaseStep.TAKE
 
 
 def test_a_renewal_keeps_when_the_lease_was_acquired_and_its_transitions() -> None:
-    spec = claim(lease("me"), "me", seconds=15, at=NOON + timedelta(seconds=4, microseconds=5))
+    spec = acquire_or_renew(
+        lease("me"), "me", seconds=15, at=NOON + timedelta(seconds=4, microseconds=5)
+    )
     assert spec == {
         "holderIdentity": "me",
         "leaseDurationSeconds": 15,
@@ -76,13 +78,13 @@ def test_a_renewal_keeps_when_the_lease_was_acquired_and_its_transitions() -> No
 
 @pytest.mark.parametrize("previous", ["other", "", None])
 def test_a_takeover_is_counted_as_a_transition(previous: str | None) -> None:
-    spec = claim(lease(previous), "me", seconds=15, at=NOON + timedelta(seconds=30))
+    spec = acquire_or_renew(lease(previous), "me", seconds=15, at=NOON + timedelta(seconds=30))
     assert spec["leaseTransitions"] == 4
     assert spec["acquireTime"] == spec["renewTime"] == "2026-01-01T12:00:30.000000Z"
 
 
 def test_a_new_lease_has_no_transitions() -> None:
-    assert claim(None, "me", seconds=15, at=NOON)["leaseTransitions"] == 0
+    assert acquire_or_renew(None, "me", seconds=15, at=NOON)["leaseTransitions"] == 0
 
 
 def test_a_released_lease_has_no_holder_and_runs_out_in_a_second() -> None:

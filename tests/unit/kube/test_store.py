@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lynq.api import Metadata, OwnerReference
 from lynq.api.metadata import ObjectKey
-from lynq.kube import Change, Partial, Store, by_label, by_owner_uid
+from lynq.kube import ObjectChange, PartialObject, Store, by_label, by_owner_uid
 from lynq.kube.errors import UnexpectedResponse
 from lynq.kube.store import IndexFunction, Sighting, version_of
 
@@ -37,7 +37,7 @@ def store_with(version: int, *, told: int = 0) -> Store[str]:
 
 def test_what_is_newer_is_taken_and_reported_with_the_old() -> None:
     store = store_with(5)
-    assert store.merge(seen(6), value("new")) == Change(KEY, "held", "new")
+    assert store.merge(seen(6), value("new")) == ObjectChange(KEY, "held", "new")
     assert store.get(KEY) == "new"
 
 
@@ -62,7 +62,7 @@ def test_a_version_that_is_no_number_is_refused() -> None:
 
 def test_the_answer_to_our_write_is_read_before_the_watch_tells_it() -> None:
     store = store_with(5, told=5)
-    assert store.absorb(seen(7), value("ours")) == Change(KEY, "held", "ours")
+    assert store.absorb(seen(7), value("ours")) == ObjectChange(KEY, "held", "ours")
     assert store.merge(seen(6), never) is None
     assert store.merge(seen(7), never) is None
     assert store.get(KEY) == "ours"
@@ -84,7 +84,7 @@ def test_a_late_answer_does_not_resurrect_what_the_watch_told_deleted() -> None:
 
 def test_a_late_watch_event_does_not_resurrect_what_we_deleted() -> None:
     store = store_with(5, told=5)
-    assert store.absorb_deleted(KEY, "u1") == Change(KEY, "held", None)
+    assert store.absorb_deleted(KEY, "u1") == ObjectChange(KEY, "held", None)
     assert store.merge(seen(6), never) is None
     assert store.remove(seen(7)) is None
     assert KEY not in store
@@ -103,7 +103,7 @@ def test_an_older_object_of_the_same_name_is_not_resurrected_either() -> None:
 def test_an_object_made_anew_after_our_delete_is_taken() -> None:
     store = store_with(5)
     store.absorb_deleted(KEY, "u1")
-    assert store.merge(seen(9, "u2"), value("second")) == Change(KEY, None, "second")
+    assert store.merge(seen(9, "u2"), value("second")) == ObjectChange(KEY, None, "second")
     assert store.remove(seen(7, "u1")) is None
     assert store.get(KEY) == "second"
 
@@ -118,7 +118,7 @@ def test_the_end_of_a_list_removes_what_it_did_not_show() -> None:
     store = store_with(5)
     other = ObjectKey("space", "other")
     store.merge(seen(6, "u2", other), value("stays"))
-    assert store.settle({other}, 9) == [Change(KEY, "held", None)]
+    assert store.settle({other}, 9) == [ObjectChange(KEY, "held", None)]
     assert store.keys() == [other]
     assert store.told == 9
 
@@ -143,11 +143,11 @@ def test_a_restored_cluster_replaces_everything_by_a_list() -> None:
     store = store_with(500, told=500)
     store.distrust()
     assert store.get(KEY) == "held"
-    assert store.merge(seen(20), value("restored")) == Change(KEY, "held", "restored")
+    assert store.merge(seen(20), value("restored")) == ObjectChange(KEY, "held", "restored")
 
 
-def object_with(name: str, owner: str, **labels: str) -> Partial:
-    return Partial(
+def object_with(name: str, owner: str, **labels: str) -> PartialObject:
+    return PartialObject(
         metadata=Metadata(
             name=name, uid=name, labels=labels, owner_references=[OwnerReference(uid=owner)]
         )
@@ -155,8 +155,11 @@ def object_with(name: str, owner: str, **labels: str) -> Partial:
 
 
 def test_indexes_follow_additions_changes_and_removals() -> None:
-    indexes: dict[str, IndexFunction[Partial]] = {"owner": by_owner_uid, "hub": by_label("hub")}
-    store: Store[Partial] = Store(indexes)
+    indexes: dict[str, IndexFunction[PartialObject]] = {
+        "owner": by_owner_uid,
+        "hub": by_label("hub"),
+    }
+    store: Store[PartialObject] = Store(indexes)
     key = ObjectKey("", "a")
     first, second = object_with("a", "o1", hub="red"), object_with("a", "o2")
     store.merge(seen(1, "a", key), lambda: first)

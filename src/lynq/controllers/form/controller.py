@@ -23,7 +23,7 @@ from lynq.core.hub.node_counts import NodeHealth
 from lynq.core.hub.rollout import facts_of
 from lynq.core.rollout.facts import NodeFacts
 from lynq.core.rollout.progress import RolloutAssessment, assess
-from lynq.kube import Queue, Result
+from lynq.kube import Result, WorkQueue
 from lynq.kube.errors import Conflict, NotFound
 
 _log = structlog.get_logger(__name__)
@@ -40,7 +40,7 @@ class FormController:
     def __init__(
         self,
         world: World,
-        queue: Queue[ObjectKey],
+        queue: WorkQueue[ObjectKey],
         teller: Teller,
         *,
         workloads_ready: Callable[[LynqNode], bool],

@@ -8,14 +8,14 @@ from lynq.api.node_metadata import is_deleting
 from lynq.controllers.world import HUB, World
 from lynq.core.hub.node_counts import form_of, health_of
 from lynq.core.hub.rollout import facts_of
-from lynq.kube import Queue
+from lynq.kube import WorkQueue
 
 
 class Triggers:
     """Wakes forms; `pause` says how long a form's next status has to wait."""
 
     def __init__(
-        self, world: World, queue: Queue[ObjectKey], pause: Callable[[ObjectKey], float]
+        self, world: World, queue: WorkQueue[ObjectKey], pause: Callable[[ObjectKey], float]
     ) -> None:
         self._world = world
         self._queue = queue

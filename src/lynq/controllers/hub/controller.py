@@ -32,7 +32,7 @@ from lynq.core.guard.announcements import rows_by_reason, unannounced
 from lynq.core.guard.deletion import GuardOutcome
 from lynq.core.hub.events import fresh, row_rejected, standing_events
 from lynq.core.hub.schedule import retry_delay, sync_interval
-from lynq.kube import Queue, Result
+from lynq.kube import Result, WorkQueue
 from lynq.kube.errors import Conflict
 
 _log = structlog.get_logger(__name__)
@@ -53,7 +53,7 @@ class HubController:
     def __init__(
         self,
         world: World,
-        queue: Queue[ObjectKey],
+        queue: WorkQueue[ObjectKey],
         teller: Teller,
         *,
         workloads_ready: Callable[[LynqNode], bool],

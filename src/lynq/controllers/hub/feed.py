@@ -13,8 +13,8 @@ from lynq.controllers.hub.jobs import Jobs
 from lynq.controllers.hub.memory import Channel, Memory
 from lynq.controllers.hub.sourcing import Origin
 from lynq.core.hub.status import PushState
-from lynq.kube import Queue
-from lynq.kube.failures import place_of
+from lynq.kube import WorkQueue
+from lynq.kube.failures import error_location
 from lynq.sources import Change, ChangeKind
 from lynq.sources.push.opening import open_changes
 
@@ -29,7 +29,7 @@ _NOWHERE: Final = PushState(
 class Feed:
     """The push channels of all hubs."""
 
-    def __init__(self, queue: Queue[ObjectKey], jobs: Jobs) -> None:
+    def __init__(self, queue: WorkQueue[ObjectKey], jobs: Jobs) -> None:
         self._queue = queue
         self._jobs = jobs
 
@@ -60,7 +60,7 @@ class Feed:
                         self._hear(key, memory, change)
             except Exception as error:  # noqa: BLE001 - one channel must not end all others
                 _log.error(
-                    "push channel ended unexpectedly", hub=str(key), traceback=place_of(error)
+                    "push channel ended unexpectedly", hub=str(key), traceback=error_location(error)
                 )
                 memory.push = PushState(connected=False, message=f"ended by {type(error).__name__}")
                 self._queue.add(key, group=str(key))

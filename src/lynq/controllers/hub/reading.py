@@ -18,8 +18,8 @@ from lynq.controllers.world import World
 from lynq.core.hub.events import query_failed
 from lynq.core.hub.schedule import retry_delay, sync_interval
 from lynq.core.hub.status import ReadFailure
-from lynq.kube import Queue
-from lynq.kube.failures import place_of
+from lynq.kube import WorkQueue
+from lynq.kube.failures import error_location
 from lynq.sources import SourceError, open_source
 from lynq.sources.errors import LoginFailed
 
@@ -29,7 +29,9 @@ _log = structlog.get_logger(__name__)
 class Reader:
     """Begins reads, and remembers how they ended."""
 
-    def __init__(self, world: World, queue: Queue[ObjectKey], teller: Teller, jobs: Jobs) -> None:
+    def __init__(
+        self, world: World, queue: WorkQueue[ObjectKey], teller: Teller, jobs: Jobs
+    ) -> None:
         self._world = world
         self._queue = queue
         self._teller = teller
@@ -59,7 +61,7 @@ class Reader:
         except SourceError as error:
             self._failed(hub, memory, _cause(error, memory))
         except Exception as error:  # noqa: BLE001 - a bug here must not end the reads of all hubs
-            _log.error("reading failed unexpectedly", hub=str(key), traceback=place_of(error))
+            _log.error("reading failed unexpectedly", hub=str(key), traceback=error_location(error))
             self._failed(hub, memory, f"unexpectedly: {type(error).__name__}")
         finally:
             # One that was abandoned may end after the next has begun.

@@ -30,7 +30,7 @@ from lynq.core.node.objects import ref_of
 from lynq.core.node.state import StateReason
 from lynq.kube import Result
 from lynq.kube.errors import KubeError, NotFound
-from lynq.kube.queries import FINALIZER_ORPHAN
+from lynq.kube.requests import FINALIZER_ORPHAN
 
 _log = structlog.get_logger(__name__)
 

@@ -12,7 +12,7 @@ from lynq.controllers.hub.noticing import (
 )
 from lynq.controllers.world import World
 from lynq.core.hub.node_counts import hub_of
-from lynq.kube import Queue
+from lynq.kube import WorkQueue
 
 _GATHERING = 0.2
 """Seconds in which the nodes of a deleted hub that go are taken together."""
@@ -21,7 +21,7 @@ _GATHERING = 0.2
 class Triggers:
     """Wakes hubs, each no more often than it has something to do."""
 
-    def __init__(self, world: World, queue: Queue[ObjectKey], memories: Memories) -> None:
+    def __init__(self, world: World, queue: WorkQueue[ObjectKey], memories: Memories) -> None:
         self._world = world
         self._queue = queue
         self._memories = memories

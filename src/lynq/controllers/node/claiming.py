@@ -15,18 +15,20 @@ from lynq.api.names import FIELD_MANAGER
 from lynq.controllers.children import Kind
 from lynq.controllers.holding import union, updated_by_us
 from lynq.core.node.objects import ObjectRef
-from lynq.kube import Client, Partial
+from lynq.kube import Client, PartialObject
 
 
 async def claim(client: Client, kind: Kind, ref: ObjectRef) -> None:
     """Make one of our two entries of an object; raises KubeError, Conflict if it changes."""
     place = ref.namespace or None
-    found = (await client.get(kind.resource, ref.name, place, into=Partial)).metadata
+    found = (await client.get(kind.resource, ref.name, place, into=PartialObject)).metadata
     if not updated_by_us(found):
         return
     metadata = {"managedFields": _claimed(found), "resourceVersion": found.resource_version}
     patch = {"metadata": metadata}
-    await client.patch(kind.resource, ref.name, patch, place, manager=FIELD_MANAGER, into=Partial)
+    await client.patch(
+        kind.resource, ref.name, patch, place, manager=FIELD_MANAGER, into=PartialObject
+    )
 
 
 def _claimed(metadata: Metadata) -> list[dict[str, Any]]:

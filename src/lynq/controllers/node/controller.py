@@ -23,7 +23,7 @@ from lynq.controllers.telling import Teller
 from lynq.controllers.world import UID, World
 from lynq.core.hub.node_counts import hub_of
 from lynq.core.node.status import with_paused
-from lynq.kube import Discovery, Priority, Queue, Result
+from lynq.kube import Discovery, QueuePriority, Result, WorkQueue
 from lynq.kube.errors import Conflict, NotFound
 
 
@@ -31,7 +31,7 @@ class NodeController:
     """Reconciles nodes."""
 
     def __init__(
-        self, world: World, queue: Queue[ObjectKey], teller: Teller, object_teller: Teller
+        self, world: World, queue: WorkQueue[ObjectKey], teller: Teller, object_teller: Teller
     ) -> None:
         self._world = world
         self._queue = queue
@@ -123,7 +123,7 @@ class NodeController:
             return
         # At a start all nodes come at once; those that nobody has looked at yet go first.
         known = old is None and new.status.observed_generation == new.metadata.generation
-        self._add(key, new, Priority.PERIODIC if known else Priority.EVENT)
+        self._add(key, new, QueuePriority.PERIODIC if known else QueuePriority.EVENT)
 
     def _wake_owners(self, turn: Turn) -> None:
         owners = set() if turn.by_us else self._owners(turn)
@@ -148,9 +148,9 @@ class NodeController:
 
     def _wake(self, key: ObjectKey) -> None:
         if node := self._world.nodes.get(key):
-            self._add(key, node, Priority.EVENT)
+            self._add(key, node, QueuePriority.EVENT)
 
-    def _add(self, key: ObjectKey, node: LynqNode, priority: Priority) -> None:
+    def _add(self, key: ObjectKey, node: LynqNode, priority: QueuePriority) -> None:
         if self._world.options.shard.owns(key):
             self._queue.add(key, priority=priority, group=str(hub_of(node) or ""))
 

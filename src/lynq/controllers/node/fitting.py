@@ -14,7 +14,7 @@ from lynq.core.node.merge_patch import drop_removed_fields
 from lynq.core.node.objects import ObjectRef, owner_of
 from lynq.core.node.ownership import owner_removal_patch
 from lynq.core.node.state import Write, WriteCause, WriteMethod
-from lynq.kube import Client, Partial
+from lynq.kube import Client, PartialObject
 from lynq.kube.errors import Conflict
 
 _OURS: Final = frozenset({FIELD_MANAGER, "manager"})
@@ -51,7 +51,7 @@ async def _ask_others(client: Client, kind: Kind, wanted: DesiredObject) -> None
     """Make sure that an orphan has not become somebody else's; raises Conflict if it has."""
     try:
         await client.apply(
-            kind.resource, wanted.obj, manager=FIELD_MANAGER, dry_run=True, into=Partial
+            kind.resource, wanted.obj, manager=FIELD_MANAGER, dry_run=True, into=PartialObject
         )
     except Conflict as error:
         if not {each.manager for each in error.fields} <= _OURS:
@@ -75,4 +75,6 @@ def _disowning(found: Metadata, node: LynqNode, write: Write) -> Write:
 
 
 async def _metadata(client: Client, kind: Kind, ref: ObjectRef) -> Metadata:
-    return (await client.get(kind.resource, ref.name, ref.namespace or None, into=Partial)).metadata
+    return (
+        await client.get(kind.resource, ref.name, ref.namespace or None, into=PartialObject)
+    ).metadata

@@ -30,7 +30,7 @@ from lynq.core.node.objects import ref_of
 from lynq.core.node.prune import spared_for, spared_in_edited
 from lynq.core.node.status import InvalidNode, invalid_status, with_paused
 from lynq.core.node.variables import VariablesError, variables_of
-from lynq.kube import Partial, Result
+from lynq.kube import PartialObject, Result
 from lynq.kube.errors import KubeError
 
 _UNWRITTEN: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
@@ -194,7 +194,7 @@ class Keeper:
         """
         known = node.metadata
         client, resource = self._world.client, self._world.nodes.resource
-        found = await client.get(resource, known.name, known.namespace, into=Partial)
+        found = await client.get(resource, known.name, known.namespace, into=PartialObject)
         if found.metadata.resource_version != known.resource_version:
             raise NodeChanged
 

@@ -27,7 +27,7 @@ from lynq.core.node.status import deleting_status
 from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import Backoff, Result
 from lynq.kube.errors import NotFound, UnknownKind
-from lynq.kube.queries import FINALIZER_ORPHAN
+from lynq.kube.requests import FINALIZER_ORPHAN
 
 _TELL_AFTER: Final = timedelta(seconds=2)
 """How long objects may take to go before the status says that they do."""

@@ -20,7 +20,7 @@ from lynq.controllers.world import World
 from lynq.core.node import events
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.status import InvalidNode, debounce_status
-from lynq.kube import Reference
+from lynq.kube import ObjectReference
 
 
 class Publisher:
@@ -83,7 +83,7 @@ class Publisher:
 
     def tell_object(self, ref: ObjectRef, uid: str, event: Event) -> None:
         """Tell of one of its objects."""
-        about = Reference(ref.api_version, ref.kind, ref.name, ref.namespace, uid)
+        about = ObjectReference(ref.api_version, ref.kind, ref.name, ref.namespace, uid)
         self._object_teller.tell(about, event)
 
     async def _write(

@@ -26,7 +26,7 @@ from lynq.core.node.objects import ObjectRef, owner_of
 from lynq.core.node.ownership import is_owned_by, orphan_patch
 from lynq.core.node.prune import ObjectDeletion, PruneCandidate, next_prune_step
 from lynq.core.node.state import ResourceOutcome
-from lynq.kube import Discovery, Partial, Resource
+from lynq.kube import Discovery, PartialObject, Resource
 from lynq.kube.errors import Conflict, GroupUnavailable, KubeError, NotFound, UnknownKind
 
 _log = structlog.get_logger(__name__)
@@ -240,7 +240,7 @@ class Remover:
     ) -> None:
         ref, place = removal.item.ref, removal.item.ref.namespace or None
         client = self._accounts.client_for(node)
-        found = await client.get(kind.resource, ref.name, place, into=Partial)
+        found = await client.get(kind.resource, ref.name, place, into=PartialObject)
         known = found.metadata
         if known.uid != removal.uid:
             raise _Changed

@@ -20,7 +20,7 @@ from cluster.controllers.operating import is_gone, node_is_ready, operating
 from cluster.controllers.stage import NODES, Object, Stage
 from gadgets import gadgets
 from lynq.kube import Client, Resource
-from lynq.kube.definitions import install_definition
+from lynq.kube.crd_install import install_crd
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from waiting import eventually
@@ -49,7 +49,7 @@ async def widgets(client: Client) -> AsyncIterator[str]:
             "versions": [_version("v1beta1"), _version("v1")],
         },
     }
-    await install_definition(client, definition)
+    await install_crd(client, definition)
     try:
         yield group
     finally:

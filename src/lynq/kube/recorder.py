@@ -18,7 +18,6 @@ import structlog
 
 from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
-from lynq.kube.correlation import Correlator, Occurrence, Reference, Series
 from lynq.kube.errors import (
     AlreadyExists,
     ConnectionFailed,
@@ -30,12 +29,11 @@ from lynq.kube.errors import (
     Timeout,
     TooManyRequests,
 )
+from lynq.kube.event_correlation import Correlator, EventSeries, ObjectReference, Occurrence
 from lynq.kube.metrics import EventMetrics, Metrics
-from lynq.kube.queue import Queue
 from lynq.kube.resource import EVENTS
 from lynq.kube.workers import Workers
-
-__all__ = ["Recorder", "Reference"]
+from lynq.kube.workqueue import WorkQueue
 
 _QUEUED: Final = 1000
 _WRITERS: Final = 2
@@ -78,11 +76,11 @@ class Recorder:
         self._wall = wall
         self._loop = asyncio.get_running_loop()
         self._correlator = Correlator()
-        self._queue: Queue[Series] = Queue(backoff=backoff)
+        self._queue: WorkQueue[EventSeries] = WorkQueue(backoff=backoff)
         self._writers = Workers(self._queue, self._bring_in_line, grace=grace)
 
     def record(
-        self, about: Reference, level: Literal["Normal", "Warning"], reason: str, message: str
+        self, about: ObjectReference, level: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
         """Note that something happened; returns at once, whatever the API server does."""
         occurrence = Occurrence(about, level, reason, _capped(message))
@@ -106,7 +104,7 @@ class Recorder:
         """Take no more events; `run` returns when those recorded are written, or in `grace`."""
         self._writers.stop(drain=True)
 
-    async def _bring_in_line(self, series: Series) -> None:
+    async def _bring_in_line(self, series: EventSeries) -> None:
         try:
             await self._write(series)
         except _PASSING as error:
@@ -117,7 +115,7 @@ class Recorder:
             self._queue.forget(series)
             self._metrics.written.inc()
 
-    async def _write(self, series: Series) -> None:
+    async def _write(self, series: EventSeries) -> None:
         if series.stored:
             try:
                 await self._patch(series)
@@ -132,21 +130,21 @@ class Recorder:
                 await self._patch(series)
         series.stored = True
 
-    async def _create(self, series: Series) -> None:
+    async def _create(self, series: EventSeries) -> None:
         event = _event(series, self._component, self._instance)
         await self._client.create(EVENTS, event)
 
-    async def _patch(self, series: Series) -> None:
+    async def _patch(self, series: EventSeries) -> None:
         namespace = _namespace(series.about)
         await self._client.patch(EVENTS, series.name, _news(series), namespace)
 
-    def _try_again(self, series: Series, error: KubeError) -> None:
+    def _try_again(self, series: EventSeries, error: KubeError) -> None:
         if self._queue.failures(series) + 1 < _TRIES:
             self._queue.retry(series)
         else:
             self._give_up(series, error)
 
-    def _give_up(self, series: Series, error: KubeError) -> None:
+    def _give_up(self, series: EventSeries, error: KubeError) -> None:
         self._queue.forget(series)
         if _namespace_is_going(error):
             return
@@ -164,7 +162,7 @@ def _namespace_is_going(error: KubeError) -> bool:
             return False
 
 
-def _event(series: Series, component: str, instance: str) -> dict[str, Any]:
+def _event(series: EventSeries, component: str, instance: str) -> dict[str, Any]:
     about = series.about
     return {
         "apiVersion": EVENTS.api_version,
@@ -188,7 +186,7 @@ def _event(series: Series, component: str, instance: str) -> dict[str, Any]:
     }
 
 
-def _news(series: Series) -> dict[str, Any]:
+def _news(series: EventSeries) -> dict[str, Any]:
     """Return the fields that change when a series grows."""
     return {
         "message": _capped(series.message),
@@ -197,7 +195,7 @@ def _news(series: Series) -> dict[str, Any]:
     }
 
 
-def _namespace(about: Reference) -> str:
+def _namespace(about: ObjectReference) -> str:
     """Return where the Event goes: cluster-scoped objects have theirs in `default`."""
     return about.namespace or "default"
 

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lynq.kube import Backoff, Client, Metrics, Recorder, Reference, Request, Response, Send
+from lynq.kube import Backoff, Client, Metrics, ObjectReference, Recorder, Request, Response, Send
 from lynq.kube.errors import ConnectionFailed
 from lynq.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES
 from waiting import eventually
 
 
 @pytest.fixture
-async def about(client: Client, namespace: str) -> Reference:
+async def about(client: Client, namespace: str) -> ObjectReference:
     """An object to talk about."""
     made = await client.create(CONFIG_MAPS, {"metadata": {"name": "acme"}}, namespace)
     metadata = made["metadata"]
-    return Reference(
+    return ObjectReference(
         "v1", "ConfigMap", "acme", namespace, metadata["uid"], metadata["resourceVersion"]
     )
 
@@ -41,7 +41,7 @@ async def events_in(client: Client, namespace: str) -> list[dict[str, Any]]:
 
 
 async def test_an_event_says_who_what_and_when(
-    client: Client, namespace: str, about: Reference
+    client: Client, namespace: str, about: ObjectReference
 ) -> None:
     recorder = Recorder(client, "lynq", instance="lynq-0")
     async with recording(recorder):
@@ -67,7 +67,7 @@ async def test_an_event_says_who_what_and_when(
 
 
 async def test_repeats_are_one_event_whose_count_grows(
-    client: Client, namespace: str, about: Reference
+    client: Client, namespace: str, about: ObjectReference
 ) -> None:
     recorder = Recorder(client, "lynq")
     async with recording(recorder):
@@ -81,7 +81,7 @@ async def test_repeats_are_one_event_whose_count_grows(
 
 
 async def test_repeats_while_the_server_is_slow_are_one_write(
-    client: Client, namespace: str, about: Reference
+    client: Client, namespace: str, about: ObjectReference
 ) -> None:
     registry = CollectorRegistry()
     recorder = Recorder(client, "lynq", metrics=Metrics(registry).events())
@@ -95,7 +95,7 @@ async def test_repeats_while_the_server_is_slow_are_one_write(
 
 
 async def test_many_different_messages_are_combined(
-    client: Client, namespace: str, about: Reference
+    client: Client, namespace: str, about: ObjectReference
 ) -> None:
     recorder = Recorder(client, "lynq")
     async with recording(recorder):
@@ -108,7 +108,9 @@ async def test_many_different_messages_are_combined(
     assert combined[0]["count"] == 6
 
 
-async def test_a_loud_object_is_limited(client: Client, namespace: str, about: Reference) -> None:
+async def test_a_loud_object_is_limited(
+    client: Client, namespace: str, about: ObjectReference
+) -> None:
     registry = CollectorRegistry()
     recorder = Recorder(client, "lynq", metrics=Metrics(registry).events())
     async with recording(recorder):
@@ -119,7 +121,7 @@ async def test_a_loud_object_is_limited(client: Client, namespace: str, about: R
 
 
 async def test_an_event_that_the_server_forgot_is_made_anew(
-    client: Client, namespace: str, about: Reference
+    client: Client, namespace: str, about: ObjectReference
 ) -> None:
     recorder = Recorder(client, "lynq")
     async with recording(recorder):
@@ -131,7 +133,7 @@ async def test_an_event_that_the_server_forgot_is_made_anew(
     assert event["count"] == 2
 
 
-async def test_a_full_queue_drops_and_counts(client: Client, about: Reference) -> None:
+async def test_a_full_queue_drops_and_counts(client: Client, about: ObjectReference) -> None:
     registry = CollectorRegistry()
     recorder = Recorder(client, "lynq", limit=2, metrics=Metrics(registry).events())
     for number in range(5):
@@ -140,7 +142,7 @@ async def test_a_full_queue_drops_and_counts(client: Client, about: Reference) -
 
 
 async def test_a_failing_write_is_tried_again(
-    client: Client, namespace: str, about: Reference
+    client: Client, namespace: str, about: ObjectReference
 ) -> None:
     failures = iter([ConnectionFailed("cut"), ConnectionFailed("cut"), None])
 
@@ -158,7 +160,7 @@ async def test_a_failing_write_is_tried_again(
 
 
 async def test_a_write_whose_answer_was_lost_is_not_doubled(
-    client: Client, namespace: str, about: Reference
+    client: Client, namespace: str, about: ObjectReference
 ) -> None:
     lost = iter([True])
 
@@ -189,7 +191,9 @@ async def test_events_about_an_object_in_a_namespace_that_goes_are_dropped_in_pe
     registry = CollectorRegistry()
     recorder = Recorder(client, "lynq", metrics=Metrics(registry).events())
     async with recording(recorder):
-        recorder.record(Reference("v1", "ConfigMap", "held", doomed), "Normal", "Kept", "still")
+        recorder.record(
+            ObjectReference("v1", "ConfigMap", "held", doomed), "Normal", "Kept", "still"
+        )
     assert _sample(registry, "failed") == 0
     assert _sample(registry, "written") == 0
     await client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, doomed)
@@ -200,7 +204,9 @@ async def test_events_about_a_cluster_scoped_object_are_in_default(
 ) -> None:
     recorder = Recorder(client, "lynq")
     async with recording(recorder):
-        recorder.record(Reference("v1", "Namespace", namespace), "Normal", "Seen", "by a test")
+        recorder.record(
+            ObjectReference("v1", "Namespace", namespace), "Normal", "Seen", "by a test"
+        )
     found = await client.list(EVENTS, "default", fields=f"involvedObject.name={namespace}")
     assert [event["message"] for event in found.items] == ["by a test"]
 

@@ -15,7 +15,7 @@ import msgspec
 from lynq.api.wire import Wire
 from lynq.kube import errors
 from lynq.kube.codec import T, decode
-from lynq.kube.objects import Partial
+from lynq.kube.objects import PartialObject
 from lynq.kube.request import Request
 from lynq.kube.transport import Transport
 
@@ -115,12 +115,12 @@ def _event(line: bytes, into: type[T], request: Request) -> WatchEvent[T] | Book
             status = decode(envelope.object, errors.Status, what=what)
             raise errors.from_status(status, verb=request.verb, path=request.path)
         case "BOOKMARK":
-            return _bookmark(decode(envelope.object, Partial, what=what))
+            return _bookmark(decode(envelope.object, PartialObject, what=what))
         case _:
             return WatchEvent(_type(envelope.type, what), decode(envelope.object, into, what=what))
 
 
-def _bookmark(found: Partial) -> Bookmark:
+def _bookmark(found: PartialObject) -> Bookmark:
     ended = found.metadata.annotations.get(INITIAL_EVENTS_END) == "true"
     return Bookmark(found.metadata.resource_version, ended)
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from lynq.api import Metadata
 from lynq.api.metadata import ManagedFields
 from lynq.api.wire import Wire
-from lynq.kube import Partial, errors
+from lynq.kube import PartialObject, errors
 from lynq.kube.codec import decode, decode_list, encode
-from lynq.kube.depth import TOO_DEEP, flattened
+from lynq.kube.depth import TOO_DEEP, cut_depth
 
 DEEPEST = 9_990
 """How deep the API server lets an object be nested, with room for what is around it."""
@@ -68,7 +68,7 @@ def test_what_is_left_undecoded_is_cut_too() -> None:
 
 
 def test_a_field_that_nobody_asked_for_may_be_as_deep_as_it_likes() -> None:
-    found = decode(an_object("a", nested(DEEPEST)).encode(), Partial, what="get")
+    found = decode(an_object("a", nested(DEEPEST)).encode(), PartialObject, what="get")
     assert (found.kind, found.metadata.name) == ("K", "a")
 
 
@@ -140,14 +140,14 @@ JSON = st.recursive(
 def test_what_is_not_too_deep_stays_byte_by_byte(value: dict[str, Any], spaced: bool) -> None:  # noqa: FBT001
     text = msgspec.json.encode(value)
     text = msgspec.json.format(text, indent=2) if spaced else text
-    assert flattened(text, level=0) == text
+    assert cut_depth(text, level=0) == text
 
 
 @given(spec=JSON, deep=st.sampled_from([nested(600), nested(600, "lists")]))
 def test_what_is_beside_something_too_deep_stays(spec: Any, deep: str) -> None:
     inside = msgspec.json.encode(spec).decode()
     body = f'{{"spec": {inside}, "status": [{inside}, {deep}, {inside}], "end": {inside}}}'
-    found = msgspec.json.decode(flattened(body.encode(), level=0))
+    found = msgspec.json.decode(cut_depth(body.encode(), level=0))
     assert found == {"spec": spec, "status": CUT, "end": spec}
 
 

@@ -17,7 +17,7 @@ from lynq.kube import (
     ClientOptions,
     ClusterConfig,
     EventType,
-    Partial,
+    PartialObject,
     Request,
     Response,
     Send,
@@ -26,7 +26,7 @@ from lynq.kube import (
 )
 from lynq.kube.depth import TOO_DEEP
 from lynq.kube.resource import CONFIG_MAPS
-from lynq.kube.watching import LineSplitter
+from lynq.kube.watch import LineSplitter
 from serving import Serve
 
 
@@ -167,7 +167,7 @@ async def test_a_silent_connection_is_noticed(serve: Serve) -> None:
         return await send(replace(request, timeout=0.1))
 
     async with Client.connect(config, interceptors=(impatient,)) as client:
-        events = client.watch(CONFIG_MAPS, into=Partial)
+        events = client.watch(CONFIG_MAPS, into=PartialObject)
         assert isinstance(await anext(events), WatchEvent)
         with pytest.raises(errors.TimedOut):
             await anext(events)

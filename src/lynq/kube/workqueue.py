@@ -24,7 +24,7 @@ from enum import IntEnum
 from typing import Final, Generic, TypeVar
 
 from lynq.kube.backoff import Backoff
-from lynq.kube.delays import Delays
+from lynq.kube.delays import DelayedKeys
 from lynq.kube.metrics import Metrics, QueueMetrics
 
 K = TypeVar("K", bound=Hashable)
@@ -37,7 +37,7 @@ class QueueClosed(Exception):  # noqa: N818 - a signal like StopAsyncIteration, 
     """The queue hands out no more keys."""
 
 
-class Priority(IntEnum):
+class QueuePriority(IntEnum):
     """Why a key is in the queue; the lower number goes first."""
 
     EVENT = 0
@@ -48,12 +48,12 @@ class Priority(IntEnum):
 class _Ticket:
     """Where a pending key belongs, and since when it waits (or, if running, is worked on)."""
 
-    priority: Priority
+    priority: QueuePriority
     group: str
     since: float
 
 
-class _Lane(Generic[K]):
+class _PriorityLane(Generic[K]):
     """The ready keys of one priority: groups in turn, first in first out within a group."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class _Lane(Generic[K]):
         return key
 
 
-class Queue(Generic[K]):
+class WorkQueue(Generic[K]):
     """Keys to be worked on. Create it inside the running loop whose clock it is to use.
 
     Invariant: `_ready`, `_again` and `_delayed` are disjoint. `_again` holds only running keys,
@@ -98,10 +98,12 @@ class Queue(Generic[K]):
         self._running: dict[K, _Ticket] = {}
         self._again: dict[K, _Ticket] = {}
         self._delayed: dict[K, _Ticket] = {}
-        self._delays: Delays[K] = Delays()
+        self._delays: DelayedKeys[K] = DelayedKeys()
         self._timer: asyncio.Handle | None = None
         self._rings_at: float | None = None
-        self._lanes: dict[Priority, _Lane[K]] = {priority: _Lane() for priority in Priority}
+        self._lanes: dict[QueuePriority, _PriorityLane[K]] = {
+            priority: _PriorityLane() for priority in QueuePriority
+        }
         self._events_in_a_row = 0
         self._failures: dict[K, int] = {}
         self._waiters: deque[asyncio.Future[None]] = deque()
@@ -111,7 +113,9 @@ class Queue(Generic[K]):
         """Return how many keys are ready to be taken."""
         return len(self._ready)
 
-    def add(self, key: K, *, priority: Priority = Priority.EVENT, group: str | None = None) -> None:
+    def add(
+        self, key: K, *, priority: QueuePriority = QueuePriority.EVENT, group: str | None = None
+    ) -> None:
         """Make `key` ready now; a delayed add of it is thereby fulfilled.
 
         Added with both priorities, a key has the higher. Without a `group` it stays in the one
@@ -137,7 +141,7 @@ class Queue(Generic[K]):
         key: K,
         delay: float,
         *,
-        priority: Priority = Priority.EVENT,
+        priority: QueuePriority = QueuePriority.EVENT,
         group: str | None = None,
     ) -> None:
         """Add `key` in `delay` seconds.
@@ -158,7 +162,7 @@ class Queue(Generic[K]):
         self._failures[key] = failures + 1
         self._metrics.retries.inc()
         running = self._running.get(key)
-        priority = running.priority if running else Priority.EVENT
+        priority = running.priority if running else QueuePriority.EVENT
         self.add_after(key, self._backoff.delay(failures), priority=priority)
 
     def forget(self, key: K) -> None:
@@ -201,7 +205,7 @@ class Queue(Generic[K]):
         if not drain:
             self._again.clear()
             self._ready.clear()
-            self._lanes = {priority: _Lane() for priority in Priority}
+            self._lanes = {priority: _PriorityLane() for priority in QueuePriority}
         self._delayed.clear()
         self._delays.clear()
         self._arm()
@@ -213,7 +217,7 @@ class Queue(Generic[K]):
         now = self._loop.time()
         return [now - ticket.since for ticket in list(self._running.values())]
 
-    def _ticket(self, key: K, priority: Priority, group: str | None) -> _Ticket:
+    def _ticket(self, key: K, priority: QueuePriority, group: str | None) -> _Ticket:
         """Return what `key` is to wait with, given what is known of it."""
         pending = self._again.get(key) or self._delayed.get(key)
         if pending:
@@ -232,15 +236,15 @@ class Queue(Generic[K]):
         self._lanes[ticket.priority].push(key, ticket.group)
         self._wake_one()
 
-    def _raise_priority(self, key: K, priority: Priority) -> None:
+    def _raise_priority(self, key: K, priority: QueuePriority) -> None:
         ticket = self._ready[key]
         if priority < ticket.priority:
             self._lanes[ticket.priority].remove(key, ticket.group)
             ticket.priority = priority
             self._lanes[priority].push(key, ticket.group)
 
-    def _next_lane(self) -> _Lane[K]:
-        events, periodic = self._lanes[Priority.EVENT], self._lanes[Priority.PERIODIC]
+    def _next_lane(self) -> _PriorityLane[K]:
+        events, periodic = self._lanes[QueuePriority.EVENT], self._lanes[QueuePriority.PERIODIC]
         turn = self._events_in_a_row >= PERIODIC_TURN - 1
         if periodic and (turn or not events):
             self._events_in_a_row = 0

@@ -6,7 +6,7 @@ import pytest
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from lynq.kube import Backoff, Metrics, Priority, Queue, QueueClosed
+from lynq.kube import Backoff, Metrics, QueueClosed, QueuePriority, WorkQueue
 from virtual_time import virtual_time
 
 
@@ -14,7 +14,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def taken(queue: Queue[str], count: int) -> list[str]:
+async def taken(queue: WorkQueue[str], count: int) -> list[str]:
     """Take and give back `count` keys."""
     keys = []
     for _ in range(count):
@@ -25,7 +25,7 @@ async def taken(queue: Queue[str], count: int) -> list[str]:
 
 @virtual_time
 async def test_a_key_added_twice_comes_once() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     queue.add("a")
     assert await taken(queue, 1) == ["a"]
@@ -34,7 +34,7 @@ async def test_a_key_added_twice_comes_once() -> None:
 
 def test_a_deadline_that_is_almost_over_stops_nothing() -> None:
     async def play() -> list[str]:
-        queue: Queue[str] = Queue()
+        queue: WorkQueue[str] = WorkQueue()
         queue.add_after("soon", 0.0003)
         queue.add_after("later", 0.01)
         return await taken(queue, 2)
@@ -46,7 +46,7 @@ def test_a_deadline_that_is_almost_over_stops_nothing() -> None:
 
 @virtual_time
 async def test_a_key_added_while_worked_on_comes_again_only_when_done() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     assert await queue.get() == "a"
     queue.add("a")
@@ -59,7 +59,7 @@ async def test_a_key_added_while_worked_on_comes_again_only_when_done() -> None:
 
 @virtual_time
 async def test_a_waiting_worker_is_woken_by_an_add() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     async with asyncio.TaskGroup() as group:
         worker = group.create_task(queue.get())
         await asyncio.sleep(1)
@@ -69,7 +69,7 @@ async def test_a_waiting_worker_is_woken_by_an_add() -> None:
 
 @virtual_time
 async def test_a_key_is_not_lost_with_a_worker_that_is_cancelled_as_it_is_woken() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     first = asyncio.create_task(queue.get())
     second = asyncio.create_task(queue.get())
     await asyncio.sleep(0)
@@ -80,7 +80,7 @@ async def test_a_key_is_not_lost_with_a_worker_that_is_cancelled_as_it_is_woken(
 
 @virtual_time
 async def test_a_delayed_key_comes_at_its_deadline() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     start = now()
     queue.add_after("a", 10)
     assert await queue.get() == "a"
@@ -90,7 +90,7 @@ async def test_a_delayed_key_comes_at_its_deadline() -> None:
 @virtual_time
 @pytest.mark.parametrize("delays", [(10, 3), (3, 10)])
 async def test_of_two_deadlines_the_earlier_holds(delays: tuple[float, float]) -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     start = now()
     for delay in delays:
         queue.add_after("a", delay)
@@ -102,7 +102,7 @@ async def test_of_two_deadlines_the_earlier_holds(delays: tuple[float, float]) -
 
 @virtual_time
 async def test_an_immediate_add_supersedes_a_delayed_one() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     queue.add_after("a", 10)
     queue.add("a")
     assert await taken(queue, 1) == ["a"]
@@ -112,7 +112,7 @@ async def test_an_immediate_add_supersedes_a_delayed_one() -> None:
 
 @virtual_time
 async def test_a_deadline_that_falls_into_the_work_on_its_key_brings_it_again_afterwards() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     await queue.get()
     queue.add_after("a", 1)
@@ -124,7 +124,7 @@ async def test_a_deadline_that_falls_into_the_work_on_its_key_brings_it_again_af
 
 @virtual_time
 async def test_back_off_doubles_to_its_cap_and_starts_over_when_forgotten() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     waits = []
     for _ in range(16):
         queue.retry("a")
@@ -142,7 +142,9 @@ async def test_back_off_doubles_to_its_cap_and_starts_over_when_forgotten() -> N
 
 @virtual_time
 async def test_jitter_stretches_the_back_off() -> None:
-    queue: Queue[str] = Queue(backoff=Backoff(base=1, cap=8, jitter=0.5, chance=lambda: 1.0))
+    queue: WorkQueue[str] = WorkQueue(
+        backoff=Backoff(base=1, cap=8, jitter=0.5, chance=lambda: 1.0)
+    )
     start = now()
     queue.retry("a")
     await taken(queue, 1)
@@ -151,27 +153,27 @@ async def test_jitter_stretches_the_back_off() -> None:
 
 @virtual_time
 async def test_events_go_before_periodic_keys() -> None:
-    queue: Queue[str] = Queue()
-    queue.add("sweep", priority=Priority.PERIODIC)
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("sweep", priority=QueuePriority.PERIODIC)
     queue.add("event")
     assert await taken(queue, 2) == ["event", "sweep"]
 
 
 @virtual_time
 async def test_a_periodic_key_to_which_something_happens_becomes_an_event() -> None:
-    queue: Queue[str] = Queue()
-    queue.add("a", priority=Priority.PERIODIC)
-    queue.add("b", priority=Priority.PERIODIC)
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a", priority=QueuePriority.PERIODIC)
+    queue.add("b", priority=QueuePriority.PERIODIC)
     queue.add("b")
-    queue.add("b", priority=Priority.PERIODIC)
+    queue.add("b", priority=QueuePriority.PERIODIC)
     assert await taken(queue, 2) == ["b", "a"]
 
 
 @virtual_time
 async def test_every_eighth_pick_is_periodic_while_both_wait() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     for number in range(3):
-        queue.add(f"sweep-{number}", priority=Priority.PERIODIC)
+        queue.add(f"sweep-{number}", priority=QueuePriority.PERIODIC)
     for number in range(100):
         queue.add(f"event-{number}")
     order = await taken(queue, 103)
@@ -180,7 +182,7 @@ async def test_every_eighth_pick_is_periodic_while_both_wait() -> None:
 
 @virtual_time
 async def test_one_noisy_group_delays_another_by_one_pick() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     for number in range(10_000):
         queue.add(f"noisy-{number}", group="noisy")
     queue.add("quiet-0", group="quiet")
@@ -190,8 +192,8 @@ async def test_one_noisy_group_delays_another_by_one_pick() -> None:
 
 @virtual_time
 async def test_a_retried_key_stays_in_its_group_and_priority() -> None:
-    queue: Queue[str] = Queue()
-    queue.add("a", group="hub", priority=Priority.PERIODIC)
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a", group="hub", priority=QueuePriority.PERIODIC)
     key = await queue.get()
     queue.retry(key)
     queue.done(key)
@@ -203,7 +205,7 @@ async def test_a_retried_key_stays_in_its_group_and_priority() -> None:
 
 @virtual_time
 async def test_close_wakes_every_waiter_and_drops_what_waits() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     waiters = [asyncio.create_task(queue.get()) for _ in range(3)]
     await asyncio.sleep(0)
     queue.close()
@@ -216,7 +218,7 @@ async def test_close_wakes_every_waiter_and_drops_what_waits() -> None:
 
 @virtual_time
 async def test_a_draining_queue_hands_out_what_is_ready_or_comes_again() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     queue.add("running")
     key = await queue.get()
     queue.add("running")
@@ -233,7 +235,7 @@ async def test_a_draining_queue_hands_out_what_is_ready_or_comes_again() -> None
 @virtual_time
 async def test_the_queue_measures_depth_latency_and_work() -> None:
     registry = CollectorRegistry()
-    queue: Queue[str] = Queue(metrics=Metrics(registry).queue("lynqnode"))
+    queue: WorkQueue[str] = WorkQueue(metrics=Metrics(registry).queue("lynqnode"))
 
     def sample(name: str) -> float | None:
         return registry.get_sample_value(name, {"name": "lynqnode"})
@@ -259,7 +261,7 @@ async def test_the_queue_measures_depth_latency_and_work() -> None:
 
 @virtual_time
 async def test_superseded_deadlines_do_not_pile_up() -> None:
-    queue: Queue[str] = Queue()
+    queue: WorkQueue[str] = WorkQueue()
     for _ in range(10_000):
         queue.add_after("a", 30)
         queue.add("a")

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, TypeAlias
 from lynq.api.wire import Wire
 from lynq.kube.codec import Object, decode, encode, key_of
 from lynq.kube.errors import InvalidObject
-from lynq.kube.objects import Partial
+from lynq.kube.objects import PartialObject
 from lynq.kube.resource import NAMESPACES, Resource
 
 Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
@@ -63,7 +63,7 @@ def accept(into: Any, *, listed: bool = False) -> dict[str, str]:  # noqa: ANN40
 
     Plain JSON comes second, for aggregated API servers that cannot strip; Partial drops the rest.
     """
-    if not (isinstance(into, type) and issubclass(into, Partial)):
+    if not (isinstance(into, type) and issubclass(into, PartialObject)):
         return {"Accept": "application/json"}
     kind = "PartialObjectMetadataList" if listed else "PartialObjectMetadata"
     return {"Accept": f"application/json;as={kind};g=meta.k8s.io;v=v1,application/json"}

@@ -9,12 +9,12 @@ from lynq.kube.client import Client
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
-MANAGER = "lynq-install"
+INSTALL_MANAGER = "lynq-install"
 ESTABLISH_SECONDS = 30.0
 POLL_SECONDS = 0.1
 
 
-class Outcome(StrEnum):
+class InstallResult(StrEnum):
     """What applying a definition did."""
 
     CREATED = "created"
@@ -22,9 +22,9 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
 
 
-async def install_definition(
+async def install_crd(
     client: Client, definition: Mapping[str, Any], *, dry_run: bool = False
-) -> Outcome:
+) -> InstallResult:
     """Apply one definition and, unless it is a dry run, wait until the API server serves it.
 
     Fields that another installer owns (kubectl, Helm) are taken over: installing is an order.
@@ -32,14 +32,18 @@ async def install_definition(
     name = definition["metadata"]["name"]
     before = await _resource_version(client, name)
     answer = await client.apply(
-        CUSTOM_RESOURCE_DEFINITIONS, dict(definition), manager=MANAGER, force=True, dry_run=dry_run
+        CUSTOM_RESOURCE_DEFINITIONS,
+        dict(definition),
+        manager=INSTALL_MANAGER,
+        force=True,
+        dry_run=dry_run,
     )
     if not dry_run:
         await _established(client, name)
     if before is None:
-        return Outcome.CREATED
+        return InstallResult.CREATED
     same = answer["metadata"]["resourceVersion"] == before
-    return Outcome.UNCHANGED if same else Outcome.CHANGED
+    return InstallResult.UNCHANGED if same else InstallResult.CHANGED
 
 
 async def _resource_version(client: Client, name: str) -> str | None:

@@ -6,7 +6,7 @@ import pytest
 from lynq.api import Metadata
 from lynq.api.metadata import ObjectKey
 from lynq.api.wire import Wire
-from lynq.kube import Partial, queries
+from lynq.kube import PartialObject, requests
 from lynq.kube.codec import decode, decode_list, encode, key_of
 from lynq.kube.errors import InvalidObject, UnexpectedResponse
 from lynq.kube.resource import CONFIG_MAPS
@@ -22,13 +22,13 @@ class Bare(Wire, frozen=True):
 
 
 def test_only_what_is_read_as_partial_is_asked_for_as_metadata() -> None:
-    assert queries.accept(dict) == {"Accept": "application/json"}
-    assert "as=PartialObjectMetadata;" in queries.accept(Partial)["Accept"]
-    assert "as=PartialObjectMetadataList;" in queries.accept(Partial, listed=True)["Accept"]
+    assert requests.accept(dict) == {"Accept": "application/json"}
+    assert "as=PartialObjectMetadata;" in requests.accept(PartialObject)["Accept"]
+    assert "as=PartialObjectMetadataList;" in requests.accept(PartialObject, listed=True)["Accept"]
 
 
 def test_an_object_need_not_repeat_its_kind() -> None:
-    assert msgspec.json.decode(queries.body(CONFIG_MAPS, {"metadata": {"name": "a"}})) == {
+    assert msgspec.json.decode(requests.body(CONFIG_MAPS, {"metadata": {"name": "a"}})) == {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "a"},
@@ -36,19 +36,19 @@ def test_an_object_need_not_repeat_its_kind() -> None:
 
 
 def test_a_watch_can_ask_for_the_objects_there_are() -> None:
-    assert queries.watching(None, seconds=60.4, initial_events=True) == {
+    assert requests.watching(None, seconds=60.4, initial_events=True) == {
         "watch": "true",
         "allowWatchBookmarks": "true",
         "timeoutSeconds": "60",
         "sendInitialEvents": "true",
         "resourceVersionMatch": "NotOlderThan",
     }
-    assert queries.watching("7", seconds=60, initial_events=False)["resourceVersion"] == "7"
+    assert requests.watching("7", seconds=60, initial_events=False)["resourceVersion"] == "7"
 
 
 def test_a_write_carries_only_the_options_given() -> None:
-    assert queries.writing(None, dry_run=False) == {}
-    assert queries.writing("lynq", dry_run=True, force=True) == {
+    assert requests.writing(None, dry_run=False) == {}
+    assert requests.writing("lynq", dry_run=True, force=True) == {
         "fieldManager": "lynq",
         "dryRun": "All",
         "force": "true",
@@ -56,15 +56,15 @@ def test_a_write_carries_only_the_options_given() -> None:
 
 
 def test_preconditions_are_sent_only_when_given() -> None:
-    assert queries.delete_options(None, None, None) == b"{}"
-    assert msgspec.json.decode(queries.delete_options("u", None, "Foreground")) == {
+    assert requests.delete_options(None, None, None) == b"{}"
+    assert msgspec.json.decode(requests.delete_options("u", None, "Foreground")) == {
         "preconditions": {"uid": "u"},
         "propagationPolicy": "Foreground",
     }
 
 
 def test_a_dry_run_of_a_delete_is_in_the_body_because_the_query_is_not_read() -> None:
-    assert queries.delete_options(None, None, None, dry_run=True) == b'{"dryRun":["All"]}'
+    assert requests.delete_options(None, None, None, dry_run=True) == b'{"dryRun":["All"]}'
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_what_has_no_key_cannot_be_sent(obj: Any) -> None:
 
 def test_a_created_object_needs_a_namespace_and_a_replaced_one_a_name() -> None:
     with pytest.raises(InvalidObject, match="creating a ConfigMap needs a namespace"):
-        queries.collection_path(CONFIG_MAPS, {"metadata": {"name": "a"}}, None)
+        requests.collection_path(CONFIG_MAPS, {"metadata": {"name": "a"}}, None)
     with pytest.raises(InvalidObject, match=r"the ConfigMap has no metadata\.name"):
-        queries.object_path(CONFIG_MAPS, {"metadata": {"namespace": "n"}})
+        requests.object_path(CONFIG_MAPS, {"metadata": {"namespace": "n"}})
 
 
 def test_what_json_has_no_form_for_is_refused_unquoted() -> None:
@@ -133,4 +133,4 @@ def test_a_null_list_is_empty() -> None:
     ],
 )
 def test_an_object_is_gone_when_nothing_keeps_it(answer: bytes, gone: bool) -> None:  # noqa: FBT001
-    assert queries.is_gone(answer, what="delete") is gone
+    assert requests.is_gone(answer, what="delete") is gone

@@ -7,13 +7,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lynq.kube import Backoff, Priority, Queue
-from lynq.kube.queue import PERIODIC_TURN
+from lynq.kube import Backoff, QueuePriority, WorkQueue
+from lynq.kube.workqueue import PERIODIC_TURN
 from virtual_time import VirtualTimeLoop
 
 KEYS = st.sampled_from("abcdef")
 GROUPS = st.sampled_from(["red", "green", "blue"])
-PRIORITIES = st.sampled_from(Priority)
+PRIORITIES = st.sampled_from(QueuePriority)
 DELAYS = st.integers(1, 20)
 BACKOFF = Backoff(base=1, cap=8)
 
@@ -22,20 +22,20 @@ BACKOFF = Backoff(base=1, cap=8)
 class Model:
     """What ought to be where; deadlines are (moment, priority)."""
 
-    ready: dict[str, Priority] = field(default_factory=dict)
-    running: dict[str, Priority] = field(default_factory=dict)
-    again: dict[str, Priority] = field(default_factory=dict)
-    delayed: dict[str, tuple[float, Priority]] = field(default_factory=dict)
+    ready: dict[str, QueuePriority] = field(default_factory=dict)
+    running: dict[str, QueuePriority] = field(default_factory=dict)
+    again: dict[str, QueuePriority] = field(default_factory=dict)
+    delayed: dict[str, tuple[float, QueuePriority]] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
     now: float = 1000.0
 
-    def add(self, key: str, priority: Priority) -> None:
+    def add(self, key: str, priority: QueuePriority) -> None:
         if key in self.delayed:
             priority = min(priority, self.delayed.pop(key)[1])
         place = self.again if key in self.running else self.ready
         place[key] = min(priority, place.get(key, priority))
 
-    def add_after(self, key: str, delay: float, priority: Priority) -> None:
+    def add_after(self, key: str, delay: float, priority: QueuePriority) -> None:
         if key not in self.ready and key not in self.again:
             due = self.now + delay
             earlier, higher = self.delayed.get(key, (due, priority))
@@ -58,20 +58,20 @@ class QueueMachine(RuleBasedStateMachine):
         self.queue = self.runner.run(self._make())
         self.passed_over = 0
 
-    async def _make(self) -> Queue[str]:
-        return Queue(backoff=BACKOFF)
+    async def _make(self) -> WorkQueue[str]:
+        return WorkQueue(backoff=BACKOFF)
 
     def teardown(self) -> None:
         self.queue.close()
         self.runner.close()
 
     @rule(key=KEYS, priority=PRIORITIES, group=GROUPS)
-    def add(self, key: str, priority: Priority, group: str) -> None:
+    def add(self, key: str, priority: QueuePriority, group: str) -> None:
         self.queue.add(key, priority=priority, group=group)
         self.model.add(key, priority)
 
     @rule(key=KEYS, delay=DELAYS, priority=PRIORITIES, group=GROUPS)
-    def add_after(self, key: str, delay: int, priority: Priority, group: str) -> None:
+    def add_after(self, key: str, delay: int, priority: QueuePriority, group: str) -> None:
         self.queue.add_after(key, delay, priority=priority, group=group)
         self.model.add_after(key, delay, priority)
 
@@ -98,11 +98,11 @@ class QueueMachine(RuleBasedStateMachine):
         self.model.running[key] = priority
         self._check_turn(priority, waiting)
 
-    def _check_turn(self, priority: Priority, waiting: set[Priority]) -> None:
+    def _check_turn(self, priority: QueuePriority, waiting: set[QueuePriority]) -> None:
         if len(waiting) == 1:
             assert {priority} == waiting
             self.passed_over = 0
-        elif priority is Priority.PERIODIC:
+        elif priority is QueuePriority.PERIODIC:
             assert self.passed_over == PERIODIC_TURN - 1
             self.passed_over = 0
         else:

@@ -29,7 +29,7 @@ _NAME_LIMIT: Final = 253
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ObjectReference:
     """The object that an event is about."""
 
     api_version: str
@@ -45,18 +45,18 @@ class Reference:
 class Occurrence:
     """Something that happened to an object once."""
 
-    about: Reference
+    about: ObjectReference
     type: str
     reason: str
     message: str
 
 
 @dataclass(slots=True, eq=False)
-class Series:
+class EventSeries:
     """All occurrences that one Event object stands for."""
 
     name: str
-    about: Reference
+    about: ObjectReference
     type: str
     reason: str
     message: str
@@ -107,12 +107,12 @@ class Correlator:
     """Sorts occurrences into series."""
 
     def __init__(self, *, remembered: int = _REMEMBERED) -> None:
-        self._allowances: _Recent[Reference, _Allowance] = _Recent(remembered)
+        self._allowances: _Recent[ObjectReference, _Allowance] = _Recent(remembered)
         self._similar: _Recent[Hashable, _Similar] = _Recent(remembered)
-        self._series: _Recent[Hashable, Series] = _Recent(remembered)
+        self._series: _Recent[Hashable, EventSeries] = _Recent(remembered)
         self._last_stamp = 0
 
-    def observe(self, occurrence: Occurrence, *, now: float, at: datetime) -> Series | None:
+    def observe(self, occurrence: Occurrence, *, now: float, at: datetime) -> EventSeries | None:
         """Return the series that has grown by this, or None when its object is too loud.
 
         `now` is a steady clock's time, `at` the calendar's.
@@ -124,7 +124,7 @@ class Correlator:
             message = COMBINED + message
         series = self._series.recall(
             key,
-            lambda: Series(
+            lambda: EventSeries(
                 name=self._name(about, at),
                 about=about,
                 type=occurrence.type,
@@ -153,7 +153,7 @@ class Correlator:
         similar.messages.pop()
         return True
 
-    def _name(self, about: Reference, at: datetime) -> str:
+    def _name(self, about: ObjectReference, at: datetime) -> str:
         """Return `<object>.<hex>`, unique in this process even within one nanosecond."""
         self._last_stamp = max(self._last_stamp + 1, int(at.timestamp() * 1e9))
         suffix = f".{self._last_stamp:x}"

@@ -33,7 +33,7 @@ from prometheus_client import Gauge
 
 from lynq.kube.client import Client
 from lynq.kube.errors import AlreadyExists, Conflict, Fenced, KubeError, NotFound
-from lynq.kube.lease import Lease, Observation, Step, claim, release
+from lynq.kube.lease import Lease, LeaseObservation, LeaseStep, acquire_or_renew, release
 from lynq.kube.metrics import Metrics
 from lynq.kube.resource import LEASES
 
@@ -84,7 +84,7 @@ class LeaderElection:
         self._retry = retry
         self._clock = clock
         self._gauge = leading or Metrics.unread().leading(name)
-        self._seen = Observation(None, clock())
+        self._seen = LeaseObservation(None, clock())
         self._renewed_at: float | None = None
 
     @property
@@ -167,7 +167,7 @@ class LeaderElection:
             return True
         self._seen = self._seen.updated(await self._read(), self._clock())
         step = self._seen.next_step(self.identity, self._clock())
-        return step is not Step.WAIT and await self._write()
+        return step is not LeaseStep.WAIT and await self._write()
 
     def _holds(self, lease: Lease | None) -> bool:
         return lease is not None and lease.holder == self.identity
@@ -184,7 +184,7 @@ class LeaderElection:
         # Up, never down: others must not take what we still count on.
         seconds = math.ceil(self._duration)
         known = self._seen.lease
-        spec = claim(known, self.identity, seconds=seconds, at=datetime.now(UTC))
+        spec = acquire_or_renew(known, self.identity, seconds=seconds, at=datetime.now(UTC))
         try:
             lease = await (self._create(spec) if known is None else self._patch(known, spec))
         except (AlreadyExists, Conflict, NotFound):

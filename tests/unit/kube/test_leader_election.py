@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from lynq.kube import Client, ClusterConfig, LeaderElection, LeaseLost
-from lynq.kube.election import boot_clock
+from lynq.kube.leader_election import boot_clock
 from serving import Serve
 
 

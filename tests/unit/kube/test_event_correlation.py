@@ -5,22 +5,22 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.kube import Reference
-from lynq.kube.correlation import COMBINED, Correlator, Occurrence, Series
-from lynq.kube.events import _capped
+from lynq.kube import ObjectReference
+from lynq.kube.event_correlation import COMBINED, Correlator, EventSeries, Occurrence
+from lynq.kube.recorder import _capped
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-NODE = Reference("operator.lynq.sh/v1", "LynqNode", "acme", "space", "uid-1")
+NODE = ObjectReference("operator.lynq.sh/v1", "LynqNode", "acme", "space", "uid-1")
 
 
 def tell(
     correlator: Correlator,
     message: str = "applied",
     *,
-    about: Reference = NODE,
+    about: ObjectReference = NODE,
     reason: str = "Applied",
     seconds: float = 0,
-) -> Series | None:
+) -> EventSeries | None:
     occurrence = Occurrence(about, "Normal", reason, message)
     return correlator.observe(occurrence, now=seconds, at=NOON + timedelta(seconds=seconds))
 
@@ -36,14 +36,15 @@ def test_a_repeat_counts_in_the_same_event() -> None:
 def test_the_version_of_the_object_does_not_make_another_event() -> None:
     correlator = Correlator()
     versions = [
-        Reference("v1", "Node", "acme", "space", "uid-1", resource_version=v) for v in ("1", "2")
+        ObjectReference("v1", "Node", "acme", "space", "uid-1", resource_version=v)
+        for v in ("1", "2")
     ]
     assert tell(correlator, about=versions[0]) is tell(correlator, about=versions[1])
 
 
 def test_another_message_reason_or_object_is_another_event() -> None:
     correlator = Correlator()
-    successor = Reference("operator.lynq.sh/v1", "LynqNode", "acme", "space", "uid-2")
+    successor = ObjectReference("operator.lynq.sh/v1", "LynqNode", "acme", "space", "uid-2")
     series = [
         tell(correlator),
         tell(correlator, "applied more"),
@@ -83,7 +84,7 @@ def test_one_loud_object_does_not_silence_another() -> None:
     correlator = Correlator()
     for _ in range(30):
         tell(correlator)
-    assert tell(correlator, about=Reference("v1", "ConfigMap", "quiet", "space")) is not None
+    assert tell(correlator, about=ObjectReference("v1", "ConfigMap", "quiet", "space")) is not None
 
 
 def test_what_was_not_sent_is_still_counted() -> None:
@@ -98,17 +99,17 @@ def test_what_was_not_sent_is_still_counted() -> None:
 def test_memory_is_bounded_and_the_longest_silent_is_forgotten() -> None:
     correlator = Correlator(remembered=3)
     for number in range(10):
-        tell(correlator, about=Reference("v1", "ConfigMap", f"c{number}"))
+        tell(correlator, about=ObjectReference("v1", "ConfigMap", f"c{number}"))
     for memory in (correlator._allowances, correlator._similar, correlator._series):
         assert len(memory._entries) == 3
-    again = tell(correlator, about=Reference("v1", "ConfigMap", "c9"))
+    again = tell(correlator, about=ObjectReference("v1", "ConfigMap", "c9"))
     assert again is not None
     assert again.count == 2
 
 
 def test_event_names_are_unique_and_fit_however_long_the_object_s_is() -> None:
     correlator = Correlator()
-    long = Reference("v1", "ConfigMap", "a" * 234 + ".-" + "b" * 17)
+    long = ObjectReference("v1", "ConfigMap", "a" * 234 + ".-" + "b" * 17)
     series = [tell(correlator, f"{n}", about=long) for n in range(5)]
     names = {one.name for one in series if one}
     assert len(names) == 5
