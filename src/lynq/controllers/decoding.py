@@ -28,7 +28,7 @@ from lynq.api import (
     ResourceLists,
 )
 from lynq.api.wire import Wire
-from lynq.kube.depth import TOO_DEEP
+from lynq.kube.codec import TOO_DEEP
 
 S = TypeVar("S")
 

@@ -9,12 +9,10 @@ from lynq.kube.event_correlation import ObjectReference
 from lynq.kube.informer import Informer, InformerHealth, InformerPhase
 from lynq.kube.leader_election import LeaderElection, LeaseLost
 from lynq.kube.metrics import Metrics
-from lynq.kube.objects import PartialObject
-from lynq.kube.options import ClientOptions
 from lynq.kube.recorder import Recorder
-from lynq.kube.request import Interceptor, Request, Response, Send
-from lynq.kube.requests import Patch, Propagation
-from lynq.kube.resource import Resource
+from lynq.kube.requests import Interceptor, Patch, Propagation, Request, Response, Send
+from lynq.kube.resource import PartialObject, Resource
+from lynq.kube.session import ClientOptions
 from lynq.kube.store import ObjectChange, Store, by_label, by_owner_uid
 from lynq.kube.watch import Bookmark, EventType, WatchEvent
 from lynq.kube.workqueue import QueueClosed, QueuePriority, WorkQueue

@@ -16,11 +16,21 @@ from lynq.kube import requests
 from lynq.kube.codec import DICT, Object, T, decode, decode_list, encode, pinned
 from lynq.kube.config import ClusterConfig
 from lynq.kube.errors import Gone
-from lynq.kube.objects import ObjectList
-from lynq.kube.options import ClientOptions
-from lynq.kube.request import Fence, Interceptor, Request, Response, Send
-from lynq.kube.requests import APPLY, JSON, JsonPatch, Patch, Propagation, accept
-from lynq.kube.resource import Resource
+from lynq.kube.requests import (
+    APPLY,
+    JSON,
+    Fence,
+    Interceptor,
+    JsonPatch,
+    Patch,
+    Propagation,
+    Request,
+    Response,
+    Send,
+    accept,
+)
+from lynq.kube.resource import ObjectList, Resource
+from lynq.kube.session import ClientOptions
 from lynq.kube.transport import Transport
 from lynq.kube.watch import Bookmark, WatchEvent, watch_events
 

@@ -10,14 +10,16 @@ from typing import Any, Final
 import structlog
 
 from lynq.kube.credentials import (
+    API_VERSIONS,
     ClientCertificate,
     Credential,
     Credentials,
+    ExecCredentials,
+    ExecPlugin,
     StaticCredentials,
     TokenFileCredentials,
 )
 from lynq.kube.errors import ConfigError
-from lynq.kube.execplugin import API_VERSIONS, ExecCredentials, ExecPlugin
 from lynq.kube.kubeconfig import Choice, ClusterEntry, Kubeconfig, Located, UserEntry
 from lynq.kube.proxy import checked_proxy, environment_proxy
 

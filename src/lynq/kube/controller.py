@@ -4,22 +4,70 @@ One reconcile that fails must not take the others with it: its exception ends he
 logged, and the key is tried again after its back-off. What the cluster or the network answers is
 expected and is logged in one line; anything else is a bug (what Go would call a panic), counted
 as such and logged with the place it came from.
+
+Workers that share a queue: each a loop in one task that takes a key, works and gives it back.
+
+They live in a task group, so `run` returns when the last of them has ended and not before.
+
+Stopping has two steps: the queue is closed, so that idle workers end at once and busy ones end
+with their key; who is still busy after the grace period is cancelled.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import structlog
 
-from lynq.kube.errors import KubeError
-from lynq.kube.failures import error_location, error_text
+from lynq.kube.errors import KubeError, error_location, error_text
 from lynq.kube.metrics import ControllerMetrics, Metrics
-from lynq.kube.workers import Workers
-from lynq.kube.workqueue import QueuePriority, WorkQueue
+from lynq.kube.workqueue import QueueClosed, QueuePriority, WorkQueue
 
 K = TypeVar("K", bound=Hashable)
+
+
+class Workers(Generic[K]):
+    """Tasks that call `work` with every key of a queue, which never gives one key to two."""
+
+    def __init__(
+        self, queue: WorkQueue[K], work: Callable[[K], Awaitable[None]], *, grace: float
+    ) -> None:
+        self._queue = queue
+        self._work = work
+        self._grace = grace
+        self._deadline = asyncio.timeout(None)
+        self._running = False
+
+    async def run(self, name: str, count: int) -> None:
+        """Work until `stop` is called; raises TimeoutError if some were busy beyond the grace."""
+        self._running = True
+        try:
+            async with self._deadline, asyncio.TaskGroup() as group:
+                for number in range(count):
+                    group.create_task(self._take_keys(), name=f"{name}-{number}")
+        finally:
+            self._running = False
+
+    def stop(self, *, drain: bool = False) -> None:
+        """Let no more keys in, nor out unless they are to be drained; the grace period begins."""
+        self._queue.close(drain=drain)
+        if self._running and self._deadline.when() is None:
+            self._deadline.reschedule(asyncio.get_running_loop().time() + self._grace)
+
+    async def _take_keys(self) -> None:
+        with suppress(QueueClosed):
+            while True:
+                key = await self._queue.get()
+                try:
+                    await self._work(key)
+                finally:
+                    self._queue.done(key)
+                # Work that finds nothing to do never waits for anything. Without this, a sweep
+                # over ten thousand keys would hold up watches and the lease.
+                await asyncio.sleep(0)
+
 
 _log = structlog.get_logger(__name__)
 

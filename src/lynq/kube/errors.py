@@ -3,11 +3,18 @@
 `str(error)` is safe to log and to show: it holds verb, path, code, reason, field names and
 managers, never the server's own sentence, because that can echo values (`Invalid value: "…"`).
 Who needs the sentence finds it in `error.status.message`.
+
+How a contained exception is logged: its own words and where it was raised.
+
+The usual traceback would also print the words of whatever caused it, and those of a database
+driver or an API server can hold values that must not be in a log.
 """
 
 import re
+import traceback
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -324,3 +331,16 @@ def _shown(path: str) -> str:
 def _enumerate(parts: list[str]) -> str:
     hidden = len(parts) - _SHOWN
     return ", ".join(parts[:_SHOWN]) + (f" and {hidden} more" if hidden > 0 else "")
+
+
+_FRAMES: Final = 12
+
+
+def error_text(error: BaseException) -> str:
+    """Return what kind of exception it is and what it says itself."""
+    return f"{type(error).__name__}: {error}"
+
+
+def error_location(error: BaseException) -> str:
+    """Return where it was raised: files, lines and source, no values."""
+    return "".join(traceback.format_tb(error.__traceback__, limit=-_FRAMES))

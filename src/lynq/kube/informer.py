@@ -28,8 +28,16 @@ import structlog
 from lynq.api.metadata import ObjectKey
 from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
-from lynq.kube.errors import BadRequest, Forbidden, Gone, Invalid, KubeError, UnexpectedResponse
-from lynq.kube.failures import error_location, error_text
+from lynq.kube.errors import (
+    BadRequest,
+    Forbidden,
+    Gone,
+    Invalid,
+    KubeError,
+    UnexpectedResponse,
+    error_location,
+    error_text,
+)
 from lynq.kube.metrics import InformerMetrics, Metrics
 from lynq.kube.resource import Resource
 from lynq.kube.store import HasMetadata, IndexFunction, ObjectChange, Sighting, Store, version_of

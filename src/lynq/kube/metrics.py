@@ -5,16 +5,50 @@ events) carries the prefix `lynq_`. Nothing is registered on import: `Metrics` c
 collectors on the registry it is given, and each part of the runtime asks it for a small handle
 with the labels already bound. A part that is given no handle makes one on a registry that nobody
 reads, so that no call site has to ask whether it is being measured.
+
+Counts what the API server answers, under the labels that client-go has.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from lynq.kube.counting import count_requests
-from lynq.kube.request import Interceptor
+from lynq.kube.errors import Fenced
+from lynq.kube.requests import Interceptor, Request, Response, Send
+
+_NO_ANSWER: Final = "<error>"
+"""client-go's one code for all that is no answer: the reasons are too many for a label."""
+
+
+def count_requests(requests: Counter, server: str) -> Interceptor:
+    """Return what counts every attempt to reach `server`, retries and watches too.
+
+    It belongs inside all others, so that what they fail or hold back is not taken for a request.
+    """
+    host = _host(server)
+
+    async def count(request: Request, send: Send) -> Response:
+        try:
+            response = await send(request)
+        except Fenced:
+            # It was never sent.
+            raise
+        except BaseException:
+            requests.labels(_NO_ANSWER, host, request.method).inc()
+            raise
+        requests.labels(str(response.status), host, request.method).inc()
+        return response
+
+    return count
+
+
+def _host(server: str) -> str:
+    """Return host and port as the address has them; a password in it belongs in no series."""
+    return urlsplit(server).netloc.rpartition("@")[2] or "none"
+
 
 # client-go: powers of ten from 10 ns to 1,000 s.
 _QUEUE_BUCKETS: Final = tuple(10.0**exponent for exponent in range(-8, 4))

@@ -18,6 +18,7 @@ import structlog
 
 from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
+from lynq.kube.controller import Workers
 from lynq.kube.errors import (
     AlreadyExists,
     ConnectionFailed,
@@ -32,7 +33,6 @@ from lynq.kube.errors import (
 from lynq.kube.event_correlation import Correlator, EventSeries, ObjectReference, Occurrence
 from lynq.kube.metrics import EventMetrics, Metrics
 from lynq.kube.resource import EVENTS
-from lynq.kube.workers import Workers
 from lynq.kube.workqueue import WorkQueue
 
 _QUEUED: Final = 1000

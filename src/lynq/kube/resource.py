@@ -1,10 +1,18 @@
-"""`Resource`: one REST resource type of the API server and the paths of its objects."""
+"""`Resource`: one REST resource type of the API server and the paths of its objects.
 
+What the API server answers with when it is not a whole object: metadata and lists.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 from urllib.parse import quote
 
+from msgspec import field
+
+from lynq.api import Metadata
 from lynq.api.names import GROUP, VERSION
-from lynq.api.wire import Definition
+from lynq.api.wire import Definition, Wire
 from lynq.kube.errors import InvalidObject
 
 
@@ -90,3 +98,35 @@ CUSTOM_RESOURCE_DEFINITIONS = Resource(
     "customresourcedefinitions",
     namespaced=False,
 )
+
+
+T = TypeVar("T")
+
+
+class PartialObject(Wire, frozen=True):
+    """An object without its body: what metadata-only reads and watches yield.
+
+    The API server answers those as kind `PartialObjectMetadata`, whatever the object's own kind.
+    """
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: Metadata = field(default_factory=Metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectList(Generic[T]):
+    """A list, or one page of it, and the state of the cluster it shows."""
+
+    items: list[T]
+    resource_version: str
+    continuation: str = ""
+    """The token of the next page; "" on the last one."""
+
+    def __len__(self) -> int:
+        """Count the objects."""
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[T]:
+        """Go through the objects."""
+        return iter(self.items)

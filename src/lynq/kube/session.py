@@ -1,10 +1,15 @@
-"""One attempt of one request over HTTP: connection pool, TLS, timeouts, size limit."""
+"""One attempt of one request over HTTP: connection pool, TLS, timeouts, size limit.
+
+The limits that a client keeps.
+"""
 
 import asyncio
 import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from typing import Self
 from urllib.parse import urlencode
@@ -13,12 +18,44 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from lynq.kube.backoff import Backoff
 from lynq.kube.config import ClusterConfig, Impersonation
 from lynq.kube.credentials import ClientCertificate, Credential
 from lynq.kube.errors import ConnectionFailed, CredentialError, ResponseTooLarge, TimedOut
-from lynq.kube.options import ClientOptions
-from lynq.kube.request import Request, Response
+from lynq.kube.requests import Request, Response
 from lynq.kube.tls import tls_context
+
+_MIB = 1024 * 1024
+
+
+def _user_agent() -> str:
+    try:
+        return f"lynq/{version('lynq')}"
+    except PackageNotFoundError:
+        return "lynq/unreleased"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOptions:
+    """How long to wait, how much to hold, how often to try; seconds and bytes."""
+
+    timeout: float = 30.0
+    """For one attempt, from the first byte sent to the last one received."""
+    connect_timeout: float = 5.0
+    """For the connection alone: name, socket, proxy, TLS. It passes between the fence's yes and the
+    first byte sent, so it stays within what a lease keeps in reserve (duration less renew
+    deadline)."""
+    max_in_flight: int = 64
+    """Requests under way at once; watches do not count."""
+    max_response: int = 64 * _MIB
+    max_event: int = 16 * _MIB
+    """One event of a watch; etcd's limit on an object is a tenth of that."""
+    attempts: int = 5
+    backoff: Backoff = field(default_factory=lambda: Backoff(base=0.1, cap=5.0, jitter=1.0))
+    patience: float = 30.0
+    """The longest Retry-After that is waited for; past it the error goes to the caller."""
+    user_agent: str = field(default_factory=_user_agent)
+
 
 _OK = 200
 _LARGE = 512 * 1024

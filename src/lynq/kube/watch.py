@@ -15,8 +15,8 @@ import msgspec
 from lynq.api.wire import Wire
 from lynq.kube import errors
 from lynq.kube.codec import T, decode
-from lynq.kube.objects import PartialObject
-from lynq.kube.request import Request
+from lynq.kube.requests import Request
+from lynq.kube.resource import PartialObject
 from lynq.kube.transport import Transport
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"

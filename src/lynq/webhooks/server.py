@@ -17,7 +17,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from lynq.api.names import GROUP, VERSION
-from lynq.kube.failures import error_location
+from lynq.kube.errors import error_location
 from lynq.telemetry import Address
 from lynq.telemetry.listening import Listener
 from lynq.webhooks.certificates.protocol import Certificates

@@ -10,8 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from lynq.kube import Client, LeaderElection, LeaseLost, Metrics, Request, Response, Send
 from lynq.kube.errors import Fenced
-from lynq.kube.leader_election import boot_clock
-from lynq.kube.lease import Lease
+from lynq.kube.leader_election import Lease, boot_clock
 from lynq.kube.resource import CONFIG_MAPS, LEASES
 from waiting import eventually
 

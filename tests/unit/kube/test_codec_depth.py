@@ -14,8 +14,7 @@ from lynq.api import Metadata
 from lynq.api.metadata import ManagedFields
 from lynq.api.wire import Wire
 from lynq.kube import PartialObject, errors
-from lynq.kube.codec import decode, decode_list, encode
-from lynq.kube.depth import TOO_DEEP, cut_depth
+from lynq.kube.codec import TOO_DEEP, cut_depth, decode, decode_list, encode
 
 DEEPEST = 9_990
 """How deep the API server lets an object be nested, with room for what is around it."""

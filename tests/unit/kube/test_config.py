@@ -7,9 +7,13 @@ import structlog.testing
 import yaml
 
 from lynq.kube import ClusterConfig, Impersonation, in_cluster, load_config
-from lynq.kube.credentials import ClientCertificate, Credential, TokenFileCredentials
+from lynq.kube.credentials import (
+    ClientCertificate,
+    Credential,
+    ExecCredentials,
+    TokenFileCredentials,
+)
 from lynq.kube.errors import ConfigError
-from lynq.kube.execplugin import ExecCredentials
 
 
 @pytest.fixture(autouse=True)

@@ -12,11 +12,12 @@ import pytest
 from lynq.kube.credentials import (
     ClientCertificate,
     Credential,
+    ExecCredentials,
+    ExecPlugin,
     StaticCredentials,
     TokenFileCredentials,
 )
 from lynq.kube.errors import CredentialError
-from lynq.kube.execplugin import ExecCredentials, ExecPlugin
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"
@@ -219,7 +220,7 @@ async def test_a_plugin_that_does_not_work(command: ExecPlugin, problem: str) ->
 async def test_a_plugin_that_hangs_is_ended(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("lynq.kube.execplugin._PATIENCE", 0.2)
+    monkeypatch.setattr("lynq.kube.credentials._PATIENCE", 0.2)
     command = ExecPlugin("sh", args=("-c", f"echo $$ > {tmp_path}/pid; exec sleep 60"))
     with pytest.raises(CredentialError, match="did not answer"):
         await ExecCredentials(command).current()
@@ -230,7 +231,7 @@ async def test_a_plugin_that_hangs_is_ended(
 async def test_what_a_plugin_that_hangs_has_started_is_ended_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("lynq.kube.execplugin._PATIENCE", 0.2)
+    monkeypatch.setattr("lynq.kube.credentials._PATIENCE", 0.2)
     command = ExecPlugin("sh", args=("-c", "sleep 60; echo"))
     async with asyncio.timeout(10):
         with pytest.raises(CredentialError, match="did not answer"):

@@ -5,7 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lynq.api import Metadata
-from lynq.kube.lease import Lease, LeaseObservation, LeaseSpec, LeaseStep, acquire_or_renew, release
+from lynq.kube.leader_election import (
+    Lease,
+    LeaseObservation,
+    LeaseSpec,
+    LeaseStep,
+    acquire_or_renew,
+    release,
+)
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -1,7 +1,7 @@
 import pytest
 
 from lynq.kube import Backoff, ClientOptions, Request, errors
-from lynq.kube.retrying import retry_delay
+from lynq.kube.transport import retry_delay
 
 OPTIONS = ClientOptions(attempts=3, backoff=Backoff(base=1, cap=8), patience=30)
 GET = Request("get", "GET", "/", repeatable=True)

@@ -24,7 +24,7 @@ from lynq.kube import (
     WatchEvent,
     errors,
 )
-from lynq.kube.depth import TOO_DEEP
+from lynq.kube.codec import TOO_DEEP
 from lynq.kube.resource import CONFIG_MAPS
 from lynq.kube.watch import LineSplitter
 from serving import Serve

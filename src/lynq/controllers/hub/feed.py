@@ -14,7 +14,7 @@ from lynq.controllers.hub.memory import Channel, Memory
 from lynq.controllers.hub.sourcing import Origin
 from lynq.core.hub.status import PushState
 from lynq.kube import WorkQueue
-from lynq.kube.failures import error_location
+from lynq.kube.errors import error_location
 from lynq.sources import Change, ChangeKind
 from lynq.sources.push.opening import open_changes
 

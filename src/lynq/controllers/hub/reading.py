@@ -19,7 +19,7 @@ from lynq.core.hub.events import query_failed
 from lynq.core.hub.schedule import retry_delay, sync_interval
 from lynq.core.hub.status import ReadFailure
 from lynq.kube import WorkQueue
-from lynq.kube.failures import error_location
+from lynq.kube.errors import error_location
 from lynq.sources import SourceError, open_source
 from lynq.sources.errors import LoginFailed
 
