@@ -9,21 +9,21 @@ from typing import Any, Generic, TypeVar
 
 from databases import Server
 from lynq.sources import (
-    Change,
-    ChangeKind,
     MySQLSettings,
     PostgreSQLSettings,
     Settings,
+    SourceChange,
+    SourceChangeKind,
     SourceError,
 )
-from lynq.sources.push.bell import Bell
-from lynq.sources.push.opening import open_changes
-from lynq.sources.push.timing import Timing
+from lynq.sources.push.bell import ChangeNotifier
+from lynq.sources.push.engines import open_changes
+from lynq.sources.push.timing import PushTiming
 from waiting import eventually
 
 S = TypeVar("S", MySQLSettings, PostgreSQLSettings)
 
-QUICK = Timing(
+QUICK = PushTiming(
     interval=0.05, first_retry=0.05, longest_retry=0.2, steady=60.0, silence=4.0, look=0.01
 )
 
@@ -40,7 +40,7 @@ class Changing(Generic[S]):
         return replace(self.settings, username=user, password=password)
 
 
-class CountingBell(Bell):
+class CountingBell(ChangeNotifier):
     """A bell that counts how often it was rung."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class CountingBell(Bell):
 
 
 @asynccontextmanager
-async def ringing(listen: Callable[[Bell], Any]) -> AsyncIterator[CountingBell]:
+async def ringing(listen: Callable[[ChangeNotifier], Any]) -> AsyncIterator[CountingBell]:
     """Run a listener without anything that retries or waits; what is yielded counts its rings."""
     bell = CountingBell()
     async with asyncio.TaskGroup() as group:
@@ -79,37 +79,39 @@ async def ringing(listen: Callable[[Bell], Any]) -> AsyncIterator[CountingBell]:
 class Ears:
     """What was heard so far."""
 
-    words: list[Change] = field(default_factory=list)
+    words: list[SourceChange] = field(default_factory=list)
 
     @property
     def wake_ups(self) -> int:
-        return sum(word.kind is ChangeKind.ARRIVED for word in self.words)
+        return sum(word.kind is SourceChangeKind.ARRIVED for word in self.words)
 
     @property
-    def state(self) -> ChangeKind | None:
+    def state(self) -> SourceChangeKind | None:
         """The last word about the channel itself."""
         states = (word.kind for word in reversed(self.words))
-        return next((kind for kind in states if kind is not ChangeKind.ARRIVED), None)
+        return next((kind for kind in states if kind is not SourceChangeKind.ARRIVED), None)
 
     async def connected(self) -> None:
         """Wait until the channel is up and the wake-up for it has come."""
 
         def woken_since() -> bool:
             kinds = [word.kind for word in self.words]
-            last = len(kinds) - kinds[::-1].index(ChangeKind.CONNECTED)
-            return ChangeKind.ARRIVED in kinds[last:]
+            last = len(kinds) - kinds[::-1].index(SourceChangeKind.CONNECTED)
+            return SourceChangeKind.ARRIVED in kinds[last:]
 
-        await eventually(lambda: self.state is ChangeKind.CONNECTED and woken_since(), within=20)
+        await eventually(
+            lambda: self.state is SourceChangeKind.CONNECTED and woken_since(), within=20
+        )
 
-    async def lost(self) -> Change:
+    async def lost(self) -> SourceChange:
         """Wait until the channel is down, and return what was said of it."""
-        await eventually(lambda: self.state is ChangeKind.LOST, within=20)
-        return next(word for word in reversed(self.words) if word.kind is ChangeKind.LOST)
+        await eventually(lambda: self.state is SourceChangeKind.LOST, within=20)
+        return next(word for word in reversed(self.words) if word.kind is SourceChangeKind.LOST)
 
 
 @asynccontextmanager
 async def listening_to(
-    settings: Settings, table: str, timing: Timing = QUICK
+    settings: Settings, table: str, timing: PushTiming = QUICK
 ) -> AsyncIterator[Ears]:
     """Open a push channel and hear what it says."""
     ears = Ears()

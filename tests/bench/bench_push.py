@@ -17,17 +17,23 @@ import asyncmy
 import asyncpg
 
 import databases
-from lynq.sources import ChangeKind, MySQLSettings, PostgreSQLSettings, Settings, SQLiteSettings
-from lynq.sources.push.opening import open_changes
-from lynq.sources.push.timing import Timing
-from lynq.sources.push.trigger import trigger_sql
+from lynq.sources import (
+    MySQLSettings,
+    PostgreSQLSettings,
+    Settings,
+    SourceChangeKind,
+    SQLiteSettings,
+)
+from lynq.sources.push.engines import open_changes
+from lynq.sources.push.postgresql_trigger import trigger_sql
+from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import Table
 
 # ruff: noqa: T201 - to print is what a bench is for
 
 
 COMMITS = 300
-UNPACED = Timing(interval=0.0)
+UNPACED = PushTiming(interval=0.0)
 # As SQLite advises for its write-ahead log: no wait for the disk at each commit.
 WAL = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL")
 CREATE = "CREATE TABLE tenants (id INT PRIMARY KEY, name INT)"
@@ -58,7 +64,7 @@ async def latencies(settings: Settings, commit: Commit) -> list[float]:
     async def hear() -> None:
         async with open_changes(settings, "tenants", UNPACED) as changes:
             async for word in changes:
-                if word.kind is ChangeKind.ARRIVED:
+                if word.kind is SourceChangeKind.ARRIVED:
                     woken.set()
 
     listener = asyncio.create_task(hear())

@@ -16,11 +16,11 @@ from lynq.sources import (
     MySQLSettings,
     PostgreSQLSettings,
     Query,
+    ReadSummary,
     Row,
     Settings,
     Source,
     SQLiteSettings,
-    Summary,
     open_source,
 )
 
@@ -175,7 +175,7 @@ async def opened(settings: Settings, **changes: Any) -> AsyncIterator[Source]:
         await source.close()
 
 
-async def read(source: Source, query: Query) -> tuple[list[Row], Summary]:
+async def read(source: Source, query: Query) -> tuple[list[Row], ReadSummary]:
     """Read everything."""
     reading = source.read(query)
     rows = await reading.all()

@@ -82,7 +82,7 @@ async def test_cut_in_mid_result(
         assert await is_well(source, server_table)
         proxy.breaks(fault, after=after)
         reading = source.read(tenants(server_table))
-        with pytest.raises((errors.Interrupted, errors.ConnectionFailed)):
+        with pytest.raises((errors.Interrupted, errors.SourceConnectionFailed)):
             await reading.all()
         with pytest.raises(errors.NotComplete):
             _ = reading.summary
@@ -188,7 +188,7 @@ async def test_a_restarted_server_is_read_again(request: pytest.FixtureRequest) 
         async with opened(engine.settings) as source:
             assert await is_well(source, table)
             server.stop()
-            with pytest.raises(errors.ConnectionFailed):
+            with pytest.raises(errors.SourceConnectionFailed):
                 await read(source, tenants(table))
             server.start()
             assert await is_well(source, table)
@@ -210,7 +210,7 @@ async def test_a_server_stopped_in_mid_result_is_a_failure(request: pytest.Fixtu
             await anext(pages)
             server.stop()
             try:
-                with pytest.raises((errors.Interrupted, errors.ConnectionFailed)):
+                with pytest.raises((errors.Interrupted, errors.SourceConnectionFailed)):
                     async for _ in pages:
                         pass
             finally:
@@ -270,7 +270,7 @@ async def test_a_locked_table_ends_with_the_timeout(engine: Engine, table: str) 
     async with locked(engine, table), opened(engine.settings, query_timeout=1.2) as source:
         began = time.monotonic()
         # SQLite's lock and our own deadline end at the same time: on a busy machine either is told.
-        told = errors.TimedOut if isinstance(engine, SQLite) else errors.Locked
+        told = errors.SourceTimedOut if isinstance(engine, SQLite) else errors.Locked
         with pytest.raises(told):
             await read(source, tenants(table))
         assert time.monotonic() - began < 10

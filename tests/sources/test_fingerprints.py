@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from lynq.sources import Query, Summary
+from lynq.sources import Query, ReadSummary
 from sources.engines import TENANTS, Engine, MariaDB, SQLite, new_table, opened, read, tenants
 
 
-async def summary_of(engine: Engine, query: Query) -> Summary:
+async def summary_of(engine: Engine, query: Query) -> ReadSummary:
     async with opened(engine.settings) as source:
         return (await read(source, query))[1]
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from lynq.sources import Query, Row
-from lynq.sources.errors import ConnectionFailed, NotComplete
+from lynq.sources.errors import NotComplete, SourceConnectionFailed
 from sources.engines import TENANTS, Engine, fill, new_table, opened, read, tenants, texts
 
 ACTIVE = ("1", "true", "TRUE", "True", "yes", "YES", "Yes")
@@ -178,5 +178,5 @@ async def test_a_closed_source_reads_no_more(engine: Engine) -> None:
     async with opened(engine.settings) as source:
         await read(source, tenants(table))
         await source.close()
-        with pytest.raises(ConnectionFailed, match="closed"):
+        with pytest.raises(SourceConnectionFailed, match="closed"):
             await read(source, tenants(table))

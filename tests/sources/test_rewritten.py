@@ -8,7 +8,7 @@ import asyncio
 
 import pytest
 
-from lynq.sources import Summary, errors
+from lynq.sources import ReadSummary, errors
 from sources.engines import (
     TENANTS,
     MariaDB,
@@ -94,7 +94,7 @@ async def test_mysql(request: pytest.FixtureRequest) -> None:
     async with engine.connection() as somebody, opened(engine.settings) as source:
         async with somebody.cursor() as cursor:
             await cursor.execute(f"LOCK TABLES {table} WRITE")
-            reading: asyncio.Future[tuple[object, Summary]]
+            reading: asyncio.Future[tuple[object, ReadSummary]]
             reading = asyncio.ensure_future(read(source, tenants(table)))
             await eventually(lambda: waits_for_metadata(engine, table))
             await cursor.execute(f"TRUNCATE {table}")

@@ -1,28 +1,28 @@
 """Rows from MySQL, PostgreSQL and SQLite: complete or failed, never some; see docs/sources.md."""
 
-from lynq.sources.errors import Place, SourceError
-from lynq.sources.opening import open_source
-from lynq.sources.protocol import Change, ChangeKind, Changes, Source
+from lynq.sources.base import ChangeStream, Source, SourceChange, SourceChangeKind
+from lynq.sources.engines import open_source
+from lynq.sources.errors import Endpoint, SourceError
 from lynq.sources.query import Query
-from lynq.sources.reading import Reading, Summary
+from lynq.sources.read import Reading, ReadSummary
 from lynq.sources.rows import Row
 from lynq.sources.settings import TLS, MySQLSettings, PostgreSQLSettings, Settings, SQLiteSettings
 
 __all__ = [
     "TLS",
-    "Change",
-    "ChangeKind",
-    "Changes",
+    "ChangeStream",
+    "Endpoint",
     "MySQLSettings",
-    "Place",
     "PostgreSQLSettings",
     "Query",
+    "ReadSummary",
     "Reading",
     "Row",
     "SQLiteSettings",
     "Settings",
     "Source",
+    "SourceChange",
+    "SourceChangeKind",
     "SourceError",
-    "Summary",
     "open_source",
 ]

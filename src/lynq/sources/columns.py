@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-from lynq.sources.text import Write, as_given
+from lynq.sources.text_values import Write, as_given
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """What a column's values are, whatever the engine calls its type."""
 
     TEXT = "text"
@@ -24,12 +24,12 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SourceColumn:
     """One column of a result."""
 
     name: str
     type: str
     """As the engine calls it, without length and precision: a wider VARCHAR is the same type."""
-    kind: Kind
+    kind: ColumnKind
     texts: Write = field(default=as_given, compare=False, repr=False)
     """Makes the texts of one page of the column."""

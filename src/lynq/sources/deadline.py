@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from lynq.sources.errors import Place, QueryTimedOut
+from lynq.sources.errors import Endpoint, QueryTimedOut
 
 
 class Deadline:
     """Begins when it is made. What the caller does between two pages counts too."""
 
-    def __init__(self, seconds: float, place: Place, table: str) -> None:
+    def __init__(self, seconds: float, place: Endpoint, table: str) -> None:
         self._seconds = seconds
         self._place = place
         self._table = table

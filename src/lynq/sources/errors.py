@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Endpoint:
     """Where a source is: what every error about it begins with."""
 
     engine: str
@@ -29,7 +29,7 @@ class SourceError(Exception):
     """The root of everything that lynq.sources raises on purpose."""
 
     def __init__(
-        self, cause: str, *, place: Place | None = None, table: str = "", code: str = ""
+        self, cause: str, *, place: Endpoint | None = None, table: str = "", code: str = ""
     ) -> None:
         self.cause = cause
         self.place = place
@@ -49,31 +49,31 @@ class InvalidSettings(SourceError, ValueError):
         super().__init__(f"{field}: {cause}")
 
 
-class ConnectionFailed(SourceError):
+class SourceConnectionFailed(SourceError):
     """There is no usable connection; the types below say why where it is known."""
 
 
-class UnknownHost(ConnectionFailed):
+class UnknownHost(SourceConnectionFailed):
     """The host's name leads to no address."""
 
 
-class Refused(ConnectionFailed):
+class Refused(SourceConnectionFailed):
     """Nobody listens there, or the network has no way to it."""
 
 
-class TLSFailed(ConnectionFailed):
+class TLSFailed(SourceConnectionFailed):
     """The connection could not be encrypted as asked, or the certificate is not good enough."""
 
 
-class TooManyConnections(ConnectionFailed):
+class TooManyConnections(SourceConnectionFailed):
     """The server, or our own pool, has no connection to spare."""
 
 
-class ServerStopping(ConnectionFailed):
+class ServerStopping(SourceConnectionFailed):
     """The server is starting up, shutting down or restarting."""
 
 
-class LoginFailed(ConnectionFailed):
+class LoginFailed(SourceConnectionFailed):
     """The server does not let this user in from here."""
 
 
@@ -81,19 +81,19 @@ class WrongPassword(LoginFailed):
     """User and password do not go together."""
 
 
-class TimedOut(SourceError):
+class SourceTimedOut(SourceError):
     """It took longer than the settings allow."""
 
 
-class ConnectTimedOut(TimedOut, ConnectionFailed):
+class ConnectTimedOut(SourceTimedOut, SourceConnectionFailed):
     """Connecting and logging in took longer than connectTimeout."""
 
 
-class QueryTimedOut(TimedOut):
+class QueryTimedOut(SourceTimedOut):
     """Reading all rows took longer than queryTimeout."""
 
 
-class Locked(TimedOut):
+class Locked(SourceTimedOut):
     """Somebody else's lock was in the way until the time was up."""
 
 
@@ -105,7 +105,7 @@ class QueryFailed(SourceError):
     """The server said no to the query; the types below say why where it is known."""
 
 
-class MissingDatabase(QueryFailed, ConnectionFailed):
+class MissingDatabase(QueryFailed, SourceConnectionFailed):
     """The server has no such database."""
 
 

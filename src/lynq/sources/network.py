@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from lynq.api import TlsMode
 from lynq.sources.errors import (
-    ConnectionFailed,
     ConnectTimedOut,
-    Place,
+    Endpoint,
     Refused,
+    SourceConnectionFailed,
     TLSFailed,
     UnknownHost,
 )
@@ -22,7 +22,9 @@ C = TypeVar("C")
 
 
 async def connect_within(
-    settings: ServerSettings, place: Place, connect: Callable[[ssl.SSLContext | None], Awaitable[C]]
+    settings: ServerSettings,
+    place: Endpoint,
+    connect: Callable[[ssl.SSLContext | None], Awaitable[C]],
 ) -> C:
     """Connect as tls.mode says and within connectTimeout; `connect` raises SourceErrors only."""
     context = tls_context(settings.tls)
@@ -40,7 +42,7 @@ async def connect_within(
         ) from None
 
 
-def network_failure(error: OSError, place: Place) -> ConnectionFailed:
+def network_failure(error: OSError, place: Endpoint) -> SourceConnectionFailed:
     """Say what an error of the network means for a connection that is being made."""
     if isinstance(error, socket.gaierror):
         return UnknownHost("the name of the host leads to no address", place=place)
@@ -54,7 +56,7 @@ def network_failure(error: OSError, place: Place) -> ConnectionFailed:
     if isinstance(error, TimeoutError):
         return ConnectTimedOut("the network gave up", place=place)
     if isinstance(error, ConnectionResetError | ConnectionAbortedError | BrokenPipeError):
-        return ConnectionFailed("the connection was cut while logging in", place=place)
+        return SourceConnectionFailed("the connection was cut while logging in", place=place)
     return Refused(
         f"nobody listens there, or the network has no way to it ({_code(error)})", place=place
     )

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 from lynq.sources.errors import (
-    ConnectionFailed,
+    Endpoint,
     Interrupted,
-    Place,
-    TimedOut,
+    SourceConnectionFailed,
+    SourceTimedOut,
     TooManyConnections,
 )
 
@@ -26,7 +26,7 @@ class Pool(Generic[C]):
 
     def __init__(
         self,
-        place: Place,
+        place: Endpoint,
         *,
         connect: Callable[[], Awaitable[C]],
         greet: Callable[[C], Awaitable[None]],
@@ -84,7 +84,7 @@ class Pool(Generic[C]):
         while connection := self._youngest():
             try:
                 return await self._greeted(connection)
-            except (ConnectionFailed, Interrupted, TimedOut):
+            except (SourceConnectionFailed, Interrupted, SourceTimedOut):
                 continue
         self._check_open()
         connection = await self._connect()
@@ -125,4 +125,4 @@ class Pool(Generic[C]):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ConnectionFailed("the source has been closed", place=self._place)
+            raise SourceConnectionFailed("the source has been closed", place=self._place)

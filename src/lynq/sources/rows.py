@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.json import Encoder
 
-from lynq.sources.columns import Column
+from lynq.sources.columns import SourceColumn
 from lynq.sources.query import Query
 
 ACTIVE = frozenset(("1", "true", "TRUE", "True", "yes", "YES", "Yes"))
@@ -29,16 +29,16 @@ encode_all = _ENCODER.encode_lines
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RowLayout:
     """Which variable is in which column; one for all rows of a read."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[SourceColumn, ...]
     variables: tuple[str, ...]
     salt: bytes
     """Goes into every digest: renaming a variable changes what a template sees."""
 
     @classmethod
-    def of(cls, query: Query, columns: Sequence[Column]) -> "Layout":
+    def of(cls, query: Query, columns: Sequence[SourceColumn]) -> "RowLayout":
         """Return the layout of a query's result."""
         names = ("uid", "activate", *(["hostOrUrl"] if query.host_or_url else []))
         salt = hashlib.sha256(encode([*names, "", *query.variables])).digest()
@@ -56,7 +56,7 @@ class Row(Struct, frozen=True, eq=False, gc=False):
 
     texts: tuple[str, ...]
     """All texts, in the order of the query's columns."""
-    layout: Layout
+    layout: RowLayout
 
     @property
     def uid(self) -> str:
@@ -88,7 +88,7 @@ class Row(Struct, frozen=True, eq=False, gc=False):
         return f"Row(uid={self.uid!r})"
 
 
-def active_rows(layout: Layout, page: Sequence[Sequence[Any]]) -> list[Row]:
+def active_rows(layout: RowLayout, page: Sequence[Sequence[Any]]) -> list[Row]:
     """Return the active rows of a page, in its order."""
     by_column: list[Sequence[Any]] = list(zip(*page, strict=True))
     if not by_column:

@@ -5,16 +5,16 @@ from contextlib import asynccontextmanager
 from typing import Generic, Protocol, TypeVar
 
 from lynq.sources.deadline import Deadline
-from lynq.sources.errors import Place
+from lynq.sources.errors import Endpoint
 from lynq.sources.pool import Pool
 from lynq.sources.query import Query
-from lynq.sources.reading import Reading, Result
+from lynq.sources.read import Reading, ReadResult
 from lynq.sources.settings import MySQLSettings, PostgreSQLSettings
 
 C = TypeVar("C")
 
 
-class Cursor(Result, Protocol):
+class Cursor(ReadResult, Protocol):
     """A result inside a transaction that the connection has begun."""
 
     async def begin(self, query: Query) -> None:
@@ -50,7 +50,7 @@ class ServerSource(Generic[C]):
         )
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Endpoint:
         """Where it is."""
         return self._settings.place
 

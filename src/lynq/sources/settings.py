@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lynq.api import TlsMode
-from lynq.sources.errors import Place
+from lynq.sources.errors import Endpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +49,9 @@ class MySQLSettings(ServerSettings):
     port: int = 3306
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Endpoint:
         """Where it is, for errors and identities."""
-        return Place(engine="mysql", host=self.host, port=self.port, database=self.database)
+        return Endpoint(engine="mysql", host=self.host, port=self.port, database=self.database)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +61,9 @@ class PostgreSQLSettings(ServerSettings):
     port: int = 5432
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Endpoint:
         """Where it is, for errors and identities."""
-        return Place(engine="postgresql", host=self.host, port=self.port, database=self.database)
+        return Endpoint(engine="postgresql", host=self.host, port=self.port, database=self.database)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +78,9 @@ class SQLiteSettings:
     """Seconds that reading all rows, lock waits included, may take."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Endpoint:
         """Where it is, for errors and identities."""
-        return Place(engine="sqlite", database=self.path)
+        return Endpoint(engine="sqlite", database=self.path)
 
 
 Settings = MySQLSettings | PostgreSQLSettings | SQLiteSettings

@@ -7,7 +7,7 @@ from lynq.sources.errors import SourceError
 
 
 @contextmanager
-def told(explain: Callable[[Exception], SourceError]) -> Iterator[None]:
+def translate_errors(explain: Callable[[Exception], SourceError]) -> Iterator[None]:
     """Turn whatever a driver raises into an error of ours.
 
     Without a cause: a traceback with the driver's own error in it would show the server's

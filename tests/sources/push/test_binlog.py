@@ -6,11 +6,11 @@ from pymysqlreplication.event import NotImplementedEvent, QueryEvent
 from lynq.sources import MySQLSettings
 from lynq.sources.errors import Interrupted, MissingGrant, WrongPassword
 from lynq.sources.push.binlog import concerns
-from lynq.sources.push.refusals import explained
-from lynq.sources.push.survey import Watched
+from lynq.sources.push.mysql_preflight import WatchedTable
+from lynq.sources.push.refusals import binlog_error
 
-TABLE = Watched("shop", "Tenants")
-VIEW = Watched("shop", None)
+TABLE = WatchedTable("shop", "Tenants")
+VIEW = WatchedTable("shop", None)
 SETTINGS = MySQLSettings(host="db", username="lynq", password="secret", database="shop")
 
 
@@ -69,7 +69,7 @@ def test_compressed_events_wake_for_nobody_can_see_what_is_in_them() -> None:
 def test_refusals_are_told_apart_and_in_our_words(
     code: int, sentence: str, kind: type[Exception], told: str
 ) -> None:
-    error = explained(Exception(code, sentence), SETTINGS)
+    error = binlog_error(Exception(code, sentence), SETTINGS)
     assert type(error) is kind
     assert told in str(error)
     assert sentence not in str(error)

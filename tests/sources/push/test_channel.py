@@ -5,41 +5,41 @@ from itertools import pairwise
 
 import pytest
 
-from lynq.sources import ChangeKind, Changes
+from lynq.sources import ChangeStream, SourceChangeKind
 from lynq.sources.errors import Refused
-from lynq.sources.push.bell import Bell
+from lynq.sources.push.bell import ChangeNotifier
 from lynq.sources.push.channel import listening
-from lynq.sources.push.timing import Timing
+from lynq.sources.push.timing import PushTiming
 from virtual_time import virtual_time
 
-TIMING = Timing(interval=0.0, first_retry=1.0, longest_retry=30.0, steady=60.0)
+TIMING = PushTiming(interval=0.0, first_retry=1.0, longest_retry=30.0, steady=60.0)
 
 
 def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def take(changes: Changes, count: int) -> list[ChangeKind]:
+async def take(changes: ChangeStream, count: int) -> list[SourceChangeKind]:
     return [(await anext(aiter(changes))).kind for _ in range(count)]
 
 
 @virtual_time
 async def test_a_lost_channel_is_told_and_comes_back_with_a_wake_up() -> None:
-    async def listen(bell: Bell) -> None:
+    async def listen(bell: ChangeNotifier) -> None:
         bell.connected()
         await asyncio.sleep(10)
         raise Refused("gone")
 
-    up = [ChangeKind.CONNECTED, ChangeKind.ARRIVED]
+    up = [SourceChangeKind.CONNECTED, SourceChangeKind.ARRIVED]
     async with listening(listen, TIMING) as changes:
-        assert await take(changes, 5) == [*up, ChangeKind.LOST, *up]
+        assert await take(changes, 5) == [*up, SourceChangeKind.LOST, *up]
 
 
 @virtual_time
 async def test_attempts_come_less_and_less_often_with_chance_in_between() -> None:
     attempts: list[float] = []
 
-    async def listen(_: Bell) -> None:
+    async def listen(_: ChangeNotifier) -> None:
         attempts.append(now())
         raise Refused("nobody listens")
 
@@ -57,7 +57,7 @@ async def test_after_a_steady_time_the_next_retry_is_a_quick_one() -> None:
     pauses: list[float] = []
     ended: list[float] = []
 
-    async def listen(_: Bell) -> None:
+    async def listen(_: ChangeNotifier) -> None:
         if ended:
             pauses.append(now() - ended[-1])
         await asyncio.sleep(next(lengths, 1000.0))
@@ -74,7 +74,7 @@ async def test_after_a_steady_time_the_next_retry_is_a_quick_one() -> None:
 async def test_a_failure_nobody_thought_of_is_a_loss_too() -> None:
     failures = iter([KeyError("secret")])
 
-    async def listen(bell: Bell) -> None:
+    async def listen(bell: ChangeNotifier) -> None:
         for failure in failures:
             raise failure
         bell.connected()
@@ -82,16 +82,16 @@ async def test_a_failure_nobody_thought_of_is_a_loss_too() -> None:
 
     async with listening(listen, TIMING) as changes:
         lost = await anext(aiter(changes))
-        assert lost.kind is ChangeKind.LOST
+        assert lost.kind is SourceChangeKind.LOST
         assert "KeyError" in lost.message
         assert "secret" not in lost.message
-        assert await take(changes, 1) == [ChangeKind.CONNECTED]
+        assert await take(changes, 1) == [SourceChangeKind.CONNECTED]
 
 
 async def test_leaving_the_block_ends_the_listener() -> None:
     cleaned = False
 
-    async def listen(_: Bell) -> None:
+    async def listen(_: ChangeNotifier) -> None:
         nonlocal cleaned
         try:
             await asyncio.Event().wait()
@@ -107,7 +107,7 @@ async def test_leaving_the_block_ends_the_listener() -> None:
 
 
 async def test_what_the_hub_raises_comes_out_as_it_is() -> None:
-    async def listen(_: Bell) -> None:
+    async def listen(_: ChangeNotifier) -> None:
         await asyncio.Event().wait()
 
     with pytest.raises(ZeroDivisionError):

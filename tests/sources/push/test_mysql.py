@@ -16,9 +16,9 @@ from pymysqlreplication import row_event
 from certificates import Authority
 from hearing import QUICK, Changing, CountingBell, listening_to, push_threads, ringing
 from lynq.api import TlsMode
-from lynq.sources import TLS, ChangeKind, MySQLSettings
+from lynq.sources import TLS, MySQLSettings, SourceChangeKind
 from lynq.sources.push import binlog, mysql
-from lynq.sources.push.timing import Timing
+from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import Table
 from waiting import eventually
 
@@ -138,7 +138,7 @@ async def test_an_event_that_cannot_be_parsed_wakes(
 
 
 async def test_ten_thousand_updates_are_a_handful_of_wake_ups(database: MySQL) -> None:
-    timing = Timing()
+    timing = PushTiming()
     updates = """
         BEGIN NOT ATOMIC
           DECLARE i INT DEFAULT 0;
@@ -197,8 +197,8 @@ async def test_an_idle_connection_is_kept_alive_by_heartbeats(database: MySQL) -
         await ears.connected()
         # Longer than the silence that would be the end of it, several times over.
         await asyncio.sleep(2)
-        assert [word.kind for word in ears.words].count(ChangeKind.CONNECTED) == 1
-        assert ears.state is ChangeKind.CONNECTED
+        assert [word.kind for word in ears.words].count(SourceChangeKind.CONNECTED) == 1
+        assert ears.state is SourceChangeKind.CONNECTED
 
 
 async def test_a_clash_of_server_ids_resolves_itself(

@@ -14,10 +14,10 @@ import pytest
 
 from databases import Server
 from hearing import QUICK, Changing, CountingBell, listening_to, ringing
-from lynq.sources import ChangeKind, PostgreSQLSettings
+from lynq.sources import PostgreSQLSettings, SourceChangeKind
 from lynq.sources.push import postgresql as push
-from lynq.sources.push.timing import Timing
-from lynq.sources.push.trigger import trigger_sql
+from lynq.sources.push.postgresql_trigger import trigger_sql
+from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import Table
 from sources.proxy import Fault, proxied
 from waiting import eventually
@@ -177,7 +177,7 @@ async def test_a_view_is_woken_by_triggers_on_the_tables_behind_it(database: Pos
 
 
 async def test_ten_thousand_updates_are_a_handful_of_wake_ups(database: PostgreSQL) -> None:
-    timing = Timing()
+    timing = PushTiming()
     updates = """
         DO $$ BEGIN
           FOR i IN 1..10000 LOOP
@@ -288,7 +288,7 @@ async def test_closing_leaves_no_task_and_no_connection(database: PostgreSQL) ->
     before = asyncio.all_tasks()
     async with listening_to(database.settings, "tenants") as ears:
         await ears.connected()
-        assert ears.state is ChangeKind.CONNECTED
+        assert ears.state is SourceChangeKind.CONNECTED
         began = time.monotonic()
     assert time.monotonic() - began < 5
     assert asyncio.all_tasks() == before

@@ -12,7 +12,7 @@ import pytest
 from hearing import QUICK, CountingBell, listening_to, push_threads, ringing
 from lynq.sources import SQLiteSettings
 from lynq.sources.push import sqlite
-from lynq.sources.push.timing import Timing
+from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import Table
 from waiting import eventually
 
@@ -134,7 +134,7 @@ async def test_an_operator_without_a_directory_refuses() -> None:
 async def test_ten_thousand_updates_are_a_handful_of_wake_ups(
     directory: Path, settings: SQLiteSettings
 ) -> None:
-    timing = Timing()
+    timing = PushTiming()
     change(directory / "hub.db", "PRAGMA journal_mode = WAL", "INSERT INTO tenants VALUES (1, '')")
 
     def update() -> None:

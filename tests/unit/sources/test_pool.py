@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from lynq.sources import Place
-from lynq.sources.errors import ConnectionFailed, Interrupted, TooManyConnections
+from lynq.sources import Endpoint
+from lynq.sources.errors import Interrupted, SourceConnectionFailed, TooManyConnections
 from lynq.sources.pool import Pool
 
-PLACE = Place(engine="test", database="d")
+PLACE = Endpoint(engine="test", database="d")
 
 
 class Line:
@@ -28,7 +28,7 @@ class Exchange:
 
     async def connect(self) -> Line:
         if self.refusing:
-            raise ConnectionFailed("no", place=PLACE)
+            raise SourceConnectionFailed("no", place=PLACE)
         self.made.append(Line())
         return self.made[-1]
 
@@ -112,7 +112,7 @@ async def test_a_failed_connection_takes_no_place() -> None:
     pool = exchange.pool(size=1)
     exchange.refusing = True
     for _ in range(3):
-        with pytest.raises(ConnectionFailed):
+        with pytest.raises(SourceConnectionFailed):
             async with pool.lend():
                 pass
     exchange.refusing = False
@@ -128,7 +128,7 @@ async def test_closing_ends_lent_connections_too_and_each_once() -> None:
     async with pool.lend():
         pool.close()
         assert [line.discarded for line in exchange.made] == [1, 1]
-    with pytest.raises(ConnectionFailed, match="closed"):
+    with pytest.raises(SourceConnectionFailed, match="closed"):
         async with pool.lend():
             pass
     assert [line.discarded for line in exchange.made] == [1, 1]

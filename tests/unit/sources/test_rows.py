@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.sources import Query, Row
-from lynq.sources.columns import Column, Kind
-from lynq.sources.reading import FIRST_PAGE, LARGEST_PAGE, PAGE_BYTES, _limit
-from lynq.sources.rows import ACTIVE, Layout, active_rows
+from lynq.sources.columns import ColumnKind, SourceColumn
+from lynq.sources.read import FIRST_PAGE, LARGEST_PAGE, PAGE_BYTES, _limit
+from lynq.sources.rows import ACTIVE, RowLayout, active_rows
 
 QUERY = Query(table="t", uid="u", activate="a", extras={"x": "c", "y": "d"})
-COLUMNS = [Column(name, "text", Kind.TEXT) for name in QUERY.columns]
-LAYOUT = Layout.of(QUERY, COLUMNS)
+COLUMNS = [SourceColumn(name, "text", ColumnKind.TEXT) for name in QUERY.columns]
+LAYOUT = RowLayout.of(QUERY, COLUMNS)
 
 TEXTS = st.tuples(st.text(), st.sampled_from(["1", "yes", "0", "", "Yes"]), st.text(), st.text())
 
 
-def rows(*given_: Sequence[Any], layout: Layout = LAYOUT) -> list[Row]:
+def rows(*given_: Sequence[Any], layout: RowLayout = LAYOUT) -> list[Row]:
     return active_rows(layout, given_)
 
 

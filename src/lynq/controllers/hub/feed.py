@@ -15,8 +15,8 @@ from lynq.controllers.hub.sourcing import Origin
 from lynq.core.hub.status import PushState
 from lynq.kube import WorkQueue
 from lynq.kube.errors import error_location
-from lynq.sources import Change, ChangeKind
-from lynq.sources.push.opening import open_changes
+from lynq.sources import SourceChange, SourceChangeKind
+from lynq.sources.push.engines import open_changes
 
 _log = structlog.get_logger(__name__)
 
@@ -67,15 +67,15 @@ class Feed:
 
         return Channel(settings, table, self._jobs.start(listen, name=f"changes of {key}"))
 
-    def _hear(self, key: ObjectKey, memory: Memory, change: Change) -> None:
+    def _hear(self, key: ObjectKey, memory: Memory, change: SourceChange) -> None:
         match change.kind:
-            case ChangeKind.CONNECTED:
+            case SourceChangeKind.CONNECTED:
                 memory.push = PushState(
                     connected=True, message="changes of the table arrive at once"
                 )
-            case ChangeKind.ARRIVED:
+            case SourceChangeKind.ARRIVED:
                 memory.wants_read = True
-            case ChangeKind.LOST:
+            case SourceChangeKind.LOST:
                 message = f"{change.message}; until then the table is polled"
                 memory.push = PushState(connected=False, message=message)
                 # A read finds out, and the channel is opened again with what it has found.

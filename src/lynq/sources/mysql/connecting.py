@@ -7,10 +7,10 @@ from typing import Any
 import asyncmy
 from asyncmy.errors import OperationalError
 
-from lynq.sources.mysql.failures import while_connecting
+from lynq.sources.mysql.failures import connect_error
 from lynq.sources.network import connect_within
 from lynq.sources.settings import MySQLSettings
-from lynq.sources.telling import told
+from lynq.sources.telling import translate_errors
 
 # Some ways to log in hand the server the password itself, and the server chooses the way.
 _IN_CLEAR = ("mysql_clear_password", "dialog", "mysql_old_password")
@@ -26,7 +26,7 @@ async def connect(settings: MySQLSettings) -> Any:  # noqa: ANN401 - the driver 
     """Return a new connection, ready to begin a reading."""
 
     async def attempt(context: ssl.SSLContext | None) -> Any:  # noqa: ANN401
-        with told(lambda error: while_connecting(error, settings)):
+        with translate_errors(lambda error: connect_error(error, settings)):
             return await _connect(settings, context)
 
     return await connect_within(settings, settings.place, attempt)

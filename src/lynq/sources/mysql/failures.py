@@ -51,20 +51,20 @@ _CODES: dict[int, tuple[type[SourceError], str]] = {
 _LOGGING_IN = "the connection broke off while logging in"
 
 
-def while_connecting(error: Exception, settings: MySQLSettings) -> SourceError:
+def connect_error(error: Exception, settings: MySQLSettings) -> SourceError:
     """Say what an error means for a connection that is being made."""
     network = error if isinstance(error, OSError) else error.__cause__
     if isinstance(network, OSError):
         return network_failure(network, settings.place)
-    kind, cause = _CODES.get(_code(error), (errors.ConnectionFailed, "the server said no"))
+    kind, cause = _CODES.get(_code(error), (errors.SourceConnectionFailed, "the server said no"))
     if kind is errors.Interrupted:
-        kind, cause = errors.ConnectionFailed, _LOGGING_IN
+        kind, cause = errors.SourceConnectionFailed, _LOGGING_IN
     if issubclass(kind, errors.LoginFailed):
         cause = f"{cause} (user {settings.username})"
     return _made(kind, cause, error, settings, table="")
 
 
-def while_reading(error: Exception, settings: MySQLSettings, query: Query) -> SourceError:
+def read_error(error: Exception, settings: MySQLSettings, query: Query) -> SourceError:
     """Say what an error means for a read that is under way."""
     kind, cause = _CODES.get(_code(error), (errors.QueryFailed, "the server said no"))
     if not isinstance(error, MySQLError) or not _code(error):

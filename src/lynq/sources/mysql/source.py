@@ -7,16 +7,16 @@ from typing import Any
 
 from asyncmy.cursors import SSCursor
 
-from lynq.sources.columns import Column
+from lynq.sources.columns import SourceColumn
 from lynq.sources.deadline import Deadline
 from lynq.sources.errors import SourceError
-from lynq.sources.mysql.columns import column
 from lynq.sources.mysql.connecting import connect
-from lynq.sources.mysql.failures import while_connecting, while_reading
+from lynq.sources.mysql.failures import connect_error, read_error
+from lynq.sources.mysql.types import column
 from lynq.sources.query import MYSQL, Query
 from lynq.sources.server import ServerSource
 from lynq.sources.settings import MySQLSettings
-from lynq.sources.telling import told
+from lynq.sources.telling import translate_errors
 
 _BEGIN = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 
@@ -25,7 +25,7 @@ def open_mysql(settings: MySQLSettings) -> ServerSource[Any]:
     """Return the source that the settings describe; it connects when it is first read."""
 
     async def begin(connection: Any) -> None:  # noqa: ANN401 - the driver has no types
-        with told(lambda error: while_connecting(error, settings)):
+        with translate_errors(lambda error: connect_error(error, settings)):
             async with asyncio.timeout(settings.connect_timeout):
                 await _execute(connection, _BEGIN)
 
@@ -34,13 +34,13 @@ def open_mysql(settings: MySQLSettings) -> ServerSource[Any]:
         connect=lambda: connect(settings),
         begin=begin,
         discard=lambda connection: connection.close(),
-        cursor=lambda connection, deadline, query: _Cursor(
-            connection, deadline, lambda error: while_reading(error, settings, query)
+        cursor=lambda connection, deadline, query: _MySQLCursor(
+            connection, deadline, lambda error: read_error(error, settings, query)
         ),
     )
 
 
-class _Cursor:
+class _MySQLCursor:
     """An unbuffered result: the server sends as fast as we read."""
 
     def __init__(
@@ -56,25 +56,25 @@ class _Cursor:
 
     async def begin(self, query: Query) -> None:
         """Run the query, up to its first row."""
-        with told(self._explain):
+        with translate_errors(self._explain):
             async with self._deadline.kept():
                 await self._cursor.execute(query.sql(MYSQL))
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[SourceColumn]:
         """The columns, in the order of the query."""
         return [column(field) for field in self._cursor._result.fields]  # noqa: SLF001
 
     async def page(self, limit: int) -> Sequence[Sequence[Any]]:
         """Return up to that many rows; none once the server has marked the end."""
-        with told(self._explain), _receiving(self._connection):
+        with translate_errors(self._explain), _receiving(self._connection):
             async with self._deadline.kept():
                 rows: list[tuple[Any, ...]] = await self._cursor.fetchmany(limit)
                 return rows
 
     async def end(self) -> None:
         """End the transaction, so that the server can forget the snapshot."""
-        with told(self._explain):
+        with translate_errors(self._explain):
             async with self._deadline.kept():
                 await _execute(self._connection, "COMMIT")
 

@@ -7,16 +7,16 @@ from typing import Any
 import asyncpg
 
 from lynq.sources.network import connect_within
-from lynq.sources.postgresql.failures import while_connecting
+from lynq.sources.postgresql.failures import connect_error
 from lynq.sources.settings import PostgreSQLSettings
-from lynq.sources.telling import told
+from lynq.sources.telling import translate_errors
 
 
 async def connect(settings: PostgreSQLSettings) -> Any:  # noqa: ANN401 - the driver has no types
     """Return a new connection. Every parameter is given: the driver would ask the environment."""
 
     async def attempt(context: ssl.SSLContext | None) -> Any:  # noqa: ANN401
-        with told(lambda error: while_connecting(error, settings)):
+        with translate_errors(lambda error: connect_error(error, settings)):
             return await asyncpg.connect(
                 host=settings.host,
                 port=settings.port,
@@ -37,7 +37,7 @@ async def connect(settings: PostgreSQLSettings) -> Any:  # noqa: ANN401 - the dr
 
 async def begin(connection: Any, settings: PostgreSQLSettings) -> None:  # noqa: ANN401
     """Begin the transaction of a reading, in one round trip."""
-    with told(lambda error: while_connecting(error, settings)):
+    with translate_errors(lambda error: connect_error(error, settings)):
         async with asyncio.timeout(settings.connect_timeout):
             await connection.execute(_beginning(settings))
 

@@ -35,22 +35,22 @@ _BROKEN = (errors.Interrupted, "the connection broke off")
 _CONNECTION_EXCEPTION = "08"
 
 
-def while_connecting(error: Exception, settings: PostgreSQLSettings) -> SourceError:
+def connect_error(error: Exception, settings: PostgreSQLSettings) -> SourceError:
     """Say what an error means for a connection that is being made."""
     if type(error) is ConnectionError:
         # Of this very type is only what the driver says about a refused change to TLS.
         return errors.TLSFailed("the server does not offer TLS", place=settings.place)
     if isinstance(error, OSError):
         return network_failure(error, settings.place)
-    kind, cause = _STATES.get(_state(error), (errors.ConnectionFailed, "the server said no"))
+    kind, cause = _STATES.get(_state(error), (errors.SourceConnectionFailed, "the server said no"))
     if _is_broken(error) or kind is errors.Interrupted:
-        kind, cause = errors.ConnectionFailed, "the connection broke off while logging in"
+        kind, cause = errors.SourceConnectionFailed, "the connection broke off while logging in"
     if issubclass(kind, errors.LoginFailed):
         cause = f"{cause} (user {settings.username})"
     return _made(kind, cause, error, settings, table="")
 
 
-def while_reading(error: Exception, settings: PostgreSQLSettings, query: Query) -> SourceError:
+def read_error(error: Exception, settings: PostgreSQLSettings, query: Query) -> SourceError:
     """Say what an error means for a read that is under way."""
     kind, cause = _STATES.get(_state(error), (errors.QueryFailed, "the server said no"))
     if kind is errors.ServerStopping:

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lynq.sources.columns import Column
+from lynq.sources.columns import SourceColumn
 from lynq.sources.deadline import Deadline
 from lynq.sources.errors import Interrupted, SourceError
-from lynq.sources.postgresql.columns import column, written_by_server
 from lynq.sources.postgresql.connecting import begin, connect
-from lynq.sources.postgresql.failures import while_reading
+from lynq.sources.postgresql.failures import read_error
+from lynq.sources.postgresql.types import column, written_by_server
 from lynq.sources.query import POSTGRESQL, Query
 from lynq.sources.server import ServerSource
 from lynq.sources.settings import PostgreSQLSettings
-from lynq.sources.telling import told
+from lynq.sources.telling import translate_errors
 
 # The snapshot comes before the locks. If one of them was waited for, the table may have been
 # truncated, rewritten or replaced meanwhile, by a transaction that the snapshot knows nothing of:
@@ -37,10 +37,10 @@ def open_postgresql(settings: PostgreSQLSettings) -> ServerSource[Any]:
         connect=lambda: connect(settings),
         begin=lambda connection: begin(connection, settings),
         discard=lambda connection: connection.terminate(),
-        cursor=lambda connection, deadline, query: _Cursor(
+        cursor=lambda connection, deadline, query: _PostgreSQLCursor(
             connection,
             deadline,
-            lambda error: while_reading(error, settings, query),
+            lambda error: read_error(error, settings, query),
             Interrupted(
                 "it was rewritten or replaced as the reading began; the next one sees its rows",
                 place=settings.place,
@@ -50,7 +50,7 @@ def open_postgresql(settings: PostgreSQLSettings) -> ServerSource[Any]:
     )
 
 
-class _Cursor:
+class _PostgreSQLCursor:
     """A server-side cursor, fetched from page by page."""
 
     def __init__(
@@ -65,11 +65,11 @@ class _Cursor:
         self._explain = explain
         self._rewritten = rewritten
         self._cursor: Any = None
-        self._columns: list[Column] = []
+        self._columns: list[SourceColumn] = []
 
     async def begin(self, query: Query) -> None:
         """Open the cursor."""
-        with told(self._explain):
+        with translate_errors(self._explain):
             async with self._deadline.kept():
                 prepared = await self._connection.prepare(query.sql(POSTGRESQL))
                 self._columns = [column(attribute) for attribute in prepared.get_attributes()]
@@ -84,20 +84,20 @@ class _Cursor:
                 self._cursor = await prepared.cursor()
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[SourceColumn]:
         """The columns, in the order of the query."""
         return self._columns
 
     async def page(self, limit: int) -> Sequence[Sequence[Any]]:
         """Return up to that many rows; none once the server has marked the end."""
-        with told(self._explain):
+        with translate_errors(self._explain):
             async with self._deadline.kept():
                 rows: list[Sequence[Any]] = await self._cursor.fetch(limit)
                 return rows
 
     async def end(self) -> None:
         """End the transaction, unless its snapshot could not see what was in the tables."""
-        with told(self._explain):
+        with translate_errors(self._explain):
             async with self._deadline.kept():
                 if await self._connection.fetchval(_REWRITTEN):
                     raise self._rewritten

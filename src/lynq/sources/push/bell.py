@@ -17,21 +17,21 @@ A bell belongs to one event loop; threads ring it by a `Rope`.
 import asyncio
 import math
 
+from lynq.sources.base import SourceChange, SourceChangeKind
 from lynq.sources.errors import SourceError
-from lynq.sources.protocol import Change, ChangeKind
 
-_CONNECTED = Change(ChangeKind.CONNECTED)
-_ARRIVED = Change(ChangeKind.ARRIVED)
+_CONNECTED = SourceChange(SourceChangeKind.CONNECTED)
+_ARRIVED = SourceChange(SourceChangeKind.ARRIVED)
 
 
-class Bell:
+class ChangeNotifier:
     """The two ends of a channel: `connected`, `changed` and `lost` ring, iterating hears."""
 
     def __init__(self, interval: float) -> None:
         self._interval = interval
         self._stirred = asyncio.Event()
-        self._state: Change | None = None
-        self._told: Change | None = None
+        self._state: SourceChange | None = None
+        self._told: SourceChange | None = None
         self._changed = False
         self._unsettled = False
         # The hub's next wake-up comes no earlier than this.
@@ -50,14 +50,14 @@ class Bell:
 
     def lost(self, error: SourceError) -> None:
         """Say that the channel cannot be relied on, and why."""
-        self._state = Change(ChangeKind.LOST, type(error).__name__, str(error))
+        self._state = SourceChange(SourceChangeKind.LOST, type(error).__name__, str(error))
         self._stirred.set()
 
-    def __aiter__(self) -> "Bell":
+    def __aiter__(self) -> "ChangeNotifier":
         """Return itself."""
         return self
 
-    async def __anext__(self) -> Change:
+    async def __anext__(self) -> SourceChange:
         """Wait for the next word."""
         while True:
             now = asyncio.get_running_loop().time()
@@ -65,7 +65,7 @@ class Bell:
                 return word
             await self._stir(self._due - now if self._changed else None)
 
-    def _next(self, now: float) -> Change | None:
+    def _next(self, now: float) -> SourceChange | None:
         """Take what may be said at `now`; the channel's state goes first."""
         # A state that was left again before anybody heard of it is no news.
         if self._state != self._told:

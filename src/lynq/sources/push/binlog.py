@@ -28,9 +28,9 @@ from pymysqlreplication.row_event import TableMapEvent
 
 from lynq.api import TlsMode
 from lynq.sources.errors import Interrupted, SourceError
-from lynq.sources.push.dialing import Line
-from lynq.sources.push.refusals import explained
-from lynq.sources.push.survey import Rows, Start, Watched, survey
+from lynq.sources.push.dialing import CancellableSocket
+from lynq.sources.push.mysql_preflight import BinlogStart, Rows, WatchedTable, preflight
+from lynq.sources.push.refusals import binlog_error
 from lynq.sources.query import Table
 from lynq.sources.settings import TLS, MySQLSettings
 from lynq.sources.tls import tls_context
@@ -51,11 +51,11 @@ logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)
 
 # Neither driver has types.
 Connection = Any
-Reader = Any
+BinlogReader = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Follower:
+class BinlogFollower:
     """Everything that the thread needs to know; `connected` and `changed` may be called there."""
 
     settings: MySQLSettings
@@ -64,11 +64,11 @@ class Follower:
     connected: Callable[[], object]
     changed: Callable[[], object]
 
-    def follow(self, control: Line, stream: Line) -> None:
+    def follow(self, control: CancellableSocket, stream: CancellableSocket) -> None:
         """Log in on both lines and report until the connection is lost, which is raised."""
         try:
             with self._logged_in(control) as connection:
-                start, watched = survey(_asking(connection), self.table, self.settings.place)
+                start, watched = preflight(_asking(connection), self.table, self.settings.place)
                 reader = self._reader(connection, stream, start, watched)
                 try:
                     self._report(reader, watched)
@@ -76,9 +76,9 @@ class Follower:
                     with suppress(pymysql.Error):
                         reader.close()
         except (pymysql.Error, OSError) as error:
-            raise explained(error, self.settings) from None
+            raise binlog_error(error, self.settings) from None
 
-    def _report(self, reader: Reader, watched: Watched) -> None:
+    def _report(self, reader: BinlogReader, watched: WatchedTable) -> None:
         # The first event is the server's word that it sends from where we asked.
         reader.fetchone()
         self.connected()
@@ -87,7 +87,7 @@ class Follower:
                 self.changed()
         raise Interrupted("the server ended the stream of changes", place=self.settings.place)
 
-    def _next(self, reader: Reader) -> object:
+    def _next(self, reader: BinlogReader) -> object:
         while True:
             try:
                 event: object = reader.fetchone()
@@ -101,7 +101,13 @@ class Follower:
                 # Kept for decoding rows, which we do not; it would grow with every ALTER TABLE.
                 reader.table_map.clear()
 
-    def _reader(self, control: Connection, stream: Line, start: Start, watched: Watched) -> Reader:
+    def _reader(
+        self,
+        control: Connection,
+        stream: CancellableSocket,
+        start: BinlogStart,
+        watched: WatchedTable,
+    ) -> BinlogReader:
         log_ins: list[Callable[[], Connection]] = [
             lambda: control,
             lambda: self._log_in(stream, Cursor),
@@ -131,7 +137,7 @@ class Follower:
         )
 
     @contextmanager
-    def _logged_in(self, line: Line) -> Iterator[Connection]:
+    def _logged_in(self, line: CancellableSocket) -> Iterator[Connection]:
         connection = self._log_in(line, DictCursor)
         try:
             yield connection
@@ -139,7 +145,7 @@ class Follower:
             with suppress(pymysql.Error):
                 connection.close()
 
-    def _log_in(self, line: Line, cursors: type) -> Connection:
+    def _log_in(self, line: CancellableSocket, cursors: type) -> Connection:
         settings = self.settings
         connection = pymysql.Connection(
             host=settings.host,
@@ -179,7 +185,7 @@ def _only_encrypted(connection: Connection) -> None:
         raise pymysql.OperationalError(CR.CR_AUTH_PLUGIN_CANNOT_LOAD, "not without TLS")
 
 
-def concerns(event: object, watched: Watched) -> bool:
+def concerns(event: object, watched: WatchedTable) -> bool:
     """Say whether an event may be about what is watched; in doubt, it is."""
     if isinstance(event, TableMapEvent):
         return True
@@ -188,7 +194,7 @@ def concerns(event: object, watched: Watched) -> bool:
     return isinstance(event, NotImplementedEvent) and event.event_type in _OPAQUE
 
 
-def _names(statement: str, schema: str, watched: Watched) -> bool:
+def _names(statement: str, schema: str, watched: WatchedTable) -> bool:
     """Say whether a statement may be about what is watched: TRUNCATE, DDL and the end of XA."""
     if statement.startswith(_TRANSACTIONS):
         return False

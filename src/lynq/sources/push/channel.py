@@ -14,20 +14,20 @@ from contextlib import asynccontextmanager
 
 import structlog
 
+from lynq.sources.base import ChangeStream
 from lynq.sources.errors import SourceError
-from lynq.sources.protocol import Changes
-from lynq.sources.push.bell import Bell
-from lynq.sources.push.timing import Timing
+from lynq.sources.push.bell import ChangeNotifier
+from lynq.sources.push.timing import PushTiming
 
-Listen = Callable[[Bell], Awaitable[None]]
+Listen = Callable[[ChangeNotifier], Awaitable[None]]
 
 _log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
-async def listening(listen: Listen, timing: Timing) -> AsyncIterator[Changes]:
+async def listening(listen: Listen, timing: PushTiming) -> AsyncIterator[ChangeStream]:
     """Listen while the block runs; what it yields is what the listener hears."""
-    bell = Bell(timing.interval)
+    bell = ChangeNotifier(timing.interval)
     listener = asyncio.create_task(_keep_listening(listen, bell, timing), name="push channel")
     try:
         yield bell
@@ -36,7 +36,7 @@ async def listening(listen: Listen, timing: Timing) -> AsyncIterator[Changes]:
         await asyncio.wait([listener])
 
 
-async def _keep_listening(listen: Listen, bell: Bell, timing: Timing) -> None:
+async def _keep_listening(listen: Listen, bell: ChangeNotifier, timing: PushTiming) -> None:
     clock = asyncio.get_running_loop().time
     failures = 0
     while True:
@@ -48,7 +48,7 @@ async def _keep_listening(listen: Listen, bell: Bell, timing: Timing) -> None:
         failures += 1
 
 
-async def _listen_once(listen: Listen, bell: Bell) -> SourceError:
+async def _listen_once(listen: Listen, bell: ChangeNotifier) -> SourceError:
     """Listen until the channel is lost, and return why."""
     try:
         await listen(bell)

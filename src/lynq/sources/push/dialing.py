@@ -18,7 +18,7 @@ from lynq.sources.settings import MySQLSettings
 Address = tuple[int, int, int, str, Any]
 
 
-class Line:
+class CancellableSocket:
     """A connected socket for a driver, and our own handle on the same connection."""
 
     def __init__(self, connected: socket.socket) -> None:
@@ -38,17 +38,19 @@ class Line:
 
 
 @asynccontextmanager
-async def dialed(settings: MySQLSettings, count: int) -> AsyncIterator[list[Line]]:
+async def open_sockets(
+    settings: MySQLSettings, count: int
+) -> AsyncIterator[list[CancellableSocket]]:
     """Connect to a server `count` times, and close what is left of the lines at the end."""
     with ExitStack() as stack:
         lines = []
         for _ in range(count):
-            lines.append(await _dial(settings))
+            lines.append(await _open_socket(settings))
             stack.callback(lines[-1].close)
         yield lines
 
 
-async def _dial(settings: MySQLSettings) -> Line:
+async def _open_socket(settings: MySQLSettings) -> CancellableSocket:
     """Connect to the first of the server's addresses that answers."""
     loop = asyncio.get_running_loop()
     failure = OSError("no address")
@@ -58,7 +60,7 @@ async def _dial(settings: MySQLSettings) -> Line:
         raise network_failure(error, settings.place) from None
     for address in addresses:
         try:
-            return Line(await _connect(address))
+            return CancellableSocket(await _connect(address))
         except OSError as error:
             failure = error
     raise network_failure(failure, settings.place)

@@ -13,20 +13,25 @@ from functools import partial
 from types import ModuleType
 
 from lynq.sources.errors import ConnectTimedOut, DriverMissing
-from lynq.sources.push.bell import Bell
-from lynq.sources.push.dialing import dialed
-from lynq.sources.push.timing import Timing
-from lynq.sources.push.worker import Rope, run_in_thread
+from lynq.sources.push.bell import ChangeNotifier
+from lynq.sources.push.dialing import open_sockets
+from lynq.sources.push.thread import CancelScope, run_in_thread
+from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import Table
 from lynq.sources.settings import MySQLSettings
 
 
-async def listen(settings: MySQLSettings, table: Table, timing: Timing, bell: Bell) -> None:
+async def listen(
+    settings: MySQLSettings, table: Table, timing: PushTiming, bell: ChangeNotifier
+) -> None:
     """Ring the bell when the table changes, until the channel is lost or closed."""
     binlog = _driver(settings)
     loop = asyncio.get_running_loop()
     try:
-        async with asyncio.timeout(settings.connect_timeout) as limit, dialed(settings, 2) as lines:
+        async with (
+            asyncio.timeout(settings.connect_timeout) as limit,
+            open_sockets(settings, 2) as lines,
+        ):
 
             def connected() -> None:
                 # Too late is too late: the lines are being cut already.
@@ -43,7 +48,7 @@ async def listen(settings: MySQLSettings, table: Table, timing: Timing, bell: Be
                 table,
                 timing.silence,
                 connected=partial(loop.call_soon_threadsafe, connected),
-                changed=Rope(partial(bell.changed, settled=False)).pull,
+                changed=CancelScope(partial(bell.changed, settled=False)).pull,
             )
             name = f"binlog of {settings.host}:{settings.port}"
             await run_in_thread(partial(follower.follow, *lines), stop=cut, name=name)

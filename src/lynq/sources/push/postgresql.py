@@ -15,10 +15,10 @@ import asyncpg
 
 from lynq.sources.errors import Interrupted, MissingTable, MissingTrigger
 from lynq.sources.postgresql.connecting import connect
-from lynq.sources.postgresql.failures import while_connecting
-from lynq.sources.push.bell import Bell
-from lynq.sources.push.timing import Timing
-from lynq.sources.push.trigger import channel_of
+from lynq.sources.postgresql.failures import connect_error
+from lynq.sources.push.bell import ChangeNotifier
+from lynq.sources.push.postgresql_trigger import channel_of
+from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import POSTGRESQL, Table
 from lynq.sources.settings import PostgreSQLSettings
 
@@ -41,7 +41,9 @@ SELECT EXISTS (
 """
 
 
-async def listen(settings: PostgreSQLSettings, table: Table, timing: Timing, bell: Bell) -> None:
+async def listen(
+    settings: PostgreSQLSettings, table: Table, timing: PushTiming, bell: ChangeNotifier
+) -> None:
     """Ring the bell when the table changes, until the channel is lost or closed."""
     connection = await connect(settings)
     try:
@@ -52,7 +54,7 @@ async def listen(settings: PostgreSQLSettings, table: Table, timing: Timing, bel
     except TimeoutError:
         raise Interrupted("the server has gone silent", place=settings.place) from None
     except asyncpg.PostgresError as error:
-        raise while_connecting(error, settings) from None
+        raise connect_error(error, settings) from None
     except (asyncpg.InterfaceError, OSError):
         raise _broken(settings) from None
     finally:
@@ -60,7 +62,7 @@ async def listen(settings: PostgreSQLSettings, table: Table, timing: Timing, bel
 
 
 @dataclass(frozen=True, slots=True)
-class _Watched:
+class _WatchedRelations:
     """The table as the server names it, and the channel that tells of it."""
 
     table: Table
@@ -82,15 +84,17 @@ class _Watched:
         )
 
 
-async def _find(connection: Any, table: Table, settings: PostgreSQLSettings) -> _Watched:  # noqa: ANN401
+async def _find(connection: Any, table: Table, settings: PostgreSQLSettings) -> _WatchedRelations:  # noqa: ANN401
     found = await connection.fetchrow(_FIND, table.quoted(POSTGRESQL))
     if not found:
         raise MissingTable("there is no such table or view", place=settings.place, table=str(table))
     schema, name, kind = found
-    return _Watched(Table(schema, name), kind not in _TABLES, settings)
+    return _WatchedRelations(Table(schema, name), kind not in _TABLES, settings)
 
 
-async def _follow(connection: Any, watched: _Watched, timing: Timing, bell: Bell) -> None:  # noqa: ANN401
+async def _follow(
+    connection: Any, watched: _WatchedRelations, timing: PushTiming, bell: ChangeNotifier
+) -> None:
     """Listen, and see every now and then whether there is anything to hear."""
     gone = asyncio.Event()
     connection.add_termination_listener(lambda _: gone.set())

@@ -1,7 +1,7 @@
 """What it means when a MySQL or MariaDB server refuses its binlog, or stops sending it."""
 
 from lynq.sources.errors import Interrupted, MissingGrant, SourceError
-from lynq.sources.mysql.failures import while_connecting
+from lynq.sources.mysql.failures import connect_error
 from lynq.sources.network import network_failure
 from lynq.sources.settings import MySQLSettings
 
@@ -12,7 +12,7 @@ _BROKEN = frozenset((1152, 1158, 1317, 1927, 2006, 2013, 3169, 4031))
 _CLASH = "same server"
 
 
-def explained(error: Exception, settings: MySQLSettings) -> SourceError:
+def binlog_error(error: Exception, settings: MySQLSettings) -> SourceError:
     """Return the error to raise for one of the driver or the network."""
     place = settings.place
     if isinstance(cause := getattr(error, "original_exception", error), OSError):
@@ -32,4 +32,4 @@ def explained(error: Exception, settings: MySQLSettings) -> SourceError:
         return Interrupted("the server cannot send its binlog from there (1236)", place=place)
     if code in _BROKEN:
         return Interrupted(f"the connection broke off ({code})", place=place, code=str(code))
-    return while_connecting(error, settings)
+    return connect_error(error, settings)

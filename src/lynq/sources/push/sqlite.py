@@ -19,10 +19,10 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from lynq.sources.errors import ConnectionFailed
-from lynq.sources.push.bell import Bell
-from lynq.sources.push.timing import Timing
-from lynq.sources.push.worker import Rope, run_in_thread
+from lynq.sources.errors import SourceConnectionFailed
+from lynq.sources.push.bell import ChangeNotifier
+from lynq.sources.push.thread import CancelScope, run_in_thread
+from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import Table
 from lynq.sources.settings import SQLiteSettings
 from lynq.sources.sqlite.location import locate
@@ -31,20 +31,22 @@ _BUSY = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
 _PRIMARY = 0xFF
 
 
-async def listen(settings: SQLiteSettings, _: Table, timing: Timing, bell: Bell) -> None:
+async def listen(
+    settings: SQLiteSettings, _: Table, timing: PushTiming, bell: ChangeNotifier
+) -> None:
     """Ring the bell when the file changes, until the channel is lost or closed."""
-    onlooker = _Onlooker(
+    onlooker = _VersionPoller(
         settings,
         timing.look,
         connected=partial(asyncio.get_running_loop().call_soon_threadsafe, bell.connected),
-        changed=Rope(bell.changed).pull,
+        changed=CancelScope(bell.changed).pull,
     )
     name = f"data_version of {settings.path}"
     await run_in_thread(onlooker.watch, stop=onlooker.stopped.set, name=name)
 
 
 @dataclass(frozen=True, slots=True)
-class _Onlooker:
+class _VersionPoller:
     """What the thread needs to know; all but `stopped` is its own."""
 
     settings: SQLiteSettings
@@ -61,7 +63,7 @@ class _Onlooker:
                 self._watch(path)
             except sqlite3.Error as error:
                 code = getattr(error, "sqlite_errorname", type(error).__name__)
-                raise ConnectionFailed(
+                raise SourceConnectionFailed(
                     f"SQLite cannot look at the file ({code})", place=self.settings.place
                 ) from None
 

@@ -9,7 +9,7 @@ _LEAST_JITTER = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class PushTiming:
     """Seconds, all of them."""
 
     interval: float = 2.0

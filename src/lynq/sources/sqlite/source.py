@@ -6,16 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from lynq.sources.columns import Column
+from lynq.sources.columns import SourceColumn
 from lynq.sources.deadline import Deadline
-from lynq.sources.errors import ConnectionFailed, Locked, Place, SourceError
+from lynq.sources.errors import Endpoint, Locked, SourceConnectionFailed, SourceError
 from lynq.sources.query import Query
-from lynq.sources.reading import Reading
+from lynq.sources.read import Reading
 from lynq.sources.settings import SQLiteSettings
-from lynq.sources.sqlite.failures import while_reading
 from lynq.sources.sqlite.location import locate
-from lynq.sources.sqlite.worker import Worker
-from lynq.sources.telling import told
+from lynq.sources.sqlite.types import read_error
+from lynq.sources.sqlite.worker import SQLiteWorker
+from lynq.sources.telling import translate_errors
 
 T = TypeVar("T")
 
@@ -29,11 +29,11 @@ class SQLiteSource:
     def __init__(self, settings: SQLiteSettings) -> None:
         self._settings = settings
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
-        self._workers: set[Worker] = set()
+        self._workers: set[SQLiteWorker] = set()
         self._closed = False
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Endpoint:
         """Where it is."""
         return self._settings.place
 
@@ -51,14 +51,14 @@ class SQLiteSource:
     @asynccontextmanager
     async def _run(self, query: Query) -> AsyncIterator["_Result"]:
         if self._closed:
-            raise ConnectionFailed("the source has been closed", place=self.place)
-        worker = Worker(locate(self._settings), query)
+            raise SourceConnectionFailed("the source has been closed", place=self.place)
+        worker = SQLiteWorker(locate(self._settings), query)
         self._workers.add(worker)
         result = _Result(
             worker,
             self._thread,
             Deadline(self._settings.query_timeout, self.place, query.table),
-            lambda error: while_reading(error, self._settings, query),
+            lambda error: read_error(error, self._settings, query),
         )
         try:
             await result.begin()
@@ -79,7 +79,7 @@ class _Result:
 
     def __init__(
         self,
-        worker: Worker,
+        worker: SQLiteWorker,
         thread: ThreadPoolExecutor,
         deadline: Deadline,
         explain: Callable[[Exception], SourceError],
@@ -88,7 +88,7 @@ class _Result:
         self._thread = thread
         self._deadline = deadline
         self._explain = explain
-        self._columns: list[Column] = []
+        self._columns: list[SourceColumn] = []
 
     async def begin(self) -> None:
         """Run the query, as soon as no lock is in the way."""
@@ -105,7 +105,7 @@ class _Result:
                 return
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[SourceColumn]:
         """The columns, in the order of the query."""
         return self._columns
 
@@ -118,7 +118,7 @@ class _Result:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._worker.end)
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
-        with told(self._explain):
+        with translate_errors(self._explain):
             async with self._deadline.kept():
                 return await self._unless_cancelled(work)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from lynq.sources import text
-from lynq.sources.columns import Column, Kind
+from lynq.sources import text_values
+from lynq.sources.columns import ColumnKind, SourceColumn
 from lynq.sources.query import SQLITE, Query, Table
 
 _INSTRUCTIONS = 10_000
@@ -19,7 +19,7 @@ _MOMENTS = frozenset(("DATE", "DATETIME", "TIMESTAMP"))
 _TYPES = "SELECT name, type FROM pragma_table_xinfo(?, ?)"
 
 
-class Worker:
+class SQLiteWorker:
     """Holds the connection. All methods but `stop` belong to the thread."""
 
     def __init__(self, file: Path, query: Query) -> None:
@@ -33,7 +33,7 @@ class Worker:
         """Make whatever is running, or about to run, fail soon."""
         self._stopped = True
 
-    def begin(self) -> list[Column]:
+    def begin(self) -> list[SourceColumn]:
         """Run the query up to its first row; raise at once if the file is locked.
 
         To wait for a lock is not for the thread: in there, nobody could stop it.
@@ -65,7 +65,7 @@ class Worker:
             self._connection.close()
             self._connection = self._rows = None
 
-    def _columns(self, connection: sqlite3.Connection) -> list[Column]:
+    def _columns(self, connection: sqlite3.Connection) -> list[SourceColumn]:
         table = Table.named(self._query.table)
         declared = connection.execute(_TYPES, (table.name, table.schema or None))
         # SQLite, too, takes no notice of the case of ASCII letters in a name.
@@ -73,9 +73,9 @@ class Worker:
         return [_column(name, types.get(name.lower(), "")) for name in self._query.columns]
 
 
-def _column(name: str, declared: str) -> Column:
-    texts = text.stored_moments if declared in _MOMENTS else text.stored
-    return Column(name, declared, Kind.STORED, texts)
+def _column(name: str, declared: str) -> SourceColumn:
+    texts = text_values.stored_moments if declared in _MOMENTS else text_values.stored
+    return SourceColumn(name, declared, ColumnKind.STORED, texts)
 
 
 def _plain(declared: str) -> str:

@@ -13,7 +13,7 @@ from cluster.controllers.operating import node_is_ready, operating
 from cluster.controllers.stage import Object, Stage
 from databases import Server, in_mariadb, in_postgresql
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
-from lynq.sources.push.trigger import trigger_sql
+from lynq.sources.push.postgresql_trigger import trigger_sql
 from lynq.sources.query import Table
 from waiting import eventually
 

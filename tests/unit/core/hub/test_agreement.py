@@ -8,8 +8,8 @@ from lynq.core.hub.plan import FormCandidate, plan_hub
 from lynq.core.hub.row_values import RowValues, row_variables
 from lynq.core.node.variables import variables_of
 from lynq.sources import Query
-from lynq.sources.columns import Column, Kind
-from lynq.sources.rows import Layout, active_rows
+from lynq.sources.columns import ColumnKind, SourceColumn
+from lynq.sources.rows import RowLayout, active_rows
 from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub, resource
 
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -25,7 +25,9 @@ def test_the_node_sees_every_variable_as_the_hub_does(host: str, extras: dict[st
 
 def test_rows_of_a_source_can_be_planned_with() -> None:
     query = Query(table="t", uid="u", activate="a", extras={"plan": "p"})
-    layout = Layout.of(query, [Column(name, "text", Kind.TEXT) for name in query.columns])
+    layout = RowLayout.of(
+        query, [SourceColumn(name, "text", ColumnKind.TEXT) for name in query.columns]
+    )
     page = [("acme", "1", "gold"), ("gone", "0", "gold"), (None, "yes", "")]
     form = a_form("web", resource(name_template="{{ .uid }}-{{ .plan }}"))
     order = plan_hub(a_hub(), [FormCandidate(form)], active_rows(layout, page), [], now=NOON)

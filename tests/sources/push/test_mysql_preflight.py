@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from lynq.sources import Place
+from lynq.sources import Endpoint
 from lynq.sources.errors import MissingSetting, MissingTable
-from lynq.sources.push.survey import (
-    Start,
-    Watched,
+from lynq.sources.push.mysql_preflight import (
+    BinlogStart,
+    WatchedTable,
     is_filtered,
     missing_settings,
+    preflight,
     status_statement,
-    survey,
 )
 from lynq.sources.query import Table
 
-PLACE = Place(engine="mysql", host="db", port=3306, database="shop")
+PLACE = Endpoint(engine="mysql", host="db", port=3306, database="shop")
 GOOD = {"log_bin": "ON", "binlog_format": "ROW", "server_id": "1"}
 STATUS = {"File": "binlog.000007", "Position": 1234, "Binlog_Do_DB": "", "Binlog_Ignore_DB": ""}
 
@@ -44,19 +44,19 @@ class Server:
 
 
 def test_a_table_is_followed_from_the_end_of_the_binlog() -> None:
-    answer = survey(Server(), Table("", "tenants"), PLACE)
-    assert answer == (Start("binlog.000007", 1234), Watched("shop", "tenants"))
+    answer = preflight(Server(), Table("", "tenants"), PLACE)
+    assert answer == (BinlogStart("binlog.000007", 1234), WatchedTable("shop", "tenants"))
 
 
 @pytest.mark.parametrize("kind", ["VIEW", "SYSTEM VIEW"])
 def test_a_view_is_followed_by_its_database(kind: str) -> None:
-    _, watched = survey(Server(kind=kind), Table("", "tenants"), PLACE)
-    assert watched == Watched("shop", None)
+    _, watched = preflight(Server(kind=kind), Table("", "tenants"), PLACE)
+    assert watched == WatchedTable("shop", None)
 
 
 def test_a_table_that_is_not_there_is_named() -> None:
     with pytest.raises(MissingTable, match=r"db:3306, database shop, table sales\.tenants"):
-        survey(Server(kind=""), Table("sales", "tenants"), PLACE)
+        preflight(Server(kind=""), Table("sales", "tenants"), PLACE)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_server_that_has_dropped_a_setting_is_trusted() -> None:
 def test_missing_settings_are_told_together() -> None:
     settings = {"log_bin": "OFF", "binlog_format": "MIXED"}
     with pytest.raises(MissingSetting, match=r"log_bin \(is OFF\) and binlog_format=ROW"):
-        survey(Server(settings), Table("", "tenants"), PLACE)
+        preflight(Server(settings), Table("", "tenants"), PLACE)
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,4 @@ def test_a_database_that_is_kept_out_of_the_binlog_is_noticed(
     assert is_filtered("shop", status) == filtered
     if filtered:
         with pytest.raises(MissingSetting, match="binlog_do_db"):
-            survey(Server(status=status), Table("", "tenants"), PLACE)
+            preflight(Server(status=status), Table("", "tenants"), PLACE)

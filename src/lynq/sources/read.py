@@ -6,10 +6,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from lynq.sources.columns import Column
-from lynq.sources.errors import NotComplete, Place
+from lynq.sources.columns import SourceColumn
+from lynq.sources.errors import Endpoint, NotComplete
 from lynq.sources.query import Query
-from lynq.sources.rows import Layout, Row, active_rows, encode, encode_all
+from lynq.sources.rows import Row, RowLayout, active_rows, encode, encode_all
 
 FIRST_PAGE = 100
 """Rows of the first page: nobody knows yet how large they are."""
@@ -25,7 +25,7 @@ PAGE_BYTES = 1 << 20
 class Identity:
     """What was read: the place, the table, and the columns with their types."""
 
-    place: Place
+    place: Endpoint
     table: str
     columns: tuple[tuple[str, str], ...]
     """Name and type of each."""
@@ -39,7 +39,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class ReadSummary:
     """What a complete reading was."""
 
     seen: int
@@ -50,7 +50,7 @@ class Summary:
     identity: Identity
 
 
-class Result(Protocol):
+class ReadResult(Protocol):
     """What an engine makes of a query: columns, then pages, then the end.
 
     To return an empty page is to say that the server has marked the end of the result. Whatever
@@ -58,14 +58,14 @@ class Result(Protocol):
     """
 
     @property
-    def columns(self) -> Sequence[Column]:
+    def columns(self) -> Sequence[SourceColumn]:
         """The columns, in the order of the query."""
 
     async def page(self, limit: int) -> Sequence[Sequence[Any]]:
         """Return up to that many rows; none at the end."""
 
 
-Run = Callable[[Query], AbstractAsyncContextManager[Result]]
+Run = Callable[[Query], AbstractAsyncContextManager[ReadResult]]
 """Runs a query in a transaction of its own, which lasts as long as the block."""
 
 
@@ -76,15 +76,15 @@ class Reading:
     and not when the garbage collector comes by.
     """
 
-    def __init__(self, place: Place, query: Query, run: Run) -> None:
+    def __init__(self, place: Endpoint, query: Query, run: Run) -> None:
         self._place = place
         self._query = query
         self._run = run
         self._pages: AsyncGenerator[list[Row], None] | None = None
-        self._summary: Summary | None = None
+        self._summary: ReadSummary | None = None
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> ReadSummary:
         """What the reading was, once its last page has been taken; until then this raises."""
         if self._summary is None:
             raise NotComplete(
@@ -115,7 +115,7 @@ class Reading:
     async def _read(self) -> AsyncGenerator[list[Row], None]:
         seen = active = size = 0
         async with self._run(self._query) as result:
-            layout = Layout.of(self._query, result.columns)
+            layout = RowLayout.of(self._query, result.columns)
             digest = hashlib.sha256(layout.salt)
             while page := await result.page(_limit(active, size)):
                 rows = active_rows(layout, page)
@@ -124,14 +124,14 @@ class Reading:
                 seen, active, size = seen + len(page), active + len(rows), size + len(encoded)
                 if rows:
                     yield rows
-        self._summary = Summary(
+        self._summary = ReadSummary(
             seen=seen,
             active=active,
             digest=digest.digest(),
             identity=self._identity(layout.columns),
         )
 
-    def _identity(self, columns: Sequence[Column]) -> Identity:
+    def _identity(self, columns: Sequence[SourceColumn]) -> Identity:
         types = tuple((column.name, column.type) for column in columns)
         return Identity(place=self._place, table=self._query.table, columns=types)
 

@@ -2,9 +2,9 @@
 
 from typing import assert_never
 
+from lynq.sources.base import Source
 from lynq.sources.mysql.source import open_mysql
 from lynq.sources.postgresql.source import open_postgresql
-from lynq.sources.protocol import Source
 from lynq.sources.settings import MySQLSettings, PostgreSQLSettings, Settings, SQLiteSettings
 from lynq.sources.sqlite.source import SQLiteSource
 

@@ -43,7 +43,7 @@ async def run_in_thread(work: Callable[[], None], *, stop: Callable[[], None], n
         raise failure
 
 
-class Rope:
+class CancelScope:
     """Rings a bell in the loop's thread, pulled from another.
 
     A thousand pulls before the loop finds the time to ring are one: a busy server cannot fill the

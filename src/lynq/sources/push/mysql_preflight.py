@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lynq.sources.errors import MissingSetting, MissingTable, Place
+from lynq.sources.errors import Endpoint, MissingSetting, MissingTable
 from lynq.sources.query import Table
 
 Rows = list[dict[str, Any]]
@@ -32,7 +32,7 @@ _RENAMED_IN = (8, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedTable:
     """What wakes the hub: a table, or for a view every table of its database."""
 
     schema: str
@@ -40,14 +40,14 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class BinlogStart:
     """Where in the binlog to start."""
 
     file: str
     position: int
 
 
-def survey(ask: Ask, table: Table, place: Place) -> tuple[Start, Watched]:
+def preflight(ask: Ask, table: Table, place: Endpoint) -> tuple[BinlogStart, WatchedTable]:
     """Return where to start and what to watch, or raise what is in the way."""
     values = {row["Variable_name"]: row["Value"] for row in ask(_VARIABLES)}
     if problems := list(missing_settings(values)):
@@ -62,7 +62,7 @@ def survey(ask: Ask, table: Table, place: Place) -> tuple[Start, Watched]:
             " leaves it out",
             place=place,
         )
-    return Start(status[0]["File"], int(status[0]["Position"])), watched
+    return BinlogStart(status[0]["File"], int(status[0]["Position"])), watched
 
 
 def missing_settings(values: Mapping[str, str]) -> Iterator[str]:
@@ -96,7 +96,7 @@ def is_filtered(schema: str, status: Mapping[str, Any]) -> bool:
     return (bool(only) and schema not in only) or schema in never
 
 
-def _find(ask: Ask, table: Table, place: Place) -> Watched:
+def _find(ask: Ask, table: Table, place: Endpoint) -> WatchedTable:
     """Look up how the server itself spells the table, and whether it is a view.
 
     With lower_case_table_names the hub may write Tenants for what the binlog calls tenants.
@@ -109,4 +109,4 @@ def _find(ask: Ask, table: Table, place: Place) -> Watched:
             table=str(table),
         )
     row = found[0]
-    return Watched(row["schema"], None if "VIEW" in row["type"] else row["name"])
+    return WatchedTable(row["schema"], None if "VIEW" in row["type"] else row["name"])

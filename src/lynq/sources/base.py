@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Protocol
 
 from lynq.sources.query import Query
-from lynq.sources.reading import Reading
+from lynq.sources.read import Reading
 
 
 class Source(Protocol):
@@ -18,7 +18,7 @@ class Source(Protocol):
         """Let go of every connection; running readings fail."""
 
 
-class ChangeKind(Enum):
+class SourceChangeKind(Enum):
     """What a push channel can say."""
 
     CONNECTED = "connected"
@@ -30,24 +30,24 @@ class ChangeKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SourceChange:
     """One word from a push channel."""
 
-    kind: ChangeKind
+    kind: SourceChangeKind
     reason: str = ""
     """Why the channel was lost, in one word: the name of the error's type."""
     message: str = ""
     """The same for people: what happened and what to do; safe to show."""
 
 
-class Changes(Protocol):
+class ChangeStream(Protocol):
     """Word from a push channel, for as long as the `async with open_changes(...)` lasts.
 
     The channel reconnects by itself, with back-off. The iteration never ends on its own.
     """
 
-    def __aiter__(self) -> "Changes":
+    def __aiter__(self) -> "ChangeStream":
         """Return itself: there is one hub at the other end."""
 
-    async def __anext__(self) -> Change:
+    async def __anext__(self) -> SourceChange:
         """Wait for the next word. At most one of each kind waits to be taken, the latest."""

@@ -31,7 +31,7 @@ _PRIMARY = 0xFF
 """Extended codes keep the primary one in their lowest byte."""
 
 
-def while_reading(error: Exception, settings: SQLiteSettings, query: Query) -> SourceError:
+def read_error(error: Exception, settings: SQLiteSettings, query: Query) -> SourceError:
     """Say what an error means for a read that is under way."""
     stopped = sqlite3.SQLITE_INTERRUPT if isinstance(error, InterruptedError) else 0
     code = getattr(error, "sqlite_errorcode", stopped)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from lynq.sources.push.worker import Rope, run_in_thread
+from lynq.sources.push.thread import CancelScope, run_in_thread
 from waiting import eventually
 
 NAME = "test worker"
@@ -62,7 +62,7 @@ async def test_cancelling_twice_still_waits_for_the_thread() -> None:
 
 async def test_pulls_while_the_loop_is_busy_ring_once() -> None:
     rings: list[int] = []
-    rope = Rope(lambda: rings.append(1))
+    rope = CancelScope(lambda: rings.append(1))
 
     def pull() -> None:
         for _ in range(10_000):
@@ -85,6 +85,6 @@ async def test_the_last_pull_is_never_lost() -> None:
             count += 1
             rope.pull()
 
-    rope = Rope(lambda: seen.append(count))
+    rope = CancelScope(lambda: seen.append(count))
     await run_in_thread(work, stop=lambda: None, name=NAME)
     await eventually(lambda: seen and seen[-1] == 20_000)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.sources import text
+from lynq.sources import text_values
 
 SERVER_MOMENTS = st.one_of(
     st.datetimes().map(lambda moment: moment.isoformat(" ")),
@@ -28,41 +28,41 @@ STORED = st.one_of(
 )
 
 
-def alone(write: text.Write, values: Sequence[object]) -> list[str]:
+def alone(write: text_values.Write, values: Sequence[object]) -> list[str]:
     return [write([value])[0] for value in values]
 
 
 @given(st.lists(SERVER_MOMENTS, min_size=1))
 def test_moments_do_not_depend_on_their_neighbours(values: list[str | None]) -> None:
-    assert list(text.moments(values)) == alone(text.moments, values)
+    assert list(text_values.moments(values)) == alone(text_values.moments, values)
 
 
 @given(st.lists(st.dates().map(str) | st.none(), min_size=1))
 def test_dates_do_not_depend_on_their_neighbours(values: list[str | None]) -> None:
-    assert list(text.moments(values)) == alone(text.moments, values)
+    assert list(text_values.moments(values)) == alone(text_values.moments, values)
 
 
 @given(st.lists(STORED, min_size=1))
 def test_stored_values_do_not_depend_on_their_neighbours(values: list[object]) -> None:
-    assert list(text.stored(values)) == alone(text.stored, values)
-    assert list(text.stored_moments(values)) == alone(text.stored_moments, values)
+    assert list(text_values.stored(values)) == alone(text_values.stored, values)
+    assert list(text_values.stored_moments(values)) == alone(text_values.stored_moments, values)
 
 
 @given(st.datetimes())
 def test_a_moment_says_the_same_as_the_server(moment: datetime) -> None:
-    written = text.of_moment(moment.isoformat(" "))
+    written = text_values.of_moment(moment.isoformat(" "))
     assert written.endswith("Z")
     assert datetime.fromisoformat(written).replace(tzinfo=None) == moment
 
 
 @given(st.text())
 def test_bytes_that_are_utf8_are_that_text(held: str) -> None:
-    assert text.of_bytes(held.encode()) == held
+    assert text_values.of_bytes(held.encode()) == held
 
 
 @given(st.floats(allow_nan=False))
 def test_a_float_keeps_its_number(value: float) -> None:
-    assert float(text.of_float(value)) == value
+    assert float(text_values.of_float(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ def test_a_float_keeps_its_number(value: float) -> None:
     ],
 )
 def test_a_moment_is_written_after_rfc_3339(given_: str, expected: str) -> None:
-    assert text.of_moment(given_) == expected
+    assert text_values.of_moment(given_) == expected
 
 
 @pytest.mark.parametrize(
     ("held", "expected"), [(b"\x00", "0"), (b"\x01", "1"), (b"\x0a\x01", "2561"), (b"", "0")]
 )
 def test_bits_are_a_number(held: bytes, expected: str) -> None:
-    assert text.of_bits(held) == expected
+    assert text_values.of_bits(held) == expected

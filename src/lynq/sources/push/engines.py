@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
-from lynq.sources.protocol import Changes
+from lynq.sources.base import ChangeStream
 from lynq.sources.push.channel import listening
-from lynq.sources.push.timing import Timing
+from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import Table
 from lynq.sources.settings import MySQLSettings, PostgreSQLSettings, Settings
 
@@ -17,13 +17,13 @@ from lynq.sources.settings import MySQLSettings, PostgreSQLSettings, Settings
 
 
 def open_changes(
-    settings: Settings, table: str, timing: Timing | None = None
-) -> AbstractAsyncContextManager[Changes]:
+    settings: Settings, table: str, timing: PushTiming | None = None
+) -> AbstractAsyncContextManager[ChangeStream]:
     """Tell of changes to a table while the `async with` lasts; all failures are told there too.
 
     Only a table that could be no table at all is refused at once.
     """
-    timing = timing or Timing()
+    timing = timing or PushTiming()
     listen = partial(_engine(settings), settings, Table.named(table), timing)
     return listening(listen, timing)
 
