@@ -16,9 +16,8 @@ from lynq.sources import (
     SourceChangeKind,
     SourceError,
 )
-from lynq.sources.push.bell import ChangeNotifier
+from lynq.sources.push.channel import ChangeNotifier, PushTiming
 from lynq.sources.push.engines import open_changes
-from lynq.sources.push.timing import PushTiming
 from waiting import eventually
 
 S = TypeVar("S", MySQLSettings, PostgreSQLSettings)

@@ -24,9 +24,9 @@ from lynq.sources import (
     SourceChangeKind,
     SQLiteSettings,
 )
+from lynq.sources.push.channel import PushTiming
 from lynq.sources.push.engines import open_changes
 from lynq.sources.push.postgresql_trigger import trigger_sql
-from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import Table
 
 # ruff: noqa: T201 - to print is what a bench is for

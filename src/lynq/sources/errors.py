@@ -3,8 +3,12 @@
 `str(error)` is safe to log and to show. It holds where (engine, host, database, table), what
 happened and what to do, in our own words, and the server's code for it. The server's own sentence
 is never part of it: a failed cast in a view echoes the value, a driver could echo a password.
+
+The border to the drivers: what they raise goes no further than here.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 # ruff: noqa: N818 - named after what happened: `except WrongPassword` needs no second word
@@ -139,3 +143,18 @@ class MissingTrigger(PushUnavailable):
 
 class NotComplete(SourceError):
     """Somebody asked for the summary of a reading that has not come to its end."""
+
+
+@contextmanager
+def translate_errors(explain: Callable[[Exception], SourceError]) -> Iterator[None]:
+    """Turn whatever a driver raises into an error of ours.
+
+    Without a cause: a traceback with the driver's own error in it would show the server's
+    sentence, and with it values of rows.
+    """
+    try:
+        yield
+    except SourceError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a driver may raise anything, an IndexError too
+        raise explain(error) from None

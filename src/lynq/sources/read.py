@@ -1,15 +1,18 @@
-"""A reading: pages of active rows, and at its end, only there, what the whole of it was."""
+"""A reading: pages of active rows, and at its end, only there, what the whole of it was.
 
+The time that a read may take, all its waits together.
+"""
+
+import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from lynq.sources.columns import SourceColumn
-from lynq.sources.errors import Endpoint, NotComplete
+from lynq.sources.errors import Endpoint, NotComplete, QueryTimedOut
 from lynq.sources.query import Query
-from lynq.sources.rows import Row, RowLayout, active_rows, encode, encode_all
+from lynq.sources.rows import Row, RowLayout, SourceColumn, active_rows, encode, encode_all
 
 FIRST_PAGE = 100
 """Rows of the first page: nobody knows yet how large they are."""
@@ -141,3 +144,26 @@ def _limit(rows: int, size: int) -> int:
     if not rows:
         return FIRST_PAGE
     return max(1, min(LARGEST_PAGE, PAGE_BYTES * rows // size))
+
+
+class Deadline:
+    """Begins when it is made. What the caller does between two pages counts too."""
+
+    def __init__(self, seconds: float, place: Endpoint, table: str) -> None:
+        self._seconds = seconds
+        self._place = place
+        self._table = table
+        self.at = asyncio.get_running_loop().time() + seconds
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Run the block, and end it when the time is up."""
+        try:
+            async with asyncio.timeout_at(self.at):
+                yield
+        except TimeoutError:
+            raise QueryTimedOut(
+                f"reading took longer than {self._seconds:g} s",
+                place=self._place,
+                table=self._table,
+            ) from None

@@ -2,19 +2,52 @@
 
 A read makes up to a million of them, so a page is worked on column by column, at the speed of
 C loops, and what not everybody needs (the digest) is made when it is asked for.
+
+What is known about a column of a result: its type and its text form.
 """
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from itertools import compress, repeat
 from typing import Any
 
 from msgspec import Struct
 from msgspec.json import Encoder
 
-from lynq.sources.columns import SourceColumn
 from lynq.sources.query import Query
+from lynq.sources.text_values import Write, as_given
+
+
+class ColumnKind(Enum):
+    """What a column's values are, whatever the engine calls its type."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    FLOAT = "float"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    MOMENT = "moment"
+    TIME = "time"
+    JSON = "json"
+    BYTES = "bytes"
+    STORED = "stored"
+    """SQLite: every value has its own type."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """One column of a result."""
+
+    name: str
+    type: str
+    """As the engine calls it, without length and precision: a wider VARCHAR is the same type."""
+    kind: ColumnKind
+    texts: Write = field(default=as_given, compare=False, repr=False)
+    """Makes the texts of one page of the column."""
+
 
 ACTIVE = frozenset(("1", "true", "TRUE", "True", "yes", "YES", "Yes"))
 """The texts that make a row active; nothing is trimmed, nothing else counts."""

@@ -6,8 +6,7 @@ from pymysqlreplication.event import NotImplementedEvent, QueryEvent
 from lynq.sources import MySQLSettings
 from lynq.sources.errors import Interrupted, MissingGrant, WrongPassword
 from lynq.sources.push.binlog import concerns
-from lynq.sources.push.mysql_preflight import WatchedTable
-from lynq.sources.push.refusals import binlog_error
+from lynq.sources.push.mysql_preflight import WatchedTable, binlog_error
 
 TABLE = WatchedTable("shop", "Tenants")
 VIEW = WatchedTable("shop", None)

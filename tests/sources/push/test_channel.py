@@ -7,9 +7,7 @@ import pytest
 
 from lynq.sources import ChangeStream, SourceChangeKind
 from lynq.sources.errors import Refused
-from lynq.sources.push.bell import ChangeNotifier
-from lynq.sources.push.channel import listening
-from lynq.sources.push.timing import PushTiming
+from lynq.sources.push.channel import ChangeNotifier, PushTiming, listening
 from virtual_time import virtual_time
 
 TIMING = PushTiming(interval=0.0, first_retry=1.0, longest_retry=30.0, steady=60.0)

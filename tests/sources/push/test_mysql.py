@@ -18,7 +18,7 @@ from hearing import QUICK, Changing, CountingBell, listening_to, push_threads, r
 from lynq.api import TlsMode
 from lynq.sources import TLS, MySQLSettings, SourceChangeKind
 from lynq.sources.push import binlog, mysql
-from lynq.sources.push.timing import PushTiming
+from lynq.sources.push.channel import PushTiming
 from lynq.sources.query import Table
 from waiting import eventually
 

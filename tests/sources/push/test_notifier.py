@@ -8,7 +8,7 @@ import pytest
 
 from lynq.sources import SourceChange, SourceChangeKind, SourceError
 from lynq.sources.errors import Refused, WrongPassword
-from lynq.sources.push.bell import ChangeNotifier
+from lynq.sources.push.channel import ChangeNotifier
 from virtual_time import virtual_time
 
 INTERVAL = 2.0

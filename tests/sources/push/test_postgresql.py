@@ -16,8 +16,8 @@ from databases import Server
 from hearing import QUICK, Changing, CountingBell, listening_to, ringing
 from lynq.sources import PostgreSQLSettings, SourceChangeKind
 from lynq.sources.push import postgresql as push
+from lynq.sources.push.channel import PushTiming
 from lynq.sources.push.postgresql_trigger import trigger_sql
-from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import Table
 from sources.proxy import Fault, proxied
 from waiting import eventually

@@ -12,7 +12,7 @@ import pytest
 from hearing import QUICK, CountingBell, listening_to, push_threads, ringing
 from lynq.sources import SQLiteSettings
 from lynq.sources.push import sqlite
-from lynq.sources.push.timing import PushTiming
+from lynq.sources.push.channel import PushTiming
 from lynq.sources.query import Table
 from waiting import eventually
 

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.sources import Query, Row
-from lynq.sources.columns import ColumnKind, SourceColumn
 from lynq.sources.read import FIRST_PAGE, LARGEST_PAGE, PAGE_BYTES, _limit
-from lynq.sources.rows import ACTIVE, RowLayout, active_rows
+from lynq.sources.rows import ACTIVE, ColumnKind, RowLayout, SourceColumn, active_rows
 
 QUERY = Query(table="t", uid="u", activate="a", extras={"x": "c", "y": "d"})
 COLUMNS = [SourceColumn(name, "text", ColumnKind.TEXT) for name in QUERY.columns]

@@ -28,9 +28,14 @@ from pymysqlreplication.row_event import TableMapEvent
 
 from lynq.api import TlsMode
 from lynq.sources.errors import Interrupted, SourceError
-from lynq.sources.push.dialing import CancellableSocket
-from lynq.sources.push.mysql_preflight import BinlogStart, Rows, WatchedTable, preflight
-from lynq.sources.push.refusals import binlog_error
+from lynq.sources.push.mysql_preflight import (
+    BinlogStart,
+    Rows,
+    WatchedTable,
+    binlog_error,
+    preflight,
+)
+from lynq.sources.push.thread import CancellableSocket
 from lynq.sources.query import Table
 from lynq.sources.settings import TLS, MySQLSettings
 from lynq.sources.tls import tls_context

@@ -8,8 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 from lynq.sources.base import ChangeStream
-from lynq.sources.push.channel import listening
-from lynq.sources.push.timing import PushTiming
+from lynq.sources.push.channel import PushTiming, listening
 from lynq.sources.query import Table
 from lynq.sources.settings import MySQLSettings, PostgreSQLSettings, Settings
 

@@ -13,10 +13,8 @@ from functools import partial
 from types import ModuleType
 
 from lynq.sources.errors import ConnectTimedOut, DriverMissing
-from lynq.sources.push.bell import ChangeNotifier
-from lynq.sources.push.dialing import open_sockets
-from lynq.sources.push.thread import CancelScope, run_in_thread
-from lynq.sources.push.timing import PushTiming
+from lynq.sources.push.channel import ChangeNotifier, PushTiming
+from lynq.sources.push.thread import CancelScope, open_sockets, run_in_thread
 from lynq.sources.query import Table
 from lynq.sources.settings import MySQLSettings
 

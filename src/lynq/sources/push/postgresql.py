@@ -14,11 +14,10 @@ from typing import Any
 import asyncpg
 
 from lynq.sources.errors import Interrupted, MissingTable, MissingTrigger
-from lynq.sources.postgresql.connecting import connect
-from lynq.sources.postgresql.failures import connect_error
-from lynq.sources.push.bell import ChangeNotifier
+from lynq.sources.postgresql.source import connect
+from lynq.sources.postgresql.types import connect_error
+from lynq.sources.push.channel import ChangeNotifier, PushTiming
 from lynq.sources.push.postgresql_trigger import channel_of
-from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import POSTGRESQL, Table
 from lynq.sources.settings import PostgreSQLSettings
 
@@ -93,7 +92,10 @@ async def _find(connection: Any, table: Table, settings: PostgreSQLSettings) -> 
 
 
 async def _follow(
-    connection: Any, watched: _WatchedRelations, timing: PushTiming, bell: ChangeNotifier
+    connection: Any,  # noqa: ANN401 - the driver has no types
+    watched: _WatchedRelations,
+    timing: PushTiming,
+    bell: ChangeNotifier,
 ) -> None:
     """Listen, and see every now and then whether there is anything to hear."""
     gone = asyncio.Event()

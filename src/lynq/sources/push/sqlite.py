@@ -20,12 +20,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 from lynq.sources.errors import SourceConnectionFailed
-from lynq.sources.push.bell import ChangeNotifier
+from lynq.sources.push.channel import ChangeNotifier, PushTiming
 from lynq.sources.push.thread import CancelScope, run_in_thread
-from lynq.sources.push.timing import PushTiming
 from lynq.sources.query import Table
 from lynq.sources.settings import SQLiteSettings
-from lynq.sources.sqlite.location import locate
+from lynq.sources.sqlite.source import locate
 
 _BUSY = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
 _PRIMARY = 0xFF

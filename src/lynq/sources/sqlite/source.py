@@ -1,21 +1,145 @@
-"""Read a table of a SQLite file."""
+"""Read a table of a SQLite file.
+
+One reading of a SQLite file, all of it on one thread, ready to be stopped at any time.
+
+Where a SQLite file may lie: below one directory, and really there.
+"""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
-from lynq.sources.columns import SourceColumn
-from lynq.sources.deadline import Deadline
-from lynq.sources.errors import Endpoint, Locked, SourceConnectionFailed, SourceError
-from lynq.sources.query import Query
-from lynq.sources.read import Reading
+from lynq.sources import text_values
+from lynq.sources.errors import (
+    Endpoint,
+    InvalidSettings,
+    Locked,
+    MissingDatabase,
+    MissingGrant,
+    SourceConnectionFailed,
+    SourceError,
+    translate_errors,
+)
+from lynq.sources.query import SQLITE, Query, Table
+from lynq.sources.read import Deadline, Reading
+from lynq.sources.rows import ColumnKind, SourceColumn
 from lynq.sources.settings import SQLiteSettings
-from lynq.sources.sqlite.location import locate
 from lynq.sources.sqlite.types import read_error
-from lynq.sources.sqlite.worker import SQLiteWorker
-from lynq.sources.telling import translate_errors
+
+_INSTRUCTIONS = 10_000
+"""How many of SQLite's instructions run before it asks whether to go on: well under 1 ms."""
+
+_MOMENTS = frozenset(("DATE", "DATETIME", "TIMESTAMP"))
+
+# With the x: the other pragma leaves out generated columns.
+_TYPES = "SELECT name, type FROM pragma_table_xinfo(?, ?)"
+
+
+class SQLiteWorker:
+    """Holds the connection. All methods but `stop` belong to the thread."""
+
+    def __init__(self, file: Path, query: Query) -> None:
+        self._file = file
+        self._query = query
+        self._connection: sqlite3.Connection | None = None
+        self._rows: sqlite3.Cursor | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Make whatever is running, or about to run, fail soon."""
+        self._stopped = True
+
+    def begin(self) -> list[SourceColumn]:
+        """Run the query up to its first row; raise at once if the file is locked.
+
+        To wait for a lock is not for the thread: in there, nobody could stop it.
+        """
+        connection = self._connection = sqlite3.connect(
+            f"file:{quote(str(self._file))}?mode=ro",
+            uri=True,
+            timeout=0,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        connection.set_progress_handler(lambda: self._stopped, _INSTRUCTIONS)
+        # A view in a stranger's file may use no function that does more than compute.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("BEGIN DEFERRED")
+        self._rows = connection.execute(self._query.sql(SQLITE))
+        return self._columns(connection)
+
+    def page(self, limit: int) -> Sequence[Sequence[Any]]:
+        """Return up to that many rows; none at the end."""
+        if self._rows is None or self._stopped:
+            raise InterruptedError
+        return self._rows.fetchmany(limit)
+
+    def end(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = self._rows = None
+
+    def _columns(self, connection: sqlite3.Connection) -> list[SourceColumn]:
+        table = Table.named(self._query.table)
+        declared = connection.execute(_TYPES, (table.name, table.schema or None))
+        # SQLite, too, takes no notice of the case of ASCII letters in a name.
+        types = {name.lower(): _plain(type_) for name, type_ in declared}
+        return [_column(name, types.get(name.lower(), "")) for name in self._query.columns]
+
+
+def _column(name: str, declared: str) -> SourceColumn:
+    texts = text_values.stored_moments if declared in _MOMENTS else text_values.stored
+    return SourceColumn(name, declared, ColumnKind.STORED, texts)
+
+
+def _plain(declared: str) -> str:
+    """Return a declared type without length and precision."""
+    return declared.partition("(")[0].strip().upper()
+
+
+_FIELD = "sqlite.path"
+
+
+def locate(settings: SQLiteSettings) -> Path:
+    """Return the file with symbolic links resolved; refuse one that lies elsewhere."""
+    if settings.directory is None:
+        raise InvalidSettings(
+            "this operator reads no SQLite files: it was started without --sqlite-dir",
+            field=_FIELD,
+        )
+    if "\0" in settings.path:
+        raise InvalidSettings("a path has a control character in it", field=_FIELD)
+    directory = settings.directory.resolve()
+    try:
+        file = (directory / settings.path).resolve()
+    except RuntimeError:
+        raise InvalidSettings("the path leads in a circle", field=_FIELD) from None
+    except (OSError, UnicodeError):
+        raise InvalidSettings("no file can have such a path", field=_FIELD) from None
+    if directory not in file.parents:
+        raise InvalidSettings("the path leads out of --sqlite-dir", field=_FIELD)
+    if not _is_file(file, settings):
+        raise MissingDatabase("there is no such file", place=settings.place)
+    return file
+
+
+def _is_file(file: Path, settings: SQLiteSettings) -> bool:
+    try:
+        return file.is_file()
+    except PermissionError:
+        raise MissingGrant(
+            "the operator may not enter the folder of the file", place=settings.place
+        ) from None
+    except OSError:
+        raise InvalidSettings("no file can have such a path", field=_FIELD) from None
+
 
 T = TypeVar("T")
 

@@ -8,8 +8,7 @@ from lynq.core.hub.plan import FormCandidate, plan_hub
 from lynq.core.hub.row_values import RowValues, row_variables
 from lynq.core.node.variables import variables_of
 from lynq.sources import Query
-from lynq.sources.columns import ColumnKind, SourceColumn
-from lynq.sources.rows import RowLayout, active_rows
+from lynq.sources.rows import ColumnKind, RowLayout, SourceColumn, active_rows
 from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub, resource
 
 TEXT = st.text(st.characters(codec="utf-8"))
