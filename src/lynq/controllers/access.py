@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from lynq.kube import Client, Resource
 from lynq.kube.errors import KubeError
-from lynq.telemetry import Decision, ReviewFailedError
+from lynq.telemetry import AccessDecision, ReviewFailedError
 
 _TOKENS: Final = Resource(
     "authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False
@@ -15,7 +15,7 @@ _ACCESS: Final = Resource(
 _WANTED: Final = {"path": "/metrics", "verb": "get"}
 
 
-async def may_read_metrics(client: Client, token: str) -> Decision:
+async def may_read_metrics(client: Client, token: str) -> AccessDecision:
     """Return what the holder of the token may do; raises ReviewFailedError.
 
     The client is one without a fence: reviews are sent like writes, and every replica answers
@@ -24,8 +24,8 @@ async def may_read_metrics(client: Client, token: str) -> Decision:
     try:
         user = await _user(client, token)
         if user is None:
-            return Decision.UNAUTHENTICATED
-        return Decision.ALLOWED if await _may(client, user) else Decision.FORBIDDEN
+            return AccessDecision.UNAUTHENTICATED
+        return AccessDecision.ALLOWED if await _may(client, user) else AccessDecision.FORBIDDEN
     except KubeError as error:
         raise ReviewFailedError(str(error)) from error
 

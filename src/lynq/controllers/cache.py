@@ -15,9 +15,9 @@ from lynq.kube import (
     Informer,
     InformerHealth,
     InformerPhase,
-    Metrics,
     ObjectChange,
     Resource,
+    RuntimeMetrics,
 )
 from lynq.kube.store import HasMetadata, IndexFunction
 
@@ -35,7 +35,7 @@ class Cache(Generic[W, T]):
         *,
         into: type[W],
         project: Callable[[W], T],
-        metrics: Metrics,
+        metrics: RuntimeMetrics,
         namespaces: Iterable[str] = (),
         labels: str | None = None,
         indexes: Mapping[str, IndexFunction[T]] = MappingProxyType({}),

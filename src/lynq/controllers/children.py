@@ -28,7 +28,7 @@ from lynq.controllers.cache import Cache
 from lynq.controllers.holding import digest_of_ours, updated_by_us
 from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.readiness.rules import evaluate_readiness, reads_body
-from lynq.kube import Client, Discovery, Metrics, ObjectChange, PartialObject, Resource
+from lynq.kube import Client, Discovery, ObjectChange, PartialObject, Resource, RuntimeMetrics
 from lynq.kube.errors import KubeError
 
 BY_NODE: Final = "node"
@@ -83,7 +83,11 @@ class Kind:
     """The objects of one kind."""
 
     def __init__(
-        self, client: Client, resource: Resource, metrics: Metrics, namespaces: tuple[str, ...]
+        self,
+        client: Client,
+        resource: Resource,
+        metrics: RuntimeMetrics,
+        namespaces: tuple[str, ...],
     ) -> None:
         self.resource = resource
         has_body = reads_body(resource.api_version, resource.kind)
@@ -170,7 +174,7 @@ class Children:
         self,
         client: Client,
         discovery: Discovery,
-        metrics: Metrics,
+        metrics: RuntimeMetrics,
         *,
         wake: Callable[["Turn"], None],
         namespaces: tuple[str, ...] = (),

@@ -24,8 +24,14 @@ from lynq.controllers.knowledge import Knowledge
 from lynq.controllers.operator import Operator
 from lynq.controllers.process import ProcessSettings
 from lynq.controllers.world import World
-from lynq.kube import Client, ClientOptions, LeaderElection, Metrics, load_config
-from lynq.telemetry import Protection, Series, health_server, metrics_server, profile_server
+from lynq.kube import Client, ClientOptions, LeaderElection, RuntimeMetrics, load_config
+from lynq.telemetry import (
+    OperatorMetrics,
+    Protection,
+    health_server,
+    metrics_server,
+    profile_server,
+)
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -48,14 +54,14 @@ class Process:
         self._settings = settings
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        self._metrics = Metrics(self.registry)
+        self._metrics = RuntimeMetrics(self.registry)
         self._client = client = client.intercepted(self._metrics.requests(server))
         self._election = self._candidate() if settings.leader_elect else None
         self.world = World.of(
             client.fenced(self._election.fence) if self._election else client,
             settings.options,
             self._metrics,
-            Series(self.registry, per_node=settings.metrics_per_node),
+            OperatorMetrics(self.registry, per_node=settings.metrics_per_node),
         )
         # Every replica is asked, not only the leader: no fence.
         admission, known = settings.admission, Knowledge(self.world)

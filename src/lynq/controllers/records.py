@@ -14,7 +14,7 @@ from lynq.api.wire import Definition
 from lynq.controllers.cache import Cache
 from lynq.controllers.decoding import Loose, Unreadable
 from lynq.core.node.merge_patch import merge_patch
-from lynq.kube import Client, Metrics, ObjectChange
+from lynq.kube import Client, ObjectChange, RuntimeMetrics
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import resource_of
 from lynq.kube.store import IndexFunction
@@ -44,7 +44,7 @@ class Records(Generic[R]):
         definition: Definition,
         decode: Callable[[Loose], R | Unreadable],
         *,
-        metrics: Metrics,
+        metrics: RuntimeMetrics,
         namespaces: tuple[str, ...] = (),
         indexes: Mapping[str, IndexFunction[R]],
     ) -> None:

@@ -13,8 +13,8 @@ from lynq.controllers.decoding import Nodes, form_from, hub_from
 from lynq.controllers.options import Options
 from lynq.controllers.records import Records
 from lynq.core.hub.node_counts import FleetCounts, form_of, hub_of
-from lynq.kube import Client, Metrics
-from lynq.telemetry import Series
+from lynq.kube import Client, RuntimeMetrics
+from lynq.telemetry import OperatorMetrics
 
 HUB = "hub"
 """Index of forms and nodes: by the hub they belong to."""
@@ -38,13 +38,15 @@ class World:
     hubs: Records[LynqHub]
     forms: Records[LynqForm]
     nodes: Records[LynqNode]
-    series: Series
-    metrics: Metrics
+    series: OperatorMetrics
+    metrics: RuntimeMetrics
     census: FleetCounts = field(default_factory=FleetCounts)
     now: Callable[[], datetime] = _now
 
     @classmethod
-    def of(cls, client: Client, options: Options, metrics: Metrics, series: Series) -> "World":
+    def of(
+        cls, client: Client, options: Options, metrics: RuntimeMetrics, series: OperatorMetrics
+    ) -> "World":
         """Return the world behind a client; nothing is read until its caches run."""
         places = options.namespaces
         hubs = Records(

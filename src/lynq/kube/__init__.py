@@ -8,7 +8,7 @@ from lynq.kube.discovery import Discovery
 from lynq.kube.event_correlation import ObjectReference
 from lynq.kube.informer import Informer, InformerHealth, InformerPhase
 from lynq.kube.leader_election import LeaderElection, LeaseLost
-from lynq.kube.metrics import Metrics
+from lynq.kube.metrics import RuntimeMetrics
 from lynq.kube.recorder import Recorder
 from lynq.kube.requests import Interceptor, Patch, Propagation, Request, Response, Send
 from lynq.kube.resource import PartialObject, Resource
@@ -33,7 +33,6 @@ __all__ = [
     "Interceptor",
     "LeaderElection",
     "LeaseLost",
-    "Metrics",
     "ObjectChange",
     "ObjectReference",
     "PartialObject",
@@ -46,6 +45,7 @@ __all__ = [
     "Resource",
     "Response",
     "Result",
+    "RuntimeMetrics",
     "Send",
     "Store",
     "WatchEvent",

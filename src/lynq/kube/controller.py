@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from lynq.kube.errors import KubeError, error_location, error_text
-from lynq.kube.metrics import ControllerMetrics, Metrics
+from lynq.kube.metrics import ControllerMetrics, RuntimeMetrics
 from lynq.kube.workqueue import QueueClosed, QueuePriority, WorkQueue
 
 K = TypeVar("K", bound=Hashable)
@@ -107,7 +107,7 @@ class Controller(Generic[K]):
         self._grace = grace
         self._workers = Workers(queue, self._process, grace=grace)
         self._expected: tuple[type[Exception], ...] = (KubeError, OSError, *expected)
-        self._metrics = metrics or Metrics.unread().controller(name)
+        self._metrics = metrics or RuntimeMetrics.unread().controller(name)
 
     async def run(self) -> None:
         """Work until `stop` is called (or this is cancelled); returns when no worker is left."""

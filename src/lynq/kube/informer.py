@@ -38,7 +38,7 @@ from lynq.kube.errors import (
     error_location,
     error_text,
 )
-from lynq.kube.metrics import InformerMetrics, Metrics
+from lynq.kube.metrics import InformerMetrics, RuntimeMetrics
 from lynq.kube.resource import Resource
 from lynq.kube.store import HasMetadata, IndexFunction, ObjectChange, Sighting, Store, version_of
 from lynq.kube.watch import Bookmark, EventType, WatchEvent
@@ -103,7 +103,7 @@ class Informer(Generic[W, T]):
         self._namespace = namespace
         self._labels = labels
         self._backoff = backoff
-        self._metrics = metrics or Metrics.unread().informer(resource.name)
+        self._metrics = metrics or RuntimeMetrics.unread().informer(resource.name)
         self._metrics.observe(self.store.__len__)
         self._handlers: list[Callable[[ObjectChange[T]], None]] = []
         self._synced = asyncio.Event()

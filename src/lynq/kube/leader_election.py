@@ -47,7 +47,7 @@ from lynq.api import Metadata
 from lynq.api.wire import Wire
 from lynq.kube.client import Client
 from lynq.kube.errors import AlreadyExists, Conflict, Fenced, KubeError, NotFound
-from lynq.kube.metrics import Metrics
+from lynq.kube.metrics import RuntimeMetrics
 from lynq.kube.resource import LEASES
 
 
@@ -187,7 +187,7 @@ class LeaderElection:
         self._renew_deadline = renew_deadline
         self._retry = retry
         self._clock = clock
-        self._gauge = leading or Metrics.unread().leading(name)
+        self._gauge = leading or RuntimeMetrics.unread().leading(name)
         self._seen = LeaseObservation(None, clock())
         self._renewed_at: float | None = None
 

@@ -117,7 +117,7 @@ class EventMetrics:
     failed: Counter
 
 
-class Metrics:
+class RuntimeMetrics:
     """All collectors of the runtime, on one registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -136,7 +136,7 @@ class Metrics:
         )
 
     @classmethod
-    def unread(cls) -> "Metrics":
+    def unread(cls) -> "RuntimeMetrics":
         """Return collectors on a registry of their own, for those that nobody measures."""
         return cls(CollectorRegistry())
 

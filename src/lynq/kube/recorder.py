@@ -31,7 +31,7 @@ from lynq.kube.errors import (
     TooManyRequests,
 )
 from lynq.kube.event_correlation import Correlator, EventSeries, ObjectReference, Occurrence
-from lynq.kube.metrics import EventMetrics, Metrics
+from lynq.kube.metrics import EventMetrics, RuntimeMetrics
 from lynq.kube.resource import EVENTS
 from lynq.kube.workqueue import WorkQueue
 
@@ -72,7 +72,7 @@ class Recorder:
         self._component = component
         self._instance = instance
         self._limit = limit
-        self._metrics = metrics or Metrics.unread().events()
+        self._metrics = metrics or RuntimeMetrics.unread().events()
         self._wall = wall
         self._loop = asyncio.get_running_loop()
         self._correlator = Correlator()

@@ -32,7 +32,7 @@ from enum import IntEnum
 from typing import Final, Generic, TypeVar
 
 from lynq.kube.backoff import Backoff
-from lynq.kube.metrics import Metrics, QueueMetrics
+from lynq.kube.metrics import QueueMetrics, RuntimeMetrics
 
 K = TypeVar("K", bound=Hashable)
 
@@ -156,7 +156,7 @@ class WorkQueue(Generic[K]):
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._backoff = backoff
-        self._metrics = metrics or Metrics.unread().queue("")
+        self._metrics = metrics or RuntimeMetrics.unread().queue("")
         self._metrics.observe(self.__len__, self.running_for)
         self._ready: dict[K, _Ticket] = {}
         self._running: dict[K, _Ticket] = {}

@@ -13,7 +13,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.samples import Sample
 
-from lynq.telemetry.families import Family
+from lynq.telemetry.families import LazyMetricFamily
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -21,17 +21,17 @@ _LARGE: Final = 1_000_000
 """From here on Go writes an exponent; Python does so only from 1e16 on."""
 
 
-def collected(registry: CollectorRegistry) -> list[Metric]:
+def collect_families(registry: CollectorRegistry) -> list[Metric]:
     """Return all families: quick, and to be called where the measured things live."""
     return list(registry.collect())
 
 
-def written(families: Iterable[Metric]) -> bytes:
+def render_families(families: Iterable[Metric]) -> bytes:
     """Return the text: takes its time over many series, and may do so in another thread."""
     return "".join(line for family in families for line in _lines(family)).encode()
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number as Go's client writes it: strconv's format `g`, as short as it can be."""
     if -_LARGE < value < _LARGE:
         whole = int(value)
@@ -55,7 +55,7 @@ def _lines(family: Metric) -> Iterator[str]:
     name = f"{family.name}_total" if family.type == "counter" else family.name
     text = family.documentation.replace("\\", r"\\").replace("\n", r"\n")
     yield f"# HELP {name} {text}\n# TYPE {name} {family.type}\n"
-    if isinstance(family, Family):
+    if isinstance(family, LazyMetricFamily):
         yield from _rows(family)
     else:
         created = f"{family.name}_created"
@@ -63,18 +63,20 @@ def _lines(family: Metric) -> Iterator[str]:
         yield from (line(sample) for sample in family.samples if sample.name != created)
 
 
-def _rows(family: Family) -> Iterator[str]:
+def _rows(family: LazyMetricFamily) -> Iterator[str]:
     series, labels = family.series, family.labels
     pattern = ",".join(f'{label}="%s"' for label in labels)
     for values, value in family.rows():
-        yield f"{series}{{{pattern % tuple(map(_escaped, values))}}} {number(value)}\n"
+        yield f"{series}{{{pattern % tuple(map(_escaped, values))}}} {format_number(value)}\n"
 
 
 def _bucket(sample: Sample) -> str:
     """Return a line of a histogram: the bound is a number too, and stands behind the labels."""
     labels = dict(sample.labels)
     bound = labels.pop("le", None)
-    return _line(sample._replace(labels=labels), "" if bound is None else number(float(bound)))
+    return _line(
+        sample._replace(labels=labels), "" if bound is None else format_number(float(bound))
+    )
 
 
 def _line(sample: Sample, bound: str = "") -> str:
@@ -82,7 +84,7 @@ def _line(sample: Sample, bound: str = "") -> str:
     if bound:
         pairs.append(f'le="{bound}"')
     labels = f"{{{','.join(pairs)}}}" if pairs else ""
-    return f"{sample.name}{labels} {number(sample.value)}\n"
+    return f"{sample.name}{labels} {format_number(sample.value)}\n"
 
 
 def _escaped(value: str) -> str:

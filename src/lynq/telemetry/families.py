@@ -6,14 +6,14 @@ from typing import TypeAlias
 from prometheus_client import Metric
 from prometheus_client.samples import Sample
 
-Rows: TypeAlias = Callable[[], Iterable[tuple[tuple[str, ...], float]]]
+SampleRows: TypeAlias = Callable[[], Iterable[tuple[tuple[str, ...], float]]]
 """Gives the values of the labels and the value of every series, each time anew."""
 
 
-class Family(Metric):
+class LazyMetricFamily(Metric):
     """A gauge, or with a name that ends in `_total` a counter."""
 
-    def __init__(self, name: str, text: str, labels: tuple[str, ...], rows: Rows) -> None:
+    def __init__(self, name: str, text: str, labels: tuple[str, ...], rows: SampleRows) -> None:
         self.series = name
         """The name that each series has."""
         self.labels = labels

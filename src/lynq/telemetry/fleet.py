@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from lynq.api.metadata import ObjectKey
 from lynq.api.reasons import ConditionType
-from lynq.telemetry.records import NodeRecord
+from lynq.telemetry.records import NodeSample
 
 
 @dataclass(slots=True)
-class Fleet:
+class NamespaceTotals:
     """All nodes of a namespace; the fields are those of a node's record."""
 
     ready: int = 0
@@ -34,7 +34,7 @@ class Fleet:
         """How many nodes are degraded, by reason."""
         return self._degraded.items()
 
-    def add(self, node: NodeRecord) -> None:
+    def add(self, node: NodeSample) -> None:
         """Count a node."""
         self.ready += node.ready
         self.desired += node.desired
@@ -46,9 +46,9 @@ class Fleet:
         self._degraded.update(dict(node.degradation))
 
 
-def by_namespace(nodes: Mapping[ObjectKey, NodeRecord]) -> dict[str, Fleet]:
+def by_namespace(nodes: Mapping[ObjectKey, NodeSample]) -> dict[str, NamespaceTotals]:
     """Return the fleets, by namespace."""
-    fleets: dict[str, Fleet] = {}
+    fleets: dict[str, NamespaceTotals] = {}
     for key, node in nodes.items():
-        fleets.setdefault(key.namespace, Fleet()).add(node)
+        fleets.setdefault(key.namespace, NamespaceTotals()).add(node)
     return fleets

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, get_args
 import structlog
 from structlog.contextvars import get_contextvars, merge_contextvars
 
-from lynq.telemetry.lines import Encoding, Event, TimeEncoding, Writer
+from lynq.telemetry.log_encoder import Encoding, LogEncoder, LogRecord, TimeEncoding
 from lynq.telemetry.sampling import Sampler
 
 StacktraceLevel = Literal["info", "warn", "error", "panic"]
@@ -45,7 +45,9 @@ def configure(
     are not ours speak for themselves, which can show values.
     """
     threshold = _LEVELS[level]
-    writer = Writer(encoding=encoding, time_encoding=time_encoding, says_foreign_errors=development)
+    writer = LogEncoder(
+        encoding=encoding, time_encoding=time_encoding, says_foreign_errors=development
+    )
     sampler = None if development else Sampler()
     sink = _Sink(writer, sampler, _LEVELS[stacktrace_level])
     structlog.configure(
@@ -69,7 +71,7 @@ class _Named:
 class _Sink:
     """Where all events meet."""
 
-    def __init__(self, writer: Writer, sampler: Sampler | None, stacks_from: int) -> None:
+    def __init__(self, writer: LogEncoder, sampler: Sampler | None, stacks_from: int) -> None:
         self._writer = writer
         self._sampler = sampler
         self._stacks_from = stacks_from
@@ -97,7 +99,7 @@ class _Sink:
         if self._sampler and not self._sampler.passes(level, message):
             return
         with_stack = number >= self._stacks_from
-        line = self._writer.line(Event(level, logger, message, context, error, with_stack))
+        line = self._writer.line(LogRecord(level, logger, message, context, error, with_stack))
         try:
             # In one piece: other threads write, too.
             sys.stderr.write(line + "\n")

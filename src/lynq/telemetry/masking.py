@@ -31,9 +31,9 @@ _IN_TEXT: Final = (
 _PARTS_OF_A_SECRET: Final = ("data", "stringData")
 
 
-def masked(key: str, value: object) -> Plain:
+def mask_fields(key: str, value: object) -> Plain:
     """Return what may be logged of a value under its key."""
-    return MASK if is_secret(key) and value not in (None, "") else plain(value)
+    return MASK if is_secret(key) and value not in (None, "") else to_plain(value)
 
 
 def is_secret(key: str) -> bool:
@@ -41,7 +41,7 @@ def is_secret(key: str) -> bool:
     return bool(_SECRET.search(key)) and not _HARMLESS.search(key)
 
 
-def plain(value: object, depth: int = 0) -> Plain:
+def to_plain(value: object, depth: int = 0) -> Plain:
     """Return a value as JSON knows it, cut where it is too long or too deep."""
     if value is None or isinstance(value, bool | int):
         return value
@@ -54,10 +54,10 @@ def plain(value: object, depth: int = 0) -> Plain:
     # A tuple with names, such as the key of an object, has a way of its own to be written.
     if isinstance(value, list | tuple | set | frozenset) and not hasattr(value, "_fields"):
         return _items(value, depth)
-    return text(str(value))
+    return to_text(str(value))
 
 
-def text(value: str, longest: int = LONGEST) -> str:
+def to_text(value: str, longest: int = LONGEST) -> str:
     """Return a text without the passwords in it, cut where it is too long."""
     # Cut twice: the patterns need not run over a megabyte, but must see the whole of a password
     # that the second cut goes through.
@@ -70,10 +70,10 @@ def text(value: str, longest: int = LONGEST) -> str:
 def _mapping(value: Mapping[object, object], depth: int) -> dict[str, Plain]:
     hidden = _PARTS_OF_A_SECRET if value.get("kind") == "Secret" else ()
     return {
-        str(key): MASK if str(key) in hidden or is_secret(str(key)) else plain(each, depth + 1)
+        str(key): MASK if str(key) in hidden or is_secret(str(key)) else to_plain(each, depth + 1)
         for key, each in islice(value.items(), _ITEMS)
     }
 
 
 def _items(value: Iterable[object], depth: int) -> list[Plain]:
-    return [plain(each, depth + 1) for each in islice(value, _ITEMS)]
+    return [to_plain(each, depth + 1) for each in islice(value, _ITEMS)]

@@ -16,7 +16,7 @@ from typing import Final
 from aiohttp import web
 
 from lynq.telemetry.address import Address
-from lynq.telemetry.listening import Server
+from lynq.telemetry.http_server import HttpServer
 
 ADDRESS: Final = Address("127.0.0.1", 6060)
 
@@ -37,7 +37,7 @@ _INDEX: Final = """<html><head><title>/debug/pprof/</title></head><body>
 """
 
 
-def profile_server(address: Address = ADDRESS) -> Server:
+def profile_server(address: Address = ADDRESS) -> HttpServer:
     """Return the server of profiles of this process."""
     if address.host not in _LOOPBACK:
         raise ValueError(f"profiles are served on loopback only, not on {address}")
@@ -47,7 +47,7 @@ def profile_server(address: Address = ADDRESS) -> Server:
         "/debug/pprof/goroutine": _goroutine,
         "/debug/pprof/profile": _Profiler().answer,
     }
-    return Server("pprof", address, handlers)
+    return HttpServer("pprof", address, handlers)
 
 
 class _Profiler:

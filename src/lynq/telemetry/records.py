@@ -44,7 +44,7 @@ _PHASES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRecord:
+class NodeSample:
     """What is shown of a node."""
 
     ready: int
@@ -56,7 +56,7 @@ class NodeRecord:
     """Why the node is degraded; None: it is not."""
 
     @classmethod
-    def of(cls, status: NodeStatus) -> "NodeRecord":
+    def of(cls, status: NodeStatus) -> "NodeSample":
         """Return what is to be shown of a status."""
         conflicted = sum(each.state is ResourceState.CONFLICTED for each in status.resources)
         conditions = [each for each in status.conditions if each.type in _SHOWN]
@@ -82,7 +82,7 @@ class NodeRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class RolloutRecord:
+class RolloutSample:
     """What is shown of a form's rollout."""
 
     updating: int
@@ -90,7 +90,7 @@ class RolloutRecord:
     progress: float
 
     @classmethod
-    def of(cls, status: RolloutStatus) -> "RolloutRecord":
+    def of(cls, status: RolloutStatus) -> "RolloutSample":
         """Return what is to be shown of a rollout."""
         total = status.total_nodes
         return cls(
@@ -101,7 +101,7 @@ class RolloutRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class HubRecord:
+class HubSample:
     """What is shown of a hub's counters."""
 
     desired: int
@@ -111,7 +111,7 @@ class HubRecord:
     """Whether the push channel is up; None: the hub has none."""
 
     @classmethod
-    def of(cls, status: HubStatus) -> "HubRecord":
+    def of(cls, status: HubStatus) -> "HubSample":
         """Return what is to be shown of a status."""
         push = (
             int(each.status is ConditionStatus.TRUE)

@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 from lynq.api.names import GROUP, VERSION
 from lynq.kube.errors import error_location
 from lynq.telemetry import Address
-from lynq.telemetry.listening import Listener
+from lynq.telemetry.http_server import Listener
 from lynq.webhooks.certificates.protocol import Certificates
 from lynq.webhooks.decoding import plain, read_object
 from lynq.webhooks.defaulting import Defaults, form_defaults, hub_defaults

@@ -21,10 +21,19 @@ from lynq.controllers.shard import Shard
 from lynq.controllers.telling import Teller
 from lynq.controllers.validity import Validity
 from lynq.controllers.world import World
-from lynq.kube import Client, Controller, Metrics, Recorder, Request, Response, Send, WorkQueue
+from lynq.kube import (
+    Client,
+    Controller,
+    Recorder,
+    Request,
+    Response,
+    RuntimeMetrics,
+    Send,
+    WorkQueue,
+)
 from lynq.kube.errors import Conflict, KubeError, NotFound
 from lynq.kube.resource import EVENTS, resource_of
-from lynq.telemetry import Series
+from lynq.telemetry import OperatorMetrics
 from waiting import eventually
 
 HUBS = resource_of(LynqHub.definition)
@@ -74,14 +83,14 @@ class Stage:
     async def operator(self, shard: Shard | None = None) -> AsyncIterator[World]:
         """Run hub and form controllers on caches of their own."""
         self.registry = CollectorRegistry()
-        metrics = Metrics.unread()
+        metrics = RuntimeMetrics.unread()
         client = self.client.intercepted(self.traffic)
         options = Options(
             sqlite_directory=self.directory,
             namespaces=(self.namespace,),
             shard=shard or Shard(),
         )
-        world = self.world = World.of(client, options, metrics, Series(self.registry))
+        world = self.world = World.of(client, options, metrics, OperatorMetrics(self.registry))
         validity = Validity(world)
         recorders = [Recorder(client, f"{kind}-controller") for kind in ("lynqhub", "lynqform")]
         hub_queue, form_queue = WorkQueue[ObjectKey](), WorkQueue[ObjectKey]()

@@ -15,9 +15,9 @@ from lynq.kube import (
     Client,
     Controller,
     Informer,
-    Metrics,
     ObjectChange,
     Result,
+    RuntimeMetrics,
     WorkQueue,
     by_owner_uid,
 )
@@ -37,7 +37,7 @@ class Copier:
     """Keeps a copy of every ConfigMap that is labelled as an original."""
 
     def __init__(self, client: Client, namespace: str, registry: CollectorRegistry) -> None:
-        metrics = Metrics(registry)
+        metrics = RuntimeMetrics(registry)
         self._client = client
         self.queue: WorkQueue[ObjectKey] = WorkQueue(metrics=metrics.queue("copier"))
         self.originals: Informer[ConfigMap, ConfigMap] = Informer(

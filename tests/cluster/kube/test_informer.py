@@ -18,12 +18,12 @@ from lynq.kube import (
     Informer,
     InformerHealth,
     InformerPhase,
-    Metrics,
     ObjectChange,
     PartialObject,
     Request,
     Resource,
     Response,
+    RuntimeMetrics,
     Send,
     by_label,
     by_owner_uid,
@@ -156,7 +156,7 @@ async def test_a_handler_that_fails_is_contained_and_counted(
         CONFIG_MAPS,
         into=PartialObject,
         namespace=namespace,
-        metrics=Metrics(registry).informer("configmaps"),
+        metrics=RuntimeMetrics(registry).informer("configmaps"),
     )
 
     def fail(_: ObjectChange[PartialObject]) -> None:

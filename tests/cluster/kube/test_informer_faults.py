@@ -18,11 +18,11 @@ from lynq.kube import (
     Informer,
     InformerHealth,
     InformerPhase,
-    Metrics,
     ObjectChange,
     PartialObject,
     Request,
     Response,
+    RuntimeMetrics,
     Send,
     load_config,
 )
@@ -115,7 +115,7 @@ async def test_history_compacted_away_leads_to_a_new_list_that_tells_what_was_mi
         into=PartialObject,
         labels=SELECTOR,
         backoff=QUICK,
-        metrics=Metrics(registry).informer("configmaps"),
+        metrics=RuntimeMetrics(registry).informer("configmaps"),
     )
     await create(own_client, "stays", "goes", "changes")
     changes: list[tuple[str, bool, bool]] = []

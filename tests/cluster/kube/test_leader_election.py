@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lynq.kube import Client, LeaderElection, LeaseLost, Metrics, Request, Response, Send
+from lynq.kube import Client, LeaderElection, LeaseLost, Request, Response, RuntimeMetrics, Send
 from lynq.kube.errors import Fenced
 from lynq.kube.leader_election import Lease, boot_clock
 from lynq.kube.resource import CONFIG_MAPS, LEASES
@@ -192,7 +192,7 @@ async def test_writes_pass_only_while_the_lease_is_ours(client: Client, namespac
 
 async def test_a_lease_taken_by_force_is_lost_at_once(client: Client, namespace: str) -> None:
     registry = CollectorRegistry()
-    gauge = Metrics(registry).leading(NAME)
+    gauge = RuntimeMetrics(registry).leading(NAME)
     candidate = Candidate(client, namespace, "robbed", leading=gauge)
 
     def status() -> float | None:

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lynq.kube import Backoff, Client, Metrics, ObjectReference, Recorder, Request, Response, Send
+from lynq.kube import (
+    Backoff,
+    Client,
+    ObjectReference,
+    Recorder,
+    Request,
+    Response,
+    RuntimeMetrics,
+    Send,
+)
 from lynq.kube.errors import ConnectionFailed
 from lynq.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES
 from waiting import eventually
@@ -84,7 +93,7 @@ async def test_repeats_while_the_server_is_slow_are_one_write(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
     registry = CollectorRegistry()
-    recorder = Recorder(client, "lynq", metrics=Metrics(registry).events())
+    recorder = Recorder(client, "lynq", metrics=RuntimeMetrics(registry).events())
     for _ in range(20):
         recorder.record(about, "Normal", "Applied", "5 resources")
     async with recording(recorder):
@@ -112,7 +121,7 @@ async def test_a_loud_object_is_limited(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
     registry = CollectorRegistry()
-    recorder = Recorder(client, "lynq", metrics=Metrics(registry).events())
+    recorder = Recorder(client, "lynq", metrics=RuntimeMetrics(registry).events())
     async with recording(recorder):
         for _ in range(40):
             recorder.record(about, "Normal", "Applied", "5 resources")
@@ -135,7 +144,7 @@ async def test_an_event_that_the_server_forgot_is_made_anew(
 
 async def test_a_full_queue_drops_and_counts(client: Client, about: ObjectReference) -> None:
     registry = CollectorRegistry()
-    recorder = Recorder(client, "lynq", limit=2, metrics=Metrics(registry).events())
+    recorder = Recorder(client, "lynq", limit=2, metrics=RuntimeMetrics(registry).events())
     for number in range(5):
         recorder.record(about, "Normal", "Applied", f"message {number}")
     assert _sample(registry, "dropped") == 3
@@ -189,7 +198,7 @@ async def test_events_about_an_object_in_a_namespace_that_goes_are_dropped_in_pe
     await client.create(CONFIG_MAPS, finalizer, doomed)
     await client.delete(NAMESPACES, doomed)
     registry = CollectorRegistry()
-    recorder = Recorder(client, "lynq", metrics=Metrics(registry).events())
+    recorder = Recorder(client, "lynq", metrics=RuntimeMetrics(registry).events())
     async with recording(recorder):
         recorder.record(
             ObjectReference("v1", "ConfigMap", "held", doomed), "Normal", "Kept", "still"

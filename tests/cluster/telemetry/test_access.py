@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from lynq.controllers.access import may_read_metrics
 from lynq.kube import Client, ClusterConfig
 from lynq.kube.credentials import Credential, StaticCredentials
-from lynq.telemetry import Address, Decision, Protection, ReviewFailedError, metrics_server
+from lynq.telemetry import AccessDecision, Address, Protection, ReviewFailedError, metrics_server
 
 Kubectl = Callable[..., str]
 
@@ -36,16 +36,16 @@ def allowed(kubectl: Kubectl, namespace: str, token: str) -> str:
 
 
 async def test_an_account_with_the_right_is_allowed(client: Client, allowed: str) -> None:
-    assert await may_read_metrics(client, allowed) is Decision.ALLOWED
+    assert await may_read_metrics(client, allowed) is AccessDecision.ALLOWED
 
 
 async def test_an_account_without_the_right_is_forbidden(client: Client, token: str) -> None:
-    assert await may_read_metrics(client, token) is Decision.FORBIDDEN
+    assert await may_read_metrics(client, token) is AccessDecision.FORBIDDEN
 
 
 @pytest.mark.parametrize("made_up", ["x", "eyJhbGciOiJub25lIn0.e30.", "ü"])
 async def test_a_made_up_token_is_nobodys(client: Client, made_up: str) -> None:
-    assert await may_read_metrics(client, made_up) is Decision.UNAUTHENTICATED
+    assert await may_read_metrics(client, made_up) is AccessDecision.UNAUTHENTICATED
 
 
 async def test_a_cluster_that_does_not_answer_is_no_permission() -> None:

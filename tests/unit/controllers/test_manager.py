@@ -8,7 +8,7 @@ from lynq.controllers.manager import Process
 from lynq.controllers.process import ProcessSettings
 from lynq.kube import Client, ClientOptions, ClusterConfig
 from lynq.kube.errors import ConnectionFailed
-from lynq.telemetry.exposition import collected, written
+from lynq.telemetry.exposition import collect_families, render_families
 from lynq.webhooks import Webhooks
 
 NOBODY = "http://127.0.0.1:1"
@@ -16,7 +16,7 @@ ONCE = ClientOptions(attempts=1)
 
 
 def scraped(process: Process) -> str:
-    return written(collected(process.registry)).decode()
+    return render_families(collect_families(process.registry)).decode()
 
 
 def complaints(text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
-from lynq.kube import Controller, Metrics, Result, WorkQueue
+from lynq.kube import Controller, Result, RuntimeMetrics, WorkQueue
 from lynq.kube.errors import KubeError
 from virtual_time import virtual_time
 
@@ -77,7 +77,7 @@ async def test_a_bug_in_one_reconcile_stops_no_worker_and_is_counted_apart() -> 
     registry = CollectorRegistry()
     queue: WorkQueue[str] = WorkQueue()
     script = Script(ValueError("a bug"), KubeError("an answer"), asyncio.CancelledError())
-    metrics = Metrics(registry).controller("test")
+    metrics = RuntimeMetrics(registry).controller("test")
     await play(Controller("test", queue, script, metrics=metrics), queue)
 
     def sample(name: str, **labels: str) -> float | None:

@@ -8,9 +8,9 @@ from lynq.kube import (
     Client,
     ClientOptions,
     ClusterConfig,
-    Metrics,
     Request,
     Response,
+    RuntimeMetrics,
     errors,
 )
 from lynq.kube.resource import CONFIG_MAPS
@@ -32,7 +32,7 @@ def counted(registry: CollectorRegistry) -> dict[tuple[str, str, str], float]:
 async def test_answers_are_counted_by_code_retries_too(serve: Serve) -> None:
     registry = CollectorRegistry()
     address = await serve(Script(lambda _: status(503), lambda _: status(404)))
-    count = Metrics(registry).requests(address)
+    count = RuntimeMetrics(registry).requests(address)
     async with Client.connect(ClusterConfig(address), options=QUICK) as client:
         counting = client.intercepted(count)
         with pytest.raises(errors.NotFound):
@@ -49,7 +49,7 @@ async def test_answers_are_counted_by_code_retries_too(serve: Serve) -> None:
 async def test_a_connection_that_fails_has_the_code_error(serve: Serve) -> None:
     registry = CollectorRegistry()
     address = await serve(Script(reset))
-    count = Metrics(registry).requests(address)
+    count = RuntimeMetrics(registry).requests(address)
     async with Client.connect(ClusterConfig(address), options=QUICK) as client:
         await client.intercepted(count).get(CONFIG_MAPS, "a", "n")
     host = address.removeprefix("http://")
@@ -63,7 +63,7 @@ async def test_what_the_fence_keeps_back_was_never_sent(serve: Serve) -> None:
     def closed() -> None:
         raise errors.Fenced("closed")
 
-    count = Metrics(registry).requests(address)
+    count = RuntimeMetrics(registry).requests(address)
     async with Client.connect(ClusterConfig(address), options=QUICK, fence=closed) as client:
         with pytest.raises(errors.Fenced):
             await client.intercepted(count).create(CONFIG_MAPS, {"metadata": {"name": "a"}}, "n")
@@ -81,7 +81,7 @@ async def test_what_the_fence_keeps_back_was_never_sent(serve: Serve) -> None:
 )
 async def test_the_host_is_as_the_address_has_it_and_no_more(server: str, host: str) -> None:
     registry = CollectorRegistry()
-    count = Metrics(registry).requests(server)
+    count = RuntimeMetrics(registry).requests(server)
 
     async def answer(_: Request) -> Response:
         return Response(200)

@@ -6,7 +6,7 @@ import pytest
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from lynq.kube import Backoff, Metrics, QueueClosed, QueuePriority, WorkQueue
+from lynq.kube import Backoff, QueueClosed, QueuePriority, RuntimeMetrics, WorkQueue
 from virtual_time import virtual_time
 
 
@@ -235,7 +235,7 @@ async def test_a_draining_queue_hands_out_what_is_ready_or_comes_again() -> None
 @virtual_time
 async def test_the_queue_measures_depth_latency_and_work() -> None:
     registry = CollectorRegistry()
-    queue: WorkQueue[str] = WorkQueue(metrics=Metrics(registry).queue("lynqnode"))
+    queue: WorkQueue[str] = WorkQueue(metrics=RuntimeMetrics(registry).queue("lynqnode"))
 
     def sample(name: str) -> float | None:
         return registry.get_sample_value(name, {"name": "lynqnode"})

@@ -11,22 +11,22 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from lynq.api import NodeStatus, RolloutStatus
 from lynq.api.metadata import ObjectKey
-from lynq.kube import Metrics
-from lynq.telemetry import Series
-from lynq.telemetry.exposition import collected, number, written
+from lynq.kube import RuntimeMetrics
+from lynq.telemetry import OperatorMetrics
+from lynq.telemetry.exposition import collect_families, format_number, render_families
 
 KEY = ObjectKey("shop", "acme-web")
 
 
 def lines(registry: CollectorRegistry) -> list[str]:
-    every = written(collected(registry)).decode().splitlines()
+    every = render_families(collect_families(registry)).decode().splitlines()
     return [line for line in every if not line.startswith("#")]
 
 
 def busy(*, per_node: bool = True) -> CollectorRegistry:
     """Return a registry in which every series of ours has a sample."""
     registry = CollectorRegistry()
-    metrics, series = Metrics(registry), Series(registry, per_node=per_node)
+    metrics, series = RuntimeMetrics(registry), OperatorMetrics(registry, per_node=per_node)
     metrics.queue("lynqnode").queue_duration.observe(0.2)
     metrics.controller("lynqnode").time.observe(0.2)
     series.node_status(KEY, NodeStatus(ready_resources=3))
@@ -69,13 +69,13 @@ def busy(*, per_node: bool = True) -> CollectorRegistry:
     ],
 )
 def test_numbers_are_written_as_go_writes_them(value: float, text: str) -> None:
-    assert number(value) == text
+    assert format_number(value) == text
 
 
 @given(st.floats(allow_nan=False) | st.integers(-(2**53), 2**53))
 def test_a_number_can_be_read_back(value: float) -> None:
-    assert float(number(value)) == value
-    assert not number(value).endswith(".0")
+    assert float(format_number(value)) == value
+    assert not format_number(value).endswith(".0")
 
 
 def test_whole_numbers_have_no_fraction() -> None:
@@ -93,7 +93,7 @@ def test_whole_numbers_have_no_fraction() -> None:
 
 def test_a_large_number_of_an_object_is_written_like_any_other() -> None:
     registry = CollectorRegistry()
-    Series(registry).node_status(KEY, NodeStatus(ready_resources=1_000_000))
+    OperatorMetrics(registry).node_status(KEY, NodeStatus(ready_resources=1_000_000))
     ready = 'lynqnode_resources_ready{lynqnode="acme-web",namespace="shop"} 1e+06'
     assert ready in lines(registry)
 
@@ -133,7 +133,7 @@ def test_labels_are_sorted_by_name(*, per_node: bool) -> None:
 
 
 def test_prometheus_own_tool_reads_it() -> None:
-    text = written(collected(busy()))
+    text = render_families(collect_families(busy()))
     read = subprocess.run(
         ["promtool", "check", "metrics"], input=text, capture_output=True, check=False
     )

@@ -10,7 +10,7 @@ import structlog
 
 from lynq.api.metadata import ObjectKey
 from lynq.kube.errors import KubeError
-from lynq.telemetry.lines import Event, TimeEncoding, Writer, written_time
+from lynq.telemetry.log_encoder import LogEncoder, LogRecord, TimeEncoding, format_time
 from lynq.telemetry.logs import configure
 from lynq.telemetry.sampling import Sampler
 
@@ -221,11 +221,11 @@ def test_a_message_that_repeats_itself_is_sampled_each_second() -> None:
     ],
 )
 def test_moments_are_written_as_zap_writes_them(encoding: TimeEncoding, written: object) -> None:
-    assert written_time(MOMENT, encoding) == written
-    writer = Writer(
+    assert format_time(MOMENT, encoding) == written
+    writer = LogEncoder(
         encoding="json",
         time_encoding=encoding,
         says_foreign_errors=False,
         clock=lambda: MOMENT,
     )
-    assert json.loads(writer.line(Event("info", "", "hello", {})))["ts"] == written
+    assert json.loads(writer.line(LogRecord("info", "", "hello", {})))["ts"] == written

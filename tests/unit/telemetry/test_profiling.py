@@ -6,12 +6,12 @@ import aiohttp
 import pytest
 
 from lynq.telemetry import Address, profile_server
-from lynq.telemetry.listening import Server
+from lynq.telemetry.http_server import HttpServer
 
 ANY = Address("127.0.0.1", 0)
 
 
-async def get(server: Server, path: str) -> tuple[int, str]:
+async def get(server: HttpServer, path: str) -> tuple[int, str]:
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"http://{server.address}{path}") as response,

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from certificates import Authority
 from lynq.telemetry import Address, CertificateError, CertificateFiles, ListenError
-from lynq.telemetry.exposition import collected, written
+from lynq.telemetry.exposition import collect_families, render_families
 from lynq.webhooks import WebhookServer
 from lynq.webhooks import server as server_module
 from lynq.webhooks.certificates.files import FromFiles
@@ -172,7 +172,7 @@ async def test_a_fault_of_our_own_is_told_without_values(
 
 def series(registry: CollectorRegistry) -> dict[str, float]:
     """Return what a scrape shows of the path for hubs."""
-    lines = written(collected(registry)).decode().splitlines()
+    lines = render_families(collect_families(registry)).decode().splitlines()
     shown = [line for line in lines if f'webhook="{VALIDATE_HUB}"' in line]
     told = (line.replace(f'webhook="{VALIDATE_HUB}"', "").rpartition(" ") for line in shown)
     prefix = "controller_runtime_webhook_"

@@ -20,7 +20,7 @@ from lynq.core.node.decide import PassContext
 from lynq.core.node.objects import owner_of
 from lynq.core.node.state import ResourceOutcome, WriteCause
 from lynq.core.node.step import ReconcileStep, next_step
-from lynq.telemetry import Series
+from lynq.telemetry import OperatorMetrics
 
 _IN_STEP: Final = frozenset({ResourceState.READY, ResourceState.PROGRESSING})
 """States of objects that are as they should be, ready or not."""
@@ -45,7 +45,7 @@ class Progress:
 class Writer:
     """Brings a node's resources as far as they can be brought now."""
 
-    def __init__(self, accounts: Accounts, lookout: Lookout, series: Series) -> None:
+    def __init__(self, accounts: Accounts, lookout: Lookout, series: OperatorMetrics) -> None:
         self._accounts = accounts
         self._lookout = lookout
         self._series = series

@@ -7,7 +7,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.status import StatusReport, next_status
-from lynq.telemetry import Series
+from lynq.telemetry import OperatorMetrics
 from unit.core.node.nodes import NOW
 
 
@@ -29,7 +29,7 @@ ONE, TWO, OTHER = ObjectKey("a", "one"), ObjectKey("a", "two"), ObjectKey("b", "
 
 def test_nodes_of_a_namespace_share_their_series() -> None:
     registry = CollectorRegistry()
-    series = Series(registry, per_node=False)
+    series = OperatorMetrics(registry, per_node=False)
     for key, told in ((ONE, GOOD), (TWO, BAD), (OTHER, GOOD)):
         series.node_status(key, told)
 
@@ -49,7 +49,7 @@ def test_nodes_of_a_namespace_share_their_series() -> None:
 
 def test_a_shared_counter_does_not_fall_when_a_node_goes() -> None:
     registry = CollectorRegistry()
-    series = Series(registry, per_node=False)
+    series = OperatorMetrics(registry, per_node=False)
     for key in (ONE, TWO, TWO):
         series.conflict(key, "ConfigMap", "Stuck")
     series.forget_node(TWO)

@@ -63,7 +63,7 @@ class Listener:
         return Address(host, port)
 
 
-class Server:
+class HttpServer:
     """Listens while it is entered with `async with`, and says so under the name people look for."""
 
     def __init__(

@@ -8,18 +8,18 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from lynq.api import HubStatus, NodeStatus, RolloutStatus
 from lynq.api.metadata import ObjectKey
 from lynq.api.reasons import RejectionReason
-from lynq.telemetry.gauges import Gauges
-from lynq.telemetry.records import HubRecord, NodeRecord, RolloutRecord
+from lynq.telemetry.collectors import ObjectCollector
+from lynq.telemetry.records import HubSample, NodeSample, RolloutSample
 
 _RECONCILE_BUCKETS: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 _ROW_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 
 
-class Series:
+class OperatorMetrics:
     """All series about hubs, forms and nodes; those of an object that is gone are removed."""
 
     def __init__(self, registry: CollectorRegistry, *, per_node: bool = True) -> None:
-        self._gauges = Gauges(per_node)
+        self._gauges = ObjectCollector(per_node)
         registry.register(self._gauges)
         self._reconciles = Histogram(
             "lynqnode_reconcile_duration_seconds",
@@ -49,7 +49,7 @@ class Series:
 
     def node_status(self, key: ObjectKey, status: NodeStatus) -> None:
         """Show how a node is."""
-        self._gauges.nodes[key] = NodeRecord.of(status)
+        self._gauges.nodes[key] = NodeSample.of(status)
 
     def applied(self, kind: str, result: Literal["success", "error"], conflict_policy: str) -> None:
         """Count a write of a resource."""
@@ -73,7 +73,7 @@ class Series:
 
     def hub_status(self, key: ObjectKey, status: HubStatus) -> None:
         """Show a hub's counters."""
-        self._gauges.hubs[key] = HubRecord.of(status)
+        self._gauges.hubs[key] = HubSample.of(status)
 
     def hub_rejected(self, key: ObjectKey, rows: Mapping[RejectionReason, int]) -> None:
         """Show how many rows are rejected, by reason."""
@@ -98,7 +98,7 @@ class Series:
         if rollout is None:
             self.forget_form(key)
         else:
-            self._gauges.rollouts[key] = RolloutRecord.of(rollout)
+            self._gauges.rollouts[key] = RolloutSample.of(rollout)
 
     def forget_form(self, key: ObjectKey) -> None:
         """Remove the series of a form that is gone."""

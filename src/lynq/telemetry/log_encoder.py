@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from lynq.api.text import one_line
-from lynq.telemetry.masking import LONGEST, Plain, masked, text
+from lynq.telemetry.masking import LONGEST, Plain, mask_fields, to_text
 
 Encoding = Literal["json", "console"]
 TimeEncoding = Literal["epoch", "millis", "nano", "nanos", "iso8601", "rfc3339", "rfc3339nano"]
@@ -21,7 +21,7 @@ _OWN: Final = ("level", "ts", "logger", "msg", "stacktrace")
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class LogRecord:
     """What somebody has to say."""
 
     level: str
@@ -35,7 +35,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Writer:
+class LogEncoder:
     """Turns events into lines."""
 
     encoding: Encoding
@@ -45,11 +45,11 @@ class Writer:
     and that may have come out of a Secret; our own exceptions take care."""
     clock: Callable[[], int] = time.time_ns
 
-    def line(self, event: Event) -> str:
+    def line(self, event: LogRecord) -> str:
         """Return the event without a line feed in it."""
         fields = self._fields(event)
-        moment = written_time(self.clock(), self.time_encoding)
-        message = text(event.message)
+        moment = format_time(self.clock(), self.time_encoding)
+        message = to_text(event.message)
         if self.encoding == "json":
             head: dict[str, Plain] = {"level": event.level, "ts": moment}
             if event.logger:
@@ -61,10 +61,10 @@ class Writer:
             columns.append(json.dumps(fields))
         return "\t".join(column for column in columns if column)
 
-    def _fields(self, event: Event) -> dict[str, Plain]:
+    def _fields(self, event: LogRecord) -> dict[str, Plain]:
         # A field that is called like one of ours would be in the line twice.
         fields = {
-            f"{key}_" if key in _OWN else key: masked(key, value)
+            f"{key}_" if key in _OWN else key: mask_fields(key, value)
             for key, value in event.context.items()
         }
         if event.error is not None:
@@ -76,11 +76,11 @@ class Writer:
     def _words(self, error: BaseException) -> str:
         is_ours = type(error).__module__.partition(".")[0] == "lynq"
         if is_ours or self.says_foreign_errors:
-            return text(f"{type(error).__name__}: {error}")
+            return to_text(f"{type(error).__name__}: {error}")
         return type(error).__name__
 
 
-def written_time(nanoseconds: int, encoding: TimeEncoding) -> float | int | str:
+def format_time(nanoseconds: int, encoding: TimeEncoding) -> float | int | str:
     """Return a moment as zap's encoder of that name writes it."""
     match encoding:
         case "epoch":

@@ -18,8 +18,8 @@ from lynq.api import (
 )
 from lynq.api.metadata import ObjectKey
 from lynq.api.reasons import RejectionReason
-from lynq.telemetry import Series
-from lynq.telemetry.exposition import collected, written
+from lynq.telemetry import OperatorMetrics
+from lynq.telemetry.exposition import collect_families, render_families
 
 KEY = ObjectKey("shop", "acme-web")
 NODE = {"lynqnode": "acme-web", "namespace": "shop"}
@@ -33,8 +33,8 @@ def registry() -> CollectorRegistry:
 
 
 @pytest.fixture
-def series(registry: CollectorRegistry) -> Series:
-    return Series(registry)
+def series(registry: CollectorRegistry) -> OperatorMetrics:
+    return OperatorMetrics(registry)
 
 
 def condition(kind: str, status: str, reason: str) -> Condition:
@@ -55,7 +55,7 @@ HEALTHY = NodeStatus(conditions=(condition("Degraded", "False", "Healthy"),))
 
 
 def text(registry: CollectorRegistry) -> str:
-    return written(collected(registry)).decode()
+    return render_families(collect_families(registry)).decode()
 
 
 def samples(registry: CollectorRegistry, name: str) -> list[tuple[dict[str, str], float]]:
@@ -70,7 +70,7 @@ def types(registry: CollectorRegistry) -> dict[str, str]:
 
 
 def test_the_names_and_types_are_those_that_dashboards_know(registry: CollectorRegistry) -> None:
-    Series(registry)
+    OperatorMetrics(registry)
     assert types(registry) == {
         "lynqnode_reconcile_duration_seconds": "histogram",
         "lynqnode_resources_ready": "gauge",
@@ -96,7 +96,7 @@ def test_the_names_and_types_are_those_that_dashboards_know(registry: CollectorR
 
 
 def test_a_nodes_counters_are_those_of_its_status(
-    registry: CollectorRegistry, series: Series
+    registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     lost = ResourceStatus(id="a", kind="ConfigMap", name="a", state=ResourceState.CONFLICTED)
     status = NodeStatus(
@@ -107,7 +107,9 @@ def test_a_nodes_counters_are_those_of_its_status(
         assert samples(registry, f"lynqnode_resources_{name}") == [(NODE, value)]
 
 
-def test_the_four_conditions_are_0_1_or_2(registry: CollectorRegistry, series: Series) -> None:
+def test_the_four_conditions_are_0_1_or_2(
+    registry: CollectorRegistry, series: OperatorMetrics
+) -> None:
     conditions = (
         condition("Ready", "True", "Reconciled"),
         condition("Progressing", "False", "ReconcileComplete"),
@@ -124,7 +126,7 @@ def test_the_four_conditions_are_0_1_or_2(registry: CollectorRegistry, series: S
 
 
 def test_a_degraded_node_shows_one_reason_at_a_time(
-    registry: CollectorRegistry, series: Series
+    registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.node_status(KEY, degraded("ResourceFailures"))
     series.node_status(KEY, degraded("ResourceConflicts"))
@@ -134,7 +136,7 @@ def test_a_degraded_node_shows_one_reason_at_a_time(
 
 
 def test_a_reason_that_nobody_foresaw_is_shown_while_it_holds(
-    registry: CollectorRegistry, series: Series
+    registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.node_status(KEY, degraded("SomethingElse"))
     assert ({**NODE, "reason": "SomethingElse"}, 1) in samples(registry, "lynqnode_degraded_status")
@@ -145,7 +147,7 @@ def test_a_reason_that_nobody_foresaw_is_shown_while_it_holds(
 
 
 def test_conflicts_are_counted_by_kind_and_policy(
-    registry: CollectorRegistry, series: Series
+    registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     for _ in range(2):
         series.conflict(KEY, "ConfigMap", "Stuck")
@@ -157,7 +159,7 @@ def test_conflicts_are_counted_by_kind_and_policy(
 
 
 def test_nothing_is_left_of_a_node_that_is_gone(
-    registry: CollectorRegistry, series: Series
+    registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     before = text(registry)
     series.node_status(KEY, degraded("SomethingElse"))
@@ -167,7 +169,7 @@ def test_nothing_is_left_of_a_node_that_is_gone(
 
 
 def test_nothing_is_left_of_a_hub_and_a_form_that_are_gone(
-    registry: CollectorRegistry, series: Series
+    registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     before = text(registry)
     series.hub_status(KEY, HubStatus(desired=1))
@@ -180,14 +182,14 @@ def test_nothing_is_left_of_a_hub_and_a_form_that_are_gone(
     assert text(registry) == before
 
 
-def test_what_was_never_seen_can_be_forgotten(series: Series) -> None:
+def test_what_was_never_seen_can_be_forgotten(series: OperatorMetrics) -> None:
     series.forget_node(KEY)
     series.forget_hub(KEY)
     series.forget_form(KEY)
 
 
 def test_a_hub_shows_its_counters_and_its_source(
-    registry: CollectorRegistry, series: Series
+    registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.hub_status(KEY, HubStatus(desired=9, ready=7, failed=2))
     series.hub_held(KEY, 12)
@@ -199,7 +201,7 @@ def test_a_hub_shows_its_counters_and_its_source(
 
 
 def test_only_a_hub_with_a_push_channel_shows_whether_it_is_up(
-    registry: CollectorRegistry, series: Series
+    registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.hub_status(KEY, HubStatus())
     assert samples(registry, "lynq_push_connected") == []
@@ -210,7 +212,7 @@ def test_only_a_hub_with_a_push_channel_shows_whether_it_is_up(
 
 
 def test_a_reason_for_rejection_that_has_passed_goes_back_to_0(
-    registry: CollectorRegistry, series: Series
+    registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.hub_rejected(KEY, {RejectionReason.EMPTY_UID: 4})
     assert ({**HUB, "reason": "EmptyUid"}, 4) in samples(registry, "lynq_rejected_rows")
@@ -219,7 +221,7 @@ def test_a_reason_for_rejection_that_has_passed_goes_back_to_0(
 
 
 def test_a_rollout_shows_phase_and_progress_until_it_is_none(
-    registry: CollectorRegistry, series: Series
+    registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     rollout = RolloutStatus(
         phase=RolloutPhase.FAILED, total_nodes=4, ready_updated_nodes=1, updating_nodes=2
@@ -232,7 +234,9 @@ def test_a_rollout_shows_phase_and_progress_until_it_is_none(
     assert samples(registry, "lynqform_rollout_phase") == []
 
 
-def test_passes_writes_and_rows_are_measured(registry: CollectorRegistry, series: Series) -> None:
+def test_passes_writes_and_rows_are_measured(
+    registry: CollectorRegistry, series: OperatorMetrics
+) -> None:
     series.reconciled("partial_failure", 0.7)
     series.applied("ConfigMap", "success", "Stuck")
     series.row_to_ready(0.3)
@@ -246,7 +250,7 @@ def test_passes_writes_and_rows_are_measured(registry: CollectorRegistry, series
 
 
 def test_our_text_says_what_prometheus_client_would_say(
-    registry: CollectorRegistry, series: Series
+    registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.node_status(KEY, degraded("ResourceFailures"))
     series.conflict(KEY, 'odd "kind"\\\n', "Stuck")

@@ -12,20 +12,25 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Metric
 
 from lynq.telemetry.address import Address
-from lynq.telemetry.authorization import Authorize, Decision, Remembering, ReviewFailedError
+from lynq.telemetry.authorization import (
+    AccessDecision,
+    Authorize,
+    CachedAuthorizer,
+    ReviewFailedError,
+)
 from lynq.telemetry.certificates import CertificateFiles, server_context
-from lynq.telemetry.exposition import CONTENT_TYPE, collected, written
-from lynq.telemetry.listening import Server
+from lynq.telemetry.exposition import CONTENT_TYPE, collect_families, render_families
+from lynq.telemetry.http_server import HttpServer
 
 _log = structlog.get_logger("controller-runtime.metrics")
 
 _REFUSALS: Final = {
-    Decision.UNAUTHENTICATED: (401, "no valid bearer token\n"),
-    Decision.FORBIDDEN: (403, "this account may not get /metrics\n"),
+    AccessDecision.UNAUTHENTICATED: (401, "no valid bearer token\n"),
+    AccessDecision.FORBIDDEN: (403, "this account may not get /metrics\n"),
 }
 
 
-def health_server(address: Address, problems: Callable[[], list[str]]) -> Server:
+def health_server(address: Address, problems: Callable[[], list[str]]) -> HttpServer:
     """Return the server that answers the kubelet's probes.
 
     /healthz is answered by the event loop, so an answer is the proof that it is alive. /readyz
@@ -37,7 +42,7 @@ def health_server(address: Address, problems: Callable[[], list[str]]) -> Server
             return web.Response(text="ok")
         return web.Response(status=500, text="".join(f"not ready: {each}\n" for each in named))
 
-    return Server("health", address, {"/healthz": _alive, "/readyz": ready})
+    return HttpServer("health", address, {"/healthz": _alive, "/readyz": ready})
 
 
 async def _alive(_request: web.Request) -> web.Response:
@@ -55,11 +60,13 @@ class Protection:
 
 def metrics_server(
     address: Address, registry: CollectorRegistry, protection: Protection | None
-) -> Server:
+) -> HttpServer:
     """Return the server of /metrics; plain and to everybody without a protection."""
-    scrapes = _Scrapes(registry, Remembering(protection.authorize) if protection else None)
+    scrapes = _Scrapes(registry, CachedAuthorizer(protection.authorize) if protection else None)
     tls = partial(server_context, protection.certificate) if protection else None
-    return Server("metrics", address, {"/metrics": scrapes.answer}, tls=tls, secure=tls is not None)
+    return HttpServer(
+        "metrics", address, {"/metrics": scrapes.answer}, tls=tls, secure=tls is not None
+    )
 
 
 class _Scrapes:
@@ -80,11 +87,11 @@ class _Scrapes:
             return None
         try:
             token = _token(request)
-            decision = await self._authorize(token) if token else Decision.UNAUTHENTICATED
+            decision = await self._authorize(token) if token else AccessDecision.UNAUTHENTICATED
         except ReviewFailedError as error:
             _log.warning("token not reviewed", error=str(error))
             return web.Response(status=500, text="the token could not be reviewed\n")
-        if decision is Decision.ALLOWED:
+        if decision is AccessDecision.ALLOWED:
             return None
         status, text = _REFUSALS[decision]
         challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else {}  # noqa: PLR2004
@@ -97,13 +104,13 @@ class _Scrapes:
             headers["Content-Encoding"] = "gzip"
         async with self._writing:
             # Collected here, where nothing changes meanwhile; written where it stops nobody.
-            families = collected(self._registry)
-            body = await asyncio.to_thread(_packed if is_packed else written, families)
+            families = collect_families(self._registry)
+            body = await asyncio.to_thread(_packed if is_packed else render_families, families)
         return web.Response(body=body, headers=headers)
 
 
 def _packed(families: Iterable[Metric]) -> bytes:
-    return gzip.compress(written(families), compresslevel=1)
+    return gzip.compress(render_families(families), compresslevel=1)
 
 
 def _token(request: web.Request) -> str:

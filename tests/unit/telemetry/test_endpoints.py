@@ -12,14 +12,14 @@ from certificates import Authority
 from lynq.api import NodeStatus
 from lynq.api.metadata import ObjectKey
 from lynq.telemetry import (
+    AccessDecision,
     Address,
     CertificateError,
     CertificateFiles,
-    Decision,
     ListenError,
+    OperatorMetrics,
     Protection,
     ReviewFailedError,
-    Series,
     health_server,
     metrics_server,
 )
@@ -33,12 +33,12 @@ class Reviewer:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    async def __call__(self, token: str) -> Decision:
+    async def __call__(self, token: str) -> AccessDecision:
         self.asked.append(token)
         if token == "broken":
             raise ReviewFailedError("the API server does not answer")
-        known = {"prometheus": Decision.ALLOWED, "stranger": Decision.FORBIDDEN}
-        return known.get(token, Decision.UNAUTHENTICATED)
+        known = {"prometheus": AccessDecision.ALLOWED, "stranger": AccessDecision.FORBIDDEN}
+        return known.get(token, AccessDecision.UNAUTHENTICATED)
 
 
 async def get(
@@ -101,7 +101,7 @@ async def test_a_stopped_server_leaves_its_port_free() -> None:
 
 async def test_without_protection_series_are_plain() -> None:
     registry = CollectorRegistry()
-    Series(registry).node_status(ObjectKey("shop", "acme"), NodeStatus(ready_resources=3))
+    OperatorMetrics(registry).node_status(ObjectKey("shop", "acme"), NodeStatus(ready_resources=3))
     async with metrics_server(ANY, registry, None) as server:
         status, text = await get(server.address, "/metrics")
     assert status == 200

@@ -18,9 +18,9 @@ from prometheus_client import Metric
 
 from lynq.api.metadata import ObjectKey
 from lynq.api.reasons import RejectionReason
-from lynq.telemetry.families import Family, Rows
-from lynq.telemetry.fleet import Fleet, by_namespace
-from lynq.telemetry.records import HubRecord, NodeRecord, RolloutRecord
+from lynq.telemetry.families import LazyMetricFamily, SampleRows
+from lynq.telemetry.fleet import NamespaceTotals, by_namespace
+from lynq.telemetry.records import HubSample, NodeSample, RolloutSample
 
 _NODE: Final = ("lynqnode", "namespace")
 _HUB: Final = ("hub", "namespace")
@@ -29,23 +29,23 @@ _FORM: Final = ("form", "namespace")
 
 # Compared by identity: a registry keeps its collectors in a dict.
 @dataclass(frozen=True, slots=True, eq=False)
-class Gauges:
+class ObjectCollector:
     """The records of all objects; a collector for a registry."""
 
     per_node: bool = True
     """Whether every node has series of its own, or each namespace's nodes share theirs."""
-    nodes: dict[ObjectKey, NodeRecord] = field(default_factory=dict)
+    nodes: dict[ObjectKey, NodeSample] = field(default_factory=dict)
     conflicts: dict[ObjectKey, dict[tuple[str, str], int]] = field(default_factory=dict)
     """Per node: how many, by kind and conflict policy."""
-    hubs: dict[ObjectKey, HubRecord] = field(default_factory=dict)
+    hubs: dict[ObjectKey, HubSample] = field(default_factory=dict)
     rejected: dict[ObjectKey, Mapping[RejectionReason, int]] = field(default_factory=dict)
     held: dict[ObjectKey, int] = field(default_factory=dict)
     sources: dict[ObjectKey, bool] = field(default_factory=dict)
-    rollouts: dict[ObjectKey, RolloutRecord] = field(default_factory=dict)
+    rollouts: dict[ObjectKey, RolloutSample] = field(default_factory=dict)
 
     def describe(self) -> Iterable[Metric]:
         """Return the families without their series: what the registry asks for at the start."""
-        return list(Gauges(self.per_node).collect())
+        return list(ObjectCollector(self.per_node).collect())
 
     def collect(self) -> Iterator[Metric]:
         """Yield the families, with a series for every object."""
@@ -54,7 +54,7 @@ class Gauges:
         yield from self._of_forms()
 
     def _of_nodes(self) -> Iterator[Metric]:
-        nodes: list[tuple[tuple[str, ...], NodeRecord | Fleet]]
+        nodes: list[tuple[tuple[str, ...], NodeSample | NamespaceTotals]]
         whose: tuple[str, ...] = _NODE
         if self.per_node:
             nodes = [((key.name, key.namespace), node) for key, node in self.nodes.items()]
@@ -67,14 +67,14 @@ class Gauges:
             ("failed", "Resources that failed, conflicts included"),
             ("conflicted", "Resources that someone else owns a field of"),
         ):
-            yield Family(f"lynqnode_resources_{name}", text, whose, _field(nodes, name))
-        yield Family(
+            yield LazyMetricFamily(f"lynqnode_resources_{name}", text, whose, _field(nodes, name))
+        yield LazyMetricFamily(
             "lynqnode_condition_status",
             "Conditions of a node: 0 False, 1 True, 2 Unknown",
             (*whose, "type"),
             lambda: (((*at, name), truth) for at, node in nodes for name, truth in node.conditions),
         )
-        yield Family(
+        yield LazyMetricFamily(
             "lynqnode_degraded_status",
             "1 for the reason that a node is degraded for",
             (*whose, "reason"),
@@ -88,7 +88,7 @@ class Gauges:
             for key, counts in self.conflicts.items()
             for (kind, policy), count in counts.items()
         ]
-        return Family(
+        return LazyMetricFamily(
             "lynqnode_conflicts_total",
             "Conflicts with other owners of fields",
             ("conflict_policy", *(_NODE if self.per_node else _NODE[1:]), "resource_kind"),
@@ -102,29 +102,29 @@ class Gauges:
             ("ready", "Nodes that are ready"),
             ("failed", "Nodes that are not ready, or could not be made"),
         ):
-            yield Family(f"hub_{name}", text, _HUB, _field(hubs, name))
+            yield LazyMetricFamily(f"hub_{name}", text, _HUB, _field(hubs, name))
         rejected = [
             ((key.name, key.namespace, reason), rows.get(reason, 0))
             for key, rows in self.rejected.items()
             for reason in RejectionReason
         ]
-        yield Family(
+        yield LazyMetricFamily(
             "lynq_rejected_rows",
             "Rows that were set apart by the last sync",
             (*_HUB, "reason"),
             lambda: rejected,
         )
-        yield Family(
+        yield LazyMetricFamily(
             "lynq_deletion_held", "Nodes that the deletion guard keeps", _HUB, _values(self.held)
         )
-        yield Family(
+        yield LazyMetricFamily(
             "lynq_source_up",
             "Whether the last read of a hub's rows succeeded",
             _HUB,
             _values(self.sources),
         )
         pushed = [(at, hub.push) for at, hub in hubs if hub.push is not None]
-        yield Family(
+        yield LazyMetricFamily(
             "lynq_push_connected", "Whether a hub is told of changes", _HUB, lambda: pushed
         )
 
@@ -135,13 +135,13 @@ class Gauges:
             ("phase", "phase", "0 Idle, 1 InProgress, 2 Failed, 3 Complete"),
             ("progress", "progress", "Percentage of nodes that are updated and ready"),
         ):
-            yield Family(f"lynqform_rollout_{name}", text, _FORM, _field(forms, measure))
+            yield LazyMetricFamily(f"lynqform_rollout_{name}", text, _FORM, _field(forms, measure))
 
 
-def _field(records: Sequence[tuple[tuple[str, ...], object]], name: str) -> Rows:
+def _field(records: Sequence[tuple[tuple[str, ...], object]], name: str) -> SampleRows:
     return lambda: ((at, getattr(record, name)) for at, record in records)
 
 
-def _values(noted: Mapping[ObjectKey, int]) -> Rows:
+def _values(noted: Mapping[ObjectKey, int]) -> SampleRows:
     rows = [((key.name, key.namespace), int(value)) for key, value in noted.items()]
     return lambda: rows
