@@ -8,19 +8,213 @@ record, an update is one assignment, and a node that is gone takes everything wi
 `collect` only copies the dicts, so it can be called between two passes; the families hold no
 samples but make them when they are written, which may be in another thread. The records
 themselves never change.
+
+Families of series whose samples are made only when they are written.
+
+Many nodes as one: what is shown of a namespace where a series per node would be too many.
+
+Alerts go on working, by namespace: numbers are summed, and a condition is as bad as that of the
+worst node.
+
+What is shown of a node, a hub or a rollout: a few numbers out of its status.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from prometheus_client import Metric
+from prometheus_client.samples import Sample
 
+from lynq.api import (
+    ConditionStatus,
+    HubStatus,
+    NodeStatus,
+    ResourceState,
+    RolloutPhase,
+    RolloutStatus,
+)
 from lynq.api.metadata import ObjectKey
-from lynq.api.reasons import RejectionReason
-from lynq.telemetry.families import LazyMetricFamily, SampleRows
-from lynq.telemetry.fleet import NamespaceTotals, by_namespace
-from lynq.telemetry.records import HubSample, NodeSample, RolloutSample
+from lynq.api.reasons import ConditionReason, ConditionType, RejectionReason
+
+SampleRows: TypeAlias = Callable[[], Iterable[tuple[tuple[str, ...], float]]]
+"""Gives the values of the labels and the value of every series, each time anew."""
+
+
+class LazyMetricFamily(Metric):
+    """A gauge, or with a name that ends in `_total` a counter."""
+
+    def __init__(self, name: str, text: str, labels: tuple[str, ...], rows: SampleRows) -> None:
+        self.series = name
+        """The name that each series has."""
+        self.labels = labels
+        """Sorted, as Go's client writes them."""
+        self.rows = rows
+        is_counter = name.endswith("_total")
+        super().__init__(name.removesuffix("_total"), text, "counter" if is_counter else "gauge")
+
+    @property
+    def samples(self) -> list[Sample]:
+        """The samples as prometheus_client knows them, for those who do not know `rows`."""
+        return [
+            Sample(self.series, dict(zip(self.labels, values, strict=True)), value)
+            for values, value in self.rows()
+        ]
+
+    @samples.setter
+    def samples(self, value: list[Sample]) -> None:
+        """Leave it: `Metric.__init__` sets an empty list."""
+
+
+_SHOWN: Final = frozenset(
+    {
+        ConditionType.READY,
+        ConditionType.PROGRESSING,
+        ConditionType.CONFLICTED,
+        ConditionType.DEGRADED,
+    }
+)
+_TRUTH: Final = {ConditionStatus.FALSE: 0, ConditionStatus.TRUE: 1, ConditionStatus.UNKNOWN: 2}
+_DEGRADED: Final = (
+    ConditionReason.RESOURCE_FAILURES_AND_CONFLICTS,
+    ConditionReason.RESOURCE_FAILURES,
+    ConditionReason.RESOURCE_CONFLICTS,
+    ConditionReason.RESOURCES_NOT_READY,
+    ConditionReason.VARIABLES_BUILD_ERROR,
+    ConditionReason.DEPENDENCY_CYCLE,
+)
+"""Every reason to be degraded, so that an alert on one of them finds its 0, too."""
+_DEGRADATIONS: Final[dict[str | None, tuple[tuple[str, int], ...]]] = {
+    present: tuple((str(reason), int(reason == present)) for reason in _DEGRADED)
+    for present in (None, *_DEGRADED)
+}
+_PHASES: Final = {
+    RolloutPhase.IDLE: 0,
+    RolloutPhase.IN_PROGRESS: 1,
+    RolloutPhase.FAILED: 2,
+    RolloutPhase.COMPLETE: 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSample:
+    """What is shown of a node."""
+
+    ready: int
+    desired: int
+    failed: int
+    conflicted: int
+    conditions: tuple[tuple[str, int], ...]
+    degraded: str | None
+    """Why the node is degraded; None: it is not."""
+
+    @classmethod
+    def of(cls, status: NodeStatus) -> "NodeSample":
+        """Return what is to be shown of a status."""
+        conflicted = sum(each.state is ResourceState.CONFLICTED for each in status.resources)
+        conditions = [each for each in status.conditions if each.type in _SHOWN]
+        degraded = (
+            each.reason
+            for each in conditions
+            if each.type == ConditionType.DEGRADED and each.status is ConditionStatus.TRUE
+        )
+        return cls(
+            status.ready_resources,
+            status.desired_resources,
+            status.failed_resources,
+            conflicted,
+            tuple((each.type, _TRUTH[each.status]) for each in conditions),
+            next(degraded, None),
+        )
+
+    @property
+    def degradation(self) -> tuple[tuple[str, int], ...]:
+        """Every known reason to be degraded, and whether it is the present one."""
+        known = _DEGRADATIONS.get(self.degraded)
+        return known or (*_DEGRADATIONS[None], (str(self.degraded), 1))
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutSample:
+    """What is shown of a form's rollout."""
+
+    updating: int
+    phase: int
+    progress: float
+
+    @classmethod
+    def of(cls, status: RolloutStatus) -> "RolloutSample":
+        """Return what is to be shown of a rollout."""
+        total = status.total_nodes
+        return cls(
+            status.updating_nodes,
+            _PHASES[status.phase or RolloutPhase.IDLE],
+            status.ready_updated_nodes / total * 100 if total else 0.0,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HubSample:
+    """What is shown of a hub's counters."""
+
+    desired: int
+    ready: int
+    failed: int
+    push: int | None = None
+    """Whether the push channel is up; None: the hub has none."""
+
+    @classmethod
+    def of(cls, status: HubStatus) -> "HubSample":
+        """Return what is to be shown of a status."""
+        push = (
+            int(each.status is ConditionStatus.TRUE)
+            for each in status.conditions
+            if each.type == ConditionType.PUSH_CONNECTED
+        )
+        return cls(status.desired, status.ready, status.failed, next(push, None))
+
+
+@dataclass(slots=True)
+class NamespaceTotals:
+    """All nodes of a namespace; the fields are those of a node's record."""
+
+    ready: int = 0
+    desired: int = 0
+    failed: int = 0
+    conflicted: int = 0
+    _conditions: dict[str, int] = field(default_factory=dict)
+    _degraded: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def conditions(self) -> Iterable[tuple[str, int]]:
+        """Each condition as the worst node has it."""
+        return self._conditions.items()
+
+    @property
+    def degradation(self) -> Iterable[tuple[str, int]]:
+        """How many nodes are degraded, by reason."""
+        return self._degraded.items()
+
+    def add(self, node: NodeSample) -> None:
+        """Count a node."""
+        self.ready += node.ready
+        self.desired += node.desired
+        self.failed += node.failed
+        self.conflicted += node.conflicted
+        for name, truth in node.conditions:
+            worse = min if name == ConditionType.READY else max
+            self._conditions[name] = worse(self._conditions.get(name, truth), truth)
+        self._degraded.update(dict(node.degradation))
+
+
+def by_namespace(nodes: Mapping[ObjectKey, NodeSample]) -> dict[str, NamespaceTotals]:
+    """Return the fleets, by namespace."""
+    fleets: dict[str, NamespaceTotals] = {}
+    for key, node in nodes.items():
+        fleets.setdefault(key.namespace, NamespaceTotals()).add(node)
+    return fleets
+
 
 _NODE: Final = ("lynqnode", "namespace")
 _HUB: Final = ("hub", "namespace")

@@ -13,7 +13,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.samples import Sample
 
-from lynq.telemetry.families import LazyMetricFamily
+from lynq.telemetry.collectors import LazyMetricFamily
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 

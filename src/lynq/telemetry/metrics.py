@@ -8,8 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from lynq.api import HubStatus, NodeStatus, RolloutStatus
 from lynq.api.metadata import ObjectKey
 from lynq.api.reasons import RejectionReason
-from lynq.telemetry.collectors import ObjectCollector
-from lynq.telemetry.records import HubSample, NodeSample, RolloutSample
+from lynq.telemetry.collectors import HubSample, NodeSample, ObjectCollector, RolloutSample
 
 _RECONCILE_BUCKETS: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 _ROW_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)

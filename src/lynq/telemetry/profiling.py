@@ -15,8 +15,7 @@ from typing import Final
 
 from aiohttp import web
 
-from lynq.telemetry.address import Address
-from lynq.telemetry.http_server import HttpServer
+from lynq.telemetry.http_server import Address, HttpServer
 
 ADDRESS: Final = Address("127.0.0.1", 6060)
 

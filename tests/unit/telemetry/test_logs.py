@@ -11,8 +11,7 @@ import structlog
 from lynq.api.metadata import ObjectKey
 from lynq.kube.errors import KubeError
 from lynq.telemetry.log_encoder import LogEncoder, LogRecord, TimeEncoding, format_time
-from lynq.telemetry.logs import configure
-from lynq.telemetry.sampling import Sampler
+from lynq.telemetry.logs import Sampler, configure
 
 MOMENT = 1_700_000_000_120_000_000
 
