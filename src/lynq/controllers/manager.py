@@ -20,7 +20,7 @@ import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from lynq.controllers.access import may_read_metrics
-from lynq.controllers.knowledge import Knowledge
+from lynq.controllers.cluster_view import CachedClusterView
 from lynq.controllers.operator import Operator
 from lynq.controllers.process import ProcessSettings
 from lynq.controllers.world import World
@@ -64,7 +64,7 @@ class Process:
             OperatorMetrics(self.registry, per_node=settings.metrics_per_node),
         )
         # Every replica is asked, not only the leader: no fence.
-        admission, known = settings.admission, Knowledge(self.world)
+        admission, known = settings.admission, CachedClusterView(self.world)
         self._admission = admission.serve(client, known, self.registry) if admission else None
 
     async def run(self, stop: asyncio.Event) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry
 
-from lynq.controllers.knowledge import Knowledge
+from lynq.controllers.cluster_view import CachedClusterView
 from lynq.controllers.options import Options
 from lynq.kube import Client
 from lynq.telemetry import Address, CertificateFiles
@@ -25,7 +25,7 @@ class Admission(Protocol):
     """What makes the admission webhooks: `lynq.webhooks`, which stands beside us, not below."""
 
     def serve(
-        self, client: Client, known: Knowledge, registry: CollectorRegistry
+        self, client: Client, known: CachedClusterView, registry: CollectorRegistry
     ) -> AdmissionServer:
         """Return the webhooks, to be entered with `async with`; their series are registered."""
 

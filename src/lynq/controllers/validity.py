@@ -8,7 +8,7 @@ from lynq.api import LynqForm
 from lynq.api.metadata import ObjectKey
 from lynq.api.problems import Problem, errors
 from lynq.controllers.world import World
-from lynq.core.form.validation import hub_not_found, validate
+from lynq.core.form.validation import hub_not_found, validate_form
 from lynq.core.node.ignore_fields.parse import path_problem
 
 REMEMBERED: Final = 1024
@@ -47,7 +47,7 @@ class Validity:
         if answer is None:
             spec = hub.spec if hub else None
             answer = await asyncio.to_thread(
-                validate, form.spec, hub=spec, check_ignore_field=path_problem
+                validate_form, form.spec, hub=spec, check_ignore_field=path_problem
             )
         self._remember(question, answer)
         # A hub that cannot be read is there all the same.

@@ -38,7 +38,7 @@ class SpecError(ValueError):
         self.problems = problems
 
 
-def read_object(raw: Raw) -> Reviewed:
+def decode_object(raw: Raw) -> Reviewed:
     """Return an object under review; raises ReviewError if it is none."""
     try:
         return msgspec.json.decode(raw, type=Reviewed)
@@ -46,18 +46,18 @@ def read_object(raw: Raw) -> Reviewed:
         raise ReviewError(f"the object under review makes no sense: {_words(error)}") from None
 
 
-def read_spec(raw: Raw, kind: type[Spec]) -> Spec:
+def decode_spec(raw: Raw, kind: type[Spec]) -> Spec:
     """Return a spec; raises SpecError with the path of what does not fit."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
-        exact = tuple(_in_resources(plain(raw))) if kind is FormSpec else ()
+        exact = tuple(_in_resources(to_plain_object(raw))) if kind is FormSpec else ()
         raise SpecError(exact or (_problem("spec", error),)) from None
     except RecursionError:
         raise SpecError((Problem("spec", "nested too deep"),)) from None
 
 
-def plain(raw: Raw) -> dict[str, Any]:
+def to_plain_object(raw: Raw) -> dict[str, Any]:
     """Return a JSON object as it is; an empty one if it is none."""
     try:
         found = msgspec.json.decode(raw)
@@ -73,7 +73,7 @@ def wants_the_same(old: Raw, new: Raw) -> bool:
     """
     if bytes(old) == bytes(new):
         return True
-    before, after = ({**plain(each), "paused": None} for each in (old, new))
+    before, after = ({**to_plain_object(each), "paused": None} for each in (old, new))
     return len(before) > 1 and before == after
 
 

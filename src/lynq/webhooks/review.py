@@ -29,7 +29,7 @@ class _Wire(Struct, frozen=True, rename="camel"):
     pass
 
 
-class Kind(_Wire, frozen=True):
+class GroupVersionKind(_Wire, frozen=True):
     """Which kind of object is asked about."""
 
     group: str = ""
@@ -37,12 +37,12 @@ class Kind(_Wire, frozen=True):
     kind: str = ""
 
 
-class Question(_Wire, frozen=True):
+class AdmissionRequest(_Wire, frozen=True):
     """What the API server wants to know: may this be done to this object."""
 
     uid: str
     operation: str
-    kind: Kind
+    kind: GroupVersionKind
     name: str = ""
     namespace: str = ""
     sub_resource: str = ""
@@ -53,27 +53,27 @@ class Question(_Wire, frozen=True):
 class _Review(_Wire, frozen=True):
     api_version: str = ""
     kind: str = ""
-    request: Question | None = None
+    request: AdmissionRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class AdmissionDenied:
     """Why something may not be done."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AdmissionResponse:
     """May it be done, what should whoever does it know, and what is changed on the way."""
 
-    refusal: Refusal | None = None
+    refusal: AdmissionDenied | None = None
     warnings: Sequence[str] = ()
     patch: Sequence[dict[str, Any]] = ()
     """Operations of a JSON patch; none: the object stays as it is."""
 
 
-def read_question(body: bytes, kind: Kind) -> Question:
+def decode_request(body: bytes, kind: GroupVersionKind) -> AdmissionRequest:
     """Return what is asked in a request's body about this kind; raises ReviewError."""
     try:
         review = msgspec.json.decode(body, type=_Review)
@@ -92,7 +92,7 @@ def read_question(body: bytes, kind: Kind) -> Question:
     return question
 
 
-def write_answer(question: Question, answer: Answer) -> bytes:
+def encode_response(question: AdmissionRequest, answer: AdmissionResponse) -> bytes:
     """Return the body of the answer to a question."""
     response: dict[str, Any] = {"uid": question.uid, "allowed": answer.refusal is None}
     if answer.refusal:

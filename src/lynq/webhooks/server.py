@@ -21,19 +21,26 @@ from lynq.kube.errors import error_location
 from lynq.telemetry import Address
 from lynq.telemetry.http_server import Listener
 from lynq.webhooks.certificates.protocol import Certificates
-from lynq.webhooks.decoding import plain, read_object
+from lynq.webhooks.cluster_view import ClusterView
+from lynq.webhooks.decoding import decode_object, to_plain_object
 from lynq.webhooks.defaulting import Defaults, form_defaults, hub_defaults
-from lynq.webhooks.known import Known
 from lynq.webhooks.metrics import WebhookMetrics
-from lynq.webhooks.review import Answer, Kind, Question, ReviewError, read_question, write_answer
-from lynq.webhooks.validating import Judgement, judge_form, judge_hub, judge_node
+from lynq.webhooks.review import (
+    AdmissionRequest,
+    AdmissionResponse,
+    GroupVersionKind,
+    ReviewError,
+    decode_request,
+    encode_response,
+)
+from lynq.webhooks.validating import ValidationResult, admit_form, admit_hub, admit_node
 
 LARGEST_BODY: Final = 7 * 1024 * 1024
 """Bytes of a review: an object of 3 MiB, the most that an API server takes, before and after."""
 _THREADS: Final = 4
 """How many reviews are judged at once."""
 
-Judge: TypeAlias = Callable[[Question, Known], Judgement]
+Validator: TypeAlias = Callable[[AdmissionRequest, ClusterView], ValidationResult]
 
 # The name that people look for in the log.
 _log = structlog.get_logger("controller-runtime.webhook")
@@ -43,8 +50,8 @@ _log = structlog.get_logger("controller-runtime.webhook")
 class _Route:
     """What is asked at one path."""
 
-    kind: Kind
-    judge: Judge
+    kind: GroupVersionKind
+    judge: Validator
 
 
 class WebhookServer:
@@ -58,7 +65,7 @@ class WebhookServer:
         self,
         address: Address,
         certificates: Certificates,
-        known: Known,
+        known: ClusterView,
         *,
         registry: CollectorRegistry | None = None,
         body_seconds: float = 5.0,
@@ -146,12 +153,12 @@ class WebhookServer:
 
     async def _review(self, route: _Route, body: bytes) -> web.Response:
         try:
-            question = read_question(body, route.kind)
+            question = decode_request(body, route.kind)
             judgement = route.judge(question, self._known)
             loop = asyncio.get_running_loop()
             answer = await loop.run_in_executor(self._threads, judgement)
             return web.Response(
-                body=write_answer(question, answer), content_type="application/json"
+                body=encode_response(question, answer), content_type="application/json"
             )
         except ReviewError as error:
             return _said(400, str(error))
@@ -171,22 +178,22 @@ def _said(status: int, sentence: str) -> web.Response:
 def _routes() -> Mapping[str, _Route]:
     return {
         **_route("mutate", "LynqHub", partial(_fill, hub_defaults)),
-        **_route("validate", "LynqHub", judge_hub),
+        **_route("validate", "LynqHub", admit_hub),
         **_route("mutate", "LynqForm", partial(_fill, form_defaults)),
-        **_route("validate", "LynqForm", judge_form),
-        **_route("validate", "LynqNode", judge_node),
+        **_route("validate", "LynqForm", admit_form),
+        **_route("validate", "LynqNode", admit_node),
     }
 
 
-def _route(verb: str, kind: str, judge: Judge) -> dict[str, _Route]:
+def _route(verb: str, kind: str, judge: Validator) -> dict[str, _Route]:
     path = f"/{verb}-{GROUP.replace('.', '-')}-{VERSION}-{kind.lower()}"
-    return {path: _Route(Kind(GROUP, VERSION, kind), judge)}
+    return {path: _Route(GroupVersionKind(GROUP, VERSION, kind), judge)}
 
 
-def _fill(defaults: Defaults, question: Question, _known: Known) -> Judgement:
+def _fill(defaults: Defaults, question: AdmissionRequest, _known: ClusterView) -> ValidationResult:
     if question.operation not in ("CREATE", "UPDATE"):
-        return Answer
-    obj = read_object(question.object)
+        return AdmissionResponse
+    obj = decode_object(question.object)
     # What is leaving is left as it is.
-    spec: dict[str, Any] = {} if obj.metadata.deletion_timestamp else plain(obj.spec)
-    return lambda: Answer(patch=tuple(defaults(spec)))
+    spec: dict[str, Any] = {} if obj.metadata.deletion_timestamp else to_plain_object(obj.spec)
+    return lambda: AdmissionResponse(patch=tuple(defaults(spec)))

@@ -6,10 +6,10 @@ from prometheus_client import CollectorRegistry
 
 from lynq.kube import Client
 from lynq.telemetry import Address, CertificateFiles
-from lynq.webhooks.certificates.files import FromFiles
+from lynq.webhooks.certificates.files import FileCertificates
 from lynq.webhooks.certificates.protocol import Certificates
-from lynq.webhooks.certificates.selfmade import Place, SelfMade
-from lynq.webhooks.known import Known
+from lynq.webhooks.certificates.rotation import RotatedCertificates, WebhookService
+from lynq.webhooks.cluster_view import ClusterView
 from lynq.webhooks.server import WebhookServer
 
 
@@ -30,7 +30,9 @@ class Webhooks:
     configuration_prefix: str = "lynq-"
     """What the names of the two webhook configurations begin with."""
 
-    def serve(self, client: Client, known: Known, registry: CollectorRegistry) -> WebhookServer:
+    def serve(
+        self, client: Client, known: ClusterView, registry: CollectorRegistry
+    ) -> WebhookServer:
         """Return the server, to be entered with `async with`.
 
         The client is one without a fence: every replica is asked, so every replica needs the
@@ -41,6 +43,8 @@ class Webhooks:
 
     def _certificates(self, client: Client) -> Certificates:
         if self.certificate:
-            return FromFiles(self.certificate)
+            return FileCertificates(self.certificate)
         prefix = self.configuration_prefix
-        return SelfMade(client, Place(self.namespace, self.service, prefix, self.secret))
+        return RotatedCertificates(
+            client, WebhookService(self.namespace, self.service, prefix, self.secret)
+        )

@@ -20,21 +20,21 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
 from lynq.api.problems import Problem, errors, summary, warnings
 from lynq.api.wire import Wire
-from lynq.core.form.validation import validate as validate_form
-from lynq.core.hub.validation import validate as validate_hub
+from lynq.core.form.validation import validate_form
+from lynq.core.hub.validation import validate_hub
 from lynq.core.node.ignore_fields.parse import path_problem
-from lynq.webhooks.decoding import Reviewed, SpecError, read_object, read_spec, wants_the_same
-from lynq.webhooks.known import Footprint, Known, is_protected
-from lynq.webhooks.review import Answer, Question, Refusal
+from lynq.webhooks.cluster_view import ClusterView, Footprint, is_protected
+from lynq.webhooks.decoding import Reviewed, SpecError, decode_object, decode_spec, wants_the_same
+from lynq.webhooks.review import AdmissionDenied, AdmissionRequest, AdmissionResponse
 
-Judgement: TypeAlias = Callable[[], Answer]
+ValidationResult: TypeAlias = Callable[[], AdmissionResponse]
 """Finds the answer; may be called in a thread."""
 
 _SHOWN: Final = 100
 """How many problems a refusal lists."""
 
 
-def judge_hub(question: Question, known: Known) -> Judgement:
+def admit_hub(question: AdmissionRequest, known: ClusterView) -> ValidationResult:
     """Return what finds out whether this may be done to a hub."""
     if question.operation == "DELETE":
         return _deletion(question, known, known.nodes_of_hub)
@@ -42,7 +42,7 @@ def judge_hub(question: Question, known: Known) -> Judgement:
     return _allow if spec is None else partial(_answer, partial(_hub_problems, spec))
 
 
-def judge_form(question: Question, known: Known) -> Judgement:
+def admit_form(question: AdmissionRequest, known: ClusterView) -> ValidationResult:
     """Return what finds out whether this may be done to a form."""
     if question.operation == "DELETE":
         return _deletion(question, known, known.nodes_of_form)
@@ -53,25 +53,25 @@ def judge_form(question: Question, known: Known) -> Judgement:
     return partial(_answer, partial(_form_problems, spec, hub))
 
 
-def judge_node(question: Question, _known: Known) -> Judgement:
+def admit_node(question: AdmissionRequest, _known: ClusterView) -> ValidationResult:
     """Return what finds out whether this may be done to a node: only deleting is looked at."""
     if question.operation != "DELETE":
         return _allow
-    refusal = _protection(question, read_object(question.old_object))
-    return partial(Answer, refusal)
+    refusal = _protection(question, decode_object(question.old_object))
+    return partial(AdmissionResponse, refusal)
 
 
-def _allow() -> Answer:
-    return Answer()
+def _allow() -> AdmissionResponse:
+    return AdmissionResponse()
 
 
-def _new_spec(question: Question) -> Raw | None:
+def _new_spec(question: AdmissionRequest) -> Raw | None:
     """Return the spec that has to be judged; None if there is nothing new about it."""
     if question.sub_resource or question.operation not in ("CREATE", "UPDATE"):
         return None
-    new = read_object(question.object)
+    new = decode_object(question.object)
     if question.operation == "UPDATE":
-        old = read_object(question.old_object)
+        old = decode_object(question.old_object)
         if new.metadata.deletion_timestamp or wants_the_same(old.spec, new.spec):
             return None
     return new.spec
@@ -89,54 +89,58 @@ def _hub_id(spec: Raw) -> str:
 
 
 def _hub_problems(spec: Raw) -> tuple[Problem, ...]:
-    return validate_hub(read_spec(spec, HubSpec))
+    return validate_hub(decode_spec(spec, HubSpec))
 
 
 def _form_problems(spec: Raw, hub: HubSpec | None) -> tuple[Problem, ...]:
-    form = read_spec(spec, FormSpec)
+    form = decode_spec(spec, FormSpec)
     return validate_form(form, hub=hub, check_ignore_field=path_problem)
 
 
-def _answer(find: Callable[[], tuple[Problem, ...]]) -> Answer:
+def _answer(find: Callable[[], tuple[Problem, ...]]) -> AdmissionResponse:
     try:
         problems = find()
     except SpecError as error:
         problems = error.problems
     warned = tuple(str(each) for each in warnings(problems))
     if wrong := errors(problems):
-        return Answer(Refusal(summary(wrong, shown=_SHOWN)), warned)
-    return Answer(warnings=warned)
+        return AdmissionResponse(AdmissionDenied(summary(wrong, shown=_SHOWN)), warned)
+    return AdmissionResponse(warnings=warned)
 
 
 def _deletion(
-    question: Question, known: Known, nodes_of: Callable[[ObjectKey], Sequence[LynqNode]]
-) -> Judgement:
-    old = read_object(question.old_object)
+    question: AdmissionRequest,
+    known: ClusterView,
+    nodes_of: Callable[[ObjectKey], Sequence[LynqNode]],
+) -> ValidationResult:
+    old = decode_object(question.old_object)
     if old.metadata.deletion_timestamp:
         # It has been told, and is on its way.
         return _allow
     if refusal := _protection(question, old):
-        return partial(Answer, refusal)
+        return partial(AdmissionResponse, refusal)
     name = _name(question, old)
     what = f"{question.kind.kind} {name}"
     if not known.sees(question.namespace):
-        return partial(Answer, None, (f"{what}: its LynqNodes and their resources will go",))
+        return partial(
+            AdmissionResponse, None, (f"{what}: its LynqNodes and their resources will go",)
+        )
     return partial(_count, what, nodes_of(ObjectKey(question.namespace, name)))
 
 
-def _count(what: str, nodes: Sequence[LynqNode]) -> Answer:
-    return Answer(warnings=(f"{what}: {Footprint.of(nodes)}",))
+def _count(what: str, nodes: Sequence[LynqNode]) -> AdmissionResponse:
+    return AdmissionResponse(warnings=(f"{what}: {Footprint.of(nodes)}",))
 
 
-def _protection(question: Question, old: Reviewed) -> Refusal | None:
+def _protection(question: AdmissionRequest, old: Reviewed) -> AdmissionDenied | None:
     if old.metadata.deletion_timestamp or not is_protected(old.metadata):
         return None
-    return Refusal(
+    return AdmissionDenied(
         f"{question.kind.kind} {_name(question, old)} is protected: "
         f"to delete it, first take off its annotation {ANNOTATION_PROTECT}",
     )
 
 
-def _name(question: Question, old: Reviewed) -> str:
+def _name(question: AdmissionRequest, old: Reviewed) -> str:
     """Return the name of what is deleted: if all objects are at once, the question has none."""
     return old.metadata.name or question.name

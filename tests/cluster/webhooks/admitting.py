@@ -18,7 +18,7 @@ from lynq.telemetry import Address
 from lynq.webhooks import WebhookServer
 from lynq.webhooks.certificates.injecting import CONFIGURATIONS
 from lynq.webhooks.certificates.keeping import Lifetimes
-from lynq.webhooks.certificates.selfmade import Place, SelfMade
+from lynq.webhooks.certificates.rotation import RotatedCertificates, WebhookService
 from waiting import eventually
 
 MANIFESTS = Path(__file__).parents[3] / "deploy/kustomize/webhook/manifests.yaml"
@@ -72,15 +72,15 @@ class Admission:
     look_every: float = 0.2
 
     @property
-    def place(self) -> Place:
-        return Place(self.namespace, "hooks", f"{self.namespace}-")
+    def place(self) -> WebhookService:
+        return WebhookService(self.namespace, "hooks", f"{self.namespace}-")
 
     @asynccontextmanager
     async def replica(
         self, client: Client | None = None, *, lifetimes: Lifetimes | None = None
     ) -> AsyncIterator[WebhookServer]:
         """Run one server until the block ends."""
-        certificates = SelfMade(
+        certificates = RotatedCertificates(
             client or self.client,
             self.place,
             lifetimes=lifetimes,

@@ -17,11 +17,11 @@ from lynq.api import (
 )
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import GROUP, VERSION
-from lynq.webhooks.review import Kind, Question
+from lynq.webhooks.review import AdmissionRequest, GroupVersionKind
 
-HUB = Kind(GROUP, VERSION, "LynqHub")
-FORM = Kind(GROUP, VERSION, "LynqForm")
-NODE = Kind(GROUP, VERSION, "LynqNode")
+HUB = GroupVersionKind(GROUP, VERSION, "LynqHub")
+FORM = GroupVersionKind(GROUP, VERSION, "LynqForm")
+NODE = GroupVersionKind(GROUP, VERSION, "LynqNode")
 
 HUB_SPEC: dict[str, Any] = {
     "source": {
@@ -47,7 +47,7 @@ def with_resource(**changed: Any) -> dict[str, Any]:
     return {**FORM_SPEC, "configMaps": [{**FORM_SPEC["configMaps"][0], **changed}]}
 
 
-def body_of(kind: Kind, operation: str, **request: Any) -> bytes:
+def body_of(kind: GroupVersionKind, operation: str, **request: Any) -> bytes:
     """Return a review as it is sent."""
     asked = {
         "uid": "42",
@@ -67,9 +67,9 @@ def an_object(spec: Any = None, **metadata: Any) -> dict[str, Any]:
 
 
 def question(
-    kind: Kind, operation: str, new: Any = None, old: Any = None, sub_resource: str = ""
-) -> Question:
-    return Question(
+    kind: GroupVersionKind, operation: str, new: Any = None, old: Any = None, sub_resource: str = ""
+) -> AdmissionRequest:
+    return AdmissionRequest(
         uid="42",
         operation=operation,
         kind=kind,

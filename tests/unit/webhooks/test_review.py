@@ -11,25 +11,25 @@ from msgspec import json
 from lynq.webhooks.review import (
     LONGEST_WARNING,
     MOST_WARNINGS,
-    Answer,
-    Refusal,
+    AdmissionDenied,
+    AdmissionResponse,
     ReviewError,
+    decode_request,
+    encode_response,
     fitting,
-    read_question,
-    write_answer,
 )
 from unit.webhooks.reviews import FORM, HUB, body_of, question
 
 
-def response(answer: Answer) -> dict[str, Any]:
-    review = json.decode(write_answer(question(HUB, "CREATE"), answer))
+def response(answer: AdmissionResponse) -> dict[str, Any]:
+    review = json.decode(encode_response(question(HUB, "CREATE"), answer))
     assert (review["apiVersion"], review["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
     found: dict[str, Any] = review["response"]
     return found
 
 
 def test_a_question_is_read() -> None:
-    read = read_question(body_of(HUB, "CREATE", object={"spec": 1}, oldObject=None), HUB)
+    read = decode_request(body_of(HUB, "CREATE", object={"spec": 1}, oldObject=None), HUB)
     assert (read.uid, read.operation, read.namespace, read.name) == ("42", "CREATE", "prod", "shop")
     assert (bytes(read.object), bytes(read.old_object)) == (b'{"spec":1}', b"null")
 
@@ -56,21 +56,21 @@ def test_a_question_is_read() -> None:
 )
 def test_what_is_no_question_is_told_in_a_sentence(body: bytes, why: str) -> None:
     with pytest.raises(ReviewError, match=why):
-        read_question(body, HUB)
+        decode_request(body, HUB)
 
 
 @given(st.binary(max_size=50))
 def test_nothing_else_is_ever_raised(body: bytes) -> None:
     with pytest.raises(ReviewError):
-        read_question(body, HUB)
+        decode_request(body, HUB)
 
 
 def test_a_plain_yes() -> None:
-    assert response(Answer()) == {"uid": "42", "allowed": True}
+    assert response(AdmissionResponse()) == {"uid": "42", "allowed": True}
 
 
 def test_a_refusal_has_controller_runtimes_code_and_reason() -> None:
-    refused = response(Answer(Refusal("spec.x: no"), ["careful"]))
+    refused = response(AdmissionResponse(AdmissionDenied("spec.x: no"), ["careful"]))
     assert refused == {
         "uid": "42",
         "allowed": False,
@@ -86,7 +86,7 @@ def test_a_refusal_has_controller_runtimes_code_and_reason() -> None:
 
 def test_a_change_travels_as_a_json_patch() -> None:
     patch = [{"op": "add", "path": "/spec/x", "value": 1}]
-    changed = response(Answer(patch=patch))
+    changed = response(AdmissionResponse(patch=patch))
     assert changed["patchType"] == "JSONPatch"
     assert json.decode(base64.b64decode(changed["patch"])) == patch
 

@@ -18,7 +18,7 @@ from lynq.telemetry import Address, CertificateError, CertificateFiles, ListenEr
 from lynq.telemetry.exposition import collect_families, render_families
 from lynq.webhooks import WebhookServer
 from lynq.webhooks import server as server_module
-from lynq.webhooks.certificates.files import FromFiles
+from lynq.webhooks.certificates.files import FileCertificates
 from unit.webhooks.reviews import (
     FORM,
     HUB,
@@ -41,12 +41,12 @@ def authority() -> Authority:
 
 
 @pytest.fixture
-def files(tmp_path: Path, authority: Authority) -> FromFiles:
+def files(tmp_path: Path, authority: Authority) -> FileCertificates:
     pair = authority.sign("lynq", "127.0.0.1")
     paths = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
     paths.certificate.write_bytes(pair.certificate)
     paths.key.write_bytes(pair.key)
-    return FromFiles(paths)
+    return FileCertificates(paths)
 
 
 @pytest.fixture
@@ -55,7 +55,9 @@ def registry() -> CollectorRegistry:
 
 
 @pytest.fixture
-async def server(files: FromFiles, registry: CollectorRegistry) -> AsyncIterator[WebhookServer]:
+async def server(
+    files: FileCertificates, registry: CollectorRegistry
+) -> AsyncIterator[WebhookServer]:
     async with WebhookServer(ANY, files, Caches(), registry=registry, body_seconds=0.3) as server:
         await server.up()
         yield server
@@ -163,7 +165,7 @@ async def test_a_fault_of_our_own_is_told_without_values(
         # The source line is in the log, what it says is not.
         raise ValueError(f"hunter{1 + 1}")
 
-    monkeypatch.setattr(server_module, "write_answer", fail)
+    monkeypatch.setattr(server_module, "encode_response", fail)
     body = body_of(HUB, "DELETE", oldObject=an_object())
     status, text = await post(session, server, VALIDATE_HUB, body)
     assert status == 500
@@ -207,7 +209,7 @@ async def test_a_review_is_in_flight_until_it_is_answered(
 
 
 async def test_there_is_a_problem_until_it_is_up(
-    files: FromFiles, session: aiohttp.ClientSession
+    files: FileCertificates, session: aiohttp.ClientSession
 ) -> None:
     class Slow:
         """Has its certificate when it is told so."""
@@ -233,19 +235,19 @@ async def test_there_is_a_problem_until_it_is_up(
 
 
 async def test_a_certificate_that_is_missing_ends_the_block(tmp_path: Path) -> None:
-    missing = FromFiles(CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key"))
+    missing = FileCertificates(CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key"))
     with pytest.RaisesGroup(pytest.RaisesExc(CertificateError, match=r"tls\.crt")):
         async with WebhookServer(ANY, missing, Caches()):
             await asyncio.sleep(60)
 
 
-async def test_a_port_in_use_ends_the_block(server: WebhookServer, files: FromFiles) -> None:
+async def test_a_port_in_use_ends_the_block(server: WebhookServer, files: FileCertificates) -> None:
     with pytest.RaisesGroup(pytest.RaisesExc(ListenError, match="the webhook server cannot")):
         async with WebhookServer(server.address, files, Caches()):
             await asyncio.sleep(60)
 
 
-async def test_what_the_block_raises_is_its_own(files: FromFiles) -> None:
+async def test_what_the_block_raises_is_its_own(files: FileCertificates) -> None:
     with pytest.raises(KeyError):
         async with WebhookServer(ANY, files, Caches()):
             raise KeyError("mine")

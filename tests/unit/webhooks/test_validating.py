@@ -7,8 +7,8 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy, HubSpec, TResource
-from lynq.webhooks.review import Answer, Question, ReviewError
-from lynq.webhooks.validating import judge_form, judge_hub, judge_node
+from lynq.webhooks.review import AdmissionRequest, AdmissionResponse, ReviewError
+from lynq.webhooks.validating import admit_form, admit_hub, admit_node
 from unit.webhooks.reviews import (
     FORM,
     FORM_SPEC,
@@ -29,21 +29,21 @@ PROTECTED = {"annotations": {"lynq.sh/protect": "true"}}
 LEAVING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
-def hub(asked: Question, known: Caches = NOTHING) -> Answer:
-    return judge_hub(asked, known)()
+def hub(asked: AdmissionRequest, known: Caches = NOTHING) -> AdmissionResponse:
+    return admit_hub(asked, known)()
 
 
-def form(asked: Question, known: Caches = NOTHING) -> Answer:
-    return judge_form(asked, known)()
+def form(asked: AdmissionRequest, known: Caches = NOTHING) -> AdmissionResponse:
+    return admit_form(asked, known)()
 
 
-def creation(spec: Any) -> Question:
+def creation(spec: Any) -> AdmissionRequest:
     return question(FORM, "CREATE", an_object(spec))
 
 
 def test_what_is_good_passes_without_a_word() -> None:
-    assert hub(question(HUB, "CREATE", an_object(HUB_SPEC))) == Answer()
-    assert form(creation(FORM_SPEC)) == Answer()
+    assert hub(question(HUB, "CREATE", an_object(HUB_SPEC))) == AdmissionResponse()
+    assert form(creation(FORM_SPEC)) == AdmissionResponse()
 
 
 def test_a_refusal_lists_every_problem_with_its_path() -> None:
@@ -115,22 +115,25 @@ def test_a_spec_of_endless_depth_is_refused() -> None:
     assert refusal.message == "spec.configMaps[0].spec: nested deeper than 200 levels"
 
 
-@pytest.mark.parametrize(("kind", "judge"), [(HUB, judge_hub), (FORM, judge_form)])
+@pytest.mark.parametrize(("kind", "judge"), [(HUB, admit_hub), (FORM, admit_form)])
 class TestUpdates:
     """What was stored before a rule must be able to live on, and to leave."""
 
     def test_a_spec_that_stays_is_not_judged(self, kind: Any, judge: Any) -> None:
         old = an_object({"bad": 1}, finalizers=["x"])
         new = an_object({"bad": 1}, finalizers=[])
-        assert judge(question(kind, "UPDATE", new, old), NOTHING)() == Answer()
+        assert judge(question(kind, "UPDATE", new, old), NOTHING)() == AdmissionResponse()
 
     def test_an_object_that_leaves_is_not_judged(self, kind: Any, judge: Any) -> None:
         asked = question(kind, "UPDATE", an_object({"worse": 1}, **LEAVING), an_object({"bad": 1}))
-        assert judge(asked, NOTHING)() == Answer()
+        assert judge(asked, NOTHING)() == AdmissionResponse()
 
     def test_pausing_is_always_possible(self, kind: Any, judge: Any) -> None:
         new = an_object({"bad": 1, "paused": True})
-        assert judge(question(kind, "UPDATE", new, an_object({"bad": 1})), NOTHING)() == Answer()
+        assert (
+            judge(question(kind, "UPDATE", new, an_object({"bad": 1})), NOTHING)()
+            == AdmissionResponse()
+        )
 
     def test_any_other_change_is_judged(self, kind: Any, judge: Any) -> None:
         asked = question(kind, "UPDATE", an_object({"bad": 2}), an_object({"bad": 1}))
@@ -138,7 +141,7 @@ class TestUpdates:
 
     def test_the_status_is_nobodys_business(self, kind: Any, judge: Any) -> None:
         new, old = an_object({"bad": 2}), an_object({"bad": 1})
-        assert judge(question(kind, "UPDATE", new, old, "status"), NOTHING)() == Answer()
+        assert judge(question(kind, "UPDATE", new, old, "status"), NOTHING)() == AdmissionResponse()
 
     def test_an_object_that_is_none_is_no_question(self, kind: Any, judge: Any) -> None:
         with pytest.raises(ReviewError, match="makes no sense"):
@@ -153,7 +156,7 @@ def test_deleting_counts_what_will_go() -> None:
         "LynqHub shop: 2 LynqNodes and 3 resources will go, "
         "1 resource will stay (deletionPolicy Retain)"
     )
-    assert hub(asked, known) == Answer(warnings=(expected,))
+    assert hub(asked, known) == AdmissionResponse(warnings=(expected,))
 
 
 def test_deleting_names_the_nodes_that_will_refuse() -> None:
@@ -165,7 +168,7 @@ def test_deleting_names_the_nodes_that_will_refuse() -> None:
     )
 
 
-@pytest.mark.parametrize(("kind", "judge"), [(HUB, judge_hub), (FORM, judge_form)])
+@pytest.mark.parametrize(("kind", "judge"), [(HUB, admit_hub), (FORM, admit_form)])
 class TestDeletingAll:
     """A collection in one request, as when a namespace ends: only the old object has a name."""
 
@@ -188,7 +191,7 @@ class TestDeletingAll:
 
 def test_a_protected_node_is_named_when_all_are_deleted() -> None:
     asked = replace(question(NODE, "DELETE", old=an_object(**PROTECTED)), name="")
-    refusal = judge_node(asked, NOTHING)().refusal
+    refusal = admit_node(asked, NOTHING)().refusal
     assert refusal is not None
     assert refusal.message.startswith("LynqNode shop is protected: ")
 
@@ -199,7 +202,7 @@ def test_what_is_not_known_is_not_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "judge"), [(HUB, judge_hub), (FORM, judge_form), (NODE, judge_node)]
+    ("kind", "judge"), [(HUB, admit_hub), (FORM, admit_form), (NODE, admit_node)]
 )
 def test_the_protected_is_not_deleted(kind: Any, judge: Any) -> None:
     refusal = judge(question(kind, "DELETE", old=an_object(**PROTECTED)), NOTHING)().refusal
@@ -208,9 +211,9 @@ def test_the_protected_is_not_deleted(kind: Any, judge: Any) -> None:
         "lynq.sh/protect"
     )
     leaving = question(kind, "DELETE", old=an_object(**PROTECTED, **LEAVING))
-    assert judge(leaving, NOTHING)() == Answer()
+    assert judge(leaving, NOTHING)() == AdmissionResponse()
 
 
 def test_a_node_is_asked_about_only_when_it_is_deleted() -> None:
-    assert judge_node(question(NODE, "CREATE", an_object()), NOTHING)() == Answer()
-    assert judge_node(question(NODE, "DELETE", old=an_object()), NOTHING)() == Answer()
+    assert admit_node(question(NODE, "CREATE", an_object()), NOTHING)() == AdmissionResponse()
+    assert admit_node(question(NODE, "DELETE", old=an_object()), NOTHING)() == AdmissionResponse()

@@ -18,7 +18,7 @@ from lynq.api.problems import errors
 from lynq.api.source import DatabaseServer
 from lynq.controllers.hub.holders import Holders
 from lynq.core.hub.schedule import sync_interval
-from lynq.core.hub.validation import validate
+from lynq.core.hub.validation import validate_hub
 from lynq.kube import Client
 from lynq.sources import TLS, MySQLSettings, PostgreSQLSettings, Query, Settings, SQLiteSettings
 from lynq.sources.errors import InvalidSettings
@@ -45,7 +45,7 @@ class Sourcing:
 
     async def origin(self, spec: HubSpec, namespace: str) -> Origin:
         """Return the origin of a hub's rows; raises SourceError."""
-        if wrong := errors(validate(spec)):
+        if wrong := errors(validate_hub(spec)):
             raise InvalidSettings(wrong[0].message, field=wrong[0].path)
         holders = Holders(self._client, namespace)
         table, settings = await self._settings(spec, holders)

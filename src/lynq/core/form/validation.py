@@ -118,7 +118,7 @@ def _check_readiness(placed: PlacedResource) -> Iterator[Problem]:
         )
 
 
-def validate(
+def validate_form(
     spec: FormSpec, *, hub: HubSpec | None, check_ignore_field: CheckIgnoreField
 ) -> tuple[Problem, ...]:
     """Return all problems of a form; `hub` is None while nobody knows what it maps."""

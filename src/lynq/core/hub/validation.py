@@ -24,7 +24,7 @@ _TAKEN: Final = {"hubId": "the hub's name", "templateRef": "the form's name"}
 _OVERRIDDEN: Final = ("uid", "activate")
 
 
-def validate(spec: HubSpec) -> tuple[Problem, ...]:
+def validate_hub(spec: HubSpec) -> tuple[Problem, ...]:
     """Return all problems of a hub, with the path of each."""
     return (*_check_source(spec.source), *_check_mappings(spec), *_check_extras(spec))
 

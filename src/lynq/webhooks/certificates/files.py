@@ -8,7 +8,7 @@ from lynq.telemetry.certificates import server_context
 
 
 @dataclass(frozen=True, slots=True)
-class FromFiles:
+class FileCertificates:
     """The certificate in two files; whose authority is trusted is for others to say."""
 
     files: CertificateFiles

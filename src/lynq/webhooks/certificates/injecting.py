@@ -28,7 +28,7 @@ CONFIGURATIONS: Final = {
 _log = structlog.get_logger(__name__)
 
 
-class Injector:
+class CABundleInjector:
     """Keeps the bundle in the configurations that lead to one Service."""
 
     def __init__(self, client: Client, prefix: str, namespace: str, service: str) -> None:

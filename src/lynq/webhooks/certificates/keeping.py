@@ -12,13 +12,7 @@ from datetime import datetime, timedelta
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from lynq.webhooks.certificates.authority import (
-    Pair,
-    has_signed,
-    make_authority,
-    names_in,
-    sign,
-)
+from lynq.webhooks.certificates.ca import KeyPair, has_signed, make_ca, names_in, sign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +27,14 @@ class Lifetimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CertificateState:
     """All that replicas share."""
 
-    authority: Pair
+    authority: KeyPair
     """The one that signs."""
-    serving: Pair
+    serving: KeyPair
     """What the server shows."""
-    upcoming: Pair | None = None
+    upcoming: KeyPair | None = None
     """The authority that will sign next."""
     retired: tuple[x509.Certificate, ...] = ()
     """Authorities that have signed before."""
@@ -58,7 +52,9 @@ class Kept:
         return self.serving.certificate_pem + self.serving.key_pem
 
 
-def renewed(kept: Kept | None, names: Iterable[str], lifetimes: Lifetimes, now: datetime) -> Kept:
+def renew(
+    kept: CertificateState | None, names: Iterable[str], lifetimes: Lifetimes, now: datetime
+) -> CertificateState:
     """Return what should be kept from now on; the same object if nothing is due."""
     wanted = tuple(names)
     if kept is None or kept.authority.end <= now:
@@ -69,26 +65,30 @@ def renewed(kept: Kept | None, names: Iterable[str], lifetimes: Lifetimes, now: 
     return _without_expired(kept, now)
 
 
-def _made_anew(names: tuple[str, ...], lifetimes: Lifetimes, now: datetime) -> Kept:
-    authority = make_authority(now, now + lifetimes.authority)
-    return Kept(authority, _sign(authority, names, lifetimes, now))
+def _made_anew(names: tuple[str, ...], lifetimes: Lifetimes, now: datetime) -> CertificateState:
+    authority = make_ca(now, now + lifetimes.authority)
+    return CertificateState(authority, _sign(authority, names, lifetimes, now))
 
 
-def _with_successor(kept: Kept, lifetimes: Lifetimes, now: datetime) -> Kept:
+def _with_successor(
+    kept: CertificateState, lifetimes: Lifetimes, now: datetime
+) -> CertificateState:
     """Make a successor while a whole life of a certificate, and the overlap, are still ahead."""
     if kept.upcoming or kept.authority.end - now > lifetimes.serving + lifetimes.overlap:
         return kept
-    return replace(kept, upcoming=make_authority(now, now + lifetimes.authority))
+    return replace(kept, upcoming=make_ca(now, now + lifetimes.authority))
 
 
-def _succeeded(kept: Kept, lifetimes: Lifetimes, now: datetime) -> Kept:
+def _succeeded(kept: CertificateState, lifetimes: Lifetimes, now: datetime) -> CertificateState:
     if kept.upcoming is None or now < kept.upcoming.made + lifetimes.overlap:
         return kept
     retired = (kept.authority.certificate, *kept.retired)
-    return Kept(kept.upcoming, kept.serving, retired=retired)
+    return CertificateState(kept.upcoming, kept.serving, retired=retired)
 
 
-def _signed(kept: Kept, names: tuple[str, ...], lifetimes: Lifetimes, now: datetime) -> Kept:
+def _signed(
+    kept: CertificateState, names: tuple[str, ...], lifetimes: Lifetimes, now: datetime
+) -> CertificateState:
     serving = kept.serving
     due = serving.made + (serving.end - serving.made) * 2 / 3
     if (
@@ -100,10 +100,12 @@ def _signed(kept: Kept, names: tuple[str, ...], lifetimes: Lifetimes, now: datet
     return replace(kept, serving=_sign(kept.authority, names, lifetimes, now))
 
 
-def _sign(authority: Pair, names: tuple[str, ...], lifetimes: Lifetimes, now: datetime) -> Pair:
+def _sign(
+    authority: KeyPair, names: tuple[str, ...], lifetimes: Lifetimes, now: datetime
+) -> KeyPair:
     return sign(authority, names, now, min(now + lifetimes.serving, authority.end))
 
 
-def _without_expired(kept: Kept, now: datetime) -> Kept:
+def _without_expired(kept: CertificateState, now: datetime) -> CertificateState:
     valid = tuple(each for each in kept.retired if each.not_valid_after_utc > now)
     return kept if valid == kept.retired else replace(kept, retired=valid)

@@ -9,22 +9,22 @@ from lynq.api import Metadata
 from lynq.kube import Client
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import SECRETS
-from lynq.webhooks.certificates.authority import Pair
-from lynq.webhooks.certificates.keeping import Kept
+from lynq.webhooks.certificates.ca import KeyPair
+from lynq.webhooks.certificates.keeping import CertificateState
 
 _TYPE: Final = "kubernetes.io/tls"
 
 
-class _Secret(msgspec.Struct, frozen=True, rename="camel"):
+class _TlsSecret(msgspec.Struct, frozen=True, rename="camel"):
     metadata: Metadata
     data: dict[str, bytes] = {}
     type: str = _TYPE
 
 
-class Stored(msgspec.Struct, frozen=True):
+class StoredState(msgspec.Struct, frozen=True):
     """What was found in the Secret."""
 
-    kept: Kept | None = None
+    kept: CertificateState | None = None
     """None: nothing, or nothing that can be used."""
     version: str = ""
     """The Secret's resourceVersion; "" if there is none."""
@@ -38,25 +38,25 @@ class SharedSecret:
         self._namespace = namespace
         self._name = name
 
-    async def read(self) -> Stored:
+    async def read(self) -> StoredState:
         """Return what is in it now; raises KubeError."""
         try:
-            found = await self._client.get(SECRETS, self._name, self._namespace, into=_Secret)
+            found = await self._client.get(SECRETS, self._name, self._namespace, into=_TlsSecret)
         except NotFound:
-            return Stored()
-        return Stored(_kept(found.data), found.metadata.resource_version)
+            return StoredState()
+        return StoredState(_state_of(found.data), found.metadata.resource_version)
 
-    async def write(self, kept: Kept, version: str) -> None:
+    async def write(self, kept: CertificateState, version: str) -> None:
         """Put this in place of what was read; raises Conflict or AlreadyExists if not first."""
         metadata = Metadata(name=self._name, namespace=self._namespace, resource_version=version)
-        secret = _Secret(metadata, _data(kept))
+        secret = _TlsSecret(metadata, _data(kept))
         if version:
             await self._client.replace(SECRETS, secret)
         else:
             await self._client.create(SECRETS, secret)
 
 
-def _data(kept: Kept) -> dict[str, bytes]:
+def _data(kept: CertificateState) -> dict[str, bytes]:
     data = {
         "ca.crt": kept.bundle,
         "ca.key": kept.authority.key_pem,
@@ -69,18 +69,18 @@ def _data(kept: Kept) -> dict[str, bytes]:
     return data
 
 
-def _kept(data: dict[str, bytes]) -> Kept | None:
+def _state_of(data: dict[str, bytes]) -> CertificateState | None:
     """Return what is in the Secret; what makes no sense is as good as nothing."""
     try:
         upcoming = None
         if "next-ca.key" in data:
-            upcoming = Pair.read(data["next-ca.crt"], data["next-ca.key"])
-        authority = Pair.read(data["ca.crt"], data["ca.key"])
+            upcoming = KeyPair.read(data["next-ca.crt"], data["next-ca.key"])
+        authority = KeyPair.read(data["ca.crt"], data["ca.key"])
         present = {authority.certificate, *([upcoming.certificate] if upcoming else [])}
         trusted = x509.load_pem_x509_certificates(data["ca.crt"])
-        return Kept(
+        return CertificateState(
             authority,
-            Pair.read(data["tls.crt"], data["tls.key"]),
+            KeyPair.read(data["tls.crt"], data["tls.key"]),
             upcoming,
             tuple(each for each in trusted if each not in present),
         )

@@ -4,7 +4,7 @@ from typing import Any
 
 from lynq.api import FormSpec, HubSource, HubSpec, SourceType, TResource, ValueMappings
 from lynq.api.problems import Problem, ProblemKind
-from lynq.core.form.validation import validate
+from lynq.core.form.validation import validate_form
 
 BODY: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap"}
 
@@ -30,7 +30,7 @@ def no_slash(path: str) -> str | None:
 
 
 def problems(spec: FormSpec, known: HubSpec | None = None) -> tuple[Problem, ...]:
-    return validate(spec, hub=known, check_ignore_field=no_slash)
+    return validate_form(spec, hub=known, check_ignore_field=no_slash)
 
 
 def told(spec: FormSpec, known: HubSpec | None = None) -> list[str]:

@@ -9,7 +9,7 @@ from msgspec import convert
 
 from lynq.api import HubSpec
 from lynq.api.problems import errors, warnings
-from lynq.core.hub.validation import validate
+from lynq.core.hub.validation import validate_hub
 from lynq.sources import Query
 from lynq.sources.errors import InvalidSettings
 
@@ -45,7 +45,7 @@ def sqlite(path: str) -> HubSpec:
     "spec", [hub(), mysql(table="sales.tenants"), postgresql(), sqlite("a/../b.db"), sqlite("/d/b")]
 )
 def test_a_good_hub_has_no_problem(spec: HubSpec) -> None:
-    assert validate(spec) == ()
+    assert validate_hub(spec) == ()
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_good_hub_has_no_problem(spec: HubSpec) -> None:
     ],
 )
 def test_what_cannot_be_read_is_an_error(spec: HubSpec, expected: str) -> None:
-    assert [str(each) for each in errors(validate(spec))] == [expected]
+    assert [str(each) for each in errors(validate_hub(spec))] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_what_cannot_be_read_is_an_error(spec: HubSpec, expected: str) -> None:
     ],
 )
 def test_what_will_make_somebody_wonder_is_a_warning(spec: HubSpec, expected: str) -> None:
-    found = validate(spec)
+    found = validate_hub(spec)
     assert [str(each) for each in warnings(found)] == [expected]
     assert errors(found) == ()
 
 
 def test_all_problems_are_told_at_once() -> None:
     spec = hub({"mysql": {**MYSQL, "host": "", "table": ""}}, {"uid": ""}, {"plan": "a;"})
-    assert [each.path for each in errors(validate(spec))] == [
+    assert [each.path for each in errors(validate_hub(spec))] == [
         "spec.source.mysql.host",
         "spec.source.mysql.table",
         "spec.valueMappings.uid",
@@ -185,4 +185,4 @@ def test_admission_and_the_reader_agree_about_names(
         accepted = False
     else:
         accepted = True
-    assert (errors(validate(spec)) == ()) == accepted
+    assert (errors(validate_hub(spec)) == ()) == accepted

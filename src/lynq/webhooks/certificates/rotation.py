@@ -17,11 +17,11 @@ import structlog
 from lynq.kube import Client
 from lynq.kube.errors import AlreadyExists, Conflict, KubeError
 from lynq.telemetry.certificates import changing_context, pem_context
-from lynq.webhooks.certificates.injecting import Injector
-from lynq.webhooks.certificates.keeping import Kept, Lifetimes, renewed
+from lynq.webhooks.certificates.injecting import CABundleInjector
+from lynq.webhooks.certificates.keeping import CertificateState, Lifetimes, renew
 from lynq.webhooks.certificates.secret import SharedSecret
 
-LOOK_EVERY: Final = 60.0
+CHECK_INTERVAL: Final = 60.0
 """Seconds between two looks."""
 _RETRY: Final = 2.0
 """Seconds to the next look while there is no certificate at all."""
@@ -37,7 +37,7 @@ def _now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WebhookService:
     """Where the webhooks are reached, and what leads there."""
 
     namespace: str
@@ -54,25 +54,25 @@ class Place:
         return (f"{host}.svc", f"{host}.svc.cluster.local", host, self.service, *_LOOPBACK)
 
 
-class SelfMade:
+class RotatedCertificates:
     """Makes, shares, renews and shows certificates."""
 
     def __init__(
         self,
         client: Client,
-        place: Place,
+        place: WebhookService,
         *,
         lifetimes: Lifetimes | None = None,
-        look_every: float = LOOK_EVERY,
+        look_every: float = CHECK_INTERVAL,
         now: Callable[[], datetime] = _now,
     ) -> None:
         self._secret = SharedSecret(client, place.namespace, place.secret)
-        self._injector = Injector(client, place.prefix, place.namespace, place.service)
+        self._injector = CABundleInjector(client, place.prefix, place.namespace, place.service)
         self._names = place.names
         self._lifetimes = lifetimes or Lifetimes()
         self._look_every = look_every
         self._now = now
-        self._kept: Kept | None = None
+        self._kept: CertificateState | None = None
         self._shown: ssl.SSLContext | None = None
         self._has_one = asyncio.Event()
         self._told = ""
@@ -104,13 +104,13 @@ class SelfMade:
         finally:
             self._show(kept)
 
-    async def _agreed(self) -> Kept:
+    async def _agreed(self) -> CertificateState:
         """Return what all replicas keep; raises KubeError."""
         for _ in range(_TRIES):
             stored = await self._secret.read()
             # A Secret that was lost is made anew from what we remember: still trusted, still shown.
             present = stored.kept or self._kept
-            kept = renewed(present, self._names, self._lifetimes, self._now())
+            kept = renew(present, self._names, self._lifetimes, self._now())
             if kept is stored.kept:
                 return kept
             try:
@@ -119,9 +119,9 @@ class SelfMade:
                 continue
             _log.info("certificates written", until=kept.serving.end.isoformat())
             return kept
-        raise NoAgreementError("the Secret with the certificates changes all the time")
+        raise RotationConflictError("the Secret with the certificates changes all the time")
 
-    def _show(self, kept: Kept) -> None:
+    def _show(self, kept: CertificateState) -> None:
         if self._kept is None or kept.chain != self._kept.chain:
             self._shown = pem_context(kept.chain)
         self._kept = kept
@@ -142,5 +142,5 @@ class SelfMade:
             self.problem = f"there is no certificate yet: {problem}"
 
 
-class NoAgreementError(KubeError):
+class RotationConflictError(KubeError):
     """Replicas could not agree on what is in the Secret."""

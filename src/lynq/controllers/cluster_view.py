@@ -7,7 +7,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.controllers.world import FORM, HUB, World
 
 
-class Knowledge:
+class CachedClusterView:
     """Answers from the caches, at once and without a request."""
 
     def __init__(self, world: World) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.knowledge import Knowledge
+from lynq.controllers.cluster_view import CachedClusterView
 from lynq.controllers.world import FORM, HUB
 
 SHOP = ObjectKey("prod", "shop")
@@ -20,13 +20,15 @@ def records(*, synced: bool = True, **found: Any) -> Any:
     )
 
 
-def knowledge(hubs: Any = None, nodes: Any = None, namespaces: tuple[str, ...] = ()) -> Knowledge:
+def knowledge(
+    hubs: Any = None, nodes: Any = None, namespaces: tuple[str, ...] = ()
+) -> CachedClusterView:
     world: Any = SimpleNamespace(
         hubs=hubs or records(),
         nodes=nodes or records(),
         options=SimpleNamespace(namespaces=namespaces),
     )
-    return Knowledge(world)
+    return CachedClusterView(world)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ def knowledge(hubs: Any = None, nodes: Any = None, namespaces: tuple[str, ...] =
         (knowledge(nodes=records(synced=False)), False),
     ],
 )
-def test_a_namespace_is_seen_once_all_in_it_is_listed(known: Knowledge, sees: bool) -> None:  # noqa: FBT001
+def test_a_namespace_is_seen_once_all_in_it_is_listed(known: CachedClusterView, sees: bool) -> None:  # noqa: FBT001
     assert known.sees("prod") is sees
 
 

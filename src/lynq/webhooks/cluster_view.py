@@ -10,7 +10,7 @@ from lynq.api.names import ANNOTATION_PROTECT, TRUE
 from lynq.core.graph.build import collect
 
 
-class Known(Protocol):
+class ClusterView(Protocol):
     """The caches of whoever runs the webhooks."""
 
     def sees(self, namespace: str) -> bool:

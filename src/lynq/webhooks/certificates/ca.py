@@ -18,14 +18,14 @@ _PEM: Final = serialization.Encoding.PEM
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class KeyPair:
     """A certificate and its key."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey = field(repr=False)
 
     @classmethod
-    def read(cls, certificate: bytes, key: bytes) -> "Pair":
+    def read(cls, certificate: bytes, key: bytes) -> "KeyPair":
         """Read both from PEM; raises ValueError if they are none, or no pair."""
         read = x509.load_pem_x509_certificate(certificate)
         private = serialization.load_pem_private_key(key, password=None)
@@ -57,7 +57,7 @@ class Pair:
         return self.key.private_bytes(_PEM, form, encryption)
 
 
-def make_authority(now: datetime, end: datetime) -> Pair:
+def make_ca(now: datetime, end: datetime) -> KeyPair:
     """Return a new authority, trusted by nobody yet."""
     key = ec.generate_private_key(ec.SECP256R1())
     # Each has a name of its own: of two authorities in one bundle, a client picks by name.
@@ -65,10 +65,10 @@ def make_authority(now: datetime, end: datetime) -> Pair:
     name = _named(f"lynq-webhooks-{serial:x}"[:40])
     builder = _builder(name, name, key, now, end).serial_number(serial)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    return Pair(builder.add_extension(_SIGNS, critical=True).sign(key, hashes.SHA256()), key)
+    return KeyPair(builder.add_extension(_SIGNS, critical=True).sign(key, hashes.SHA256()), key)
 
 
-def sign(authority: Pair, names: Iterable[str], now: datetime, end: datetime) -> Pair:
+def sign(authority: KeyPair, names: Iterable[str], now: datetime, end: datetime) -> KeyPair:
     """Return a certificate for a server with these names, the first of which is its own."""
     known = list(names)
     key = ec.generate_private_key(ec.SECP256R1())
@@ -80,7 +80,7 @@ def sign(authority: Pair, names: Iterable[str], now: datetime, end: datetime) ->
     )
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     builder = builder.add_extension(usage, critical=False)
-    return Pair(builder.sign(authority.key, hashes.SHA256()), key)
+    return KeyPair(builder.sign(authority.key, hashes.SHA256()), key)
 
 
 def names_in(certificate: x509.Certificate) -> set[str]:
