@@ -20,9 +20,8 @@ from lynq.api.names import GROUP, VERSION
 from lynq.kube.errors import error_location
 from lynq.telemetry import Address
 from lynq.telemetry.http_server import Listener
-from lynq.webhooks.certificates.protocol import Certificates
+from lynq.webhooks.certificates.rotation import Certificates
 from lynq.webhooks.cluster_view import ClusterView
-from lynq.webhooks.decoding import decode_object, to_plain_object
 from lynq.webhooks.defaulting import Defaults, form_defaults, hub_defaults
 from lynq.webhooks.metrics import WebhookMetrics
 from lynq.webhooks.review import (
@@ -30,8 +29,10 @@ from lynq.webhooks.review import (
     AdmissionResponse,
     GroupVersionKind,
     ReviewError,
+    decode_object,
     decode_request,
     encode_response,
+    to_plain_object,
 )
 from lynq.webhooks.validating import ValidationResult, admit_form, admit_hub, admit_node
 

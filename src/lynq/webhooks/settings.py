@@ -6,9 +6,12 @@ from prometheus_client import CollectorRegistry
 
 from lynq.kube import Client
 from lynq.telemetry import Address, CertificateFiles
-from lynq.webhooks.certificates.files import FileCertificates
-from lynq.webhooks.certificates.protocol import Certificates
-from lynq.webhooks.certificates.rotation import RotatedCertificates, WebhookService
+from lynq.webhooks.certificates.rotation import (
+    Certificates,
+    FileCertificates,
+    RotatedCertificates,
+    WebhookService,
+)
 from lynq.webhooks.cluster_view import ClusterView
 from lynq.webhooks.server import WebhookServer
 

@@ -24,8 +24,16 @@ from lynq.core.form.validation import validate_form
 from lynq.core.hub.validation import validate_hub
 from lynq.core.node.ignore_fields.parse import path_problem
 from lynq.webhooks.cluster_view import ClusterView, Footprint, is_protected
-from lynq.webhooks.decoding import Reviewed, SpecError, decode_object, decode_spec, wants_the_same
-from lynq.webhooks.review import AdmissionDenied, AdmissionRequest, AdmissionResponse
+from lynq.webhooks.review import (
+    AdmissionDenied,
+    AdmissionRequest,
+    AdmissionResponse,
+    Reviewed,
+    SpecError,
+    decode_object,
+    decode_spec,
+    wants_the_same,
+)
 
 ValidationResult: TypeAlias = Callable[[], AdmissionResponse]
 """Finds the answer; may be called in a thread."""

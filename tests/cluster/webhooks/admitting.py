@@ -16,9 +16,9 @@ from lynq.kube import Client, Resource
 from lynq.kube.errors import ApiError
 from lynq.telemetry import Address
 from lynq.webhooks import WebhookServer
-from lynq.webhooks.certificates.injecting import CONFIGURATIONS
-from lynq.webhooks.certificates.keeping import Lifetimes
+from lynq.webhooks.certificates.ca import Lifetimes
 from lynq.webhooks.certificates.rotation import RotatedCertificates, WebhookService
+from lynq.webhooks.certificates.secret import CONFIGURATIONS
 from waiting import eventually
 
 MANIFESTS = Path(__file__).parents[3] / "deploy/kustomize/webhook/manifests.yaml"

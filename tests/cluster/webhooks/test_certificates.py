@@ -16,7 +16,7 @@ from lynq.kube import Patch, Request, Response, Send
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.resource import SECRETS
 from lynq.webhooks import WebhookServer
-from lynq.webhooks.certificates.keeping import Lifetimes
+from lynq.webhooks.certificates.ca import Lifetimes
 from waiting import eventually
 
 DAY = timedelta(days=1)

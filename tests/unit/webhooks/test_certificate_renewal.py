@@ -5,8 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from lynq.webhooks.certificates.ca import KeyPair, has_signed, names_in
-from lynq.webhooks.certificates.keeping import CertificateState, Lifetimes, renew
+from lynq.webhooks.certificates.ca import (
+    CertificateState,
+    KeyPair,
+    Lifetimes,
+    has_signed,
+    names_in,
+    renew,
+)
 from lynq.webhooks.certificates.secret import _data, _state_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -18,7 +18,7 @@ from lynq.telemetry import Address, CertificateError, CertificateFiles, ListenEr
 from lynq.telemetry.exposition import collect_families, render_families
 from lynq.webhooks import WebhookServer
 from lynq.webhooks import server as server_module
-from lynq.webhooks.certificates.files import FileCertificates
+from lynq.webhooks.certificates.rotation import FileCertificates
 from unit.webhooks.reviews import (
     FORM,
     HUB,

@@ -3,6 +3,10 @@
 Every replica looks once a minute: whoever finds something due makes it, the first to write it into
 the Secret wins, and all others take what is there. In one look the order is Secret, caBundle,
 server, so that nobody shows what is not trusted yet.
+
+A certificate that somebody else keeps: files that are read again when they change.
+
+What the webhook server asks of its certificates.
 """
 
 import asyncio
@@ -10,16 +14,16 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
 from lynq.kube import Client
 from lynq.kube.errors import AlreadyExists, Conflict, KubeError
-from lynq.telemetry.certificates import changing_context, pem_context
-from lynq.webhooks.certificates.injecting import CABundleInjector
-from lynq.webhooks.certificates.keeping import CertificateState, Lifetimes, renew
-from lynq.webhooks.certificates.secret import SharedSecret
+from lynq.telemetry import CertificateFiles
+from lynq.telemetry.certificates import changing_context, pem_context, server_context
+from lynq.webhooks.certificates.ca import CertificateState, Lifetimes, renew
+from lynq.webhooks.certificates.secret import CABundleInjector, SharedSecret
 
 CHECK_INTERVAL: Final = 60.0
 """Seconds between two looks."""
@@ -144,3 +148,32 @@ class RotatedCertificates:
 
 class RotationConflictError(KubeError):
     """Replicas could not agree on what is in the Secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileCertificates:
+    """The certificate in two files; whose authority is trusted is for others to say."""
+
+    files: CertificateFiles
+    problem: str = ""
+
+    async def run(self) -> None:
+        """Do nothing: files are looked at with every handshake."""
+
+    async def context(self) -> ssl.SSLContext:
+        """Return what shows the files; raises CertificateError if they cannot be used."""
+        return server_context(self.files)
+
+
+class Certificates(Protocol):
+    """Has a certificate, sooner or later, and keeps it fresh."""
+
+    @property
+    def problem(self) -> str:
+        """Why there is none yet; "" if there is."""
+
+    async def run(self) -> None:
+        """Do what it takes, until cancelled."""
+
+    async def context(self) -> ssl.SSLContext:
+        """Wait for the first certificate; the context follows all later ones."""
