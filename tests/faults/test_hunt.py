@@ -23,7 +23,7 @@ from lynq.controllers.shard import Shard
 from lynq.kube import Request, Response, Send
 from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
-from lynq.template.functions import keys as template_keys
+from lynq.template.functions import crypto as template_keys
 from waiting import eventually
 
 TOO_DEEP = 1_300

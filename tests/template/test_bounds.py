@@ -2,9 +2,9 @@
 
 import pytest
 
-from lynq.template import Chance, Environment, ErrorKind, TemplateError, render
+from lynq.template import Environment, ErrorKind, SeededRandom, TemplateError, render
 
-ENVIRONMENT = Environment(now=0, chance=Chance(b"bounds"))
+ENVIRONMENT = Environment(now=0, chance=SeededRandom(b"bounds"))
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from lynq.template import Chance, Environment, Limits, TemplateError, render
+from lynq.template import Environment, Limits, SeededRandom, TemplateError, render
 
 NOW = dt.datetime(2009, 11, 10, 23, tzinfo=dt.UTC)
 # Slow machines make RSA keys slowly, and these tests are not about time.
 ENVIRONMENT = Environment(
-    now=int(NOW.timestamp()) * 1_000_000_000, chance=Chance(b"x"), limits=Limits(seconds=60)
+    now=int(NOW.timestamp()) * 1_000_000_000, chance=SeededRandom(b"x"), limits=Limits(seconds=60)
 )
 PARTS = '{{ define "parts" }}{{ .Cert }}|{{ .Key }}{{ end }}'
 

@@ -6,7 +6,7 @@
 Row values are data: they are never parsed. Whatever fails is a `TemplateError`.
 """
 
-from lynq.template.chance import Chance
+from lynq.template.chance import SeededRandom
 from lynq.template.engine import compile_template, render
 from lynq.template.environment import Environment
 from lynq.template.errors import ErrorKind, TemplateError
@@ -16,11 +16,11 @@ from lynq.template.manifest import is_repeatable, is_slow, render_object
 from lynq.template.variables import referenced_variables
 
 __all__ = [
-    "Chance",
     "Environment",
     "ErrorKind",
     "Limits",
     "Needs",
+    "SeededRandom",
     "TemplateError",
     "compile_template",
     "is_repeatable",

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from lynq.template.errors import FunctionError
-from lynq.template.formatting.quoting import quote
+from lynq.template.gofmt.quoting import quote
 from lynq.template.values import wrap_int64
 
 PrivateKey: TypeAlias = (

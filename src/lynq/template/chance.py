@@ -6,7 +6,7 @@ import hashlib
 from itertools import count
 
 
-class Chance:
+class SeededRandom:
     """A stream of bytes that only the seed decides; nobody without the seed can tell the next one.
 
     The seed is a secret of the node. `derive` makes an independent source for a part of it, so that
@@ -21,14 +21,14 @@ class Chance:
         self._blocks = count()
         self._left = b""
 
-    def derive(self, *parts: str) -> Chance:
+    def derive(self, *parts: str) -> SeededRandom:
         """Give the source for one position, such as a resource id and a field's path."""
         lengths = "".join(f"{len(part)}:{part}" for part in parts)
-        return Chance(self._seed + lengths.encode("utf-8", "surrogatepass"))
+        return SeededRandom(self._seed + lengths.encode("utf-8", "surrogatepass"))
 
-    def again(self) -> Chance:
+    def again(self) -> SeededRandom:
         """Give the same source from its beginning."""
-        return Chance(self._given)
+        return SeededRandom(self._given)
 
     def bytes(self, size: int) -> bytes:
         """Draw `size` bytes."""

@@ -3,10 +3,10 @@
 from time import monotonic
 from typing import TypeVar
 
-from lynq.template.chance import Chance
+from lynq.template.chance import SeededRandom
 from lynq.template.deadline import Deadline
 from lynq.template.errors import LimitError
-from lynq.template.formatting import show
+from lynq.template.gofmt.printing import show
 from lynq.template.limits import DEFAULT_LIMITS, Limits
 
 _T = TypeVar("_T")
@@ -14,7 +14,7 @@ _WIDE_BYTES = 4
 _SHARED_BYTES = 8
 _ITEM_BYTES = 64
 _MANY_PIECES = 10_000
-_NO_CHANCE = Chance(b"")
+_NO_CHANCE = SeededRandom(b"")
 
 
 class Context:
@@ -37,7 +37,7 @@ class Context:
         self,
         *,
         now: int = 0,
-        chance: Chance | None = None,
+        chance: SeededRandom | None = None,
         limits: Limits = DEFAULT_LIMITS,
         deadline: Deadline | None = None,
     ) -> None:

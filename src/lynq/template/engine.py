@@ -5,16 +5,16 @@ from functools import lru_cache
 from math import inf
 from typing import Final
 
-from lynq.template.chance import Chance
+from lynq.template.chance import SeededRandom
 from lynq.template.compiler.build import build
 from lynq.template.context import Context
 from lynq.template.deadline import Deadline
 from lynq.template.environment import Environment
 from lynq.template.errors import DataError, ErrorKind, LimitError, TemplateError
 from lynq.template.failures import located
-from lynq.template.formatting import show
 from lynq.template.functions.signature import Needs
 from lynq.template.functions.table import FUNCTIONS
+from lynq.template.gofmt.printing import show
 from lynq.template.limits import DEFAULT_LIMITS, Limits
 from lynq.template.parser import parse
 from lynq.template.values import TypedBool, TypedFloat, TypedInt, Variables, byte_len, to_output
@@ -26,7 +26,7 @@ _MUTATING: Final = frozenset(
 _SMALL_SOURCE: Final = 256
 _LARGE_SOURCE: Final = 2048
 _SMALL_OUTPUT: Final = 16 * 1024
-_NO_CHANCE: Final = Chance(b"")
+_NO_CHANCE: Final = SeededRandom(b"")
 
 
 class Template:

@@ -4,7 +4,7 @@ import secrets
 import time
 from dataclasses import dataclass, field, replace
 
-from lynq.template.chance import Chance
+from lynq.template.chance import SeededRandom
 from lynq.template.context import Context
 from lynq.template.deadline import Deadline
 from lynq.template.limits import DEFAULT_LIMITS, Limits
@@ -19,7 +19,7 @@ class Environment:
 
     now: int = field(default_factory=time.time_ns)
     """Nanoseconds since 1970."""
-    chance: Chance = field(default_factory=lambda: Chance(secrets.token_bytes(32)))
+    chance: SeededRandom = field(default_factory=lambda: SeededRandom(secrets.token_bytes(32)))
     limits: Limits = DEFAULT_LIMITS
     deadline: Deadline | None = None
     """When to stop; by default each string has its own time."""

@@ -4,7 +4,7 @@ import re
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lynq.template.formatting.quoting import is_print, quote
+from lynq.template.gofmt.quoting import is_print, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

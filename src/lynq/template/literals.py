@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from lynq.template.formatting.quoting import quote
+from lynq.template.gofmt.quoting import quote
 from lynq.template.values import from_bytes
 
 _SIMPLE: Final = {

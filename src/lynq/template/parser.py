@@ -5,7 +5,7 @@ from typing import Final
 
 from lynq.template import tree
 from lynq.template.errors import ErrorKind, TemplateError
-from lynq.template.formatting.quoting import quote
+from lynq.template.gofmt.quoting import quote
 from lynq.template.lexer import Kind, Token
 from lynq.template.limits import DEFAULT_LIMITS, Limits
 from lynq.template.literals import LiteralError, read_character, read_number, unquote

@@ -8,11 +8,11 @@ from typing import NoReturn
 from lynq.template.constants import Literal, convert
 from lynq.template.context import Context
 from lynq.template.errors import Failure, LimitError
-from lynq.template.formatting import show
-from lynq.template.formatting.printf import sprintf
 from lynq.template.functions.comparison import eq, ne
 from lynq.template.functions.parameters import NILABLE, Parameter
 from lynq.template.functions.signature import Function
+from lynq.template.gofmt.printf import sprintf
+from lynq.template.gofmt.printing import show
 from lynq.template.tree import Nil, Node
 from lynq.template.values import (
     ANY,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lynq.template.formatting.quoting import quote
+from lynq.template.gofmt.quoting import quote
 from lynq.template.literals import Number
 
 # ruff: noqa: D105 - each `__str__` gives Go's text of its node

@@ -5,9 +5,9 @@ import ast
 import pytest
 
 from lynq.template import (
-    Chance,
     Environment,
     Needs,
+    SeededRandom,
     TemplateError,
     compile_template,
     referenced_variables,
@@ -107,7 +107,7 @@ def test_needs_tell_what_a_template_draws_on() -> None:
 
 
 def test_a_render_is_repeatable() -> None:
-    environment = Environment(now=0, chance=Chance(b"seed"))
+    environment = Environment(now=0, chance=SeededRandom(b"seed"))
     source = (
         '{{ randAlpha 9 }} {{ uuidv4 }} {{ shuffle "abcdefgh" }} {{ randInt 0 1000 }} {{ now }}'
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lynq.template import Chance, Environment, TemplateError, render_object
+from lynq.template import Environment, SeededRandom, TemplateError, render_object
 
 ROW = {"uid": "acme", "replicas": "3", "ratio": "0.5", "on": "yes", "evil": "{{ .uid }}"}
 
@@ -112,7 +112,7 @@ def test_error_names_the_field() -> None:
 
 
 def test_chance_is_the_same_at_the_same_position_only() -> None:
-    environment = Environment(now=0, chance=Chance(b"node uid and resource id"))
+    environment = Environment(now=0, chance=SeededRandom(b"node uid and resource id"))
     template = "{{ randAlphaNum 20 }}"
 
     first = render_object({"a": template, "b": template}, ROW, environment)

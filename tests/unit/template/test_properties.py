@@ -14,11 +14,11 @@ from lynq.template import (
     render_object,
 )
 from lynq.template.errors import LimitError
-from lynq.template.formatting import show
-from lynq.template.formatting.floats import format_float
-from lynq.template.formatting.printf import sprintf
-from lynq.template.formatting.quoting import quote
 from lynq.template.functions.table import FUNCTIONS
+from lynq.template.gofmt.floats import format_float
+from lynq.template.gofmt.printf import sprintf
+from lynq.template.gofmt.printing import show
+from lynq.template.gofmt.quoting import quote
 from lynq.template.literals import unquote
 
 SMALL = Environment(

@@ -39,7 +39,7 @@ from lynq.api.naming import NodePair, node_name
 from lynq.api.node_metadata import stamp
 from lynq.core.graph.build import collect
 from lynq.core.hub.row_values import RowValues, failed, nameless, row_variables
-from lynq.template import Chance, Environment, Needs, TemplateError, compile_template
+from lynq.template import Environment, Needs, SeededRandom, TemplateError, compile_template
 
 _LISTS: Final = tuple(field.name for field in fields(ResourceLists))
 _1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -76,7 +76,7 @@ def _environment(hub: LynqHub, pair: NodePair, now: datetime) -> Environment:
     # A node has no uid of its own before it is made; hub and name together are as stable.
     seed = f"{hub.metadata.uid}/{node_name(pair)}"
     nanoseconds = (now - _1970) // timedelta(microseconds=1) * 1000
-    return Environment(now=nanoseconds, chance=Chance(seed.encode()))
+    return Environment(now=nanoseconds, chance=SeededRandom(seed.encode()))
 
 
 @dataclass(frozen=True, slots=True)

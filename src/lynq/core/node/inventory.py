@@ -11,10 +11,10 @@ from typing import Final
 
 from lynq.api import NodeStatus, TResource
 from lynq.core.node.objects import ObjectRef, ref_of
-from lynq.template import Chance, Environment, TemplateError, render
+from lynq.template import Environment, SeededRandom, TemplateError, render
 
 _PARTS: Final = (2, 3)
-_STILL: Final = Environment(now=0, chance=Chance(b""))
+_STILL: Final = Environment(now=0, chance=SeededRandom(b""))
 _CLUSTER_SCOPED: Final = frozenset({"Namespace"})
 _API_VERSIONS: Final[Mapping[str, str]] = {
     "ConfigMap": "v1",

@@ -25,7 +25,7 @@ from lynq.api.wire import parse_rfc3339
 from lynq.core.guard.rejections import printable
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.ownership import merged_annotations, merged_labels, without_server_fields
-from lynq.template import Chance, Environment, ErrorKind, TemplateError, render, render_object
+from lynq.template import Environment, ErrorKind, SeededRandom, TemplateError, render, render_object
 
 _MISSING: Final = re.compile(r'map has no entry for key "(.*)"', re.DOTALL)
 _FIELD: Final = re.compile(r"(?<![\w)\]])\$?\.(\w+)")
@@ -139,7 +139,7 @@ class Renderer:
     @classmethod
     def of(cls, node: LynqNode, variables: Mapping[str, str]) -> "Renderer":
         """Return the node's renderer: its time is the last change, its chance the node's own."""
-        chance = Chance(node.metadata.uid.encode())
+        chance = SeededRandom(node.metadata.uid.encode())
         return cls(node.metadata.namespace, variables, Environment(_changed_at(node), chance))
 
     def render(self, resource: TResource, *, namespaced: bool, with_body: bool = True) -> Rendered:

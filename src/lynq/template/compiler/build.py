@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from types import CodeType
 
 from lynq.template import tree
-from lynq.template.compiler import code, statements
+from lynq.template.analysis import analyze, walk
+from lynq.template.compiler import codegen, statements
 from lynq.template.compiler.program import Place, Program
 from lynq.template.compiler.unit import Expr, Unit
 from lynq.template.functions.signature import Needs
 from lynq.template.runtime import NAMES
 from lynq.template.stream import ROOT_NAME
-from lynq.template.survey import survey, walk
 
 FILE_NAME = "<template>"
 
@@ -54,7 +54,7 @@ def explain(template: tree.Template) -> str:
 def _module(template: tree.Template) -> tuple[Program, ast.Module]:
     defined = {name: f"template{number}" for number, name in enumerate(template.defined)}
     defined[ROOT_NAME] = "root"
-    program = Program(survey(template), defined, {"__builtins__": {}, **NAMES})
+    program = Program(analyze(template), defined, {"__builtins__": {}, **NAMES})
     functions = [_main(program, template.body)]
     called = _called(template)
     functions += [
@@ -74,36 +74,36 @@ def _main(program: Program, body: list[tree.Node]) -> ast.stmt:
     """Render the root: `d` is the data, `c` the context, `w` writes output."""
     unit, lines = _start(program, ROOT_NAME, body, root=True)
     if statements.is_straight(body):
-        lines.append(code.give(statements.text(unit, body)))
-        return code.define("main", ("d", "c"), lines)
+        lines.append(codegen.give(statements.text(unit, body)))
+        return codegen.define("main", ("d", "c"), lines)
     program.wants_budget = True
-    context = code.name("c")
+    context = codegen.name("c")
     finish = "finish_marked" if program.marks else "finish"
     lines += [
-        code.assign("w", code.call("begin", context)),
+        codegen.assign("w", codegen.call("begin", context)),
         *statements.statements(unit, body),
-        code.give(code.call(finish, context, place=unit.place())),
+        codegen.give(codegen.call(finish, context, place=unit.place())),
     ]
-    return code.define("main", ("d", "c"), lines)
+    return codegen.define("main", ("d", "c"), lines)
 
 
 def _defined(program: Program, name: str, body: list[tree.Node]) -> ast.stmt:
     unit, lines = _start(program, name, body, root=False)
     lines += statements.statements(unit, body)
-    return code.define(program.defined[name], ("d", "c", "w"), lines)
+    return codegen.define(program.defined[name], ("d", "c", "w"), lines)
 
 
 def _start(
     program: Program, name: str, body: list[tree.Node], *, root: bool
 ) -> tuple[Unit, list[ast.stmt]]:
     """Give a function its cursor, and `$`, which is the same until someone assigns to it."""
-    dot = Expr(code.name("d"), root=root)
+    dot = Expr(codegen.name("d"), root=root)
     unit = Unit(program, name, body[0] if body else tree.Text(0, ""), dot)
     if "$" not in program.survey.assigned:
         unit.variables.append(("$", dot))
         return unit, []
     program.wants_root = True
-    return unit, [code.assign(unit.declare("$", dot), code.name("d"))]
+    return unit, [codegen.assign(unit.declare("$", dot), codegen.name("d"))]
 
 
 def _compile(module: ast.Module) -> CodeType:

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Callable
 
 from lynq.template import tree
-from lynq.template.compiler import code, inline
+from lynq.template.compiler import codegen, inline
 from lynq.template.compiler.program import Place
 from lynq.template.compiler.unit import Expr, Given, Unit
 from lynq.template.constants import convert
@@ -72,7 +72,7 @@ def function_call(
     if function.name in ("and", "or"):
         result = _with_skipped(unit, visible, result)
     if kept is not None:
-        result = Expr(code.after(kept, result.code), result.type, boxed=result.boxed)
+        result = Expr(codegen.after(kept, result.code), result.type, boxed=result.boxed)
     return result
 
 
@@ -80,9 +80,9 @@ def _add_hidden(function: Function, given: Given, taken: list[Expr]) -> None:
     """Add what two built-ins are told besides their arguments, for their errors."""
     if function.name == "call":
         called = str(given.arguments[0]) if given.arguments else ""
-        taken.insert(0, Expr(code.constant(called), "string", literal=True))
+        taken.insert(0, Expr(codegen.constant(called), "string", literal=True))
     elif function.name == "len":
-        taken.append(Expr(code.constant(taken[0].boxed), "bool", literal=True))
+        taken.append(Expr(codegen.constant(taken[0].boxed), "bool", literal=True))
 
 
 def _with_skipped(unit: Unit, visible: int, result: Expr) -> Expr:
@@ -90,8 +90,8 @@ def _with_skipped(unit: Unit, visible: int, result: Expr) -> Expr:
     for variable, declared in unit.variables[visible:]:
         older = [expr for known, expr in unit.variables[:visible] if known == variable]
         if older:
-            before = code.keep(code.identifier(declared.code), older[-1].code)
-            result = Expr(code.after(before, result.code), result.type)
+            before = codegen.keep(codegen.identifier(declared.code), older[-1].code)
+            result = Expr(codegen.after(before, result.code), result.type)
     return result
 
 
@@ -111,7 +111,7 @@ def method_call(  # noqa: PLR0917 - as for a function, and the receiver
     for each in given.arguments:
         unit.at = each
         if isinstance(each, (*_LITERALS, tree.Nil)):
-            taken.append(code.name(unit.program.put("literal", each)))
+            taken.append(codegen.name(unit.program.put("literal", each)))
         else:
             taken.append(evaluate(unit, each).code)
         places.append(unit.at)
@@ -120,9 +120,11 @@ def method_call(  # noqa: PLR0917 - as for a function, and the receiver
     place = unit.program.put_place(
         Place(unit.template, before, name, command=node, arguments=tuple(places))
     )
-    boxed = code.constant(receiver.boxed)
-    called = code.call("invoke", receiver.code, boxed, code.constant(name), *taken, place=place)
-    return Expr(called if kept is None else code.after(kept, called))
+    boxed = codegen.constant(receiver.boxed)
+    called = codegen.call(
+        "invoke", receiver.code, boxed, codegen.constant(name), *taken, place=place
+    )
+    return Expr(called if kept is None else codegen.after(kept, called))
 
 
 def _wrong_count(function: Function, given: Given) -> str | None:
@@ -161,7 +163,7 @@ def _keep_final(
     ):
         return None, final
     name = unit.fresh("t")
-    return code.keep(name, final.code), Expr(code.name(name), final.type, boxed=final.boxed)
+    return codegen.keep(name, final.code), Expr(codegen.name(name), final.type, boxed=final.boxed)
 
 
 def _cannot_fail(node: tree.Node, parameter: Parameter) -> bool:
@@ -186,14 +188,14 @@ def _argument(
     if isinstance(node, tree.Nil):
         if parameter.kind not in NILABLE:
             return _failure(unit, f"cannot assign nil to {parameter.name}")
-        return _accept(unit, Expr(code.constant(None)), parameter, function)
+        return _accept(unit, Expr(codegen.constant(None)), parameter, function)
     if not isinstance(node, _LITERALS):
         return _accept(unit, evaluate(unit, node), parameter, function)
     try:
         value = convert(node, parameter)
     except Failure as error:
         return _failure(unit, error.message)
-    return Expr(code.constant(value), type_name(value), literal=True)
+    return Expr(codegen.constant(value), type_name(value), literal=True)
 
 
 def _accept(unit: Unit, value: Expr, parameter: Parameter, function: Function) -> Expr:
@@ -202,16 +204,16 @@ def _accept(unit: Unit, value: Expr, parameter: Parameter, function: Function) -
         return _unmarked(unit, value) if not function.passes else value
     if value.type == parameter.name:
         return _unmarked(unit, value) if value.type == "bool" else value
-    put = code.name(unit.program.put("parameter", parameter))
-    boxed = code.constant(value.boxed)
+    put = codegen.name(unit.program.put("parameter", parameter))
+    boxed = codegen.constant(value.boxed)
     if value.type is not None or parameter.name not in _CLASSES:
-        checked = code.call("accept", put, value.code, boxed, place=unit.place())
+        checked = codegen.call("accept", put, value.code, boxed, place=unit.place())
         return Expr(checked, parameter.name)
     kept = unit.fresh("t")
-    checked = code.choose(
-        code.is_class(code.keep(kept, value.code), _CLASSES[parameter.name]),
-        code.name(kept),
-        code.call("accept", put, code.name(kept), boxed, place=unit.place()),
+    checked = codegen.choose(
+        codegen.is_class(codegen.keep(kept, value.code), _CLASSES[parameter.name]),
+        codegen.name(kept),
+        codegen.call("accept", put, codegen.name(kept), boxed, place=unit.place()),
     )
     return Expr(checked, parameter.name)
 
@@ -222,7 +224,7 @@ def _unmarked(unit: Unit, value: Expr) -> Expr:
         return value
     if value.type not in (None, "bool"):
         return value
-    return Expr(code.call("plain", value.code), value.type, boxed=value.boxed)
+    return Expr(codegen.call("plain", value.code), value.type, boxed=value.boxed)
 
 
 def _meter(function: Function) -> str:
@@ -236,21 +238,21 @@ def _call(unit: Unit, function: Function, taken: list[Expr]) -> Expr:
     arguments = [value.code for value in taken]
     if function.wants_context:
         unit.program.wants_budget |= function.needs not in Needs.LIMITS
-        arguments.insert(0, code.name("c"))
+        arguments.insert(0, codegen.name("c"))
     put = unit.program.put("function", function.body)
     place = unit.place(function.name)
     if function.needs & Needs.SLOW:
         unit.program.wants_budget = True
-        called = code.call("slow", code.name("c"), code.name(put), *arguments, place=place)
+        called = codegen.call("slow", codegen.name("c"), codegen.name(put), *arguments, place=place)
     else:
-        called = code.call(put, *arguments, place=place)
+        called = codegen.call(put, *arguments, place=place)
     if unit.program.metered:
         unit.program.wants_budget = True
-        called = code.call(_meter(function), code.name("c"), called, place=place)
+        called = codegen.call(_meter(function), codegen.name("c"), called, place=place)
     dynamic = function.result in ANY_NAMES
     return Expr(called, None if dynamic else function.result, boxed=dynamic)
 
 
 def _failure(unit: Unit, message: str, evaluated: Expr | None = None) -> Expr:
     before = () if evaluated is None else (evaluated.code,)
-    return Expr(code.call("fail", code.constant(message), *before, place=unit.place()))
+    return Expr(codegen.call("fail", codegen.constant(message), *before, place=unit.place()))

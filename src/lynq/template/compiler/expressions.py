@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from lynq.template import tree
-from lynq.template.compiler import calls, code
+from lynq.template.compiler import calls, codegen
 from lynq.template.compiler.unit import Expr, Given, Unit
 from lynq.template.constants import ideal
 from lynq.template.errors import Failure
@@ -36,11 +36,13 @@ def commands(unit: Unit, pipe: tree.Pipe) -> Expr:
 def _store(unit: Unit, variable: str, value: Expr, *, assigns: bool) -> Expr:
     if not assigns:
         python = unit.declare(variable, value)
-        return replace(value, code=code.keep(python, value.code), literal=False)
+        return replace(value, code=codegen.keep(python, value.code), literal=False)
     known = unit.lookup(variable)
     if known is None:
         return failure(unit, f"undefined variable: {variable}", value)
-    return replace(value, code=code.keep(code.identifier(known.code), value.code), literal=False)
+    return replace(
+        value, code=codegen.keep(codegen.identifier(known.code), value.code), literal=False
+    )
 
 
 def operand(unit: Unit, node: tree.Node, given: Given = _NOTHING) -> Expr:
@@ -84,13 +86,13 @@ def _ideal(unit: Unit, node: tree.Bool | tree.NumberLiteral | tree.String) -> Ex
         value = ideal(node)
     except Failure as error:
         return failure(unit, error.message)
-    return Expr(code.constant(value), type_name(value), literal=True)
+    return Expr(codegen.constant(value), type_name(value), literal=True)
 
 
 def failure(unit: Unit, message: str, evaluated: Expr | None = None) -> Expr:
     """Fail with a message, once what is before it has been evaluated."""
     before = () if evaluated is None else (evaluated.code,)
-    return Expr(code.call("fail", code.constant(message), *before, place=unit.place()))
+    return Expr(codegen.call("fail", codegen.constant(message), *before, place=unit.place()))
 
 
 def _not_a_function(unit: Unit, node: tree.Node, final: Expr | None) -> Expr:
@@ -123,12 +125,12 @@ def _fields(unit: Unit, node: tree.Node, value: Expr, names: Sequence[str], give
     """Follow fields; the last one, if it is a method, gets what is given."""
     followed = list(names[:-1] if given else names)
     if value.root and followed:
-        taken = code.subscript(value.code, followed.pop(0), place=unit.place())
+        taken = codegen.subscript(value.code, followed.pop(0), place=unit.place())
         value = Expr(taken, boxed=True)
     if followed:
-        keys = [code.constant(name) for name in followed]
+        keys = [codegen.constant(name) for name in followed]
         place = unit.place(followed[-1])
-        taken = code.call("chain", value.code, code.constant(value.boxed), *keys, place=place)
+        taken = codegen.call("chain", value.code, codegen.constant(value.boxed), *keys, place=place)
         value = Expr(taken, boxed=True)
     if not given:
         return value

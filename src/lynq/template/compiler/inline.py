@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Callable
 
-from lynq.template.compiler import code
+from lynq.template.compiler import codegen
 from lynq.template.compiler.unit import Expr, Unit
 from lynq.template.functions.signature import Function
 
@@ -25,13 +25,13 @@ def call(unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None:
 def _logic(_unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None:
     """Make `and` and `or` of Python's: both stop at the first argument that decides."""
     types = {value.type for value in arguments}
-    joined = code.first_false if function.name == "and" else code.first_true
+    joined = codegen.first_false if function.name == "and" else codegen.first_true
     result = joined(*(value.code for value in arguments))
     return Expr(result, types.pop() if len(types) == 1 else None)
 
 
 def _not(_unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | None:
-    return Expr(code.negate(arguments[0].code), "bool")
+    return Expr(codegen.negate(arguments[0].code), "bool")
 
 
 def _equal(unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None:
@@ -41,14 +41,14 @@ def _equal(unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None
     value, text = arguments if arguments[1].literal else arguments[::-1]
     if value.literal or not text.literal or text.type != "string":
         return None
-    compare = code.equal if function.name == "eq" else code.unequal
+    compare = codegen.equal if function.name == "eq" else codegen.unequal
     if value.type == "string":
         return Expr(compare(value.code, text.code), "bool")
-    kept = code.name(unit.fresh("t"))
+    kept = codegen.name(unit.fresh("t"))
     in_order = [kept if each is value else text.code for each in arguments]
-    slow = code.call(function.name, *in_order, place=unit.place(function.name))
-    test = code.is_class(code.keep(code.identifier(kept), value.code), "str")
-    return Expr(code.choose(test, compare(kept, text.code), slow), "bool")
+    slow = codegen.call(function.name, *in_order, place=unit.place(function.name))
+    test = codegen.is_class(codegen.keep(codegen.identifier(kept), value.code), "str")
+    return Expr(codegen.choose(test, compare(kept, text.code), slow), "bool")
 
 
 def _default(_unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | None:
@@ -57,7 +57,7 @@ def _default(_unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | 
         return None
     fallback, given = arguments
     same = fallback.type if fallback.type == given.type else None
-    return Expr(code.first_true(given.code, fallback.code), same, boxed=True)
+    return Expr(codegen.first_true(given.code, fallback.code), same, boxed=True)
 
 
 def _printf(unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | None:
@@ -73,10 +73,10 @@ def _printf(unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | No
         return None
     values = iter(arguments[1:])
     printed = [
-        _print(unit, piece, next(values)) if piece in _PRINTERS else code.constant(piece)
+        _print(unit, piece, next(values)) if piece in _PRINTERS else codegen.constant(piece)
         for piece in pieces
     ]
-    return Expr(code.call("join", code.pair(*printed)), "string")
+    return Expr(codegen.call("join", codegen.pair(*printed)), "string")
 
 
 def _print(unit: Unit, verb: str, value: Expr) -> ast.expr:
@@ -84,12 +84,12 @@ def _print(unit: Unit, verb: str, value: Expr) -> ast.expr:
         return value.code
     place = unit.place("printf")
     if value.type is not None or verb == "%d":
-        return code.call(_PRINTERS[verb], value.code, place=place)
+        return codegen.call(_PRINTERS[verb], value.code, place=place)
     kept = unit.fresh("t")
-    return code.choose(
-        code.is_class(code.keep(kept, value.code), "str"),
-        code.name(kept),
-        code.call(_PRINTERS[verb], code.name(kept), place=place),
+    return codegen.choose(
+        codegen.is_class(codegen.keep(kept, value.code), "str"),
+        codegen.name(kept),
+        codegen.call(_PRINTERS[verb], codegen.name(kept), place=place),
     )
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lynq.template import tree
+from lynq.template.analysis import Survey
 from lynq.template.functions.signature import Needs
-from lynq.template.survey import Survey
 
 # So few calls cannot take long: a template with more, or with loops, is metered call by call.
 _FEW_CALLS = 8

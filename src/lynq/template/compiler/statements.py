@@ -4,9 +4,9 @@ import ast
 from dataclasses import replace
 
 from lynq.template import tree
-from lynq.template.compiler import code, expressions
+from lynq.template.analysis import walk
+from lynq.template.compiler import codegen, expressions
 from lynq.template.compiler.unit import Expr, Unit
-from lynq.template.survey import walk
 
 # Python allows 20 loops within one another: before that, an inner one moves to a function.
 _DEEPEST_LOOP = 15
@@ -23,11 +23,11 @@ def text(unit: Unit, nodes: list[tree.Node]) -> ast.expr:
     """Give the output of a body without loops."""
     pieces = [piece for node in nodes for piece in [_piece(unit, node)] if piece is not None]
     if not pieces:
-        return code.constant("")
+        return codegen.constant("")
     if len(pieces) == 1:
         return pieces[0]
     if unit.program.marks:
-        return code.call("join_marked", code.pair(*pieces))
+        return codegen.call("join_marked", codegen.pair(*pieces))
     return _join(unit, pieces)
 
 
@@ -35,28 +35,28 @@ def _join(unit: Unit, pieces: list[ast.expr]) -> ast.expr:
     """Join; where there are many pieces, look first how long they are together."""
     made = sum(not isinstance(piece, ast.Constant) for piece in pieces)
     if made <= len("a handful"):
-        return code.call("join", code.pair(*pieces))
+        return codegen.call("join", codegen.pair(*pieces))
     place = unit.place()
-    return code.call("checked_join", code.name("c"), code.pair(*pieces), place=place)
+    return codegen.call("checked_join", codegen.name("c"), codegen.pair(*pieces), place=place)
 
 
 def _piece(unit: Unit, node: tree.Node) -> ast.expr | None:
     unit.at = node
     if isinstance(node, tree.Text):
-        return code.constant(node.text)
+        return codegen.constant(node.text)
     if isinstance(node, tree.Action):
         return _action(unit, node)
     if isinstance(node, tree.If):
         with unit.block():
             value = expressions.pipeline(unit, node.pipe)
-            return code.choose(value.code, _scoped(unit, node.body), _otherwise(unit, node))
+            return codegen.choose(value.code, _scoped(unit, node.body), _otherwise(unit, node))
     if isinstance(node, tree.With):
         with unit.block():
             value = expressions.pipeline(unit, node.pipe)
             dot = unit.fresh("d")
-            test = code.keep(dot, value.code)
+            test = codegen.keep(dot, value.code)
             body = _scoped(unit, node.body, _cursor(value, dot))
-            return code.choose(test, body, _otherwise(unit, node))
+            return codegen.choose(test, body, _otherwise(unit, node))
     return None
 
 
@@ -66,17 +66,17 @@ def _scoped(unit: Unit, nodes: list[tree.Node], dot: Expr | None = None) -> ast.
 
 
 def _otherwise(unit: Unit, node: tree.Block) -> ast.expr:
-    return _scoped(unit, node.otherwise) if node.otherwise else code.constant("")
+    return _scoped(unit, node.otherwise) if node.otherwise else codegen.constant("")
 
 
 def _cursor(value: Expr, dot: str) -> Expr:
-    return Expr(code.name(dot), value.type, root=value.root)
+    return Expr(codegen.name(dot), value.type, root=value.root)
 
 
 def _action(unit: Unit, node: tree.Action) -> ast.expr:
     value = expressions.pipeline(unit, node.pipe)
     if node.pipe.variables:
-        return code.after(value.code, code.constant(""))
+        return codegen.after(value.code, codegen.constant(""))
     unit.at = node
     if value.type == "string":
         return value.code
@@ -85,20 +85,20 @@ def _action(unit: Unit, node: tree.Action) -> ast.expr:
     if value.type is not None:
         return _print(unit, printer, value.code, place)
     kept = unit.fresh("t")
-    return code.choose(
-        code.is_class(code.keep(kept, value.code), "str"),
-        code.name(kept),
-        _print(unit, printer, code.name(kept), place),
+    return codegen.choose(
+        codegen.is_class(codegen.keep(kept, value.code), "str"),
+        codegen.name(kept),
+        _print(unit, printer, codegen.name(kept), place),
     )
 
 
 def _print(unit: Unit, printer: str, value: ast.expr, place: int) -> ast.expr:
     """Print what is no text; where much can be printed, charge it as a call."""
-    printed = code.call(printer, code.name("c"), value, place=place)
+    printed = codegen.call(printer, codegen.name("c"), value, place=place)
     if not unit.program.prints_much:
         return printed
     unit.program.wants_budget = True
-    return code.call("meter", code.name("c"), printed, place=place)
+    return codegen.call("meter", codegen.name("c"), printed, place=place)
 
 
 def statements(unit: Unit, nodes: list[tree.Node]) -> list[ast.stmt]:
@@ -110,15 +110,15 @@ def _statements(unit: Unit, node: tree.Node) -> list[ast.stmt]:
     unit.at = node
     if is_straight([node]):
         piece = _piece(unit, node)
-        return [code.run(code.call("w", piece))] if piece is not None else []
+        return [codegen.run(codegen.call("w", piece))] if piece is not None else []
     if isinstance(node, tree.Range):
         return _loop(unit, node)
     if isinstance(node, tree.Call):
-        return [code.run(_template(unit, node))]
+        return [codegen.run(_template(unit, node))]
     if isinstance(node, tree.Block):
         return _branch(unit, node)
     stop = ast.Break if isinstance(node, tree.Break) else ast.Continue
-    return [stop(**code.NOWHERE)]
+    return [stop(**codegen.NOWHERE)]
 
 
 def _branch(unit: Unit, node: tree.Block) -> list[ast.stmt]:
@@ -127,9 +127,9 @@ def _branch(unit: Unit, node: tree.Block) -> list[ast.stmt]:
         test, dot = value.code, None
         if isinstance(node, tree.With):
             name = unit.fresh("d")
-            test, dot = code.keep(name, test), _cursor(value, name)
+            test, dot = codegen.keep(name, test), _cursor(value, name)
         body = _block(unit, node.body, dot)
-        return [code.branch(test, body, _block(unit, node.otherwise or []))]
+        return [codegen.branch(test, body, _block(unit, node.otherwise or []))]
 
 
 def _block(unit: Unit, nodes: list[tree.Node], dot: Expr | None = None) -> list[ast.stmt]:
@@ -142,11 +142,11 @@ def _template(unit: Unit, node: tree.Call) -> ast.expr:
     place = unit.place()
     if node.name not in unit.program.defined:
         return expressions.failure(unit, f'template "{node.name}" not defined').code
-    dot = code.constant(None)
+    dot = codegen.constant(None)
     if node.pipe is not None:
         dot = expressions.pipeline(unit, node.pipe).code
-    python = code.name(unit.program.defined[node.name])
-    return code.call("run", code.name("c"), python, dot, code.name("w"), place=place)
+    python = codegen.name(unit.program.defined[node.name])
+    return codegen.call("run", codegen.name("c"), python, dot, codegen.name("w"), place=place)
 
 
 def _loop(unit: Unit, node: tree.Range) -> list[ast.stmt]:
@@ -157,13 +157,13 @@ def _loop(unit: Unit, node: tree.Range) -> list[ast.stmt]:
     body = _range(unit, node)
     unit.loops = loops
     outer = sorted(_outer_names(unit, body))
-    around: list[ast.stmt] = [ast.Nonlocal(outer, **code.NOWHERE)] if outer else []
-    return [code.define(name, (), around + body), code.run(code.call(name))]
+    around: list[ast.stmt] = [ast.Nonlocal(outer, **codegen.NOWHERE)] if outer else []
+    return [codegen.define(name, (), around + body), codegen.run(codegen.call(name))]
 
 
 def _outer_names(unit: Unit, body: list[ast.stmt]) -> set[str]:
     """Find what a body assigns to that is declared outside of it."""
-    visible = {code.identifier(expr.code) for _, expr in unit.variables}
+    visible = {codegen.identifier(expr.code) for _, expr in unit.variables}
     assigned = {
         found.id
         for statement in body
@@ -178,17 +178,17 @@ def _range(unit: Unit, node: tree.Range) -> list[ast.stmt]:
     with unit.block():
         value = expressions.pipeline(unit, node.pipe)
         place = unit.place()
-        count = code.constant(len(node.pipe.variables))
+        count = codegen.constant(len(node.pipe.variables))
         items, index, element = unit.fresh("r"), unit.fresh("i"), unit.fresh("d")
-        test = code.keep(items, code.call("over", value.code, count, place=place))
-        turn = [code.run(code.call("turn", code.name("c"), place=place))]
+        test = codegen.keep(items, codegen.call("over", value.code, count, place=place))
+        turn = [codegen.run(codegen.call("turn", codegen.name("c"), place=place))]
         boxed = value.type in _BOXING
         turn += _loop_variables(unit, node.pipe, index, element, boxed=boxed)
         unit.loops += 1
-        turn += _block(unit, node.body, Expr(code.name(element), boxed=boxed))
+        turn += _block(unit, node.body, Expr(codegen.name(element), boxed=boxed))
         unit.loops -= 1
-        loop = code.loop(index, element, code.name(items), turn)
-        return [code.branch(test, [loop], _block(unit, node.otherwise or []))]
+        loop = codegen.loop(index, element, codegen.name(items), turn)
+        return [codegen.branch(test, [loop], _block(unit, node.otherwise or []))]
 
 
 def _loop_variables(
@@ -199,7 +199,7 @@ def _loop_variables(
     for variable, source in zip(pipe.variables, sources, strict=False):
         known = unit.lookup(variable.names[0])
         if known is not None:
-            made.append(code.assign(code.identifier(known.code), code.name(source)))
+            made.append(codegen.assign(codegen.identifier(known.code), codegen.name(source)))
             held = replace(known, boxed=boxed and source == element)
             unit.variables.append((variable.names[0], held))
     return made

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from lynq.template import tree
-from lynq.template.compiler import code
+from lynq.template.compiler import codegen
 from lynq.template.compiler.program import Program
 
 
@@ -60,9 +60,9 @@ class Unit:
     def declare(self, variable: str, expr: Expr) -> str:
         """Declare a template variable: each declaration is a Python variable of its own."""
         python = self.fresh("v")
-        kept = replace(expr, code=code.name(python), literal=False)
+        kept = replace(expr, code=codegen.name(python), literal=False)
         if variable in self.program.survey.assigned:
-            kept = Expr(code.name(python))
+            kept = Expr(codegen.name(python))
         self.variables.append((variable, kept))
         return python
 

@@ -6,9 +6,9 @@ which stop at the first argument that decides. The built-in `slice` is hidden by
 
 from lynq.template.context import Context
 from lynq.template.errors import FunctionError
-from lynq.template.formatting import sprint, sprintln
-from lynq.template.formatting.printf import sprintf
 from lynq.template.functions.signature import Needs, function
+from lynq.template.gofmt.printf import sprintf
+from lynq.template.gofmt.printing import sprint, sprintln
 from lynq.template.values import INTEGER_KINDS, Kind, Uint8, kind_of, to_bytes, type_name, type_of
 
 _VALUE = "reflect.Value"

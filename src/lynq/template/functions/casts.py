@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from lynq.template.context import Context
-from lynq.template.formatting import show
 from lynq.template.functions.signature import Needs, function
+from lynq.template.gofmt.printing import show
 from lynq.template.values import type_name, wrap_int64
 
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1

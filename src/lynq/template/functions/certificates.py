@@ -10,11 +10,11 @@ from lynq.template.byteview import byte_view
 from lynq.template.certificates import Address, PrivateKey, Request, issue
 from lynq.template.context import Context
 from lynq.template.errors import FunctionError
-from lynq.template.formatting import show
+from lynq.template.functions.crypto import make_rsa_key, read_block, read_key, write_key
 from lynq.template.functions.encoding import decode_base64
-from lynq.template.functions.keys import make_rsa_key, read_block, read_key, write_key
 from lynq.template.functions.signature import Needs, function
-from lynq.template.urls.address import parse_address
+from lynq.template.gofmt.printing import show
+from lynq.template.netip import parse_address
 from lynq.template.values import GoType, Kind, Object, from_bytes, to_bytes
 
 _NEEDS: Final = Needs.CLOCK | Needs.ENTROPY | Needs.SLOW

@@ -1,9 +1,9 @@
 """text/template's comparisons: eq, ne, lt, le, gt, ge, and the errors between types."""
 
 from lynq.template.errors import FunctionError
-from lynq.template.formatting import show
-from lynq.template.formatting.printf import sprintf
 from lynq.template.functions.signature import function
+from lynq.template.gofmt.printf import sprintf
+from lynq.template.gofmt.printing import show
 from lynq.template.values import (
     SIGNED_KINDS,
     UNSIGNED_KINDS,

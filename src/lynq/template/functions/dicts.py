@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from lynq.template.context import Context
 from lynq.template.errors import FunctionError
-from lynq.template.formatting import show
 from lynq.template.functions.roots import assign, remove, unnamed
 from lynq.template.functions.signature import Needs, function
+from lynq.template.gofmt.printing import show
 from lynq.template.values import ANY_MAP, NilMap, sorted_keys, type_name
 
 _FEWEST_TO_DIG = 3

@@ -3,9 +3,9 @@
 from typing import Final
 
 from lynq.template.context import Context
-from lynq.template.formatting import sprint
-from lynq.template.formatting.quoting import is_print
 from lynq.template.functions.signature import Needs, function
+from lynq.template.gofmt.printing import sprint
+from lynq.template.gofmt.quoting import is_print
 from lynq.template.values import from_bytes, to_bytes
 
 _HTML: Final = {

@@ -3,7 +3,7 @@
 from lynq.template.byteview import from_view
 from lynq.template.errors import FunctionError
 from lynq.template.functions.signature import function
-from lynq.template.urls.url import parse_url
+from lynq.template.gourl import parse_url
 
 
 @function("toHost", "func(string) string")

@@ -7,7 +7,7 @@ followed: only what cannot go on with a space is a fault at that place.
 import re
 from typing import NoReturn
 
-from lynq.template.formatting.quoting import quote
+from lynq.template.gofmt.quoting import quote
 
 _BLANK = re.compile(rb"[ \t\r\n]*")
 _PLAIN_STRING = re.compile(rb'(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')

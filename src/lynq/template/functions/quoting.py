@@ -1,10 +1,10 @@
 """Values as text: quote, squote, cat and toString."""
 
 from lynq.template.context import Context
-from lynq.template.formatting import show
-from lynq.template.formatting.quoting import quote as go_quote
 from lynq.template.functions.signature import Needs, function
 from lynq.template.functions.string_lists import join_texts, texts_of
+from lynq.template.gofmt.printing import show
+from lynq.template.gofmt.quoting import quote as go_quote
 
 _STRETCH = 4_096
 

@@ -5,16 +5,9 @@ from typing import Final, TypeAlias
 
 from lynq.template.context import Context
 from lynq.template.errors import FunctionError
-from lynq.template.formatting.quoting import can_backquote, quote
 from lynq.template.functions.signature import Needs, function
-from lynq.template.regexps.matching import (
-    Pattern,
-    Span,
-    Text,
-    compile_pattern,
-    find_all,
-    replacements,
-)
+from lynq.template.gofmt.quoting import can_backquote, quote
+from lynq.template.regex import Pattern, Span, Text, compile_pattern, find_all, replacements
 from lynq.template.values import byte_len, from_bytes, to_bytes
 
 _SPECIAL: Final = r"\.+*?()|[]{}^$"

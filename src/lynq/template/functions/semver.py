@@ -1,8 +1,8 @@
 """Semantic versions: read, and compared with constraints."""
 
 from lynq.template.functions.signature import function
-from lynq.template.versions.constraints import parse_constraints, satisfies
-from lynq.template.versions.version import Version, parse_version
+from lynq.template.semver import Version, parse_version
+from lynq.template.semver_constraints import parse_constraints, satisfies
 
 
 @function("semver", "func(string) (*semver.Version, error)")

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from lynq.template.context import Context
-from lynq.template.formatting import show
 from lynq.template.functions.runes import whole
 from lynq.template.functions.signature import Needs, function
+from lynq.template.gofmt.printing import show
 from lynq.template.values import Strings, byte_len, from_bytes, to_bytes
 
 

@@ -6,7 +6,7 @@ from lynq.template.byteview import byte_view, from_view
 from lynq.template.context import Context
 from lynq.template.errors import FunctionError
 from lynq.template.functions.signature import Needs, function
-from lynq.template.urls.url import Url, parse_url
+from lynq.template.gourl import Url, parse_url
 from lynq.template.values import kind_of
 
 _TEXT_PARTS: Final = ("scheme", "host", "path", "query", "opaque", "fragment", "userinfo")

@@ -26,7 +26,7 @@ from cluster.controllers.stage import Object, Stage
 from cluster.local.manifests import job
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS
-from lynq.template.functions import keys
+from lynq.template.functions import crypto
 
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 ONCE = {"creationPolicy": "Once"}
@@ -142,13 +142,13 @@ async def test_once_over_an_object_marked_so_by_the_go_operator_writes_nothing(
 def makers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The threads that have made keys, one entry for each."""
     made: list[str] = []
-    make = keys.make_rsa_key
+    make = crypto.make_rsa_key
 
     def noted(bits: int) -> RSAPrivateKey:
         made.append(threading.current_thread().name)
         return make(bits // 4)
 
-    monkeypatch.setattr(keys, "make_rsa_key", noted)
+    monkeypatch.setattr(crypto, "make_rsa_key", noted)
     return made
 
 

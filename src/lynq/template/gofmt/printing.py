@@ -1,23 +1,8 @@
-"""Package fmt: how Go prints values, with every verb, flag and odd corner."""
+"""The Print functions of Go: default formats of values, with and without spaces."""
 
-from lynq.template.formatting.floats import format_float
-from lynq.template.formatting.printer import Printer
-from lynq.template.formatting.printf import sprintf
-from lynq.template.formatting.quoting import quote
+from lynq.template.gofmt.printer import Printer
 from lynq.template.limits import DEFAULT_LIMITS, Limits
-from lynq.template.values import (
-    Int32,
-    Int64,
-    Kind,
-    TypedInt,
-    Uint,
-    Uint8,
-    Uint32,
-    Uint64,
-    kind_of,
-)
-
-__all__ = ["format_float", "quote", "show", "sprint", "sprintf", "sprintln"]
+from lynq.template.values import Int32, Int64, Kind, TypedInt, Uint, Uint8, Uint32, Uint64, kind_of
 
 _WHOLE = frozenset({int, TypedInt, Int32, Int64, Uint, Uint8, Uint32, Uint64})
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from lynq.template.formatting.flags import Flags
-from lynq.template.formatting.floats import format_float
-from lynq.template.formatting.quoting import can_backquote, is_print, quote, quote_rune, rune_text
+from lynq.template.gofmt.flags import Flags
+from lynq.template.gofmt.floats import format_float
+from lynq.template.gofmt.quoting import can_backquote, is_print, quote, quote_rune, rune_text
 from lynq.template.values import to_bytes
 
 _BASES: Final = {"d": 10, "v": 10, "b": 2, "o": 8, "O": 8, "x": 16, "X": 16}

@@ -5,9 +5,9 @@ from typing import Protocol, runtime_checkable
 
 from lynq.template.context import Context
 from lynq.template.errors import FunctionError
-from lynq.template.formatting.floats import format_float
-from lynq.template.formatting.gojson import go_number
 from lynq.template.functions.signature import Needs, function
+from lynq.template.gofmt.floats import format_float
+from lynq.template.gofmt.gojson import go_number
 from lynq.template.values import Object, byte_len, is_nil, sorted_keys
 
 _RAW = (

@@ -21,7 +21,7 @@ class Survey:
     """Whether it has loops, or templates that may call one another."""
 
 
-def survey(template: tree.Template) -> Survey:
+def analyze(template: tree.Template) -> Survey:
     """Look through the template and all that it defines."""
     found = Survey()
     for body in (template.body, *template.defined.values()):

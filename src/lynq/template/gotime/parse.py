@@ -2,12 +2,12 @@
 
 from lynq.template.byteview import byte_view
 from lynq.template.errors import FunctionError, LimitError
-from lynq.template.times.calendar import days_before, days_in, is_leap
-from lynq.template.times.elements import BadValue, OutOfRange, Reading, number, read
-from lynq.template.times.layout import MOST_BYTES, pieces
-from lynq.template.times.moment import Moment
-from lynq.template.times.quoting import quote
-from lynq.template.times.zone import LOCAL, UTC, fixed
+from lynq.template.gotime.calendar import days_before, days_in, is_leap
+from lynq.template.gotime.elements import BadValue, OutOfRange, Reading, number, read
+from lynq.template.gotime.layout import MOST_BYTES, pieces
+from lynq.template.gotime.quoting import quote
+from lynq.template.gotime.time import Moment
+from lynq.template.gotime.zone import LOCAL, UTC, fixed
 
 _LEAP_DAY = 31 + 29
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from lynq.template.context import Context
 from lynq.template.errors import FunctionError
-from lynq.template.formatting.floats import format_float
 from lynq.template.functions.casts import to_float, to_floats
 from lynq.template.functions.signature import Needs, function
+from lynq.template.gofmt.floats import format_float
 
 _DIVISION_DIGITS = 16
 _BEYOND_FLOATS = 400

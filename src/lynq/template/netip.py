@@ -6,7 +6,7 @@ from typing import Final
 
 from lynq.template.byteview import from_view
 from lynq.template.errors import FunctionError
-from lynq.template.formatting.quoting import quote
+from lynq.template.gofmt.quoting import quote
 
 _GROUP: Final = re.compile(r"[0-9a-fA-F]{0,5}")
 _FIRST_SIGN: Final = re.compile(r"[.:%]")

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from lynq.template.formatting.flags import Flags
-from lynq.template.formatting.printer import Printer
+from lynq.template.gofmt.flags import Flags
+from lynq.template.gofmt.printer import Printer
 from lynq.template.limits import DEFAULT_LIMITS, Limits
 from lynq.template.values import INTEGER_KINDS, kind_of, type_name
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from lynq.template.byteview import byte_view
 from lynq.template.errors import FunctionError, LimitError
-from lynq.template.times.quoting import quote
+from lynq.template.gotime.quoting import quote
 
 NANOSECOND: Final = 1
 MICROSECOND: Final = 1000 * NANOSECOND

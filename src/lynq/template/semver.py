@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from lynq.template.errors import FunctionError, LimitError
-from lynq.template.formatting.quoting import quote
 from lynq.template.functions.signature import method
+from lynq.template.gofmt.quoting import quote
 from lynq.template.values import GoType, Kind, Object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lynq.template.functions.signature import Function
+
 
 _SUFFIXES: Final = (
     r"(?:-([0-9A-Za-z\-]+(?:\.[0-9A-Za-z\-]+)*))?(?:\+([0-9A-Za-z\-]+(?:\.[0-9A-Za-z\-]+)*))?"

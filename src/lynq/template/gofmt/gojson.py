@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from lynq.template.formatting.floats import format_float
+from lynq.template.gofmt.floats import format_float
 
 _LARGE, _SMALL = 1e21, 1e-6
 _PADDED_EXPONENT: Final = re.compile(r"e-0([0-9])\Z")

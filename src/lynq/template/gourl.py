@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from lynq.template.byteview import byte_view, from_view
 from lynq.template.errors import FunctionError, LimitError
-from lynq.template.formatting.quoting import quote
-from lynq.template.urls.address import parse_address
-from lynq.template.urls.escaping import Part, escape, is_valid_encoding, unescape
+from lynq.template.escaping import Part, escape, is_valid_encoding, unescape
+from lynq.template.gofmt.quoting import quote
+from lynq.template.netip import parse_address
 
 _USERINFO = frozenset(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._:~!$&'()*+,;=%@"

@@ -7,7 +7,7 @@ from typing import Final
 
 from lynq.template.byteview import from_view
 from lynq.template.errors import FunctionError
-from lynq.template.formatting.quoting import quote
+from lynq.template.gofmt.quoting import quote
 
 _UNRESERVED: Final = string.ascii_letters + string.digits + "-_.~"
 _HOST: Final = _UNRESERVED + "!$&'()*+,;=:[]<>\""

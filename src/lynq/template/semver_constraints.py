@@ -13,7 +13,7 @@ import re2
 
 from lynq.template.byteview import byte_view, from_view
 from lynq.template.errors import FunctionError, LimitError
-from lynq.template.versions.version import MOST_BYTES, Version, compare_prereleases, parse_version
+from lynq.template.semver import MOST_BYTES, Version, compare_prereleases, parse_version
 
 _OPERATORS: Final = r"=||!=|>|<|>=|=>|<=|=<|~|~>|\^"
 _LOOSE: Final = (

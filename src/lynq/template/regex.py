@@ -10,12 +10,7 @@ import re2
 
 from lynq.template.context import Context
 from lynq.template.errors import FunctionError, LimitError
-from lynq.template.regexps.syntax import (
-    group_names,
-    refusal,
-    rewrite_classes,
-    translate_error,
-)
+from lynq.template.syntax import group_names, refusal, rewrite_classes, translate_error
 from lynq.template.values import from_bytes, to_bytes
 
 Span: TypeAlias = tuple[int, int]
