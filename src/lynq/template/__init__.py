@@ -6,14 +6,13 @@
 Row values are data: they are never parsed. Whatever fails is a `TemplateError`.
 """
 
-from lynq.template.chance import SeededRandom
+from lynq.template.analysis import referenced_variables
 from lynq.template.engine import compile_template, render
-from lynq.template.environment import Environment
+from lynq.template.environment import Environment, SeededRandom
 from lynq.template.errors import ErrorKind, TemplateError
 from lynq.template.functions.signature import Needs
 from lynq.template.limits import Limits
 from lynq.template.manifest import is_repeatable, is_slow, render_object
-from lynq.template.variables import referenced_variables
 
 __all__ = [
     "Environment",

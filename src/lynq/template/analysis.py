@@ -1,9 +1,16 @@
-"""Walks a parsed template: which functions it names, and whether it may run for long."""
+"""Walks a parsed template: which functions it names, and whether it may run for long.
 
-from collections.abc import Iterator
+Which fields of the data a template reads, for admission and for the plan.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from lynq.template import tree
+from lynq.template.functions.table import FUNCTIONS
+from lynq.template.parser import parse
+from lynq.template.stream import ROOT_NAME
 
 
 @dataclass(slots=True)
@@ -73,3 +80,89 @@ def _children(node: tree.Node) -> Iterator[tree.Node]:
         yield from node.args
     elif isinstance(node, tree.Chain):
         yield node.base
+
+
+_BY_KEY: Final = frozenset({"index", "get"})
+
+
+def referenced_variables(source: str) -> list[str]:
+    """List the fields of the root that a template reads, by `.x`, `$.x` or `index . "x"`."""
+    template = parse(source, FUNCTIONS.__contains__)
+    return sorted(_Reader(template).read(template.body))
+
+
+class _Reader:
+    """Follows the root through a template, and into those that are given it as their cursor."""
+
+    def __init__(self, template: tree.Template) -> None:
+        self._bodies = {**template.defined, ROOT_NAME: template.body}
+        self._followed: set[str] = set()
+
+    def read(self, body: Sequence[tree.Node], *, dot_is_root: bool = True) -> set[str]:
+        found: set[str] = set()
+        for node in body:
+            found |= self._node(node, dot_is_root=dot_is_root)
+        return found
+
+    def _node(self, node: tree.Node, *, dot_is_root: bool) -> set[str]:
+        if isinstance(node, tree.Action):
+            return self._pipe(node.pipe, dot_is_root=dot_is_root)
+        if isinstance(node, tree.Block):
+            return self._block(node, dot_is_root=dot_is_root)
+        if isinstance(node, tree.Call) and node.pipe is not None:
+            found = self._pipe(node.pipe, dot_is_root=dot_is_root)
+            if _is_root(node.pipe, dot_is_root=dot_is_root) and node.name not in self._followed:
+                self._followed.add(node.name)
+                found |= self.read(self._bodies.get(node.name, []))
+            return found
+        return set()
+
+    def _block(self, node: tree.Block, *, dot_is_root: bool) -> set[str]:
+        inside = dot_is_root
+        if isinstance(node, tree.Range):
+            inside = False
+        elif isinstance(node, tree.With):
+            inside = _is_root(node.pipe, dot_is_root=dot_is_root)
+        return (
+            self._pipe(node.pipe, dot_is_root=dot_is_root)
+            | self.read(node.body, dot_is_root=inside)
+            | self.read(node.otherwise or [], dot_is_root=dot_is_root)
+        )
+
+    def _pipe(self, pipe: tree.Pipe, *, dot_is_root: bool) -> set[str]:
+        return {
+            name
+            for command in pipe.commands
+            for name in self._command(command, dot_is_root=dot_is_root)
+        }
+
+    def _command(self, command: tree.Command, *, dot_is_root: bool) -> Iterator[str]:
+        first, *arguments = command.args
+        if isinstance(first, tree.Identifier) and first.name in _BY_KEY and len(arguments) > 1:
+            whole, key = arguments[:2]
+            if isinstance(key, tree.String) and _names_root(whole, dot_is_root=dot_is_root):
+                yield key.value
+        for argument in command.args:
+            yield from self._operand(argument, dot_is_root=dot_is_root)
+
+    def _operand(self, node: tree.Node, *, dot_is_root: bool) -> Iterator[str]:
+        if isinstance(node, tree.Field) and dot_is_root:
+            yield node.names[0]
+        elif isinstance(node, tree.Variable) and node.names[0] == "$" and len(node.names) > 1:
+            yield node.names[1]
+        elif isinstance(node, tree.Pipe):
+            yield from self._pipe(node, dot_is_root=dot_is_root)
+        elif isinstance(node, tree.Chain):
+            yield from self._operand(node.base, dot_is_root=dot_is_root)
+
+
+def _is_root(pipe: tree.Pipe, *, dot_is_root: bool) -> bool:
+    if len(pipe.commands) != 1 or len(pipe.commands[0].args) != 1:
+        return False
+    return _names_root(pipe.commands[0].args[0], dot_is_root=dot_is_root)
+
+
+def _names_root(node: tree.Node, *, dot_is_root: bool) -> bool:
+    if isinstance(node, tree.Dot):
+        return dot_is_root
+    return isinstance(node, tree.Variable) and list(node.names) == ["$"]

@@ -2,7 +2,7 @@
 
 from lynq.template import tree
 from lynq.template.errors import Failure
-from lynq.template.functions.parameters import ANY_NAMES, Parameter
+from lynq.template.functions.signature import ANY_NAMES, Parameter
 from lynq.template.values import INTEGER_KINDS, UNSIGNED_KINDS, Kind
 
 _MASKS = {Kind.UINT8: 0xFF, Kind.UINT32: 0xFFFF_FFFF}

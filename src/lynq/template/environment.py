@@ -1,13 +1,181 @@
-"""What a caller gives to the engine: the time it is, the source of chance, and the limits."""
+"""What a caller gives to the engine: the time it is, the source of chance, and the limits.
 
+What one render may use: its clock, its chance, and what is left of its limits.
+
+A repeatable source of randomness: the same seed gives the same passwords, for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
 import secrets
 import time
 from dataclasses import dataclass, field, replace
+from itertools import count
+from time import monotonic
+from typing import TypeVar
 
-from lynq.template.chance import SeededRandom
-from lynq.template.context import Context
-from lynq.template.deadline import Deadline
-from lynq.template.limits import DEFAULT_LIMITS, Limits
+from lynq.template.errors import LimitError
+from lynq.template.gofmt.printf import show
+from lynq.template.limits import DEFAULT_LIMITS, Deadline, Limits
+
+
+class SeededRandom:
+    """A stream of bytes that only the seed decides; nobody without the seed can tell the next one.
+
+    The seed is a secret of the node. `derive` makes an independent source for a part of it, so that
+    editing one field of a resource does not change what another one drew.
+    """
+
+    __slots__ = ("_blocks", "_given", "_left", "_seed")
+
+    def __init__(self, seed: bytes) -> None:
+        self._given = seed
+        self._seed = hashlib.sha256(seed).digest()
+        self._blocks = count()
+        self._left = b""
+
+    def derive(self, *parts: str) -> SeededRandom:
+        """Give the source for one position, such as a resource id and a field's path."""
+        lengths = "".join(f"{len(part)}:{part}" for part in parts)
+        return SeededRandom(self._seed + lengths.encode("utf-8", "surrogatepass"))
+
+    def again(self) -> SeededRandom:
+        """Give the same source from its beginning."""
+        return SeededRandom(self._given)
+
+    def bytes(self, size: int) -> bytes:
+        """Draw `size` bytes."""
+        pieces = [self._left]
+        have = len(self._left)
+        while have < size:
+            block = hashlib.sha256(self._seed + next(self._blocks).to_bytes(8, "big")).digest()
+            pieces.append(block)
+            have += len(block)
+        drawn = b"".join(pieces)
+        self._left = drawn[size:]
+        return drawn[:size]
+
+    def below(self, bound: int) -> int:
+        """Draw an integer from 0 to `bound` - 1, each equally likely."""
+        size = (bound.bit_length() + 7) // 8 + 1
+        fair = (1 << 8 * size) // bound * bound
+        while True:
+            drawn = int.from_bytes(self.bytes(size), "big")
+            if drawn < fair:
+                return drawn % bound
+
+
+_T = TypeVar("_T")
+_WIDE_BYTES = 4
+_SHARED_BYTES = 8
+_ITEM_BYTES = 64
+_MANY_PIECES = 10_000
+_NO_CHANCE = SeededRandom(b"")
+
+
+class Context:
+    """One render's clock (`now`, nanoseconds since 1970), chance and budgets."""
+
+    __slots__ = (
+        "calls",
+        "chance",
+        "deadline",
+        "depth",
+        "limits",
+        "memory",
+        "now",
+        "out",
+        "slow",
+        "turns",
+    )
+
+    def __init__(
+        self,
+        *,
+        now: int = 0,
+        chance: SeededRandom | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        deadline: Deadline | None = None,
+    ) -> None:
+        self.now = now
+        self.chance = chance or _NO_CHANCE
+        self.limits = limits
+        self.deadline = deadline or Deadline(limits.seconds)
+        self.out: list[object] = []
+        self.memory = limits.memory
+        self.turns = limits.turns
+        self.calls = limits.calls
+        self.slow = limits.slow_calls
+        self.depth = 0
+
+    def check_deadline(self) -> None:
+        """Fail once the render has had its time."""
+        self.deadline.check()
+
+    def meter(self, value: _T) -> _T:
+        """Charge a value that was made where many can be: in a loop, or in a long template."""
+        if monotonic() > self.deadline.at:
+            self.check_deadline()
+        if isinstance(value, str):
+            self.charge(len(value) * (1 if value.isascii() else _WIDE_BYTES))
+        elif isinstance(value, list | dict):
+            self.charge(len(value) * _ITEM_BYTES)
+        return value
+
+    def meter_texts(self, value: _T) -> _T:
+        """Charge a new list of new texts."""
+        if isinstance(value, list):
+            self.charge(sum(map(len, value)))
+        return self.meter(value)
+
+    def meter_shared(self, value: _T) -> _T:
+        """Charge a new list of items that were there before."""
+        if monotonic() > self.deadline.at:
+            self.check_deadline()
+        if isinstance(value, list):
+            self.charge(len(value) * _SHARED_BYTES)
+        return value
+
+    def charge(self, size: int) -> None:
+        """Take from what this render may make."""
+        self.memory -= size
+        if self.memory < 0:
+            raise LimitError(f"values of more than {self.limits.memory} bytes in one render")
+
+    def turn(self) -> None:
+        """Count a turn of a loop."""
+        self.turns -= 1
+        if self.turns < 0:
+            raise LimitError(f"more than {self.limits.turns} turns of loops")
+        if monotonic() > self.deadline.at:
+            self.check_deadline()
+        if len(self.out) > _MANY_PIECES:
+            self.compact()
+
+    def enter(self) -> None:
+        """Count a template inside a template."""
+        self.calls -= 1
+        self.depth += 1
+        if self.calls < 0:
+            raise LimitError(f"more than {self.limits.calls} calls of templates")
+        if self.depth > self.limits.template_depth:
+            raise LimitError(f"exceeded maximum template depth ({self.limits.template_depth})")
+        self.check_deadline()
+
+    def compact(self) -> None:
+        """Join the output so far, once it is known to be within the limit."""
+        pieces = [piece if isinstance(piece, str) else show(piece) for piece in self.out]
+        if sum(map(len, pieces)) > self.limits.output:
+            raise LimitError(f"output of more than {self.limits.output} bytes")
+        self.out[:] = ["".join(pieces)]
+
+    def slow_call(self) -> None:
+        """Count a call of a function that is slow by nature."""
+        self.slow -= 1
+        if self.slow < 0:
+            raise LimitError(f"more than {self.limits.slow_calls} calls of slow functions")
+        self.check_deadline()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +192,11 @@ class Environment:
     deadline: Deadline | None = None
     """When to stop; by default each string has its own time."""
 
-    def at(self, *position: str) -> "Environment":
+    def at(self, *position: str) -> Environment:
         """Give the surroundings of one position: the same, but for what is drawn by chance."""
         return replace(self, chance=self.chance.derive(*position))
 
-    def within_one_deadline(self) -> "Environment":
+    def within_one_deadline(self) -> Environment:
         """Give surroundings in which all renders from now on share one span of time."""
         if self.deadline is not None:
             return self

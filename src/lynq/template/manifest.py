@@ -5,11 +5,11 @@ from contextlib import suppress
 from typing import Final
 
 from lynq.template import engine
-from lynq.template.deadline import Deadline
 from lynq.template.engine import Value
 from lynq.template.environment import Environment
 from lynq.template.errors import ErrorKind, LimitError, TemplateError
 from lynq.template.functions.signature import Needs
+from lynq.template.limits import Deadline
 
 _TEXT_KEYS: Final = frozenset({"apiVersion", "kind"})
 _TEXT_MAPS: Final = frozenset({"annotations", "labels", "matchLabels", "nodeSelector", "selector"})

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from lynq.template.byteview import from_view
 from lynq.template.errors import FunctionError
 from lynq.template.gofmt.quoting import quote
+from lynq.template.values import from_view
 
 _GROUP: Final = re.compile(r"[0-9a-fA-F]{0,5}")
 _FIRST_SIGN: Final = re.compile(r"[.:%]")

@@ -6,13 +6,11 @@ from time import monotonic
 from typing import NoReturn
 
 from lynq.template.constants import Literal, convert
-from lynq.template.context import Context
+from lynq.template.environment import Context
 from lynq.template.errors import Failure, LimitError
 from lynq.template.functions.comparison import eq, ne
-from lynq.template.functions.parameters import NILABLE, Parameter
-from lynq.template.functions.signature import Function
-from lynq.template.gofmt.printf import sprintf
-from lynq.template.gofmt.printing import show
+from lynq.template.functions.signature import NILABLE, Function, Parameter
+from lynq.template.gofmt.printf import show, sprintf
 from lynq.template.tree import Nil, Node
 from lynq.template.values import (
     ANY,

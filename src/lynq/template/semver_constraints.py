@@ -11,9 +11,9 @@ from typing import Final, TypeAlias
 
 import re2
 
-from lynq.template.byteview import byte_view, from_view
 from lynq.template.errors import FunctionError, LimitError
 from lynq.template.semver import MOST_BYTES, Version, compare_prereleases, parse_version
+from lynq.template.values import byte_view, from_view
 
 _OPERATORS: Final = r"=||!=|>|<|>=|=>|<=|=<|~|~>|\^"
 _LOOSE: Final = (

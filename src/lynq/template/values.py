@@ -13,6 +13,8 @@
 | struct, or pointer to one  | a subclass of `Object`                                        |
 
 Truth is Python's: empty and zero are false, everything else is true, for each of these types.
+
+A Go string as a Python string of its bytes: lengths, indexes and slices are then Go's.
 """
 
 from __future__ import annotations
@@ -313,3 +315,13 @@ def to_output(text: str) -> str:
 
 def _is_half(char: str) -> bool:
     return "\ud800" <= char <= "\udfff" and not "\udc80" <= char <= "\udcff"
+
+
+def byte_view(text: str) -> str:
+    """Give a string with one character, U+0000 to U+00FF, for each byte of the text."""
+    return text if text.isascii() else to_bytes(text).decode("latin-1")
+
+
+def from_view(view: str) -> str:
+    """Give the text whose byte view this is."""
+    return view if view.isascii() else from_bytes(view.encode("latin-1"))

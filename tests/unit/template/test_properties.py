@@ -16,8 +16,7 @@ from lynq.template import (
 from lynq.template.errors import LimitError
 from lynq.template.functions.table import FUNCTIONS
 from lynq.template.gofmt.floats import format_float
-from lynq.template.gofmt.printf import sprintf
-from lynq.template.gofmt.printing import show
+from lynq.template.gofmt.printf import show, sprintf
 from lynq.template.gofmt.quoting import quote
 from lynq.template.literals import unquote
 

@@ -22,8 +22,8 @@ from lynq.api import LynqNode
 from lynq.api.names import ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL
 from lynq.api.naming import NodePair
 from lynq.template import ErrorKind, TemplateError, referenced_variables
-from lynq.template.functions.hosts import to_host
-from lynq.template.gofmt.gojson import go_escaped
+from lynq.template.functions.url import to_host
+from lynq.template.gofmt.floats import go_escaped
 
 _ENCODER: Final = Encoder(order="sorted")
 _LONE: Final = re.compile("[\ud800-\udfff]")

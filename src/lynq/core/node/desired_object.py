@@ -41,7 +41,7 @@ from lynq.core.node.ownership import (
     without_server_fields,
 )
 from lynq.core.node.render import Rendered, RenderError
-from lynq.template.gofmt.gojson import go_escaped, go_number
+from lynq.template.gofmt.floats import go_escaped, go_number
 
 Object = dict[str, Any]
 

@@ -10,7 +10,7 @@ from lynq.api.names import (
     ANNOTATION_HUB_ID,
     TRUE,
 )
-from lynq.template.functions.hosts import to_host
+from lynq.template.functions.url import to_host
 
 _Extras = dict[str, str | None] | None
 

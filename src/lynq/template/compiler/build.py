@@ -8,8 +8,7 @@ from types import CodeType
 from lynq.template import tree
 from lynq.template.analysis import analyze, walk
 from lynq.template.compiler import codegen, statements
-from lynq.template.compiler.program import Place, Program
-from lynq.template.compiler.unit import Expr, Unit
+from lynq.template.compiler.codegen import Expr, Place, Program, Unit
 from lynq.template.functions.signature import Needs
 from lynq.template.runtime import NAMES
 from lynq.template.stream import ROOT_NAME

@@ -8,13 +8,11 @@ import ast
 from collections.abc import Callable
 
 from lynq.template import tree
-from lynq.template.compiler import codegen, inline
-from lynq.template.compiler.program import Place
-from lynq.template.compiler.unit import Expr, Given, Unit
+from lynq.template.compiler import codegen, expressions
+from lynq.template.compiler.codegen import Expr, Given, Place, Unit
 from lynq.template.constants import convert
 from lynq.template.errors import Failure
-from lynq.template.functions.parameters import ANY_NAMES, NILABLE, Parameter
-from lynq.template.functions.signature import Function, Needs
+from lynq.template.functions.signature import ANY_NAMES, NILABLE, Function, Needs, Parameter
 from lynq.template.functions.table import FUNCTIONS
 from lynq.template.values import type_name
 
@@ -67,7 +65,7 @@ def function_call(
     _add_hidden(function, given, taken)
     # Go is at the command only if the call fails; what comes next is still at the last argument.
     last, unit.at = unit.at, command
-    result = inline.call(unit, function, taken) or _call(unit, function, taken)
+    result = expressions.call(unit, function, taken) or _call(unit, function, taken)
     unit.at = last
     if function.name in ("and", "or"):
         result = _with_skipped(unit, visible, result)

@@ -2,10 +2,21 @@
 
 A line number in generated code is not a line of any source. It is the number of a place in the
 template, so that Python's own traceback says where a template failed, at no cost while it runs.
+
+One function being generated: its variables, its cursor, and where in the template it is.
+
+What all functions generated for one template share: names, places, and what was found out.
 """
 
 import ast
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Final, TypedDict
+
+from lynq.template import tree
+from lynq.template.analysis import Survey
+from lynq.template.functions.signature import Needs
 
 
 class _Place(TypedDict):
@@ -143,3 +154,141 @@ def _at(place: int) -> _Place:
     if not place:
         return NOWHERE
     return {"lineno": place, "col_offset": 0, "end_lineno": place, "end_col_offset": 0}
+
+
+# So few calls cannot take long: a template with more, or with loops, is metered call by call.
+_FEW_CALLS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where generated code stands for something: a node, and the function that is called there."""
+
+    template: str
+    node: tree.Node
+    function: str | None = None
+    command: tree.Node | None = None
+    """Where Go is once a method fails, rather than the call of it."""
+    arguments: tuple[tree.Node, ...] = ()
+    """Where Go is once it has evaluated each argument of a method."""
+
+
+@dataclass(slots=True)
+class Program:
+    """The code of one template while it is being written."""
+
+    survey: Survey
+    defined: Mapping[str, str]
+    """The Python names of the templates that the source defines."""
+    names: dict[str, object]
+    """The generated code's globals."""
+    places: list[Place] = field(default_factory=list)
+    needs: Needs = Needs.NOTHING
+    wants_root: bool = False
+    """Whether the root of the data is used as a value, not only by its fields."""
+    _given: dict[int, str] = field(default_factory=dict)
+    wants_budget: bool = False
+    """Whether a render needs a context of its own, because it spends something of it."""
+
+    @property
+    def metered(self) -> bool:
+        """Whether each call is charged for what it makes."""
+        return self.survey.repeats or self.survey.calls > _FEW_CALLS
+
+    @property
+    def prints_much(self) -> bool:
+        """Whether each value that is printed is charged, too."""
+        return self.survey.repeats or self.survey.actions > _FEW_CALLS
+
+    @property
+    def marks(self) -> bool:
+        """Whether values of `int`, `float` or `bool` can occur."""
+        return not self.survey.functions.isdisjoint({"int", "float", "bool"})
+
+    def put(self, prefix: str, value: object) -> str:
+        """Give a name to an object that generated code uses."""
+        made = self._given.get(id(value))
+        if made is None:
+            made = self._given[id(value)] = f"{prefix}_{len(self.names)}"
+            self.names[made] = value
+        return made
+
+    def place(self, template: str, node: tree.Node, function: str | None = None) -> int:
+        """Give the line number that stands for a node and the function called there."""
+        return self.put_place(Place(template, node, function))
+
+    def put_place(self, place: Place) -> int:
+        """Give the line number that stands for a place."""
+        self.places.append(place)
+        return len(self.places)
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """Code that gives a value, and what is known of the value before it runs."""
+
+    code: ast.expr
+    type: str | None = None
+    """The Go type, where it is known."""
+    boxed: bool = False
+    """Whether Go holds the value in an interface here; its errors tell the difference."""
+    literal: bool = False
+    root: bool = False
+    """Whether it is the root of the data: then its fields are plain subscripts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a command is given: its arguments, and the value piped into it."""
+
+    arguments: tuple[tree.Node, ...] = ()
+    final: Expr | None = None
+
+    def __bool__(self) -> bool:
+        """Tell whether it is given anything at all."""
+        return bool(self.arguments) or self.final is not None
+
+
+@dataclass(slots=True)
+class Unit:
+    """The function that renders the root, or a defined template."""
+
+    program: Program
+    template: str
+    at: tree.Node
+    dot: Expr
+    variables: list[tuple[str, Expr]] = field(default_factory=list)
+    loops: int = 0
+    _made: int = 0
+
+    def place(self, function: str | None = None) -> int:
+        """Give the number of the place where Go would say that it is."""
+        return self.program.place(self.template, self.at, function)
+
+    def fresh(self, prefix: str) -> str:
+        """Give a Python name that is used nowhere else in the function."""
+        self._made += 1
+        return f"{prefix}{self._made}"
+
+    def declare(self, variable: str, expr: Expr) -> str:
+        """Declare a template variable: each declaration is a Python variable of its own."""
+        python = self.fresh("v")
+        kept = replace(expr, code=name(python), literal=False)
+        if variable in self.program.survey.assigned:
+            kept = Expr(name(python))
+        self.variables.append((variable, kept))
+        return python
+
+    def lookup(self, variable: str) -> Expr | None:
+        """Find what a template variable stands for here; one that is only assigned is none."""
+        found = (expr for known, expr in reversed(self.variables) if known == variable)
+        return next(found, None)
+
+    @contextmanager
+    def block(self, dot: Expr | None = None) -> Iterator[None]:
+        """Open a scope, with a cursor of its own if need be."""
+        visible, around = len(self.variables), self.dot
+        self.dot = dot or around
+        yield
+        del self.variables[visible:]
+        self.dot = around

@@ -6,7 +6,7 @@ from dataclasses import replace
 from lynq.template import tree
 from lynq.template.analysis import walk
 from lynq.template.compiler import codegen, expressions
-from lynq.template.compiler.unit import Expr, Unit
+from lynq.template.compiler.codegen import Expr, Unit
 
 # Python allows 20 loops within one another: before that, an inner one moves to a function.
 _DEEPEST_LOOP = 15

@@ -4,11 +4,10 @@
 which stop at the first argument that decides. The built-in `slice` is hidden by sprig's.
 """
 
-from lynq.template.context import Context
+from lynq.template.environment import Context
 from lynq.template.errors import FunctionError
 from lynq.template.functions.signature import Needs, function
-from lynq.template.gofmt.printf import sprintf
-from lynq.template.gofmt.printing import sprint, sprintln
+from lynq.template.gofmt.printf import sprint, sprintf, sprintln
 from lynq.template.values import INTEGER_KINDS, Kind, Uint8, kind_of, to_bytes, type_name, type_of
 
 _VALUE = "reflect.Value"

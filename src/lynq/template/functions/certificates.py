@@ -6,16 +6,15 @@ from typing import ClassVar, Final
 
 from cryptography import x509
 
-from lynq.template.byteview import byte_view
 from lynq.template.certificates import Address, PrivateKey, Request, issue
-from lynq.template.context import Context
+from lynq.template.environment import Context
 from lynq.template.errors import FunctionError
 from lynq.template.functions.crypto import make_rsa_key, read_block, read_key, write_key
 from lynq.template.functions.encoding import decode_base64
 from lynq.template.functions.signature import Needs, function
-from lynq.template.gofmt.printing import show
+from lynq.template.gofmt.printf import show
 from lynq.template.netip import parse_address
-from lynq.template.values import GoType, Kind, Object, from_bytes, to_bytes
+from lynq.template.values import GoType, Kind, Object, byte_view, from_bytes, to_bytes
 
 _NEEDS: Final = Needs.CLOCK | Needs.ENTROPY | Needs.SLOW
 _RESULT: Final = "(sprig.certificate, error)"

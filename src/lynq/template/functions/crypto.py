@@ -1,18 +1,26 @@
-"""Private keys: made, read from PEM and written to it in the forms that Go uses."""
+"""Private keys: made, read from PEM and written to it in the forms that Go uses.
 
+AES: texts encrypted with AES-256 in CBC mode, under a password padded with zeros.
+"""
+
+import base64
 import re
+import secrets
 from dataclasses import dataclass
 from typing import Final
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.padding import PKCS7
 
 from lynq.template.certificates import PrivateKey
+from lynq.template.environment import Context
 from lynq.template.errors import FunctionError
 from lynq.template.functions.encoding import decode_base64
 from lynq.template.functions.signature import Needs, function
-from lynq.template.values import from_bytes, to_bytes
+from lynq.template.values import byte_len, from_bytes, to_bytes
 
 _EXPONENT: Final = 65537
 _DSA_BITS: Final = 2048
@@ -112,3 +120,53 @@ def _load(data: bytes, step: str) -> PrivateKey:
     if not isinstance(key, PrivateKey):
         raise FunctionError(f"{step}: x509: unknown algorithm of a private key")
     return key
+
+
+_KEY_BYTES: Final = 32
+_BLOCK_BYTES: Final = 16
+
+
+def _cipher(password: str, vector: bytes) -> Cipher[modes.CBC]:
+    key = to_bytes(password)[:_KEY_BYTES].ljust(_KEY_BYTES, b"\0")
+    return Cipher(algorithms.AES(key), modes.CBC(vector))
+
+
+@function("encryptAES", "func(string, string) (string, error)", needs=Needs.ENTROPY | Needs.LIMITS)
+def encrypt_aes(context: Context, password: str, text: str) -> str:
+    """Encrypt a text; nothing stays nothing."""
+    if not text:
+        return ""
+    context.limits.check_text((byte_len(text) + 2 * _BLOCK_BYTES) // 3 * 4 + 4)
+    padder = PKCS7(_BLOCK_BYTES * 8).padder()
+    padded = padder.update(to_bytes(text)) + padder.finalize()
+    vector = secrets.token_bytes(_BLOCK_BYTES)
+    encryptor = _cipher(password, vector).encryptor()
+    encrypted = encryptor.update(padded) + encryptor.finalize()
+    return base64.b64encode(vector + encrypted).decode()
+
+
+@function("decryptAES", "func(string, string) (string, error)")
+def decrypt_aes(password: str, encoded: str) -> str:
+    """Decrypt a text; where sprig's code panics, the error is the panic's."""
+    if not encoded:
+        return ""
+    data = decode_base64(to_bytes(encoded))
+    if len(data) < _BLOCK_BYTES:
+        room = byte_len(encoded) // 4 * 3
+        reason = f"slice bounds out of range [:{_BLOCK_BYTES}] with capacity {room}"
+        raise FunctionError(f"runtime error: {reason}")
+    vector, encrypted = data[:_BLOCK_BYTES], data[_BLOCK_BYTES:]
+    if len(encrypted) % _BLOCK_BYTES:
+        raise FunctionError("crypto/cipher: input not full blocks")
+    if not encrypted:
+        raise FunctionError("runtime error: index out of range [-1]")
+    decryptor = _cipher(password, vector).decryptor()
+    return from_bytes(_without_padding(decryptor.update(encrypted) + decryptor.finalize()))
+
+
+def _without_padding(padded: bytes) -> bytes:
+    """Take off the padding, unchecked: a wrong password gives nonsense or an error."""
+    end = len(padded) - padded[-1]
+    if end < 0:
+        raise FunctionError(f"runtime error: slice bounds out of range [:{end}]")
+    return padded[:end]

@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from lynq.template.context import Context
+from lynq.template.environment import Context
 from lynq.template.errors import FunctionError
 from lynq.template.functions.signature import Needs, function
 from lynq.template.gotime import duration
+from lynq.template.gotime.calendar import LOCAL, UTC, load
 from lynq.template.gotime.parse import parse_moment
 from lynq.template.gotime.time import Moment
 from lynq.template.gotime.values import Time
-from lynq.template.gotime.zone import LOCAL, UTC, load
 from lynq.template.values import Int64, type_name, wrap_int64
 
 _NANOS: Final = 1_000_000_000

@@ -1,9 +1,18 @@
 """Defaults: what counts as empty, and what stands in for it.
 
 Empty is what is false to Python too, for every Go type: zero, false, nil, and what has no items.
+
+Flow: a template that gives up, and one that says hello.
+
+Types and kinds of values, by Go's names.
 """
 
-from lynq.template.functions.signature import function
+from lynq.template.environment import Context
+from lynq.template.errors import FunctionError
+from lynq.template.functions.comparison import deep_equal
+from lynq.template.functions.signature import Needs, function
+from lynq.template.values import kind_of as kind
+from lynq.template.values import type_name
 
 
 @function("default", "func(interface{}, ...interface{}) interface{}", passes=True)
@@ -40,3 +49,51 @@ def any_set(*values: object) -> bool:
 def ternary(if_true: object, if_false: object, condition: bool) -> object:  # noqa: FBT001 - as in Go
     """Choose by a condition."""
     return if_true if condition else if_false
+
+
+@function("fail", "func(string) (string, error)")
+def fail(message: str) -> str:
+    """Fail the render with a message of the template's own."""
+    raise FunctionError(message)
+
+
+@function("hello", "func() string")
+def hello() -> str:
+    """Greet."""
+    return "Hello!"
+
+
+@function("kindOf", "func(interface{}) string")
+def kind_of(value: object) -> str:
+    """Give the kind, such as `slice`."""
+    return str(kind(value))
+
+
+@function("kindIs", "func(string, interface{}) bool")
+def kind_is(name: str, value: object) -> bool:
+    """Tell whether the value is of this kind."""
+    return kind(value) == name
+
+
+@function("typeOf", "func(interface{}) string")
+def type_of(value: object) -> str:
+    """Give the type, such as `[]interface {}`."""
+    return type_name(value)
+
+
+@function("typeIs", "func(string, interface{}) bool")
+def type_is(name: str, value: object) -> bool:
+    """Tell whether the value is of this type."""
+    return type_name(value) == name
+
+
+@function("typeIsLike", "func(string, interface{}) bool")
+def type_is_like(name: str, value: object) -> bool:
+    """Tell whether the value is of this type, or a pointer to it."""
+    return type_name(value) in (name, "*" + name)
+
+
+@function("deepEqual", "func(interface{}, interface{}) bool", needs=Needs.LIMITS)
+def deep_equals(context: Context, left: object, right: object) -> bool:
+    """Tell whether two values are equal to their depths, types included."""
+    return deep_equal(context, left, right)

@@ -1,13 +1,65 @@
-"""Dicts: building, reading and changing them."""
+"""Dicts: building, reading and changing them.
+
+merge and mergeOverwrite, after Go's package mergo, and deepCopy.
+
+The first map itself is changed. Without overwriting, a value is taken where there is none or an
+empty one; with it, always. Two maps are merged.
+
+The root map as functions hand it out: the same map, but without the name of its type.
+
+In Go the root is a `template.Variables`. A function that takes any map gets it as a plain one, and
+what it gives back is plain as well, so that `dig "a" "b" (set . "c" 1)` works where `dig "a" "b" .`
+does not. What is written to the plain one is seen in the root.
+"""
 
 from collections.abc import Iterator
 
-from lynq.template.context import Context
+from lynq.template.environment import Context
 from lynq.template.errors import FunctionError
-from lynq.template.functions.roots import assign, remove, unnamed
 from lynq.template.functions.signature import Needs, function
-from lynq.template.gofmt.printing import show
-from lynq.template.values import ANY_MAP, NilMap, sorted_keys, type_name
+from lynq.template.gofmt.printf import show
+from lynq.template.values import (
+    ANY_MAP,
+    NilMap,
+    Object,
+    StringMap,
+    Typed,
+    Variables,
+    is_nil,
+    sorted_keys,
+    type_name,
+)
+
+
+class Unnamed(Typed, dict[str, object]):
+    """A copy of the root that writes through to it."""
+
+    __slots__ = ("root",)
+    go_type = ANY_MAP
+
+    def __init__(self, root: Variables) -> None:
+        super().__init__(root)
+        self.root = root
+
+
+def unnamed(mapping: dict[str, object]) -> dict[str, object]:
+    """Give the map as a plain one."""
+    return Unnamed(mapping) if isinstance(mapping, Variables) else mapping
+
+
+def assign(mapping: dict[str, object], key: str, value: object) -> None:
+    """Set a key, in the root too."""
+    mapping[key] = value
+    if isinstance(mapping, Unnamed):
+        mapping.root[key] = value
+
+
+def remove(mapping: dict[str, object], key: str) -> None:
+    """Take a key out, of the root too."""
+    mapping.pop(key, None)
+    if isinstance(mapping, Unnamed):
+        mapping.root.pop(key, None)
+
 
 _FEWEST_TO_DIG = 3
 
@@ -119,3 +171,99 @@ def _as_strings(values: list[object]) -> Iterator[str]:
 def _conversion(value: object, wanted: str) -> str:
     found = type_name(value) if value is not None else "nil"
     return f"interface conversion: interface {{}} is {found}, not {wanted}"
+
+
+_MERGE = "func(map[string]interface{}, ...map[string]interface{}) interface{}"
+_MUST_MERGE = "func(map[string]interface{}, ...map[string]interface{}) (interface{}, error)"
+_Map = dict[str, object]
+_ITEM_BYTES = 64
+_CHECK_EVERY = 1024
+
+
+@function("merge", _MERGE, needs=Needs.LIMITS)
+@function("mustMerge", _MUST_MERGE, needs=Needs.LIMITS)
+def merge(context: Context, target: _Map, *sources: _Map) -> _Map:
+    """Fill a map from others."""
+    return _Merger(context, overwrite=False).merge_all(target, sources)
+
+
+@function("mergeOverwrite", _MERGE, needs=Needs.LIMITS)
+@function("mustMergeOverwrite", _MUST_MERGE, needs=Needs.LIMITS)
+def merge_overwrite(context: Context, target: _Map, *sources: _Map) -> _Map:
+    """Overwrite a map from others."""
+    return _Merger(context, overwrite=True).merge_all(target, sources)
+
+
+@function("deepCopy", "func(interface{}) interface{}", needs=Needs.LIMITS)
+@function("mustDeepCopy", "func(interface{}) (interface{}, error)", needs=Needs.LIMITS)
+def deep_copy(context: Context, value: object) -> object:
+    """Give a copy that shares no list and no map with the value."""
+    if value is None:
+        raise FunctionError("reflect: call of reflect.Value.Type on zero Value")
+    return _Copier(context).copy(value, 0)
+
+
+class _Merger:
+    def __init__(self, context: Context, *, overwrite: bool) -> None:
+        self.context = context
+        self.overwrite = overwrite
+
+    def merge_all(self, target: _Map, sources: tuple[_Map, ...]) -> _Map:
+        target = unnamed(target)
+        for source in sources:
+            if isinstance(target, NilMap) and not isinstance(source, NilMap):
+                target = {}
+            self._merge(target, source, 0)
+        return target
+
+    def _merge(self, target: _Map, source: _Map, depth: int) -> None:
+        self.context.limits.check_depth(depth)
+        # A copy of the items: a map may be merged with itself.
+        for number, (key, value) in enumerate(list(source.items())):
+            if number % _CHECK_EVERY == 0:
+                self.context.check_deadline()
+            if value is None and type(source) is not StringMap:
+                if self.overwrite:
+                    self._put(target, source, key)
+            else:
+                self._merge_item(target, source, key, depth)
+
+    def _merge_item(self, target: _Map, source: _Map, key: str, depth: int) -> None:
+        value, present = source[key], target.get(key)
+        if isinstance(value, dict) and isinstance(present, dict) and not is_nil(present):
+            self._merge(present, value, depth + 1)
+            if present:
+                return
+        if self.overwrite or not present:
+            self._put(target, source, key)
+
+    def _put(self, target: _Map, source: _Map, key: str) -> None:
+        if isinstance(target, StringMap) and not isinstance(source, StringMap):
+            raise FunctionError(
+                "reflect.Value.SetMapIndex: "
+                "value of type interface {} is not assignable to type string"
+            )
+        self.context.limits.check_items(len(target) + 1)
+        assign(target, key, source[key])
+
+
+class _Copier:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.copied = 0
+
+    def copy(self, value: object, depth: int) -> object:
+        if isinstance(value, Object):
+            return value.copied()
+        if not isinstance(value, list | dict):
+            return value
+        self.context.check_deadline()
+        limits = self.context.limits
+        limits.check_depth(depth)
+        self.copied += len(value)
+        limits.check_items(self.copied)
+        self.context.charge((len(value) + 1) * _ITEM_BYTES)
+        if isinstance(value, dict):
+            items = {key: self.copy(item, depth + 1) for key, item in value.items()}
+            return items if isinstance(value, Unnamed) else type(value)(items)
+        return type(value)([self.copy(item, depth + 1) for item in value])

@@ -1,7 +1,12 @@
-"""Base64 and base32; text that is no such encoding decodes to Go's complaint about it."""
+"""Base64 and base32; text that is no such encoding decodes to Go's complaint about it.
+
+Checksums: sprig's, in hexadecimal and, for Adler-32, in decimal.
+"""
 
 import base64
+import hashlib
 import re
+import zlib
 
 from lynq.template.errors import FunctionError
 from lynq.template.functions.signature import function
@@ -113,3 +118,27 @@ def _check_base32_padding(data: bytes, at: int, in_unit: int) -> None:
 def _end(run: re.Pattern[bytes], data: bytes, start: int = 0) -> int:
     found = run.match(data, start)
     return found.end() if found else start
+
+
+@function("sha1sum", "func(string) string")
+def sha1sum(text: str) -> str:
+    """Give the SHA-1 of a text."""
+    return hashlib.sha1(to_bytes(text), usedforsecurity=False).hexdigest()
+
+
+@function("sha256sum", "func(string) string")
+def sha256sum(text: str) -> str:
+    """Give the SHA-256 of a text."""
+    return hashlib.sha256(to_bytes(text)).hexdigest()
+
+
+@function("sha512sum", "func(string) string")
+def sha512sum(text: str) -> str:
+    """Give the SHA-512 of a text."""
+    return hashlib.sha512(to_bytes(text)).hexdigest()
+
+
+@function("adler32sum", "func(string) string")
+def adler32sum(text: str) -> str:
+    """Give the Adler-32 of a text."""
+    return str(zlib.adler32(to_bytes(text)))

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from lynq.template.context import Context
+from lynq.template.environment import Context
 from lynq.template.functions.signature import Needs, function
-from lynq.template.gofmt.printing import sprint
+from lynq.template.gofmt.printf import sprint
 from lynq.template.gofmt.quoting import is_print
 from lynq.template.values import from_bytes, to_bytes
 

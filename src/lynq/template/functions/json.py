@@ -1,14 +1,25 @@
-"""toJson and its relatives: JSON as Go's encoding/json writes it."""
+"""toJson and its relatives: JSON as Go's encoding/json writes it.
 
+fromJson: JSON as Go's encoding/json reads it, with float64 for every number.
+
+What is wrong with a JSON text: the first fault, in the words of Go's scanner.
+
+It runs only on texts that were refused already. A text that ends too early is read as if a space
+followed: only what cannot go on with a space is a fault at that place.
+"""
+
+import json
 import math
-from typing import Protocol, runtime_checkable
+import re
+from typing import NoReturn, Protocol, runtime_checkable
 
-from lynq.template.context import Context
-from lynq.template.errors import FunctionError
+from lynq.template.environment import Context
+from lynq.template.errors import FunctionError, LimitError
+from lynq.template.functions.runes import REPLACEMENT, valid
 from lynq.template.functions.signature import Needs, function
-from lynq.template.gofmt.floats import format_float
-from lynq.template.gofmt.gojson import go_number
-from lynq.template.values import Object, byte_len, is_nil, sorted_keys
+from lynq.template.gofmt.floats import format_float, go_number
+from lynq.template.gofmt.quoting import quote
+from lynq.template.values import Object, byte_len, is_nil, sorted_keys, to_bytes
 
 _RAW = (
     {chr(code): f"\\u{code:04x}" for code in (*range(0x20), 0x2028, 0x2029)}
@@ -135,3 +146,244 @@ def _float(number: float) -> str:
     if not math.isfinite(number):
         raise FunctionError(f"json: unsupported value: {format_float(number)}")
     return go_number(number)
+
+
+_BLANK = re.compile(rb"[ \t\r\n]*")
+_PLAIN_STRING = re.compile(rb'(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
+_ESCAPABLE = frozenset(b'"\\/bfnrt')
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+_DIGITS = re.compile(rb"[0-9]*")
+_LITERALS = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
+_NUMBER_STARTS = frozenset(b"-0123456789")
+_END = "unexpected end of JSON input"
+
+
+class _Fault(Exception):  # noqa: N818 - an answer, not an error
+    """The text of a fault."""
+
+
+def find_fault(data: bytes) -> str | None:
+    """Give the first fault of a text, or None if it has none."""
+    try:
+        _Scanner(data).scan()
+    except _Fault as fault:
+        return str(fault)
+    return None
+
+
+class _Scanner:
+    """Walks over the text; `open` holds the brackets it is in."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+        self.open: list[int] = []
+
+    def scan(self) -> None:
+        self._value()
+        while self.open:
+            self._after_item()
+        if self._peek() is not None:
+            self._fault("after top-level value")
+
+    def _value(self) -> None:
+        """Read a scalar, or open brackets down to the first scalar or empty pair."""
+        byte = self._need()
+        if byte in b"[{":
+            self.at += 1
+            self.open.append(byte)
+            self._first_item()
+        elif byte == ord('"'):
+            self._string()
+        elif byte in _LITERALS:
+            self._literal(_LITERALS[byte])
+        elif byte in _NUMBER_STARTS:
+            self._number()
+        else:
+            self._fault("looking for beginning of value")
+
+    def _first_item(self) -> None:
+        if self._need() == self._closing():
+            self.at += 1
+            self.open.pop()
+        else:
+            self._item()
+
+    def _item(self) -> None:
+        if self.open[-1] == ord("{"):
+            if self._need() != ord('"'):
+                self._fault("looking for beginning of object key string")
+            self._string()
+            if self._need() != ord(":"):
+                self._fault("after object key")
+            self.at += 1
+        self._value()
+
+    def _after_item(self) -> None:
+        byte = self._need()
+        if byte == ord(","):
+            self.at += 1
+            self._item()
+        elif byte == self._closing():
+            self.at += 1
+            self.open.pop()
+        elif self.open[-1] == ord("{"):
+            self._fault("after object key:value pair")
+        else:
+            self._fault("after array element")
+
+    def _closing(self) -> int:
+        return ord("}") if self.open[-1] == ord("{") else ord("]")
+
+    def _string(self) -> None:
+        self._skip(_PLAIN_STRING, self.at + 1)
+        if self.at == len(self.data):
+            raise _Fault(_END)
+        if self.data[self.at] == ord("\\"):
+            self._escape()
+        if self.data[self.at] != ord('"'):
+            self._fault("in string literal")
+        self.at += 1
+
+    def _escape(self) -> NoReturn:
+        self.at += 1
+        if self._byte() != ord("u"):
+            self._fault("in string escape code")
+        self.at += 1
+        while self._byte() in _HEX:
+            self.at += 1
+        self._fault("in \\u hexadecimal character escape")
+
+    def _literal(self, word: bytes) -> None:
+        for byte in word:
+            if self._byte() != byte:
+                self._fault(f"in literal {word.decode()} (expecting '{chr(byte)}')")
+            self.at += 1
+
+    def _number(self) -> None:
+        if self._byte() == ord("-"):
+            self.at += 1
+        if self._byte() == ord("0"):
+            self.at += 1
+        else:
+            self._digits("in numeric literal")
+        if self._byte() == ord("."):
+            self.at += 1
+            self._digits("after decimal point in numeric literal")
+        if self._byte() in b"eE":
+            self.at += 1
+            if self._byte() in b"+-":
+                self.at += 1
+            self._digits("in exponent of numeric literal")
+
+    def _digits(self, context: str) -> None:
+        start = self.at
+        self._skip(_DIGITS, start)
+        if self.at == start:
+            self._fault(context)
+
+    def _skip(self, pattern: re.Pattern[bytes], start: int) -> None:
+        found = pattern.match(self.data, start)
+        self.at = found.end() if found else start
+
+    def _peek(self) -> int | None:
+        self._skip(_BLANK, self.at)
+        return self.data[self.at] if self.at < len(self.data) else None
+
+    def _need(self) -> int:
+        byte = self._peek()
+        if byte is None:
+            raise _Fault(_END)
+        return byte
+
+    def _byte(self) -> int:
+        return self.data[self.at] if self.at < len(self.data) else ord(" ")
+
+    def _fault(self, context: str) -> NoReturn:
+        char = chr(self._byte())
+        shown = {"'": r"'\''", '"': "'\"'"}.get(char) or f"'{quote(char)[1:-1]}'"
+        raise _Fault(f"invalid character {shown} {context}")
+
+
+_GO_DEPTH = 10_000
+_ITEM_BYTES = 64
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _TooLargeError(ValueError):
+    """A number that no float64 can hold."""
+
+
+@function("fromJson", "func(string) interface{}", needs=Needs.LIMITS)
+def from_json(context: Context, text: str) -> object:
+    """Read JSON; what is none gives an empty map."""
+    try:
+        return must_from_json(context, text)
+    except FunctionError:
+        return {}
+
+
+@function("mustFromJson", "func(string) (interface{}, error)", needs=Needs.LIMITS)
+def must_from_json(context: Context, text: str) -> object:
+    """Read JSON, or fail with Go's word on what is wrong with it."""
+    _check_size(context, text)
+    try:
+        value: object = _DECODER.decode(valid(text))
+    except _TooLargeError as too_large:
+        raise FunctionError(find_fault(to_bytes(text)) or str(too_large)) from None
+    except ValueError:
+        raise FunctionError(find_fault(to_bytes(text)) or "invalid JSON") from None
+    return _mend(value) if _SURROGATE_ESCAPE.search(text) else value
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _TooLargeError(f"json: cannot unmarshal number {text} into Go value of type float64")
+    return number
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+_DECODER = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_refuse)
+
+
+def _check_size(context: Context, text: str) -> None:
+    """Refuse by the marks of structure alone, before a value is built."""
+    brackets = text.count("[") + text.count("{")
+    items = brackets + text.count(",")
+    context.limits.check_items(items)
+    context.charge(len(text) + items * _ITEM_BYTES)
+    if brackets <= context.limits.value_depth:
+        return
+    depth = _depth(text)
+    if depth > _GO_DEPTH:
+        raise FunctionError("invalid character '[' exceeded max depth")
+    if depth > context.limits.value_depth:
+        raise LimitError(f"JSON nested deeper than the limit of {context.limits.value_depth}")
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for found in _STRING_OR_BRACKET.finditer(text):
+        if found[0] in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif found[0] in "]}":
+            depth -= 1
+    return deepest
+
+
+def _mend(value: object) -> object:
+    """Put U+FFFD for every half of a surrogate pair that was written as an escape."""
+    if isinstance(value, str):
+        return _SURROGATE.sub(REPLACEMENT, value)
+    if isinstance(value, list):
+        return [_mend(item) for item in value]
+    if isinstance(value, dict):
+        return {_SURROGATE.sub(REPLACEMENT, key): _mend(item) for key, item in value.items()}
+    return value

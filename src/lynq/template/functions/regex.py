@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from lynq.template.context import Context
+from lynq.template.environment import Context
 from lynq.template.errors import FunctionError
 from lynq.template.functions.signature import Needs, function
 from lynq.template.gofmt.quoting import can_backquote, quote

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from unicodedata import category
 
-from lynq.template.context import Context
+from lynq.template.environment import Context
 from lynq.template.values import from_bytes, to_bytes
 
 REPLACEMENT = "\ufffd"

@@ -1,9 +1,29 @@
-"""Strings: trimming, searching, cutting and replacing, by bytes as Go does."""
+"""Strings: trimming, searching, cutting and replacing, by bytes as Go does.
 
-from lynq.template.context import Context
+Letter case: upper, lower, title and their relatives, rune by rune.
+
+Values as text: quote, squote, cat and toString.
+"""
+
+from lynq.template.environment import Context
 from lynq.template.errors import FunctionError
-from lynq.template.functions.runes import SPACES, valid, whole
+from lynq.template.functions.lists import join_texts, texts_of
+from lynq.template.functions.runes import (
+    SPACES,
+    is_lower,
+    is_space,
+    is_title,
+    is_upper,
+    paced,
+    to_lower,
+    to_title,
+    to_upper,
+    valid,
+    whole,
+)
 from lynq.template.functions.signature import Needs, function
+from lynq.template.gofmt.printf import show
+from lynq.template.gofmt.quoting import quote as go_quote
 from lynq.template.values import byte_len, from_bytes, to_bytes
 
 _LABEL_BYTES = 63
@@ -164,3 +184,98 @@ def _trim_runes(cutset: str, text: str) -> str:
     while end > start and runes[end - 1] in wanted:
         end -= 1
     return text[start:end]
+
+
+@function("upper", "func(string) string")
+def upper(text: str) -> str:
+    """Turn every letter to upper case."""
+    return text.upper() if text.isascii() else "".join(map(to_upper, valid(text)))
+
+
+@function("lower", "func(string) string")
+def lower(text: str) -> str:
+    """Turn every letter to lower case."""
+    return text.lower() if text.isascii() else "".join(map(to_lower, valid(text)))
+
+
+@function("title", "func(string) string", needs=Needs.LIMITS)
+def title(context: Context, text: str) -> str:
+    """Turn the first letter of every word to title case, and leave the others."""
+    made = []
+    before = " "
+    for char in paced(context, valid(text)):
+        made.append(to_title(char) if _separates(before) else char)
+        before = char
+    return "".join(made)
+
+
+@function("untitle", "func(string) string", needs=Needs.LIMITS)
+def untitle(context: Context, text: str) -> str:
+    """Turn the first letter of every word to lower case; words end at white space only."""
+    made = []
+    before = " "
+    for char in paced(context, valid(text)):
+        made.append(to_lower(char) if is_space(before) else char)
+        before = char
+    return "".join(made)
+
+
+@function("swapcase", "func(string) string", needs=Needs.LIMITS)
+def swapcase(context: Context, text: str) -> str:
+    """Swap upper and lower case; a word that begins in lower case gets a title letter."""
+    made = []
+    at_start = True
+    for char in paced(context, valid(text)):
+        if is_upper(char) or is_title(char):
+            made.append(to_lower(char))
+            at_start = False
+        elif is_lower(char):
+            made.append(to_title(char) if at_start else to_upper(char))
+            at_start = False
+        else:
+            made.append(char)
+            at_start = is_space(char)
+    return "".join(made)
+
+
+def _separates(char: str) -> bool:
+    """Tell whether a word may begin after this character, by the rule of Go's strings.Title."""
+    if char.isascii():
+        return not (char.isalnum() or char == "_")
+    return is_space(char)
+
+
+_STRETCH = 4_096
+
+
+@function("toString", "func(interface{}) string", needs=Needs.LIMITS)
+def to_string(context: Context, value: object) -> str:
+    """Give the value as `%v` prints it."""
+    return show(value, context.limits)
+
+
+@function("quote", "func(...interface{}) string", needs=Needs.LIMITS)
+def quote(context: Context, *values: object) -> str:
+    """Put the text of each value in double quotes, as Go writes a string; nil is left out."""
+    texts = texts_of(context, values)
+    return join_texts(context, " ", (_quoted(context, text) for text in texts))
+
+
+@function("squote", "func(...interface{}) string", needs=Needs.LIMITS)
+def squote(context: Context, *values: object) -> str:
+    """Put the text of each value in single quotes, which are not escaped; nil is left out."""
+    return join_texts(context, " ", (f"'{text}'" for text in texts_of(context, values)))
+
+
+@function("cat", "func(...interface{}) string", needs=Needs.LIMITS)
+def cat(context: Context, *values: object) -> str:
+    """Put the texts of all values but nil side by side."""
+    return join_texts(context, " ", texts_of(context, values))
+
+
+def _quoted(context: Context, text: str) -> str:
+    quoted = ['"']
+    for start in range(0, len(text), _STRETCH):
+        context.check_deadline()
+        quoted.append(go_quote(text[start : start + _STRETCH])[1:-1])
+    return "".join((*quoted, '"'))

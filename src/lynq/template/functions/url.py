@@ -1,13 +1,15 @@
-"""URLs: taken apart into a dict, and put together from one."""
+"""URLs: taken apart into a dict, and put together from one.
+
+Ours: the host of a URL, or of what looks like one.
+"""
 
 from typing import Final
 
-from lynq.template.byteview import byte_view, from_view
-from lynq.template.context import Context
+from lynq.template.environment import Context
 from lynq.template.errors import FunctionError
 from lynq.template.functions.signature import Needs, function
 from lynq.template.gourl import Url, parse_url
-from lynq.template.values import kind_of
+from lynq.template.values import byte_view, from_view, kind_of
 
 _TEXT_PARTS: Final = ("scheme", "host", "path", "query", "opaque", "fragment", "userinfo")
 _MOST_BYTES_ESCAPED: Final = 3
@@ -71,3 +73,13 @@ def _parse_userinfo(userinfo: str) -> str | None:
         return parse_url(f"proto://{from_view(userinfo)}@host").user
     except FunctionError as problem:
         raise FunctionError(f"unable to parse userinfo in dict: {problem.message}") from None
+
+
+@function("toHost", "func(string) string")
+def to_host(text: str) -> str:
+    """Give the host without port and user; what is no URL is cut at its first colon."""
+    try:
+        url = parse_url(text)
+    except FunctionError:
+        return text.partition(":")[0]
+    return from_view(url.hostname) if url.host else text.partition(":")[0]

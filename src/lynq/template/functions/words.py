@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from enum import Enum, auto
 
-from lynq.template.context import Context
+from lynq.template.environment import Context
 from lynq.template.functions.runes import (
     REPLACEMENT,
     is_letter,

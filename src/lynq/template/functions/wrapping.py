@@ -2,7 +2,7 @@
 
 import re
 
-from lynq.template.context import Context
+from lynq.template.environment import Context
 from lynq.template.functions.signature import Needs, function
 from lynq.template.values import from_bytes, to_bytes
 

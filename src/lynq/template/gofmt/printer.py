@@ -3,11 +3,15 @@
 from collections.abc import Mapping
 from typing import Final
 
-from lynq.template.deadline import Deadline
 from lynq.template.errors import LimitError
-from lynq.template.gofmt.flags import Flags
-from lynq.template.gofmt.scalars import format_bool, format_float64, format_integer, format_string
-from lynq.template.limits import Limits
+from lynq.template.gofmt.scalars import (
+    Flags,
+    format_bool,
+    format_float64,
+    format_integer,
+    format_string,
+)
+from lynq.template.limits import Deadline, Limits
 from lynq.template.values import (
     INTEGER_KINDS,
     SIGNED_KINDS,

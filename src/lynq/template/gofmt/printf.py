@@ -1,11 +1,26 @@
-"""fmt.Sprintf's format strings: flags, `%[n]`, `*`, and what is printed for a bad one."""
+"""fmt.Sprintf's format strings: flags, `%[n]`, `*`, and what is printed for a bad one.
+
+The Print functions of Go: default formats of values, with and without spaces.
+"""
 
 from collections.abc import Sequence
 
-from lynq.template.gofmt.flags import Flags
 from lynq.template.gofmt.printer import Printer
+from lynq.template.gofmt.scalars import Flags
 from lynq.template.limits import DEFAULT_LIMITS, Limits
-from lynq.template.values import INTEGER_KINDS, kind_of, type_name
+from lynq.template.values import (
+    INTEGER_KINDS,
+    Int32,
+    Int64,
+    Kind,
+    TypedInt,
+    Uint,
+    Uint8,
+    Uint32,
+    Uint64,
+    kind_of,
+    type_name,
+)
 
 _LARGEST = 1_000_000
 _FLAGS = {"#": "sharp", "0": "zero", "+": "plus", "-": "minus", " ": "space"}
@@ -169,3 +184,42 @@ class _Formatter:
 
 def _is_index(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text.lstrip("0")) <= len(str(_LARGEST))
+
+
+_WHOLE = frozenset({int, TypedInt, Int32, Int64, Uint, Uint8, Uint32, Uint64})
+
+
+def show(value: object, limits: Limits = DEFAULT_LIMITS) -> str:
+    """Give what `%v` prints: inside, nil is `<nil>`."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[return-value]  # mypy does not see what `kind` says
+    if kind in _WHOLE:
+        return str(value)
+    printer = Printer(limits)
+    printer.print_arg(value, "v")
+    return printer.result()
+
+
+def sprint(*values: object, limits: Limits = DEFAULT_LIMITS) -> str:
+    """Print as fmt.Sprint: a space between two values when neither is a string."""
+    printer = Printer(limits)
+    after_string = True
+    for value in values:
+        string = kind_of(value) is Kind.STRING
+        if not string and not after_string:
+            printer.write(" ")
+        printer.print_arg(value, "v")
+        after_string = string
+    return printer.result()
+
+
+def sprintln(*values: object, limits: Limits = DEFAULT_LIMITS) -> str:
+    """Print as fmt.Sprintln: a space between any two values, and a newline."""
+    printer = Printer(limits)
+    for number, value in enumerate(values):
+        if number:
+            printer.write(" ")
+        printer.print_arg(value, "v")
+    printer.write("\n")
+    return printer.result()

@@ -1,11 +1,28 @@
-"""Go's time.Duration: nanoseconds in 64 bits, their notation ("1h2m3.5s") and their rounding."""
+"""Go's time.Duration: nanoseconds in 64 bits, their notation ("1h2m3.5s") and their rounding.
+
+How package time quotes text in its errors: byte by byte, without strconv.
+"""
 
 import re
 from typing import Final
 
-from lynq.template.byteview import byte_view
 from lynq.template.errors import FunctionError, LimitError
-from lynq.template.gotime.quoting import quote
+from lynq.template.values import byte_view
+
+_SPACE: Final = " "
+_ASCII_END: Final = "\x80"
+
+
+def quote(view: str) -> str:
+    r"""Quote a byte view; what is not printable ASCII becomes \xNN."""
+    return '"' + "".join(map(_escaped, view)) + '"'
+
+
+def _escaped(byte: str) -> str:
+    if byte < _SPACE or byte >= _ASCII_END:
+        return f"\\x{ord(byte):02x}"
+    return "\\" + byte if byte in '"\\' else byte
+
 
 NANOSECOND: Final = 1
 MICROSECOND: Final = 1000 * NANOSECOND

@@ -7,8 +7,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Final
 
-from lynq.template.gotime.calendar import MONTHS, WEEKDAYS
-from lynq.template.gotime.zone import UTC, Zone
+from lynq.template.gotime.calendar import MONTHS, UTC, WEEKDAYS, Zone
 
 _SHORT_MONTHS: Final = tuple(name[:3] for name in MONTHS)
 _SHORT_WEEKDAYS: Final = tuple(name[:3] for name in WEEKDAYS)

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from lynq.template.errors import LimitError
-from lynq.template.gotime.calendar import MONTHS, WEEKDAYS
-from lynq.template.gotime.zone import Period
+from lynq.template.gotime.calendar import MONTHS, WEEKDAYS, Period
 
 # In the order in which Go tries them at one place of the layout.
 _ELEMENT: Final = re.compile(

@@ -1,13 +1,12 @@
 """Reads a moment from text in a layout, as time.ParseInLocation with the local zone does."""
 
-from lynq.template.byteview import byte_view
 from lynq.template.errors import FunctionError, LimitError
-from lynq.template.gotime.calendar import days_before, days_in, is_leap
+from lynq.template.gotime.calendar import LOCAL, UTC, days_before, days_in, fixed, is_leap
+from lynq.template.gotime.duration import quote
 from lynq.template.gotime.elements import BadValue, OutOfRange, Reading, number, read
 from lynq.template.gotime.layout import MOST_BYTES, pieces
-from lynq.template.gotime.quoting import quote
 from lynq.template.gotime.time import Moment
-from lynq.template.gotime.zone import LOCAL, UTC, fixed
+from lynq.template.values import byte_view
 
 _LEAP_DAY = 31 + 29
 

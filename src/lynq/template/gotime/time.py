@@ -5,13 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from lynq.template.byteview import byte_view
 from lynq.template.gotime import duration, layout
-from lynq.template.gotime.calendar import MONTHS, date_of, day_of_year, days_since_epoch
+from lynq.template.gotime.calendar import (
+    LOCAL,
+    MONTHS,
+    UTC,
+    Zone,
+    date_of,
+    day_of_year,
+    days_since_epoch,
+)
+from lynq.template.gotime.duration import quote
 from lynq.template.gotime.layout import Wall
-from lynq.template.gotime.quoting import quote
-from lynq.template.gotime.zone import LOCAL, UTC, Zone
-from lynq.template.values import wrap_int64
+from lynq.template.values import byte_view, wrap_int64
 
 RFC3339_NANO: Final = "2006-01-02T15:04:05.999999999Z07:00"
 

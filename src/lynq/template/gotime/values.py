@@ -8,10 +8,9 @@ from typing import ClassVar
 from lynq.template.errors import FunctionError
 from lynq.template.functions.signature import Function, method
 from lynq.template.gotime import duration
-from lynq.template.gotime.calendar import MONTHS, WEEKDAYS
+from lynq.template.gotime.calendar import LOCAL, MONTHS, UTC, WEEKDAYS, Zone
 from lynq.template.gotime.layout import Wall
 from lynq.template.gotime.time import RFC3339_NANO, Moment
-from lynq.template.gotime.zone import LOCAL, UTC, Zone
 from lynq.template.values import GoType, Kind, Object
 
 
