@@ -25,7 +25,7 @@ W = TypeVar("W", bound=HasMetadata)
 T = TypeVar("T")
 
 
-class Cache(Generic[W, T]):
+class ResourceCache(Generic[W, T]):
     """Wire structs `W` as they come, kept as what `project` makes of them."""
 
     def __init__(

@@ -24,8 +24,8 @@ from lynq.api.names import (
 )
 from lynq.api.naming import tracked_name
 from lynq.api.wire import Wire
-from lynq.controllers.cache import Cache
-from lynq.controllers.holding import digest_of_ours, updated_by_us
+from lynq.controllers.cache import ResourceCache
+from lynq.controllers.managed_fields import digest_of_ours, updated_by_us
 from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.readiness.rules import evaluate_readiness, reads_body
 from lynq.kube import Client, Discovery, ObjectChange, PartialObject, Resource, RuntimeMetrics
@@ -44,11 +44,11 @@ _GLANCE: Final = 0.02
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 
 
-class Unwatched(Exception):  # noqa: N818 - says what is the case
+class KindNotWatched(Exception):  # noqa: N818 - says what is the case
     """Objects of a kind cannot be seen at the moment; says why."""
 
 
-class Whole(Wire, frozen=True):
+class FullObject(Wire, frozen=True):
     """An object of any kind, as far as readiness looks at it."""
 
     metadata: Metadata = field(default_factory=Metadata)
@@ -67,7 +67,7 @@ class Child(Struct, frozen=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChildChange:
     """An object that came, changed or went."""
 
     ref: ObjectRef
@@ -79,7 +79,7 @@ class Turn:
     """Whether it is a workload that has become ready."""
 
 
-class Kind:
+class WatchedKind:
     """The objects of one kind."""
 
     def __init__(
@@ -91,11 +91,11 @@ class Kind:
     ) -> None:
         self.resource = resource
         has_body = reads_body(resource.api_version, resource.kind)
-        self.into: type[Any] = Whole if has_body else PartialObject
+        self.into: type[Any] = FullObject if has_body else PartialObject
         self.absorbing = False
         """Whether a change that is being told is the answer to a write of our own."""
         self._begun = time.monotonic()
-        self.cache: Cache[Any, Child] = Cache(
+        self.cache: ResourceCache[Any, Child] = ResourceCache(
             client,
             resource,
             into=self.into,
@@ -176,7 +176,7 @@ class Children:
         discovery: Discovery,
         metrics: RuntimeMetrics,
         *,
-        wake: Callable[["Turn"], None],
+        wake: Callable[["ChildChange"], None],
         namespaces: tuple[str, ...] = (),
     ) -> None:
         self._client = client
@@ -184,7 +184,7 @@ class Children:
         self._metrics = metrics
         self._wake = wake
         self._namespaces = namespaces
-        self._kinds: dict[tuple[str, str], Kind] = {}
+        self._kinds: dict[tuple[str, str], WatchedKind] = {}
         self._sought: set[tuple[str, str]] = set()
         self._group = asyncio.TaskGroup()
         self._running = False
@@ -202,7 +202,7 @@ class Children:
                 # Nodes still change while the watches end, and nobody may begin another.
                 self._running = False
 
-    async def watched(self, resource: Resource) -> Kind:
+    async def watched(self, resource: Resource) -> WatchedKind:
         """Return a kind whose objects have been listed; raises Unwatched.
 
         The first to ask begins the watch. One that does not come up soon is tried for ever; until
@@ -213,10 +213,10 @@ class Children:
             await asyncio.sleep(_GLANCE)
         if not kind.cache.has_synced:
             problem = kind.cache.health.problem or "the API server has not answered yet"
-            raise Unwatched(f"{resource.kind} objects cannot be watched: {problem}")
+            raise KindNotWatched(f"{resource.kind} objects cannot be watched: {problem}")
         return kind
 
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[WatchedKind]:
         """Return the kinds that have been listed."""
         return [kind for kind in self._kinds.values() if kind.cache.has_synced]
 
@@ -262,26 +262,26 @@ class Children:
         known = self._kinds.get((api_version, kind))
         return _is_up(known.child(key) if known else None)
 
-    def _kind(self, resource: Resource) -> Kind:
+    def _kind(self, resource: Resource) -> WatchedKind:
         name = (resource.api_version, resource.kind)
         if name not in self._kinds:
-            kind = Kind(self._client, resource, self._metrics, self._namespaces)
+            kind = WatchedKind(self._client, resource, self._metrics, self._namespaces)
             kind.cache.on_change(lambda change: self._told(kind, change))
             self._kinds[name] = kind
             if self._running:
                 self._begin(kind)
         return self._kinds[name]
 
-    def _begin(self, kind: Kind) -> None:
+    def _begin(self, kind: WatchedKind) -> None:
         self._group.create_task(kind.cache.run(), name=f"watch of {kind.resource}")
 
-    def _told(self, kind: Kind, change: ObjectChange[Child]) -> None:
+    def _told(self, kind: WatchedKind, change: ObjectChange[Child]) -> None:
         old, new = change.old, change.new
         if old and new and old.live == new.live:
             return
         states = tuple(child for child in (old, new) if child)
         is_up = kind.resource.kind in _WORKLOADS and _is_up(new) and not _is_up(old)
-        self._wake(Turn(kind.ref(change.key), states, by_us=kind.absorbing, is_up=is_up))
+        self._wake(ChildChange(kind.ref(change.key), states, by_us=kind.absorbing, is_up=is_up))
 
 
 def _is_up(child: Child | None) -> bool:

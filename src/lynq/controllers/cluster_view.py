@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from lynq.api import HubSpec, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.world import FORM, HUB, World
+from lynq.controllers.context import BY_FORM, BY_HUB, ControllerContext
 
 
 class CachedClusterView:
     """Answers from the caches, at once and without a request."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
 
     def sees(self, namespace: str) -> bool:
@@ -26,8 +26,8 @@ class CachedClusterView:
 
     def nodes_of_hub(self, key: ObjectKey) -> Sequence[LynqNode]:
         """Return the nodes that a hub has made."""
-        return self._world.nodes.by(HUB, key)
+        return self._world.nodes.by(BY_HUB, key)
 
     def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode]:
         """Return the nodes that were made from a form."""
-        return self._world.nodes.by(FORM, key)
+        return self._world.nodes.by(BY_FORM, key)

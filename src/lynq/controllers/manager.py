@@ -19,11 +19,11 @@ from typing import Any, Final
 import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from lynq.controllers.access import may_read_metrics
 from lynq.controllers.cluster_view import CachedClusterView
+from lynq.controllers.context import ControllerContext
+from lynq.controllers.metrics_auth import may_read_metrics
 from lynq.controllers.operator import Operator
 from lynq.controllers.process import ProcessSettings
-from lynq.controllers.world import World
 from lynq.kube import Client, ClientOptions, LeaderElection, RuntimeMetrics, load_config
 from lynq.telemetry import (
     OperatorMetrics,
@@ -57,7 +57,7 @@ class Process:
         self._metrics = RuntimeMetrics(self.registry)
         self._client = client = client.intercepted(self._metrics.requests(server))
         self._election = self._candidate() if settings.leader_elect else None
-        self.world = World.of(
+        self.world = ControllerContext.of(
             client.fenced(self._election.fence) if self._election else client,
             settings.options,
             self._metrics,

@@ -14,12 +14,12 @@ import structlog
 
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import FIELD_MANAGER
+from lynq.controllers.context import ControllerContext
+from lynq.controllers.events import EventEmitter
 from lynq.controllers.form.controller import FormController
+from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.controller import HubController
 from lynq.controllers.node.controller import NodeController
-from lynq.controllers.telling import Teller
-from lynq.controllers.validity import Validity
-from lynq.controllers.world import World
 from lynq.kube import Controller, Recorder, Result, WorkQueue
 
 _DRAIN: Final = 0.5
@@ -35,7 +35,7 @@ _log = structlog.get_logger(__name__)
 class Operator:
     """Runs the controllers over a world whose caches are kept in step; made in a running loop."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
         self._recorders: list[Recorder] = []
         self.has_begun = False
@@ -44,7 +44,7 @@ class Operator:
         self._nodes = NodeController(
             world, nodes, self._teller("lynqnode-controller"), self._teller(FIELD_MANAGER)
         )
-        ready, validity = self._nodes.children.are_workloads_ready, Validity(world)
+        ready, validity = self._nodes.children.are_workloads_ready, FormValidator(world)
         self._hubs = HubController(
             world,
             hubs,
@@ -107,12 +107,12 @@ class Operator:
     def _queue(self, name: str) -> WorkQueue[ObjectKey]:
         return WorkQueue(metrics=self._world.metrics.queue(name))
 
-    def _teller(self, component: str) -> Teller:
+    def _teller(self, component: str) -> EventEmitter:
         recorder = Recorder(
             self._world.client, component, grace=_FLUSH, metrics=self._world.metrics.events()
         )
         self._recorders.append(recorder)
-        return Teller(recorder)
+        return EventEmitter(recorder)
 
     def _controller(
         self,

@@ -21,7 +21,7 @@ class AdmissionServer(AbstractAsyncContextManager[Any], Protocol):
         """Why nobody is answered yet; "" if everybody is."""
 
 
-class Admission(Protocol):
+class AdmissionFactory(Protocol):
     """What makes the admission webhooks: `lynq.webhooks`, which stands beside us, not below."""
 
     def serve(
@@ -53,7 +53,7 @@ class ProcessSettings:
     """Whether each node has series of its own, or those of a namespace share them."""
     metrics_certificate: CertificateFiles | None = None
     """None: a self-signed certificate, made at the start."""
-    admission: Admission | None = None
+    admission: AdmissionFactory | None = None
     """The admission webhooks; None: off."""
     pprof: bool = False
     """Whether profiles are served on 127.0.0.1:6060."""

@@ -14,13 +14,13 @@ from prometheus_client import CollectorRegistry
 from background import running
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.controllers.context import ControllerContext
+from lynq.controllers.events import EventEmitter
 from lynq.controllers.form.controller import FormController
+from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.controller import HubController
 from lynq.controllers.options import Options
 from lynq.controllers.shard import Shard
-from lynq.controllers.telling import Teller
-from lynq.controllers.validity import Validity
-from lynq.controllers.world import World
 from lynq.kube import (
     Client,
     Controller,
@@ -77,10 +77,10 @@ class Stage:
     journal: str = "WAL"
     """Of the files of rows: written on the loop that the operator reads them on, they need a log
     beside the file, or the one would wait for the other."""
-    world: World = field(init=False)
+    world: ControllerContext = field(init=False)
 
     @asynccontextmanager
-    async def operator(self, shard: Shard | None = None) -> AsyncIterator[World]:
+    async def operator(self, shard: Shard | None = None) -> AsyncIterator[ControllerContext]:
         """Run hub and form controllers on caches of their own."""
         self.registry = CollectorRegistry()
         metrics = RuntimeMetrics.unread()
@@ -90,21 +90,23 @@ class Stage:
             namespaces=(self.namespace,),
             shard=shard or Shard(),
         )
-        world = self.world = World.of(client, options, metrics, OperatorMetrics(self.registry))
-        validity = Validity(world)
+        world = self.world = ControllerContext.of(
+            client, options, metrics, OperatorMetrics(self.registry)
+        )
+        validity = FormValidator(world)
         recorders = [Recorder(client, f"{kind}-controller") for kind in ("lynqhub", "lynqform")]
         hub_queue, form_queue = WorkQueue[ObjectKey](), WorkQueue[ObjectKey]()
         hubs = HubController(
             world,
             hub_queue,
-            Teller(recorders[0]),
+            EventEmitter(recorders[0]),
             workloads_ready=self._ready,
             validity=validity,
         )
         forms = FormController(
             world,
             form_queue,
-            Teller(recorders[1]),
+            EventEmitter(recorders[1]),
             workloads_ready=self._ready,
             validity=validity,
         )

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from background import running
-from lynq.controllers.children import Child, Kind
+from lynq.controllers.children import Child, WatchedKind
 from lynq.kube import Client, Informer, PartialObject, RuntimeMetrics
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
@@ -76,7 +76,7 @@ async def traced(informer: Informer[PartialObject, Any]) -> float:
 async def test_five_thousand_objects_are_listed_watched_and_cheap(
     client: Client, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kind = Kind(client, CONFIG_MAPS, RuntimeMetrics(CollectorRegistry()), (namespace,))
+    kind = WatchedKind(client, CONFIG_MAPS, RuntimeMetrics(CollectorRegistry()), (namespace,))
 
     def informer() -> Informer[PartialObject, Child]:
         return Informer(

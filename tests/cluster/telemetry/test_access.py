@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lynq.controllers.access import may_read_metrics
+from lynq.controllers.metrics_auth import may_read_metrics
 from lynq.kube import Client, ClusterConfig
 from lynq.kube.credentials import Credential, StaticCredentials
 from lynq.telemetry import AccessDecision, Address, Protection, ReviewFailedError, metrics_server

@@ -7,7 +7,7 @@ import pytest
 
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.cluster_view import CachedClusterView
-from lynq.controllers.world import FORM, HUB
+from lynq.controllers.context import BY_FORM, BY_HUB
 
 SHOP = ObjectKey("prod", "shop")
 
@@ -54,7 +54,7 @@ def test_a_hub_is_known_by_what_it_wants() -> None:
 def test_nodes_are_known_by_hub_and_by_form() -> None:
     one: Any = object()
     other: Any = object()
-    found: dict[str, Any] = {HUB: [one, other], FORM: [other]}
+    found: dict[str, Any] = {BY_HUB: [one, other], BY_FORM: [other]}
     known = knowledge(nodes=records(**found))
     assert list(known.nodes_of_hub(SHOP)) == [one, other]
     assert list(known.nodes_of_form(SHOP)) == [other]

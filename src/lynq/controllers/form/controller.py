@@ -13,11 +13,11 @@ from lynq.api import LynqForm, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import is_deleting
 from lynq.api.problems import Problem
-from lynq.controllers.form.triggers import Triggers
-from lynq.controllers.pacing import Pace
-from lynq.controllers.telling import Teller
-from lynq.controllers.validity import Validity
-from lynq.controllers.world import FORM, World
+from lynq.controllers.context import BY_FORM, ControllerContext
+from lynq.controllers.events import EventEmitter
+from lynq.controllers.form.triggers import FormEventHandlers
+from lynq.controllers.form_validation import FormValidator
+from lynq.controllers.status_limiter import StatusLimiter
 from lynq.core.form.status import FormTotals, next_status, validation_events
 from lynq.core.hub.node_counts import NodeHealth
 from lynq.core.hub.rollout import facts_of
@@ -39,19 +39,19 @@ class FormController:
 
     def __init__(
         self,
-        world: World,
+        world: ControllerContext,
         queue: WorkQueue[ObjectKey],
-        teller: Teller,
+        teller: EventEmitter,
         *,
         workloads_ready: Callable[[LynqNode], bool],
-        validity: Validity,
+        validity: FormValidator,
     ) -> None:
         self._world = world
         self._teller = teller
         self._workloads_ready = workloads_ready
         self._validity = validity
-        self._paces: dict[ObjectKey, Pace] = {}
-        self._triggers = Triggers(world, queue, self._pause)
+        self._paces: dict[ObjectKey, StatusLimiter] = {}
+        self._triggers = FormEventHandlers(world, queue, self._pause)
 
     def attach(self) -> None:
         """Have changes of forms, hubs and nodes wake the forms concerned."""
@@ -103,7 +103,7 @@ class FormController:
     def _facts(self, form: LynqForm) -> list[NodeFacts]:
         return [
             facts_of(node, workloads_ready=self._workloads_ready(node))
-            for node in self._world.nodes.by(FORM, form.metadata.key)
+            for node in self._world.nodes.by(BY_FORM, form.metadata.key)
             if not is_deleting(node)
         ]
 
@@ -119,7 +119,7 @@ class FormController:
         status = next_status(form, problems, self._totals(form), assessment.status, now)
         if status == form.status:
             return None
-        pace = self._paces.setdefault(form.metadata.key, Pace())
+        pace = self._paces.setdefault(form.metadata.key, StatusLimiter())
         if (wait := pace.wait) > 0:
             return wait
         try:

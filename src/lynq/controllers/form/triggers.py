@@ -5,17 +5,20 @@ from collections.abc import Callable
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import is_deleting
-from lynq.controllers.world import HUB, World
+from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.core.hub.node_counts import form_of, health_of
 from lynq.core.hub.rollout import facts_of
 from lynq.kube import WorkQueue
 
 
-class Triggers:
+class FormEventHandlers:
     """Wakes forms; `pause` says how long a form's next status has to wait."""
 
     def __init__(
-        self, world: World, queue: WorkQueue[ObjectKey], pause: Callable[[ObjectKey], float]
+        self,
+        world: ControllerContext,
+        queue: WorkQueue[ObjectKey],
+        pause: Callable[[ObjectKey], float],
     ) -> None:
         self._world = world
         self._queue = queue
@@ -46,7 +49,7 @@ class Triggers:
 
     def _hub_changed(self, key: ObjectKey, old: LynqHub | None, new: LynqHub | None) -> None:
         if _version(old) != _version(new):
-            for form in self._world.forms.by(HUB, key):
+            for form in self._world.forms.by(BY_HUB, key):
                 self._wake(form.metadata.key, form)
 
     def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import structlog
 
 from lynq.api import LynqHub
-from lynq.controllers.hub.agenda import may_remove
-from lynq.controllers.hub.course import Course
-from lynq.controllers.world import World
+from lynq.controllers.context import ControllerContext
+from lynq.controllers.hub.course import PlanExecution
+from lynq.controllers.hub.schedule import may_delete_by
 from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.kube import Resource
 from lynq.kube.errors import KubeError, NotFound
@@ -22,13 +22,13 @@ from lynq.kube.errors import KubeError, NotFound
 _log = structlog.get_logger(__name__)
 
 
-class Confirmer:
+class DeletionConfirmer:
     """Holds removals against what is in the API server now."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
 
-    async def confirmed(self, course: Course) -> tuple[NodeDeletion, ...]:
+    async def confirmed(self, course: PlanExecution) -> tuple[NodeDeletion, ...]:
         """Return the removals that nothing speaks against; the others have to be planned anew."""
         hub, removals = course.hub, course.removals
         if not removals:
@@ -40,7 +40,7 @@ class Confirmer:
         except KubeError as error:
             _log.warning("nodes stay for now", hub=str(hub.metadata.key), error=str(error))
             return ()
-        believed = may_remove(hub, course.rows_at, self._world.now())
+        believed = may_delete_by(hub, course.rows_at, self._world.now())
         return tuple(
             each
             for each in removals

@@ -12,22 +12,22 @@ import structlog
 from lynq.api import HubSource, HubSpec, LynqHub, LynqNode, SourceType, ValueMappings
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, FINALIZER_HUB
+from lynq.controllers.context import ControllerContext
 from lynq.controllers.decoding import Unreadable
-from lynq.controllers.hub.agenda import must_abandon, must_plan, must_read, next_look
-from lynq.controllers.hub.carrying import Carrier
-from lynq.controllers.hub.confirming import Confirmer
-from lynq.controllers.hub.course import Carried, Course, Decided
-from lynq.controllers.hub.feed import Feed
-from lynq.controllers.hub.jobs import Jobs
-from lynq.controllers.hub.memory import Memories, Memory, Remembered
-from lynq.controllers.hub.planning import Planner
-from lynq.controllers.hub.reading import Reader, let_go
-from lynq.controllers.hub.removal import Remover
-from lynq.controllers.hub.reporting import Reporter
-from lynq.controllers.hub.triggers import Triggers
-from lynq.controllers.telling import Teller
-from lynq.controllers.validity import Validity
-from lynq.controllers.world import World
+from lynq.controllers.events import EventEmitter
+from lynq.controllers.form_validation import FormValidator
+from lynq.controllers.hub.apply import PlanApplier
+from lynq.controllers.hub.confirming import DeletionConfirmer
+from lynq.controllers.hub.course import ExecutionResult, PlanExecution, PlannedSync
+from lynq.controllers.hub.finalize import HubFinalizer
+from lynq.controllers.hub.handlers import HubEventHandlers
+from lynq.controllers.hub.jobs import BackgroundJobs
+from lynq.controllers.hub.plan import HubPlanner
+from lynq.controllers.hub.push import PushSubscriptions
+from lynq.controllers.hub.read import RowReader, close_source
+from lynq.controllers.hub.reporting import HubStatusWriter
+from lynq.controllers.hub.schedule import must_abandon, must_plan, must_read, next_run_at
+from lynq.controllers.hub.state import HubState, HubStates, ReadRows
 from lynq.core.guard.announcements import rows_by_reason, unannounced
 from lynq.core.guard.deletion import GuardOutcome
 from lynq.core.hub.events import fresh, row_rejected, standing_events
@@ -52,25 +52,25 @@ class HubController:
 
     def __init__(
         self,
-        world: World,
+        world: ControllerContext,
         queue: WorkQueue[ObjectKey],
-        teller: Teller,
+        teller: EventEmitter,
         *,
         workloads_ready: Callable[[LynqNode], bool],
-        validity: Validity,
+        validity: FormValidator,
     ) -> None:
         self._world = world
         self._teller = teller
-        self._memories = Memories()
-        self._jobs = Jobs()
-        self._triggers = Triggers(world, queue, self._memories)
-        self._reader = Reader(world, queue, teller, self._jobs)
-        self._feed = Feed(queue, self._jobs)
-        self._planner = Planner(world, workloads_ready=workloads_ready, validity=validity)
-        self._confirmer = Confirmer(world)
-        self._carrier = Carrier(world, teller)
-        self._reporter = Reporter(world)
-        self._remover = Remover(world, teller, self._carrier)
+        self._memories = HubStates()
+        self._jobs = BackgroundJobs()
+        self._triggers = HubEventHandlers(world, queue, self._memories)
+        self._reader = RowReader(world, queue, teller, self._jobs)
+        self._feed = PushSubscriptions(queue, self._jobs)
+        self._planner = HubPlanner(world, workloads_ready=workloads_ready, validity=validity)
+        self._confirmer = DeletionConfirmer(world)
+        self._carrier = PlanApplier(world, teller)
+        self._reporter = HubStatusWriter(world)
+        self._remover = HubFinalizer(world, teller, self._carrier)
 
     def attach(self) -> None:
         """Have changes of hubs, forms and nodes wake the hubs concerned."""
@@ -119,12 +119,12 @@ class HubController:
             self._world.series.forget_hub(key)
         return Result()
 
-    async def _remembered(self, hub: LynqHub) -> Memory:
+    async def _remembered(self, hub: LynqHub) -> HubState:
         key, uid = hub.metadata.key, hub.metadata.uid
         memory = self._memories.get(key)
         if memory is None or memory.uid != uid:
             await self._forget(key)
-            memory = Memory(uid)
+            memory = HubState(uid)
             self._memories.put(key, memory)
         return memory
 
@@ -134,7 +134,7 @@ class HubController:
             return hub
         return await self._world.hubs.patch(hub, {"finalizers": [*finalizers, FINALIZER_HUB]})
 
-    async def _sync(self, hub: LynqHub, memory: Memory) -> None:
+    async def _sync(self, hub: LynqHub, memory: HubState) -> None:
         """Read if rows are due, plan if something has changed."""
         now = self._world.now()
         if must_abandon(hub, memory):
@@ -148,13 +148,13 @@ class HubController:
         if memory.course:
             await self._carry_on(hub, memory, memory.course)
 
-    async def _planned(self, hub: LynqHub, rows: Remembered, memory: Memory) -> Course:
+    async def _planned(self, hub: LynqHub, rows: ReadRows, memory: HubState) -> PlanExecution:
         """Plan, and tell of it now: who knows how many turns it takes, and whether it is ended."""
         decided = await self._planner.decide(hub, rows, memory)
         self._tell(hub, memory, decided)
-        return Course.of(hub, decided.plan, rows.at)
+        return PlanExecution.of(hub, decided.plan, rows.at)
 
-    async def _carry_on(self, hub: LynqHub, memory: Memory, course: Course) -> None:
+    async def _carry_on(self, hub: LynqHub, memory: HubState, course: PlanExecution) -> None:
         """Do what is left of a plan for a turn, deletions only as far as they are confirmed."""
         # A turn that fails altogether leaves nobody who knows what is left.
         memory.course = None
@@ -166,7 +166,7 @@ class HubController:
         self._look_back(hub, memory, course.carried)
         await self._without_spent_approval(hub, memory, course)
 
-    def _look_back(self, hub: LynqHub, memory: Memory, carried: Carried) -> None:
+    def _look_back(self, hub: LynqHub, memory: HubState, carried: ExecutionResult) -> None:
         """See to it that what could not be written is tried again, and soon."""
         memory.replan = memory.replan or carried.stopped
         if not carried.failed:
@@ -177,7 +177,7 @@ class HubController:
         delay = retry_delay(memory.write_failures, longest * _QUICK) / _QUICK
         memory.rewrite_at = self._world.now() + delay
 
-    def _tell(self, hub: LynqHub, memory: Memory, decided: Decided) -> None:
+    def _tell(self, hub: LynqHub, memory: HubState, decided: PlannedSync) -> None:
         rejections = decided.plan.judgement.rejections
         found = unannounced(rejections, memory.told)
         memory.told = found.told
@@ -189,7 +189,9 @@ class HubController:
         self._world.series.hub_rejected(key, rows_by_reason(rejections))
         self._world.series.hub_held(key, len(decided.plan.held))
 
-    async def _without_spent_approval(self, hub: LynqHub, memory: Memory, course: Course) -> None:
+    async def _without_spent_approval(
+        self, hub: LynqHub, memory: HubState, course: PlanExecution
+    ) -> None:
         """Take an approval off that has done its work: it must not release anything later."""
         verdict = course.plan.verdict
         done = verdict.outcome is GuardOutcome.RELEASED and course.carried.is_complete
@@ -201,14 +203,14 @@ class HubController:
             # It may be another approval by now: the next plan knows.
             memory.replan = True
 
-    async def _reported(self, key: ObjectKey, memory: Memory) -> Result:
+    async def _reported(self, key: ObjectKey, memory: HubState) -> Result:
         """Write the status, and say when to come back."""
         hub = self._world.hubs.get(key)
         if hub is None or hub.metadata.uid != memory.uid:
             return Result()
         wait = await self._reporter.report(hub, memory)
         now = self._world.now()
-        look = next_look(hub, memory, now)
+        look = next_run_at(hub, memory, now)
         waits = [] if wait is None else [wait]
         waits += [] if look is None else [(look - now).total_seconds()]
         return Result(max(min(waits), _SOONEST)) if waits else Result()
@@ -217,8 +219,8 @@ class HubController:
         if memory := self._memories.pop(key):
             await self._close(memory)
 
-    async def _close(self, memory: Memory) -> None:
+    async def _close(self, memory: HubState) -> None:
         """Let go of the source: what runs is ended, and nothing new is begun."""
         self._feed.stop(memory)
         self._reader.abandon(memory)
-        await let_go(memory)
+        await close_source(memory)

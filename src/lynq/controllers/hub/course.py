@@ -26,7 +26,7 @@ from lynq.kube.errors import (
 
 Write: TypeAlias = NodeDeletion | NodeCreation | NodeUpdate
 
-TURN: Final = 1.0
+WRITE_TURN: Final = 1.0
 """For so many seconds the writes of a hub are begun before the other hubs have their turn."""
 
 _OUTAGES: Final = (
@@ -40,7 +40,7 @@ _OUTAGES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class PlannedSync:
     """A plan, and whether it came from another source than the one before."""
 
     plan: HubPlan
@@ -48,7 +48,7 @@ class Decided:
 
 
 @dataclass(slots=True)
-class Carried:
+class ExecutionResult:
     """How far it came."""
 
     failed: int = 0
@@ -70,7 +70,7 @@ class Carried:
 
 
 @dataclass(slots=True)
-class Course:
+class PlanExecution:
     """The writes of one plan, over as many turns as they take."""
 
     hub: LynqHub
@@ -80,10 +80,10 @@ class Course:
     """When the rows were read."""
     left: list[Write]
     """What is yet to be begun, in its order."""
-    carried: Carried = field(default_factory=Carried)
+    carried: ExecutionResult = field(default_factory=ExecutionResult)
 
     @classmethod
-    def of(cls, hub: LynqHub, plan: HubPlan, rows_at: datetime) -> "Course":
+    def of(cls, hub: LynqHub, plan: HubPlan, rows_at: datetime) -> "PlanExecution":
         """Return the course of a plan of which nothing is done yet."""
         return cls(hub, plan, rows_at, [*plan.deletes, *plan.creates, *plan.updates])
 

@@ -15,7 +15,7 @@ from lynq.kube.resource import CONFIG_MAPS, SECRETS
 from lynq.sources.errors import InvalidSettings
 
 
-class _Secret(msgspec.Struct, frozen=True):
+class _SecretData(msgspec.Struct, frozen=True):
     data: dict[str, bytes] = {}
 
 
@@ -23,7 +23,7 @@ class _ConfigMap(msgspec.Struct, frozen=True):
     data: dict[str, str] = {}
 
 
-class Holders:
+class SecretResolver:
     """One look at a hub's Secrets and ConfigMaps.
 
     Each of them is asked for once, so certificate and key are from the same moment.
@@ -71,4 +71,4 @@ class Holders:
             return (
                 await self._client.get(CONFIG_MAPS, name, self._namespace, into=_ConfigMap)
             ).data
-        return (await self._client.get(SECRETS, name, self._namespace, into=_Secret)).data
+        return (await self._client.get(SECRETS, name, self._namespace, into=_SecretData)).data

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
-class Job:
+class BackgroundJob:
     """Something that runs until it ends or is cancelled."""
 
     def __init__(self, work: Work, name: str) -> None:
@@ -31,15 +31,15 @@ class Job:
             self._task.cancel()
 
 
-class Jobs:
+class BackgroundJobs:
     """The jobs of all hubs. What is started before `run` begins with it."""
 
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[Job] = asyncio.Queue()
+        self._waiting: asyncio.Queue[BackgroundJob] = asyncio.Queue()
 
-    def start(self, work: Work, *, name: str) -> Job:
+    def start(self, work: Work, *, name: str) -> BackgroundJob:
         """Have work done; it must contain its own failures."""
-        job = Job(work, name)
+        job = BackgroundJob(work, name)
         self._waiting.put_nowait(job)
         return job
 

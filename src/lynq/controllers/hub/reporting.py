@@ -4,25 +4,25 @@ from dataclasses import replace
 
 from lynq.api import LynqHub
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.hub.memory import Memory
-from lynq.controllers.world import HUB, World
+from lynq.controllers.context import BY_HUB, ControllerContext
+from lynq.controllers.hub.state import HubState
 from lynq.core.hub.status import SyncResult, is_worth_writing, next_status
 from lynq.kube.errors import Conflict, NotFound
 
 
-class Reporter:
+class HubStatusWriter:
     """Keeps the statuses of hubs."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
 
-    async def report(self, hub: LynqHub, memory: Memory) -> float | None:
+    async def report(self, hub: LynqHub, memory: HubState) -> float | None:
         """Make the status so; return in how many seconds to try again, if it has to wait."""
         key = hub.metadata.key
         status = next_status(
             hub,
             self._world.census.of(key),
-            forms=len(self._world.forms.by(HUB, key)),
+            forms=len(self._world.forms.by(BY_HUB, key)),
             synced=self._with_refused(key, memory),
             unread=memory.unread,
             push=memory.push,
@@ -44,7 +44,7 @@ class Reporter:
         memory.pace.catch_up()
         return None
 
-    def _with_refused(self, hub: ObjectKey, memory: Memory) -> SyncResult | None:
+    def _with_refused(self, hub: ObjectKey, memory: HubState) -> SyncResult | None:
         """Return the last read, with the nodes that the API server does not take as failed."""
         synced = memory.synced
         if synced is None or not memory.refused:

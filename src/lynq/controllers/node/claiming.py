@@ -12,26 +12,26 @@ import msgspec
 
 from lynq.api import Metadata
 from lynq.api.names import FIELD_MANAGER
-from lynq.controllers.children import Kind
-from lynq.controllers.holding import union, updated_by_us
+from lynq.controllers.children import WatchedKind
+from lynq.controllers.managed_fields import union, updated_by_us
 from lynq.core.node.objects import ObjectRef
 from lynq.kube import Client, PartialObject
 
 
-async def claim(client: Client, kind: Kind, ref: ObjectRef) -> None:
+async def migrate_to_apply(client: Client, kind: WatchedKind, ref: ObjectRef) -> None:
     """Make one of our two entries of an object; raises KubeError, Conflict if it changes."""
     place = ref.namespace or None
     found = (await client.get(kind.resource, ref.name, place, into=PartialObject)).metadata
     if not updated_by_us(found):
         return
-    metadata = {"managedFields": _claimed(found), "resourceVersion": found.resource_version}
+    metadata = {"managedFields": _migrated(found), "resourceVersion": found.resource_version}
     patch = {"metadata": metadata}
     await client.patch(
         kind.resource, ref.name, patch, place, manager=FIELD_MANAGER, into=PartialObject
     )
 
 
-def _claimed(metadata: Metadata) -> list[dict[str, Any]]:
+def _migrated(metadata: Metadata) -> list[dict[str, Any]]:
     """Return managedFields with what we have by Update in the entries that we have by Apply."""
     # By way of JSON: the fields are still text.
     text = msgspec.json.encode(metadata.managed_fields)

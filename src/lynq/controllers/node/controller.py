@@ -9,18 +9,18 @@ import structlog
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PAUSED, LABEL_HUB, TRUE
-from lynq.controllers.accounts import Accounts
-from lynq.controllers.children import Children, Turn, node_named_by
-from lynq.controllers.node.keeping import Keeper, NodeChanged
-from lynq.controllers.node.leaving import Leaver, is_to_retain
-from lynq.controllers.node.looking import Lookout
-from lynq.controllers.node.making import Makers
-from lynq.controllers.node.memory import Memories
-from lynq.controllers.node.publishing import Publisher
-from lynq.controllers.node.removing import Remover
-from lynq.controllers.node.writing import Writer
-from lynq.controllers.telling import Teller
-from lynq.controllers.world import UID, World
+from lynq.controllers.children import ChildChange, Children, node_named_by
+from lynq.controllers.context import BY_UID, ControllerContext
+from lynq.controllers.events import EventEmitter
+from lynq.controllers.impersonation import ClientSelector
+from lynq.controllers.node.apply import Applier
+from lynq.controllers.node.finalize import NodeFinalizer, is_to_retain
+from lynq.controllers.node.observe import Observer
+from lynq.controllers.node.prune import Pruner
+from lynq.controllers.node.reconcile import NodeChanged, NodeReconciler
+from lynq.controllers.node.slow_render import RenderPool
+from lynq.controllers.node.state import NodeStates
+from lynq.controllers.node.status import StatusReporter
 from lynq.core.hub.node_counts import hub_of
 from lynq.core.node.status import with_paused
 from lynq.kube import Discovery, QueuePriority, Result, WorkQueue
@@ -31,7 +31,11 @@ class NodeController:
     """Reconciles nodes."""
 
     def __init__(
-        self, world: World, queue: WorkQueue[ObjectKey], teller: Teller, object_teller: Teller
+        self,
+        world: ControllerContext,
+        queue: WorkQueue[ObjectKey],
+        teller: EventEmitter,
+        object_teller: EventEmitter,
     ) -> None:
         self._world = world
         self._queue = queue
@@ -44,17 +48,17 @@ class NodeController:
             wake=self._wake_owners,
             namespaces=world.options.namespaces,
         )
-        self._memories = Memories()
-        accounts = Accounts(world)
-        self._makers = Makers(self._wake)
-        lookout = Lookout(world.client, accounts, self.children, discovery, self._makers)
-        remover = Remover(accounts, lookout, self.children, discovery)
-        writer = Writer(accounts, lookout, world.series)
-        self._publisher = Publisher(world, teller, object_teller)
-        self._keeper = Keeper(
+        self._memories = NodeStates()
+        accounts = ClientSelector(world)
+        self._makers = RenderPool(self._wake)
+        lookout = Observer(world.client, accounts, self.children, discovery, self._makers)
+        remover = Pruner(accounts, lookout, self.children, discovery)
+        writer = Applier(accounts, lookout, world.series)
+        self._publisher = StatusReporter(world, teller, object_teller)
+        self._keeper = NodeReconciler(
             world, lookout, remover, writer, self._publisher, memories=self._memories
         )
-        self._leaver = Leaver(world, lookout, remover, self._publisher)
+        self._leaver = NodeFinalizer(world, lookout, remover, self._publisher)
         world.nodes.on_change(self._remember)
 
     def attach(self) -> None:
@@ -125,18 +129,18 @@ class NodeController:
         known = old is None and new.status.observed_generation == new.metadata.generation
         self._add(key, new, QueuePriority.PERIODIC if known else QueuePriority.EVENT)
 
-    def _wake_owners(self, turn: Turn) -> None:
+    def _wake_owners(self, turn: ChildChange) -> None:
         owners = set() if turn.by_us else self._owners(turn)
         for key in owners | self._memories.contesting(turn.ref):
             self._wake(key)
         for key in owners if turn.is_up else ():
             self._tell(key)
 
-    def _owners(self, turn: Turn) -> set[ObjectKey]:
+    def _owners(self, turn: ChildChange) -> set[ObjectKey]:
         keys: set[ObjectKey] = set()
         for child in turn.states:
             for owner in child.live.owners:
-                keys.update(self._world.nodes.keys_by(UID, owner))
+                keys.update(self._world.nodes.keys_by(BY_UID, owner))
             if named := node_named_by(child.live):
                 keys.add(named)
         return keys

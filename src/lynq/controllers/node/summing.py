@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from lynq.api import LynqNode, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.names import ANNOTATION_FORCE_RECONCILE, ANNOTATION_ROLLOUT_UPDATE_START
-from lynq.controllers.node.looking import key_of
-from lynq.controllers.node.memory import Place
-from lynq.controllers.node.removing import Cleared
-from lynq.controllers.node.writing import Progress
-from lynq.controllers.world import World
+from lynq.controllers.context import ControllerContext
+from lynq.controllers.node.apply import ApplyProgress
+from lynq.controllers.node.observe import key_of
+from lynq.controllers.node.prune import PruneResult
+from lynq.controllers.node.state import ObjectPlace
 from lynq.core.graph.gate import FAILED_STATES
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef
@@ -23,10 +23,10 @@ _LOOK_AT_LEAST: Final = timedelta(seconds=30)
 """How often a node that is not ready is looked at, whatever the watches say."""
 
 
-class Summary:
+class StatusBuilder:
     """Sums up passes."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
 
     def is_forced(self, node: LynqNode) -> bool:
@@ -44,8 +44,8 @@ class Summary:
     def status(
         self,
         node: LynqNode,
-        progress: Progress,
-        cleared: Cleared,
+        progress: ApplyProgress,
+        cleared: PruneResult,
         inventory: tuple[InventoryItem, ...],
         *,
         force: bool,
@@ -71,7 +71,7 @@ class Summary:
     def until(
         self,
         status: NodeStatus,
-        progress: Progress,
+        progress: ApplyProgress,
         node: LynqNode,
         delay: timedelta | None,
         *,
@@ -99,8 +99,8 @@ class Summary:
     def intention(
         self,
         node: LynqNode,
-        progress: Progress,
-        cleared: Cleared,
+        progress: ApplyProgress,
+        cleared: PruneResult,
         inventory: tuple[InventoryItem, ...],
     ) -> NodeStatus | None:
         """Return the status that has to be there before anything is written; None if it is.
@@ -141,7 +141,7 @@ def _announced(entry: ResourceStatus) -> ResourceStatus:
     )
 
 
-def contested(progress: Progress) -> Iterable[ObjectRef]:
+def contested(progress: ApplyProgress) -> Iterable[ObjectRef]:
     """Yield the objects that are in sight and another node's."""
     for outcome in progress.step.outcomes:
         is_seen = progress.sights[outcome.id].child is not None
@@ -149,7 +149,7 @@ def contested(progress: Progress) -> Iterable[ObjectRef]:
             yield outcome.ref
 
 
-def is_outdated(progress: Progress, places: Collection[Place]) -> bool:
+def is_outdated(progress: ApplyProgress, places: Collection[ObjectPlace]) -> bool:
     """Return whether one of these objects is not what the pass saw any more."""
     for sight in progress.sights.values():
         if sight.kind is not None and sight.ref.place in places:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from cluster.controllers.stage import FORMS, HUBS, Stage, config_map
-from lynq.controllers.hub import reading
+from lynq.controllers.hub import read
 from lynq.sources import Query, Reading, Settings, Source, open_source
 from waiting import eventually
 
@@ -47,7 +47,7 @@ class Reads:
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     found = Reads()
-    monkeypatch.setattr(reading, "open_source", found.open)
+    monkeypatch.setattr(read, "open_source", found.open)
     return found
 
 

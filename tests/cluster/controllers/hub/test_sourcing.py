@@ -9,7 +9,7 @@ import pytest
 
 from cluster.controllers.stage import Traffic
 from lynq.api import HubSpec
-from lynq.controllers.hub.sourcing import Origin, Sourcing
+from lynq.controllers.hub.source_config import SourceConfig, SourceConfigLoader
 from lynq.kube import Client
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
 from lynq.sources import MySQLSettings, PostgreSQLSettings, SQLiteSettings
@@ -20,7 +20,7 @@ PASSWORD = {"name": "login", "key": "password"}
 
 
 @pytest.fixture
-async def sourcing(client: Client, namespace: str) -> Sourcing:
+async def sourcing(client: Client, namespace: str) -> SourceConfigLoader:
     secret = {"password": b"p\xc3\xa4ss", "key": b"KEY", "binary": b"\xff\xfe"}
     data = {key: base64.b64encode(value).decode() for key, value in secret.items()}
     await client.create(
@@ -30,10 +30,12 @@ async def sourcing(client: Client, namespace: str) -> Sourcing:
         CONFIG_MAPS,
         {"metadata": {"name": "trust", "namespace": namespace}, "data": {"ca.crt": "CA"}},
     )
-    return Sourcing(client, Path("/databases"))
+    return SourceConfigLoader(client, Path("/databases"))
 
 
-async def origin(sourcing: Sourcing, namespace: str, source: dict[str, Any]) -> Origin:
+async def origin(
+    sourcing: SourceConfigLoader, namespace: str, source: dict[str, Any]
+) -> SourceConfig:
     spec = {
         "source": source,
         "valueMappings": {"uid": "id", "activate": "on"},
@@ -42,7 +44,7 @@ async def origin(sourcing: Sourcing, namespace: str, source: dict[str, Any]) -> 
     return await sourcing.origin(msgspec.convert(spec, HubSpec), namespace)
 
 
-async def test_a_mysql_server_with_everything(sourcing: Sourcing, namespace: str) -> None:
+async def test_a_mysql_server_with_everything(sourcing: SourceConfigLoader, namespace: str) -> None:
     tls = {
         "mode": "verify-ca",
         "caRef": {"kind": "ConfigMap", "name": "trust", "key": "ca.crt"},
@@ -61,7 +63,7 @@ async def test_a_mysql_server_with_everything(sourcing: Sourcing, namespace: str
     assert found.remark == ""
 
 
-async def test_the_least_that_is_needed(sourcing: Sourcing, namespace: str) -> None:
+async def test_the_least_that_is_needed(sourcing: SourceConfigLoader, namespace: str) -> None:
     found = await origin(sourcing, namespace, {"type": "postgresql", "postgresql": SERVER})
     assert isinstance(found.settings, PostgreSQLSettings)
     assert found.settings.password == ""
@@ -72,7 +74,7 @@ async def test_the_least_that_is_needed(sourcing: Sourcing, namespace: str) -> N
 
 
 async def test_a_password_without_its_key_is_empty_and_told(
-    sourcing: Sourcing, namespace: str
+    sourcing: SourceConfigLoader, namespace: str
 ) -> None:
     block = SERVER | {"passwordRef": {"name": "login", "key": "absent"}}
     found = await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
@@ -88,7 +90,7 @@ async def test_keys_of_one_object_are_from_one_moment(client: Client, namespace:
     traffic = Traffic()
     tls = {f"{part}Ref": {"name": "all", "key": part} for part in ("ca", "cert", "key")}
     block = SERVER | {"passwordRef": {"name": "all", "key": "password"}, "tls": tls}
-    sourcing = Sourcing(client.intercepted(traffic), None)
+    sourcing = SourceConfigLoader(client.intercepted(traffic), None)
 
     await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
 
@@ -109,7 +111,7 @@ async def test_keys_of_one_object_are_from_one_moment(client: Client, namespace:
     ],
 )
 async def test_what_is_missing_is_named(
-    sourcing: Sourcing, namespace: str, block: dict[str, Any], sentence: str
+    sourcing: SourceConfigLoader, namespace: str, block: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(InvalidSettings) as failure:
         await origin(sourcing, namespace, {"type": "mysql", "mysql": SERVER | block})

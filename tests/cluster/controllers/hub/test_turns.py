@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from cluster.controllers.stage import HUBS, NODES, Stage
-from lynq.controllers.hub import carrying, confirming, planning, removal
+from lynq.controllers.hub import apply, confirming, finalize, plan
 from lynq.core.hub.plan import HubPlan, plan_hub
 from lynq.kube import Request, Response, Send
 from waiting import eventually
@@ -18,8 +18,8 @@ NAMES = [f"{uid}-web" for uid, *_ in ROWS]
 @pytest.fixture
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have turns end before even a few dozen nodes are written."""
-    monkeypatch.setattr(carrying, "TURN", 0.03)
-    monkeypatch.setattr(removal, "TURN", 0.03)
+    monkeypatch.setattr(apply, "WRITE_TURN", 0.03)
+    monkeypatch.setattr(finalize, "WRITE_TURN", 0.03)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[HubPlan]:
         made.append(plan_hub(*given, **further))  # type: ignore[arg-type]
         return made[-1]
 
-    monkeypatch.setattr(planning, "plan_hub", noted)
+    monkeypatch.setattr(plan, "plan_hub", noted)
     return made
 
 
@@ -115,7 +115,7 @@ async def test_rows_that_waited_too_long_make_nodes_but_remove_none(
 
     async with stage.operator():
         await stage.has_nodes(NAMES[0])
-        monkeypatch.setattr(confirming, "may_remove", lambda *_: False)
+        monkeypatch.setattr(confirming, "may_delete_by", lambda *_: False)
         stage.rows(ROWS[1])
         await stage.read_again()
         await stage.has_nodes(*NAMES[:2])

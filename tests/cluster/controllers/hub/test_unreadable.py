@@ -7,7 +7,7 @@ import pytest
 
 from cluster.controllers.stage import FORMS, HUBS, Stage
 from lynq.api import LynqForm, LynqHub
-from lynq.controllers import world
+from lynq.controllers import context
 from lynq.controllers.decoding import Loose, Unreadable, form_from, hub_from
 
 MARKED = {"metadata": {"annotations": {"test": "unreadable"}}}
@@ -24,8 +24,8 @@ def _marked_objects_make_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
         marked = "test" in obj.metadata.annotations
         return Unreadable(obj.metadata, "marked") if marked else hub_from(obj)
 
-    monkeypatch.setattr(world, "form_from", form)
-    monkeypatch.setattr(world, "hub_from", hub)
+    monkeypatch.setattr(context, "form_from", form)
+    monkeypatch.setattr(context, "hub_from", hub)
 
 
 @asynccontextmanager

@@ -17,15 +17,9 @@ from cluster.controllers.node.making import (
     want,
 )
 from cluster.controllers.node.test_rights import BINDINGS, ROLES, rule
-from cluster.controllers.operating import (
-    is_gone,
-    node_is_ready,
-    node_of,
-    operating,
-    resource_is,
-)
+from cluster.controllers.operating import is_gone, node_is_ready, node_of, operating, resource_is
 from cluster.controllers.stage import FORMS, HUBS, NODES, Stage, config_map
-from lynq.controllers import world
+from lynq.controllers import context
 from lynq.controllers.decoding import Loose, Unreadable
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
@@ -179,7 +173,7 @@ async def test_nothing_is_written_for_a_form_that_cannot_be_read(
     def unreadable(obj: Loose) -> Unreadable:
         return Unreadable(obj.metadata, "its spec makes no sense, see $.configMaps")
 
-    monkeypatch.setattr(world, "form_from", unreadable)
+    monkeypatch.setattr(context, "form_from", unreadable)
     await stage.form()
     async with operating(stage):
         await make_node(stage, entry("settings"))

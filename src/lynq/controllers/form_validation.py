@@ -1,0 +1,70 @@
+"""Whether a form may be used: one answer for the hub that rolls it out and the form that tells."""
+
+import asyncio
+from collections import OrderedDict
+from typing import Final, NamedTuple
+
+from lynq.api import LynqForm
+from lynq.api.metadata import ObjectKey
+from lynq.api.problems import Problem, errors
+from lynq.controllers.context import ControllerContext
+from lynq.core.form.validation import hub_not_found, validate_form
+from lynq.core.node.ignore_fields.parse import path_problem
+
+REMEMBERED: Final = 1024
+"""How many answers are kept."""
+
+
+class _Question(NamedTuple):
+    """All that an answer depends on; uids, because a form made anew begins at generation 1."""
+
+    form: str
+    form_generation: int
+    hub: str
+    hub_generation: int
+
+
+class FormValidator:
+    """What is wrong with forms; each is looked at once per generation of itself and its hub."""
+
+    def __init__(self, world: ControllerContext) -> None:
+        self._world = world
+        self._answers: OrderedDict[_Question, tuple[Problem, ...]] = OrderedDict()
+
+    async def problems(self, form: LynqForm) -> tuple[Problem, ...]:
+        """Return all problems of a form, a missing hub included.
+
+        A form of a thousand templates takes half a second: in a thread, the lease is renewed.
+        """
+        hub = self._world.hubs.get(_hub_of(form))
+        question = _Question(
+            form.metadata.uid,
+            form.metadata.generation,
+            hub.metadata.uid if hub else "",
+            hub.metadata.generation if hub else 0,
+        )
+        answer = self._answers.get(question)
+        if answer is None:
+            spec = hub.spec if hub else None
+            answer = await asyncio.to_thread(
+                validate_form, form.spec, hub=spec, check_ignore_field=path_problem
+            )
+        self._remember(question, answer)
+        # A hub that cannot be read is there all the same.
+        if form.spec.hub_id and not self._world.hubs.exists(_hub_of(form)):
+            return (hub_not_found(form.spec), *answer)
+        return answer
+
+    async def is_valid(self, form: LynqForm) -> bool:
+        """Return whether the form's present generation may be rolled out."""
+        return not errors(await self.problems(form))
+
+    def _remember(self, question: _Question, answer: tuple[Problem, ...]) -> None:
+        self._answers[question] = answer
+        self._answers.move_to_end(question)
+        if len(self._answers) > REMEMBERED:
+            self._answers.popitem(last=False)
+
+
+def _hub_of(form: LynqForm) -> ObjectKey:
+    return ObjectKey(form.metadata.namespace, form.spec.hub_id)

@@ -1,0 +1,171 @@
+"""Plans a hub's nodes from the rows it remembers: what the core is asked, what is kept of it."""
+
+import asyncio
+import time
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.api.naming import NodePair
+from lynq.api.node_metadata import is_deleting, pair_of
+from lynq.api.reasons import RejectionReason
+from lynq.controllers.context import BY_HUB, ControllerContext
+from lynq.controllers.decoding import Unreadable
+from lynq.controllers.form_validation import FormValidator
+from lynq.controllers.hub.course import PlannedSync
+from lynq.controllers.hub.state import HubState, ReadRows
+from lynq.core.hub.plan import FormCandidate, plan_hub
+from lynq.core.hub.rollout import WorkloadsReady, facts_of
+from lynq.core.hub.status import SyncResult
+
+MANY: Final = 300
+"""From so many nodes or rows on, planning leaves the event loop to leases and watches."""
+_SHARE: Final = 4
+"""Planning rests for so many times as long as it took."""
+_WORKLOADS: Final = timedelta(seconds=1)
+"""How long until workloads are looked at again that are behind the status of their node."""
+
+
+class HubPlanner:
+    """Decides about the nodes of hubs."""
+
+    def __init__(
+        self, world: ControllerContext, *, workloads_ready: WorkloadsReady, validity: FormValidator
+    ) -> None:
+        self._world = world
+        self._workloads_ready = workloads_ready
+        self._validity = validity
+
+    async def decide(self, hub: LynqHub, rows: ReadRows, memory: HubState) -> PlannedSync:
+        """Return what to do, and remember what the next plan has to know."""
+        # Before anything is looked at: what happens from now on calls for another plan.
+        memory.replan = False
+        memory.look_again = memory.rewrite_at = None
+        key = hub.metadata.key
+        forms = self._world.forms.by(BY_HUB, key)
+        usable = [FormCandidate(form, await self._validity.is_valid(form)) for form in forms]
+        nodes, taken = self._nodes(hub)
+        ready = self._workloads(forms, nodes)
+        known = hub.status.source_identity
+        source_changed = bool(known) and known != rows.identity
+        work = partial(
+            plan_hub,
+            hub,
+            usable,
+            rows.rows,
+            nodes,
+            now=self._world.now(),
+            taken=taken,
+            marks=memory.marks,
+            approved=memory.approved,
+            unreadable=self._world.forms.unreadable(key.namespace),
+            source_changed=source_changed,
+            workloads_ready=lambda node: ready.get(node.metadata.name, True),
+        )
+        began = time.monotonic()
+        large = max(len(nodes), len(rows.rows) * len(forms)) > MANY
+        decided = await asyncio.to_thread(work) if large else work()
+        self._remember(hub, rows, memory, PlannedSync(decided, source_changed))
+        taken_time = timedelta(seconds=time.monotonic() - began)
+        memory.rest_until = self._world.now() + _SHARE * taken_time
+        if decided.throttled and self._is_behind(nodes, ready):
+            soon = self._world.now() + _WORKLOADS
+            memory.look_again = min(decided.look_again or soon, soon)
+        return PlannedSync(decided, source_changed)
+
+    def _nodes(self, hub: LynqHub) -> tuple[list[LynqNode], dict[str, NodePair]]:
+        """Return the hub's nodes, and the names that others have in its namespace.
+
+        A node that lost its label is still the hub's if the hub is its controller, and one that
+        another hub controls is not, whatever its label says: labels are edited by hand. Whose name
+        an unreadable one has is unknown: whoever carries out the plan leaves it alone.
+        """
+        key = hub.metadata.key
+        labelled = self._world.nodes.by(BY_HUB, key)
+        nodes = [node for node in labelled if not _is_another_hubs(hub, node)]
+        ours = {node.metadata.name for node in nodes}
+        taken: dict[str, NodePair] = {}
+        for (namespace, name), node in self._world.nodes.cache.items():
+            if namespace != key.namespace or name in ours:
+                continue
+            if isinstance(node, Unreadable):
+                continue
+            if _controls(hub, node):
+                nodes.append(node)
+            else:
+                taken[name] = pair_of(node) or NodePair(node.spec.uid, node.spec.template_ref)
+        return nodes, taken
+
+    def _workloads(self, forms: list[LynqForm], nodes: list[LynqNode]) -> dict[str, bool]:
+        """Return whether the workloads are ready, by node, where a rollout has to know it.
+
+        Looked up before the plan, which may run in another thread than the caches.
+        """
+        limited = {
+            form.metadata.name for form in forms if form.spec.rollout and form.spec.rollout.max_skew
+        }
+        return {
+            node.metadata.name: self._workloads_ready(node)
+            for node in nodes
+            if node.spec.template_ref in limited
+        }
+
+    def _is_behind(self, nodes: list[LynqNode], ready: dict[str, bool]) -> bool:
+        """Return whether a node says it has settled, and its workloads have not.
+
+        Nobody wakes the hub when they have: the node has said all it has to say.
+        """
+        now = self._world.now()
+        return any(
+            not ready.get(node.metadata.name, True)
+            and not is_deleting(node)
+            and facts_of(node, workloads_ready=True).has_settled(now)
+            for node in nodes
+        )
+
+    def _remember(
+        self, hub: LynqHub, rows: ReadRows, memory: HubState, decided: PlannedSync
+    ) -> None:
+        found = decided.plan
+        memory.planned = rows
+        memory.marks = found.marks
+        memory.approved = found.approved
+        memory.look_again = found.look_again
+        memory.waiting = frozenset(each.form for each in found.throttled)
+        memory.wanted = found.judgement.nodes
+        memory.crowded = any(
+            each.reason is RejectionReason.NODE_NAME_TAKEN for each in found.judgement.rejections
+        )
+        memory.synced = SyncResult.by(
+            found,
+            hub,
+            rows.at,
+            identity=rows.identity,
+            source_changed=decided.source_changed,
+        )
+        _prune(memory, self._world, hub.metadata.namespace)
+        for name in memory.refused.keys() - found.judgement.nodes.keys():
+            del memory.refused[name]
+
+
+def _controls(hub: LynqHub, node: LynqNode) -> bool:
+    references = node.metadata.owner_references
+    return any(each.controller and each.uid == hub.metadata.uid for each in references)
+
+
+def _is_another_hubs(hub: LynqHub, node: LynqNode) -> bool:
+    # By name: a hub that was made anew under its old name has its nodes again.
+    return any(
+        each.controller and each.kind == hub.kind and each.name != hub.metadata.name
+        for each in node.metadata.owner_references
+    )
+
+
+def _prune(memory: HubState, world: ControllerContext, namespace: str) -> None:
+    """Forget accepted deletions that the cache knows of by now."""
+    for name, uid in list(memory.deleted.items()):
+        node = world.nodes.get(ObjectKey(namespace, name))
+        if node is None or node.metadata.uid != uid or is_deleting(node):
+            del memory.deleted[name]

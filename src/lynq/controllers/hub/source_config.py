@@ -1,0 +1,121 @@
+"""From a hub's spec, and the Secrets it names, to how its rows are reached and what is asked."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from lynq.api import (
+    HubSpec,
+    MySQL,
+    ObjectKeyRef,
+    PostgreSQL,
+    SecretKeyRef,
+    SourceType,
+    Tls,
+    TlsMode,
+)
+from lynq.api.problems import errors
+from lynq.api.source import DatabaseServer
+from lynq.controllers.hub.holders import SecretResolver
+from lynq.core.hub.schedule import sync_interval
+from lynq.core.hub.validation import validate_hub
+from lynq.kube import Client
+from lynq.sources import TLS, MySQLSettings, PostgreSQLSettings, Query, Settings, SQLiteSettings
+from lynq.sources.errors import InvalidSettings
+
+S = TypeVar("S", MySQLSettings, PostgreSQLSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    """Where a hub's rows come from."""
+
+    settings: Settings
+    query: Query
+    remark: str = ""
+    """What may be the reason if the source does not let us in."""
+
+
+class SourceConfigLoader:
+    """Finds out where rows come from; Secrets and ConfigMaps are read each time."""
+
+    def __init__(self, client: Client, sqlite_directory: Path | None) -> None:
+        self._client = client
+        self._sqlite_directory = sqlite_directory
+
+    async def origin(self, spec: HubSpec, namespace: str) -> SourceConfig:
+        """Return the origin of a hub's rows; raises SourceError."""
+        if wrong := errors(validate_hub(spec)):
+            raise InvalidSettings(wrong[0].message, field=wrong[0].path)
+        holders = SecretResolver(self._client, namespace)
+        table, settings = await self._settings(spec, holders)
+        mappings = spec.value_mappings
+        query = Query(
+            table=table,
+            uid=mappings.uid,
+            activate=mappings.activate,
+            host_or_url=mappings.host_or_url,
+            extras=spec.extra_value_mappings,
+        )
+        return SourceConfig(settings, query, holders.remark)
+
+    async def _settings(self, spec: HubSpec, holders: SecretResolver) -> tuple[str, Settings]:
+        source = spec.source
+        match source.type:
+            case SourceType.MYSQL if source.mysql:
+                return source.mysql.table, await _server(
+                    source.mysql, MySQLSettings, "source.mysql", holders
+                )
+            case SourceType.POSTGRESQL if source.postgresql:
+                return source.postgresql.table, await _server(
+                    source.postgresql, PostgreSQLSettings, "source.postgresql", holders
+                )
+            case SourceType.SQLITE if source.sqlite:
+                path = source.sqlite.path
+                settings = SQLiteSettings(path=path, directory=self._sqlite_directory)
+                return source.sqlite.table, settings
+            case engine:
+                raise InvalidSettings(
+                    f"missing: type {engine} needs the block {engine}", field=f"source.{engine}"
+                )
+
+
+async def _server(
+    server: MySQL | PostgreSQL, into: type[S], block: str, holders: SecretResolver
+) -> S:
+    return into(
+        host=server.host,
+        port=server.port,
+        username=server.username,
+        password=await _password(server, block, holders),
+        database=server.database,
+        tls=await _tls(server.tls, f"{block}.tls", holders),
+        connect_timeout=_seconds(server.connect_timeout),
+        query_timeout=_seconds(server.query_timeout),
+    )
+
+
+async def _password(server: DatabaseServer, block: str, holders: SecretResolver) -> str:
+    if server.password_ref is None:
+        return ""
+    # A Secret without the key is an empty password, as it has always been; no Secret is a failure.
+    return await holders.text(server.password_ref, f"{block}.passwordRef", otherwise="")
+
+
+async def _tls(tls: Tls | None, block: str, holders: SecretResolver) -> TLS:
+    if tls is None:
+        return TLS(mode=TlsMode.DISABLE)
+
+    async def text(ref: SecretKeyRef | ObjectKeyRef | None, field: str) -> str | None:
+        return await holders.text(ref, f"{block}.{field}") if ref else None
+
+    return TLS(
+        mode=tls.mode,
+        ca=await text(tls.ca_ref, "caRef"),
+        certificate=await text(tls.cert_ref, "certRef"),
+        key=await text(tls.key_ref, "keyRef"),
+    )
+
+
+def _seconds(text: str) -> float:
+    return sync_interval(text).total_seconds()

@@ -1,0 +1,171 @@
+"""What is remembered of a hub between two passes; all of it may be lost at any time.
+
+What has to survive a restart is in the API server. This saves work: reading, rendering, telling.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lynq.api import LynqHub
+from lynq.api.events import Event
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
+from lynq.api.naming import NodePair
+from lynq.controllers.hub.course import PlanExecution
+from lynq.controllers.hub.jobs import BackgroundJob
+from lynq.controllers.hub.source_config import SourceConfig
+from lynq.controllers.status_limiter import StatusLimiter
+from lynq.core.guard.announcements import AnnouncedRejections
+from lynq.core.hub.diff import CheckedSpecs
+from lynq.core.hub.status import PushState, ReadFailure, SyncResult
+from lynq.core.node.objects import ObjectRef
+from lynq.kube.errors import KubeError
+from lynq.sources import Row, Settings, Source
+
+
+@dataclass(frozen=True, slots=True)
+class UserRequests:
+    """What people have asked of a hub, as far as it makes the hub read its rows."""
+
+    generation: int
+    force: str
+    approval: str
+
+    @classmethod
+    def of(cls, hub: LynqHub) -> "UserRequests":
+        """Return what a hub asks for."""
+        annotations = hub.metadata.annotations
+        return cls(
+            hub.metadata.generation,
+            annotations.get(ANNOTATION_FORCE_SYNC, ""),
+            annotations.get(ANNOTATION_APPROVE_DELETION, ""),
+        )
+
+    def exceed(self, known: "UserRequests") -> bool:
+        """Return whether anything is asked for that was not before; less is no order."""
+        return (
+            self.generation != known.generation
+            or self.force not in ("", known.force)
+            or self.approval not in ("", known.approval)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """The rows of the last complete read."""
+
+    rows: Sequence[Row]
+    identity: str
+    at: datetime
+    orders: UserRequests
+    """What the read was begun with; rows from before an order do not carry it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSource:
+    """A source, kept open between reads."""
+
+    settings: Settings
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class PushChannel:
+    """A push channel, and what it listens to."""
+
+    settings: Settings
+    table: str
+    job: BackgroundJob
+
+
+@dataclass(slots=True)
+class HubState:
+    """One hub. Changed only on the event loop, between two awaits."""
+
+    uid: str
+
+    # Where the rows come from.
+    origin: SourceConfig | None = None
+    """As the last read found it; None before the first, and if it could not be found out."""
+    opened: OpenSource | None = None
+    channel: PushChannel | None = None
+    push: PushState | None = None
+
+    # Reading.
+    reading: BackgroundJob | None = None
+    orders: UserRequests | None = None
+    """Those that the last read was begun with."""
+    began: datetime | None = None
+    """When the last read was begun."""
+    wants_read: bool = False
+    """Whether something has happened that the last read may not know of."""
+    rows: ReadRows | None = None
+    unread: ReadFailure | None = None
+    """Why the last read failed; None if it did not."""
+    failures: int = 0
+    retry_at: datetime | None = None
+
+    # Planning.
+    planned: ReadRows | None = None
+    """The rows that the last plan was made from."""
+    replan: bool = False
+    """Whether something has happened that may call for other nodes."""
+    rest_until: datetime | None = None
+    """No second plan from the same rows before this: one of ten thousand nodes takes its time."""
+    look_again: datetime | None = None
+    marks: CheckedSpecs = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
+    """Forms of which nodes wait for a place under maxSkew."""
+    wanted: Mapping[str, NodePair] = field(default_factory=dict)
+    """The nodes that the last plan wanted, by name."""
+    crowded: bool = False
+    """Whether names are wanted that other nodes have."""
+    approved: frozenset[str] = frozenset()
+    """The nodes that the hub's approval stands for, once a plan has found out which they are."""
+
+    # Carrying out.
+    course: PlanExecution | None = None
+    """What is left of the last plan."""
+    writing: set[str] = field(default_factory=set)
+    """Nodes that are being written by us: their changes are no news."""
+    deleted: dict[str, str] = field(default_factory=dict)
+    """Uids, by name, of nodes whose deletion was accepted, and not yet seen."""
+    tried: dict[str, KubeError | None] = field(default_factory=dict)
+    """How it went with the nodes of a deleted hub in this round, by uid."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Why the API server does not take nodes, by name."""
+    write_failures: int = 0
+    rewrite_at: datetime | None = None
+
+    # Telling.
+    synced: SyncResult | None = None
+    told: AnnouncedRejections = field(default_factory=AnnouncedRejections)
+    standing: tuple[Event, ...] = ()
+    unretained: set[ObjectRef] = field(default_factory=set)
+    """Objects of which a leaving hub has told that they could not be retained."""
+    pace: StatusLimiter = field(default_factory=StatusLimiter)
+    """When the status may be written again."""
+
+
+class HubStates:
+    """The memories of all hubs."""
+
+    def __init__(self) -> None:
+        self._known: dict[ObjectKey, HubState] = {}
+
+    def get(self, key: ObjectKey) -> HubState | None:
+        """Return what is remembered of a hub."""
+        return self._known.get(key)
+
+    def put(self, key: ObjectKey, memory: HubState) -> None:
+        """Remember a hub."""
+        self._known[key] = memory
+
+    def pop(self, key: ObjectKey) -> HubState | None:
+        """Forget a hub."""
+        return self._known.pop(key, None)
+
+    def __iter__(self) -> Iterator[ObjectKey]:
+        """Yield which hubs are remembered."""
+        return iter(self._known)

@@ -1,0 +1,139 @@
+"""Carries out the writes of a pass, all that can go now in parallel, and remembers the answers.
+
+An object that the API server does not take is that resource's failure and nobody else's. Only
+what concerns all of them, no connection or no lease, ends the pass.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from lynq.api import LynqNode, ResourceState
+from lynq.controllers.concurrency import gather_or_cancel
+from lynq.controllers.impersonation import ClientSelector
+from lynq.controllers.node.observe import ObservedResource, Observer
+from lynq.controllers.node.state import NodeState
+from lynq.controllers.node.write import ResourceWrite
+from lynq.core.graph.model import Graph
+from lynq.core.node.decide import PassContext
+from lynq.core.node.objects import owner_of
+from lynq.core.node.state import ResourceOutcome, WriteCause
+from lynq.core.node.step import ReconcileStep, next_step
+from lynq.telemetry import OperatorMetrics
+
+_IN_STEP: Final = frozenset({ResourceState.READY, ResourceState.PROGRESSING})
+"""States of objects that are as they should be, ready or not."""
+
+
+@dataclass(slots=True)
+class ApplyProgress:
+    """How far a pass has come."""
+
+    sights: dict[str, ObservedResource]
+    step: ReconcileStep
+    written: set[str] = field(default_factory=set)
+    """The ids of the resources that were sent and taken."""
+    changed: int = 0
+    """How many objects are others than before."""
+    adopted: list[ObservedResource] = field(default_factory=list)
+    """Objects that were orphans, and are the node's again."""
+    taken_over: list[tuple[ObservedResource, str]] = field(default_factory=list)
+    """Objects of which fields were taken over from others, and from whom."""
+
+
+class Applier:
+    """Brings a node's resources as far as they can be brought now."""
+
+    def __init__(
+        self, accounts: ClientSelector, lookout: Observer, series: OperatorMetrics
+    ) -> None:
+        self._accounts = accounts
+        self._lookout = lookout
+        self._series = series
+
+    def plan(
+        self,
+        node: LynqNode,
+        graph: Graph,
+        sights: dict[str, ObservedResource],
+        *,
+        now: datetime,
+        force: bool,
+    ) -> ApplyProgress:
+        """Return what would be written first."""
+        return ApplyProgress(sights, _next(node, graph, sights, now, force=force))
+
+    async def write(
+        self,
+        node: LynqNode,
+        graph: Graph,
+        progress: ApplyProgress,
+        memory: NodeState,
+        *,
+        force: bool,
+        now: Callable[[], datetime],
+        goes_on: Callable[[], bool],
+    ) -> ApplyProgress:
+        """Carry a plan out until there is no next step, or the node is not what it was."""
+        sights, client = progress.sights, self._accounts.client_for(node)
+        while progress.step.writes and goes_on():
+            attempts = await gather_or_cancel(
+                ResourceWrite(
+                    client, self._lookout, node, memory, sights[write.id], write, now()
+                ).make()
+                for write in progress.step.writes
+            )
+            for attempt in attempts:
+                self._enter(attempt, progress)
+            progress.step = _next(node, graph, sights, now(), force=force)
+        for outcome in progress.step.outcomes:
+            self._count_unsent(node, outcome, sights[outcome.id])
+        return progress
+
+    def _enter(self, attempt: ResourceWrite, progress: ApplyProgress) -> None:
+        """Note in the pass what has become of a write."""
+        after, write = attempt.after, attempt.write
+        if after is None:
+            return
+        progress.sights[write.id] = after
+        if attempt.was_taken or attempt.refusal:
+            self._count(attempt)
+        if not attempt.was_taken:
+            return
+        progress.written.add(write.id)
+        progress.changed += attempt.has_changed
+        if write.cause is WriteCause.ORPHANED:
+            progress.adopted.append(after)
+        if attempt.taken_from:
+            progress.taken_over.append((after, attempt.taken_from))
+
+    def _count_unsent(
+        self, node: LynqNode, outcome: ResourceOutcome, sight: ObservedResource
+    ) -> None:
+        """Count what needed no write, and what could not even be tried, as attempts of the pass."""
+        kind, policy = outcome.ref.kind, str(sight.facts.resource.conflict_policy)
+        if sight.kind is None:
+            if outcome.state is ResourceState.FAILED:
+                self._series.applied(kind, "error", policy)
+        elif sight.facts.was_written or outcome.write:
+            return
+        elif outcome.state is ResourceState.CONFLICTED:
+            self._series.applied(kind, "error", policy)
+            self._series.conflict(node.metadata.key, kind, policy)
+        elif outcome.state in _IN_STEP:
+            self._series.applied(kind, "success", policy)
+
+    def _count(self, attempt: ResourceWrite) -> None:
+        kind, refusal = attempt.write.ref.kind, attempt.refusal
+        policy = str(attempt.before.facts.resource.conflict_policy)
+        self._series.applied(kind, "error" if refusal else "success", policy)
+        if refusal and refusal.is_conflict:
+            self._series.conflict(attempt.node.metadata.key, kind, policy)
+
+
+def _next(
+    node: LynqNode, graph: Graph, sights: dict[str, ObservedResource], now: datetime, *, force: bool
+) -> ReconcileStep:
+    facts = {this: sight.facts for this, sight in sights.items()}
+    return next_step(graph, facts, PassContext(owner_of(node), now, force))

@@ -1,0 +1,48 @@
+"""Many writes at once: bounded, in order, and one clear failure."""
+
+import asyncio
+
+import pytest
+
+from lynq.controllers.concurrency import AT_ONCE, for_each_parallel
+
+
+async def test_no_more_than_a_bounded_number_is_on_the_way() -> None:
+    begun: list[int] = []
+    running = most = 0
+
+    async def write(item: int) -> None:
+        nonlocal running, most
+        begun.append(item)
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    await for_each_parallel(range(200), write)
+
+    assert begun == list(range(200))
+    assert most == AT_ONCE
+
+
+async def test_what_is_raised_is_no_group_and_ends_the_others() -> None:
+    begun = 0
+
+    async def write(item: int) -> None:
+        nonlocal begun
+        begun += 1
+        await asyncio.sleep(0)
+        if item == 3:
+            raise ValueError("the third")
+        await asyncio.sleep(60)
+
+    with pytest.raises(ValueError, match="the third"):
+        await for_each_parallel(range(200), write)
+    assert begun == AT_ONCE
+
+
+async def test_nothing_to_write_is_nothing() -> None:
+    async def write(item: int) -> None:
+        raise AssertionError(item)
+
+    await for_each_parallel([], write)

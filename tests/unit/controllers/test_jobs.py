@@ -1,0 +1,55 @@
+"""Jobs run in one group, end when they are cancelled, and need nobody to wait for them."""
+
+import asyncio
+
+from background import running
+from lynq.controllers.hub.jobs import BackgroundJobs
+from waiting import eventually
+
+
+async def test_jobs_started_before_and_after_run_both_run() -> None:
+    jobs, done = BackgroundJobs(), list[str]()
+
+    async def work() -> None:
+        done.append("done")
+
+    jobs.start(work, name="before")
+    async with running(jobs.run()):
+        jobs.start(work, name="after")
+        await eventually(lambda: len(done) == 2)
+
+
+async def test_a_cancelled_job_ends_and_one_not_begun_never_begins() -> None:
+    jobs, ended = BackgroundJobs(), asyncio.Event()
+
+    async def wait() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    async def never() -> None:
+        raise AssertionError("it was cancelled before it began")
+
+    job = jobs.start(wait, name="long")
+    jobs.start(never, name="never").cancel()
+    async with running(jobs.run()):
+        await asyncio.sleep(0.01)
+        assert not ended.is_set()
+        job.cancel()
+        await asyncio.wait_for(ended.wait(), 1)
+
+
+async def test_the_end_of_run_ends_all_jobs() -> None:
+    jobs, ended = BackgroundJobs(), asyncio.Event()
+
+    async def wait() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    async with running(jobs.run()):
+        jobs.start(wait, name="long")
+        await asyncio.sleep(0.01)
+    assert ended.is_set()
