@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 from cluster.controllers.stage import Stage
 from faults.tenants import places_of
-from lynq.controllers.manager import Process
+from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
-from lynq.controllers.process import ProcessSettings
 from lynq.kube import Interceptor, Request, Response, Send
 from lynq.kube.errors import KubeError
 

@@ -19,7 +19,7 @@ from faults.crash import operator_behind
 from faults.tenants import managed, places_of
 from gadgets import gadgets
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.shard import Shard
+from lynq.controllers.options import Shard
 from lynq.kube import Request, Response, Send
 from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS, SECRETS

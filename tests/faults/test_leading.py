@@ -11,7 +11,7 @@ from faults.door import Passed
 from faults.replica import Replica
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import LEASE
-from lynq.controllers.shard import Shard
+from lynq.controllers.options import Shard
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import LEASES
 from waiting import eventually

@@ -13,9 +13,8 @@ import structlog
 
 from lynq.cli.goflags import GoCommand
 from lynq.cli.runflags import run_flags
-from lynq.controllers.options import Options
-from lynq.controllers.process import ProcessSettings
-from lynq.controllers.shard import Shard
+from lynq.controllers.manager import ProcessSettings
+from lynq.controllers.options import Options, Shard
 from lynq.kube.config import SERVICE_ACCOUNT
 from lynq.kube.errors import KubeError
 from lynq.telemetry import CertificateFiles
@@ -23,6 +22,7 @@ from lynq.telemetry.logs import configure
 
 if TYPE_CHECKING:
     from lynq.webhooks import Webhooks
+
 
 _EXPECTED: Final = (KubeError, OSError)
 """What happens to operators without a fault of theirs: told in one line."""

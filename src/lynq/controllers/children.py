@@ -24,7 +24,7 @@ from lynq.api.names import (
 )
 from lynq.api.naming import tracked_name
 from lynq.api.wire import Wire
-from lynq.controllers.cache import ResourceCache
+from lynq.controllers.cached_client import ResourceCache
 from lynq.controllers.managed_fields import digest_of_ours, updated_by_us
 from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.readiness.rules import evaluate_readiness, reads_body

@@ -8,8 +8,7 @@ from typing import Any
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.cache import ResourceCache
-from lynq.controllers.cached_client import CachedClient
+from lynq.controllers.cached_client import CachedClient, ResourceCache
 from lynq.controllers.decoding import Nodes, form_from, hub_from
 from lynq.controllers.options import Options
 from lynq.core.hub.node_counts import FleetCounts, form_of, hub_of

@@ -6,9 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from cluster.controllers.stage import NODES, Object, Stage
-from lynq.controllers.manager import Process
+from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
-from lynq.controllers.process import ProcessSettings
 from lynq.kube import Resource
 from lynq.kube.errors import NotFound
 from waiting import eventually

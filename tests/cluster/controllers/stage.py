@@ -19,8 +19,7 @@ from lynq.controllers.events import EventEmitter
 from lynq.controllers.form.controller import FormController
 from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.controller import HubController
-from lynq.controllers.options import Options
-from lynq.controllers.shard import Shard
+from lynq.controllers.options import Options, Shard
 from lynq.kube import (
     Client,
     Controller,

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from cluster.controllers.operating import node_is_ready
 from cluster.controllers.stage import Stage
-from lynq.controllers.manager import Process
+from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
-from lynq.controllers.process import ProcessSettings
 from lynq.kube import Interceptor, Request, Resource, Response, Send
 
 

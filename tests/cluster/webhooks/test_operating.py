@@ -11,9 +11,8 @@ import pytest
 from cluster.controllers.operating import is_gone, node_is_ready
 from cluster.controllers.stage import HUBS, NODES, Stage
 from cluster.webhooks.admitting import Admission
-from lynq.controllers.manager import Process
+from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
-from lynq.controllers.process import ProcessSettings
 from lynq.kube.errors import Forbidden
 from lynq.webhooks import Webhooks, WebhookServer
 from waiting import eventually

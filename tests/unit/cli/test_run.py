@@ -17,9 +17,8 @@ from click.testing import CliRunner, Result
 from lynq.cli import main
 from lynq.cli.run import own_namespace, run
 from lynq.controllers import manager
-from lynq.controllers.options import Options
-from lynq.controllers.process import ProcessSettings
-from lynq.controllers.shard import Shard
+from lynq.controllers.manager import ProcessSettings
+from lynq.controllers.options import Options, Shard
 from lynq.kube import LeaseLost
 from lynq.telemetry import Address, CertificateFiles, ListenError
 from lynq.webhooks import Webhooks

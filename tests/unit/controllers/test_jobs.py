@@ -3,7 +3,7 @@
 import asyncio
 
 from background import running
-from lynq.controllers.hub.jobs import BackgroundJobs
+from lynq.controllers.concurrency import BackgroundJobs
 from waiting import eventually
 
 

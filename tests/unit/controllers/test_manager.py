@@ -4,8 +4,7 @@ import subprocess
 
 import pytest
 
-from lynq.controllers.manager import Process
-from lynq.controllers.process import ProcessSettings
+from lynq.controllers.manager import Process, ProcessSettings
 from lynq.kube import Client, ClientOptions, ClusterConfig
 from lynq.kube.errors import ConnectionFailed
 from lynq.telemetry.exposition import collect_families, render_families

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.shard import Shard
+from lynq.controllers.options import Shard
 
 KEYS = st.builds(ObjectKey, st.text(max_size=20), st.text(min_size=1, max_size=60))
 

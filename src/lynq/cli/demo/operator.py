@@ -57,9 +57,11 @@ def _is_running(directory: Path) -> bool:
 
 async def _operate(target: Cluster, directory: Path) -> None:
     # Loaded here: the demo itself starts without the controllers.
-    from lynq.controllers.manager import Process  # noqa: PLC0415
+    from lynq.controllers.manager import (
+        Process,
+        ProcessSettings,
+    )
     from lynq.controllers.options import Options  # noqa: PLC0415
-    from lynq.controllers.process import ProcessSettings  # noqa: PLC0415
     from lynq.kube import Client, load_config  # noqa: PLC0415
 
     settings = ProcessSettings(options=Options(sqlite_directory=directory))

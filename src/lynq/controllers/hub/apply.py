@@ -3,11 +3,19 @@
 One node that cannot be written stops no other. Before each write the hub is looked at once more:
 if it has changed, been paused or deleted meanwhile, the rest of the plan is void, and the next pass
 knows better.
+
+Asks the API server itself before nodes are deleted: caches can be behind, each on its own.
+
+A process that has just become the leader may know the nodes of a form that it has never heard of,
+or read rows for a hub that was pointed elsewhere since. All else that is done on old knowledge is
+put right by a later pass; a tenant that was deleted is not. So deletions, and only they, cost a
+read of their hub, and of each form that is said to be gone. That a row is gone is believed as long
+as the rows are not too old: a plan may have waited for its turn.
 """
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -16,11 +24,12 @@ from lynq.api.metadata import ObjectKey
 from lynq.controllers.concurrency import AT_ONCE, for_each_parallel
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
-from lynq.controllers.hub.course import WRITE_TURN, PlanExecution, Write
 from lynq.controllers.hub.predicates import is_as_written
-from lynq.controllers.hub.state import HubState
-from lynq.core.hub.diff import NodeCreation, NodeDeletion, NodeUpdate
+from lynq.controllers.hub.schedule import may_delete_by
+from lynq.controllers.hub.state import WRITE_TURN, HubState, PlanExecution, Write
+from lynq.core.hub.diff import DeletionCause, NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
+from lynq.kube import Resource
 from lynq.kube.errors import (
     Conflict,
     Fenced,
@@ -28,6 +37,7 @@ from lynq.kube.errors import (
     Invalid,
     InvalidObject,
     KubeError,
+    NotFound,
     RequestTooLarge,
 )
 
@@ -155,3 +165,52 @@ class PlanApplier:
 def _name_of(write: NodeCreation | NodeUpdate) -> str:
     node = write.node if isinstance(write, NodeCreation) else write.after
     return node.metadata.name
+
+
+class DeletionConfirmer:
+    """Holds removals against what is in the API server now."""
+
+    def __init__(self, world: ControllerContext) -> None:
+        self._world = world
+
+    async def confirmed(self, course: PlanExecution) -> tuple[NodeDeletion, ...]:
+        """Return the removals that nothing speaks against; the others have to be planned anew."""
+        hub, removals = course.hub, course.removals
+        if not removals:
+            return ()
+        try:
+            if not await self._is_current(hub):
+                return ()
+            gone = await self._gone(hub, removals)
+        except KubeError as error:
+            _log.warning("nodes stay for now", hub=str(hub.metadata.key), error=str(error))
+            return ()
+        believed = may_delete_by(hub, course.rows_at, self._world.now())
+        return tuple(
+            each
+            for each in removals
+            if (each.pair.form in gone if each.why is DeletionCause.FORM_GONE else believed)
+        )
+
+    async def _is_current(self, hub: LynqHub) -> bool:
+        """Return whether the hub is still the one that the plan was made for."""
+        known = hub.metadata
+        found = (await self._get(self._world.hubs.resource, known.name, hub)).get("metadata", {})
+        return bool(found.get("uid") == known.uid and found.get("generation") == known.generation)
+
+    async def _gone(self, hub: LynqHub, removals: tuple[NodeDeletion, ...]) -> frozenset[str]:
+        """Return which forms are gone that the plan did not know."""
+        said = {each.pair.form for each in removals if each.why is DeletionCause.FORM_GONE}
+        return frozenset([name for name in sorted(said) if await self._is_gone(name, hub)])
+
+    async def _is_gone(self, form: str, hub: LynqHub) -> bool:
+        found = await self._get(self._world.forms.resource, form, hub)
+        # One of the same name that belongs to another hub has other nodes.
+        return bool(found.get("spec", {}).get("hubId") != hub.metadata.name)
+
+    async def _get(self, resource: Resource, name: str, hub: LynqHub) -> dict[str, Any]:
+        """Return an object as it is now; empty if there is none."""
+        try:
+            return await self._world.client.get(resource, name, hub.metadata.namespace)
+        except NotFound:
+            return {}

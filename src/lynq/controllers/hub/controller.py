@@ -2,9 +2,12 @@
 
 A pass begins a read when one is due and plans when there is something to plan; it waits for no
 database. What a pass needs and does is in the modules around this one; here is their order.
+
+Writes a hub's status: only if it says something new, and at most once a second.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -12,28 +15,85 @@ import structlog
 from lynq.api import HubSource, HubSpec, LynqHub, LynqNode, SourceType, ValueMappings
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, FINALIZER_HUB
-from lynq.controllers.context import ControllerContext
+from lynq.controllers.concurrency import BackgroundJobs
+from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.decoding import Unreadable
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.form_validation import FormValidator
-from lynq.controllers.hub.apply import PlanApplier
-from lynq.controllers.hub.confirming import DeletionConfirmer
-from lynq.controllers.hub.course import ExecutionResult, PlanExecution, PlannedSync
+from lynq.controllers.hub.apply import DeletionConfirmer, PlanApplier
 from lynq.controllers.hub.finalize import HubFinalizer
 from lynq.controllers.hub.handlers import HubEventHandlers
-from lynq.controllers.hub.jobs import BackgroundJobs
 from lynq.controllers.hub.plan import HubPlanner
 from lynq.controllers.hub.push import PushSubscriptions
 from lynq.controllers.hub.read import RowReader, close_source
-from lynq.controllers.hub.reporting import HubStatusWriter
 from lynq.controllers.hub.schedule import must_abandon, must_plan, must_read, next_run_at
-from lynq.controllers.hub.state import HubState, HubStates, ReadRows
+from lynq.controllers.hub.state import (
+    ExecutionResult,
+    HubState,
+    HubStates,
+    PlanExecution,
+    PlannedSync,
+    ReadRows,
+)
 from lynq.core.guard.announcements import rows_by_reason, unannounced
 from lynq.core.guard.deletion import GuardOutcome
 from lynq.core.hub.events import fresh, row_rejected, standing_events
 from lynq.core.hub.schedule import retry_delay, sync_interval
+from lynq.core.hub.status import SyncResult, is_worth_writing, next_status
 from lynq.kube import Result, WorkQueue
-from lynq.kube.errors import Conflict
+from lynq.kube.errors import Conflict, NotFound
+
+
+class HubStatusWriter:
+    """Keeps the statuses of hubs."""
+
+    def __init__(self, world: ControllerContext) -> None:
+        self._world = world
+
+    async def report(self, hub: LynqHub, memory: HubState) -> float | None:
+        """Make the status so; return in how many seconds to try again, if it has to wait."""
+        key = hub.metadata.key
+        status = next_status(
+            hub,
+            self._world.census.of(key),
+            forms=len(self._world.forms.by(BY_HUB, key)),
+            synced=self._with_refused(key, memory),
+            unread=memory.unread,
+            push=memory.push,
+            now=self._world.now(),
+        )
+        self._world.series.hub_status(key, status)
+        if not is_worth_writing(hub.status, status):
+            return None
+        if (wait := memory.pace.wait) > 0:
+            return wait
+        memory.pace.rest()
+        try:
+            await self._world.hubs.write_status(hub, status)
+        except Conflict:
+            # Somebody changed the hub; once the cache knows how, it is tried again.
+            return memory.pace.fall_behind()
+        except NotFound:
+            return None
+        memory.pace.catch_up()
+        return None
+
+    def _with_refused(self, hub: ObjectKey, memory: HubState) -> SyncResult | None:
+        """Return the last read, with the nodes that the API server does not take as failed."""
+        synced = memory.synced
+        if synced is None or not memory.refused:
+            return synced
+        here = {
+            name
+            for name in memory.refused
+            if self._world.nodes.exists(ObjectKey(hub.namespace, name))
+        }
+        return replace(
+            synced,
+            unmade=synced.unmade + len(memory.refused) - len(here),
+            kept=synced.kept | here,
+        )
+
 
 _log = structlog.get_logger(__name__)
 

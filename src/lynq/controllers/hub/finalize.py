@@ -21,8 +21,7 @@ from lynq.controllers.concurrency import for_each_parallel
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.apply import PlanApplier
-from lynq.controllers.hub.course import WRITE_TURN
-from lynq.controllers.hub.state import HubState
+from lynq.controllers.hub.state import WRITE_TURN, HubState
 from lynq.core.graph.build import collect
 from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.schedule import retry_delay

@@ -14,8 +14,7 @@ from lynq.api.reasons import RejectionReason
 from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.decoding import Unreadable
 from lynq.controllers.form_validation import FormValidator
-from lynq.controllers.hub.course import PlannedSync
-from lynq.controllers.hub.state import HubState, ReadRows
+from lynq.controllers.hub.state import HubState, PlannedSync, ReadRows
 from lynq.core.hub.plan import FormCandidate, plan_hub
 from lynq.core.hub.rollout import WorkloadsReady, facts_of
 from lynq.core.hub.status import SyncResult

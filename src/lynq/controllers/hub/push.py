@@ -9,7 +9,7 @@ import structlog
 
 from lynq.api import ChangeDetection, LynqHub
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.hub.jobs import BackgroundJobs
+from lynq.controllers.concurrency import BackgroundJobs
 from lynq.controllers.hub.source_config import SourceConfig
 from lynq.controllers.hub.state import HubState, PushChannel
 from lynq.core.hub.status import PushState

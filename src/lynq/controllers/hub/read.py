@@ -10,9 +10,9 @@ import structlog
 
 from lynq.api import LynqHub
 from lynq.api.metadata import ObjectKey
+from lynq.controllers.concurrency import BackgroundJobs
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
-from lynq.controllers.hub.jobs import BackgroundJobs
 from lynq.controllers.hub.source_config import SourceConfig, SourceConfigLoader
 from lynq.controllers.hub.state import HubState, OpenSource, ReadRows, UserRequests
 from lynq.core.hub.events import query_failed

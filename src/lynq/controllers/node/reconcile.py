@@ -20,8 +20,7 @@ from lynq.controllers.node.apply import Applier
 from lynq.controllers.node.observe import ObservedResource, Observer
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.state import NodeState, NodeStates, ObjectPlace
-from lynq.controllers.node.status import StatusReporter
-from lynq.controllers.node.summing import StatusBuilder, contested, is_outdated
+from lynq.controllers.node.status import StatusBuilder, StatusReporter, contested, is_outdated
 from lynq.core.graph.build import build, collect, entries_of
 from lynq.core.graph.model import Graph
 from lynq.core.graph.problems import GraphError

@@ -15,9 +15,8 @@ import structlog
 from lynq.api import LynqNode
 from lynq.api.names import FIELD_MANAGER
 from lynq.controllers.children import WatchedKind
-from lynq.controllers.node.adopt import adjust_for_live_object
+from lynq.controllers.node.adopt import adjust_for_live_object, migrate_to_apply
 from lynq.controllers.node.apply_errors import NODE_WIDE_ERRORS, conflicting_managers, rejection_of
-from lynq.controllers.node.claiming import migrate_to_apply
 from lynq.controllers.node.observe import ObservedResource, Observer, fingerprint_of, key_of
 from lynq.controllers.node.state import LiveBody, NodeState
 from lynq.core.node.decide import PassContext, decide

@@ -7,7 +7,7 @@ import pytest
 
 from cluster.controllers.stage import HUBS, NODES, Stage
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.shard import Shard
+from lynq.controllers.options import Shard
 from lynq.kube import Request, Response, Send
 from waiting import eventually
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from cluster.controllers.stage import HUBS, NODES, Stage
-from lynq.controllers.hub import apply, confirming, finalize, plan
+from lynq.controllers.hub import apply, finalize, plan
 from lynq.core.hub.plan import HubPlan, plan_hub
 from lynq.kube import Request, Response, Send
 from waiting import eventually
@@ -115,7 +115,7 @@ async def test_rows_that_waited_too_long_make_nodes_but_remove_none(
 
     async with stage.operator():
         await stage.has_nodes(NAMES[0])
-        monkeypatch.setattr(confirming, "may_delete_by", lambda *_: False)
+        monkeypatch.setattr(apply, "may_delete_by", lambda *_: False)
         stage.rows(ROWS[1])
         await stage.read_again()
         await stage.has_nodes(*NAMES[:2])

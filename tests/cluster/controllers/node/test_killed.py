@@ -19,9 +19,8 @@ from cluster.controllers.node.making import (
 )
 from cluster.controllers.operating import is_gone, node_is_ready, operating
 from cluster.controllers.stage import NODES, Object, Stage
-from lynq.controllers.manager import Process
+from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
-from lynq.controllers.process import ProcessSettings
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS, SECRETS, SERVICES
 

@@ -13,9 +13,8 @@ from datetime import UTC, datetime, timedelta
 from cluster.controllers.operating import node_is_ready, operating
 from cluster.controllers.stage import FORMS, Object, Stage
 from cluster.local.manifests import deployment
-from lynq.controllers.manager import Process
+from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
-from lynq.controllers.process import ProcessSettings
 from waiting import eventually
 
 LATER = timedelta(seconds=75)

@@ -8,8 +8,7 @@ from msgspec.structs import replace as with_fields
 
 from lynq.api import ChangeDetection, HubSource, LynqHub, SourceType
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
-from lynq.controllers.hub.course import PlanExecution
-from lynq.controllers.hub.jobs import BackgroundJobs
+from lynq.controllers.concurrency import BackgroundJobs
 from lynq.controllers.hub.schedule import (
     may_delete_by,
     must_abandon,
@@ -17,7 +16,7 @@ from lynq.controllers.hub.schedule import (
     must_read,
     next_run_at,
 )
-from lynq.controllers.hub.state import HubState, ReadRows, UserRequests
+from lynq.controllers.hub.state import HubState, PlanExecution, ReadRows, UserRequests
 from lynq.core.hub.status import ReadFailure
 from unit.core.hub.fixtures import NOON, Cluster, a_hub, at, planned
 
