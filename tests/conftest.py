@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.crds import build as definitions
-from lynq.cluster import Cluster
+from lynq.cluster import LocalCluster
 from lynq.cluster.local import kubectl as run_kubectl
 from lynq.kube import Client, PartialObject, load_config
 from lynq.kube.crd_install import install_crd
@@ -39,8 +39,8 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("clusters")
 
 
-def _running(name: str, root: Path) -> Iterator[Cluster]:
-    cluster = Cluster(name, root)
+def _running(name: str, root: Path) -> Iterator[LocalCluster]:
+    cluster = LocalCluster(name, root)
     cluster.up(owned=True)
     yield cluster
     if cluster.exists:
@@ -48,13 +48,13 @@ def _running(name: str, root: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def cluster(clusters: Path) -> Iterator[Cluster]:
+def cluster(clusters: Path) -> Iterator[LocalCluster]:
     """The one cluster that tests share."""
     yield from _running("shared", clusters)
 
 
 @pytest.fixture
-def own_cluster(clusters: Path) -> Iterator[Cluster]:
+def own_cluster(clusters: Path) -> Iterator[LocalCluster]:
     """A cluster for one test that breaks things."""
     yield from _running(f"own-{uuid.uuid4().hex[:8]}", clusters)
 
@@ -64,7 +64,7 @@ def kubeconfig(request: pytest.FixtureRequest) -> Path:
     """The admin's kubeconfig of the shared cluster, or of the one in LYNQ_TEST_KUBECONFIG."""
     if existing := os.environ.get("LYNQ_TEST_KUBECONFIG"):
         return Path(existing)
-    cluster: Cluster = request.getfixturevalue("cluster")
+    cluster: LocalCluster = request.getfixturevalue("cluster")
     return cluster.kubeconfig
 
 

@@ -12,7 +12,7 @@ from cluster.controllers.operating import node_is_ready, operating
 from cluster.controllers.stage import FORMS, Object, Stage, config_map
 from cluster.local.manifests import deployment
 from lynq.api.crds import build as definitions
-from lynq.cluster import Cluster
+from lynq.cluster import LocalCluster
 from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.errors import KubeError
@@ -23,7 +23,7 @@ UIDS = tuple(f"t{number}" for number in range(6))
 
 
 @pytest.fixture
-async def own_stage(own_cluster: Cluster, tmp_path: Path) -> AsyncIterator[Stage]:
+async def own_stage(own_cluster: LocalCluster, tmp_path: Path) -> AsyncIterator[Stage]:
     """A stage in a cluster that the test may break."""
     async with Client.connect(load_config(kubeconfig=own_cluster.kubeconfig)) as client:
         for definition in definitions():
@@ -37,7 +37,7 @@ def app(image: str) -> Object:
     return {"id": "app", "nameTemplate": "{{ .uid }}-app", "spec": manifest}
 
 
-async def kill_apiserver(cluster: Cluster, client: Client) -> None:
+async def kill_apiserver(cluster: LocalCluster, client: Client) -> None:
     """Kill the API server, and wait until the next one answers."""
     killed = cluster.pid("kube-apiserver")
     os.kill(killed, signal.SIGKILL)
@@ -62,7 +62,7 @@ async def uids(stage: Stage) -> dict[str, str]:
 
 
 async def test_a_rollout_goes_on_after_an_outage_and_nothing_is_made_anew(
-    own_stage: Stage, own_cluster: Cluster
+    own_stage: Stage, own_cluster: LocalCluster
 ) -> None:
     stage = own_stage
     stage.rows(*((uid, 1, "pro") for uid in UIDS))

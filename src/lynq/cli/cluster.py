@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from lynq.cluster import DEFAULT_NAME, Cluster, all_clusters
+from lynq.cluster import DEFAULT_NAME, LocalCluster, all_clusters
 from lynq.cluster.build import KUBERNETES, controlplane_binary
-from lynq.cluster.layout import Phase
-from lynq.cluster.progress import Step
+from lynq.cluster.layout import ClusterPhase
+from lynq.cluster.progress import ProgressStep
 
 by_name = click.option(
     "--name", default=DEFAULT_NAME, show_default=True, help="Which cluster; any number may run."
@@ -39,7 +39,7 @@ def build() -> None:
 )
 def up(name: str, data_dir: Path | None) -> None:
     """Start a cluster and wait until pods can be scheduled."""
-    target = Cluster(name)
+    target = LocalCluster(name)
     start(target, data_dir)
     click.echo(f"Cluster {name} is ready. To use it:\n\n  export KUBECONFIG={target.kubeconfig}\n")
 
@@ -48,7 +48,7 @@ def up(name: str, data_dir: Path | None) -> None:
 @by_name
 def down(name: str) -> None:
     """Stop a cluster and remove what it left, except a chosen data directory."""
-    Cluster(name).down()
+    LocalCluster(name).down()
     click.echo(f"Cluster {name} is gone.")
 
 
@@ -90,15 +90,15 @@ def kubectl(name: str, arguments: tuple[str, ...]) -> None:
     os.execv(binary, [binary, "kubectl", config, *arguments])  # noqa: S606
 
 
-def start(target: Cluster, data_dir: Path | None = None) -> None:
+def start(target: LocalCluster, data_dir: Path | None = None) -> None:
     """Start a cluster and tell how it goes."""
     controlplane_binary()  # its building shows its own progress
-    with Step(f"Starting Kubernetes {KUBERNETES}, cluster {target.name}", usually="5 s"):
+    with ProgressStep(f"Starting Kubernetes {KUBERNETES}, cluster {target.name}", usually="5 s"):
         target.up(directory=data_dir)
 
 
-def _running(name: str) -> Cluster:
-    target = Cluster(name)
+def _running(name: str) -> LocalCluster:
+    target = LocalCluster(name)
     if not target.alive:
         raise click.ClickException(
             f"no cluster named {name} is running: lynq cluster up --name {name}"
@@ -106,11 +106,11 @@ def _running(name: str) -> Cluster:
     return target
 
 
-def _columns(each: Cluster) -> tuple[str, ...]:
+def _columns(each: LocalCluster) -> tuple[str, ...]:
     if not each.alive:
         return each.name, f"dead, remove it: lynq cluster down --name {each.name}", "", ""
     record = each.layout.read()
     if record is None:  # its supervisor has yet to say a word
-        return each.name, str(Phase.STARTING), "", ""
+        return each.name, str(ClusterPhase.STARTING), "", ""
     server = f"https://127.0.0.1:{record.ports.apiserver}"
     return each.name, str(record.phase), server, str(each.kubeconfig)

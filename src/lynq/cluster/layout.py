@@ -2,9 +2,14 @@
 
 A cluster is alive exactly while its supervisor holds the lock in its folder. Process ids in the
 record are meaningful only then; the kernel drops the lock however the supervisor ends.
+
+Where the local control plane keeps its things on this machine.
+
+What can go wrong with a local cluster, told so that the reader knows what to do.
 """
 
 import fcntl
+import os
 import random
 import socket
 import time
@@ -18,7 +23,30 @@ from typing import Final, TextIO
 
 import msgspec
 
-from lynq.cluster.errors import ClusterError
+
+def cache_directory() -> Path:
+    """Return the folder for what can be made again: toolchains and binaries."""
+    return _base("XDG_CACHE_HOME", ".cache") / "lynq"
+
+
+def clusters_directory() -> Path:
+    """Return the folder that holds one record per running cluster."""
+    return _base("XDG_STATE_HOME", ".local/state") / "lynq" / "clusters"
+
+
+def controlplane_source() -> Path:
+    """Return the Go module of the control plane: in the wheel, or in the source tree."""
+    packaged = Path(__file__).parent / "controlplane"
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "tools" / "controlplane"
+
+
+def _base(variable: str, fallback: str) -> Path:
+    return Path(os.environ.get(variable) or Path.home() / fallback)
+
+
+class ClusterError(Exception):
+    """A local cluster could not be built, started, found or stopped."""
+
 
 _PORTS: Final = range(20000, 30000)
 """Below those that the kernel gives to outgoing connections: a client that keeps calling a server
@@ -27,7 +55,7 @@ _TRIES: Final = 10
 _TRY_SECONDS: Final = 0.05
 
 
-class Phase(StrEnum):
+class ClusterPhase(StrEnum):
     """How far a cluster has come."""
 
     STARTING = "starting"
@@ -43,12 +71,12 @@ class Ports(msgspec.Struct, frozen=True):
     apiserver: int
 
 
-class Record(msgspec.Struct, frozen=True):
+class ClusterRecord(msgspec.Struct, frozen=True):
     """What a supervisor tells about its cluster."""
 
     supervisor: int
     ports: Ports
-    phase: Phase = Phase.STARTING
+    phase: ClusterPhase = ClusterPhase.STARTING
     error: str = ""
     components: dict[str, int] = {}
 
@@ -83,14 +111,14 @@ class Layout:
         """Return the log file of a component."""
         return self.logs / f"{component}.log"
 
-    def read(self) -> Record | None:
+    def read(self) -> ClusterRecord | None:
         """Return the record, or None before the supervisor wrote one."""
         try:
-            return msgspec.json.decode(self._record.read_bytes(), type=Record)
+            return msgspec.json.decode(self._record.read_bytes(), type=ClusterRecord)
         except FileNotFoundError:
             return None
 
-    def write(self, record: Record) -> None:
+    def write(self, record: ClusterRecord) -> None:
         """Replace the record in one step: a reader never sees half of it."""
         unfinished = self._record.with_suffix(".new")
         unfinished.write_bytes(msgspec.json.encode(record))

@@ -18,9 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lynq.cluster.build import controlplane_binary
-from lynq.cluster.errors import ClusterError
-from lynq.cluster.layout import Layout, Phase, Record
-from lynq.cluster.places import clusters_directory
+from lynq.cluster.layout import (
+    ClusterError,
+    ClusterPhase,
+    ClusterRecord,
+    Layout,
+    clusters_directory,
+)
 
 DEFAULT_NAME = "default"
 START_SECONDS = 120.0
@@ -32,7 +36,7 @@ _LOG = "supervisor.log"
 
 
 @dataclass(slots=True)
-class Cluster:
+class LocalCluster:
     """A local cluster, running or not."""
 
     name: str
@@ -68,7 +72,7 @@ class Cluster:
         return self.exists and self.layout.alive
 
     @property
-    def record(self) -> Record:
+    def record(self) -> ClusterRecord:
         """What the supervisor last told."""
         record = self.layout.read()
         if record is None:
@@ -101,12 +105,12 @@ class Cluster:
             supervisor = self._supervisor = self._start(binary, owned=owned)
             try:
                 # Others are let in once they can see that it is there, and whom to stop.
-                self._wait_for_word(supervisor, (Phase.STARTING, Phase.READY))
+                self._wait_for_word(supervisor, (ClusterPhase.STARTING, ClusterPhase.READY))
             except BaseException:
                 self._take_back(supervisor)
                 raise
         try:
-            self._wait_for_word(supervisor, (Phase.READY,))
+            self._wait_for_word(supervisor, (ClusterPhase.READY,))
         except BaseException:
             with self._alone():
                 self._take_back(supervisor)
@@ -194,7 +198,7 @@ class Cluster:
             )
 
     def _wait_for_word(
-        self, supervisor: "subprocess.Popen[bytes]", phases: tuple[Phase, ...]
+        self, supervisor: "subprocess.Popen[bytes]", phases: tuple[ClusterPhase, ...]
     ) -> None:
         """Wait until this supervisor tells of one of these phases."""
         deadline = time.monotonic() + START_SECONDS
@@ -203,7 +207,7 @@ class Cluster:
             if record and record.supervisor == supervisor.pid:
                 if record.phase in phases:
                     return
-                if record.phase is Phase.FAILED:
+                if record.phase is ClusterPhase.FAILED:
                     raise ClusterError(f"cluster {self.name} did not start: {record.error}")
             if supervisor.poll() is not None or time.monotonic() > deadline:
                 raise ClusterError(f"cluster {self.name} did not start: {self._last_words()}")
@@ -233,11 +237,11 @@ def _check_data_directory(directory: Path) -> None:
         raise ClusterError(f"{directory} is not empty and was no cluster's before: choose another")
 
 
-def all_clusters() -> list[Cluster]:
+def all_clusters() -> list[LocalCluster]:
     """Return the clusters that this machine knows, by name."""
     root = clusters_directory()
     names = sorted(entry.name for entry in root.iterdir()) if root.is_dir() else []
-    known = (Cluster(name) for name in names if _NAME.fullmatch(name))
+    known = (LocalCluster(name) for name in names if _NAME.fullmatch(name))
     return [cluster for cluster in known if cluster.exists]
 
 

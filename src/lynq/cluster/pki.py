@@ -15,14 +15,14 @@ SERVER_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.def
 
 
 @dataclass(frozen=True, slots=True)
-class Authority:
+class CertificateAuthority:
     """A certificate authority in memory; its key is written nowhere."""
 
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
 
     @classmethod
-    def make(cls) -> "Authority":
+    def make(cls) -> "CertificateAuthority":
         """Make a new self-signed authority."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = name_of("lynq-local-cluster")
@@ -31,18 +31,18 @@ class Authority:
         )
         return cls(key, builder.sign(key, hashes.SHA256()))
 
-    def sign(self, subject: x509.Name, usage: x509.ObjectIdentifier) -> "Pair":
+    def sign(self, subject: x509.Name, usage: x509.ObjectIdentifier) -> "CertifiedKey":
         """Return a key and a certificate for a server on loopback or for a client."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(subject, self.certificate.subject, key.public_key())
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         if usage == ExtendedKeyUsageOID.SERVER_AUTH:
             builder = builder.add_extension(_loopback_names(), critical=False)
-        return Pair(_private_pem(key), _pem(builder.sign(self.key, hashes.SHA256())))
+        return CertifiedKey(_private_pem(key), _pem(builder.sign(self.key, hashes.SHA256())))
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CertifiedKey:
     """A private key and its certificate, in PEM."""
 
     key: bytes
@@ -53,7 +53,7 @@ def write_pki(directory: Path) -> None:
     """Write all files of a cluster's PKI: ca, apiserver, admin, service-account."""
     directory.mkdir(parents=True)
     directory.chmod(0o700)
-    authority = Authority.make()
+    authority = CertificateAuthority.make()
     (directory / "ca.crt").write_bytes(_pem(authority.certificate))
     apiserver = authority.sign(name_of("kube-apiserver"), ExtendedKeyUsageOID.SERVER_AUTH)
     # Members of system:masters pass every authorizer: the admin of a cluster on loopback.

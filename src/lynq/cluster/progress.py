@@ -9,7 +9,7 @@ QUIET_SECONDS = 15.0
 """Without a terminal, a line at most this often: logs stay readable."""
 
 
-class Step:
+class ProgressStep:
     """One long step; `update` may be called as often as one likes."""
 
     def __init__(self, title: str, *, usually: str, out: TextIO | None = None) -> None:

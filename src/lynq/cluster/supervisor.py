@@ -22,8 +22,15 @@ from pathlib import Path
 import msgspec
 
 from lynq.cluster.components import APISERVER, ETCD, FOLLOWERS, LOOPBACK, arguments, kubeconfig
-from lynq.cluster.errors import ClusterError
-from lynq.cluster.layout import Layout, Phase, Ports, Record, are_free, choose_ports
+from lynq.cluster.layout import (
+    ClusterError,
+    ClusterPhase,
+    ClusterRecord,
+    Layout,
+    Ports,
+    are_free,
+    choose_ports,
+)
 from lynq.cluster.pki import write_pki
 
 START_SECONDS = 90.0
@@ -46,7 +53,7 @@ class Supervisor:
         self._stopping = False
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._deaths: Counter[str] = Counter()
-        self._record = Record(os.getpid(), _ports(layout))
+        self._record = ClusterRecord(os.getpid(), _ports(layout))
         # Nobody writes to it: the components notice that it closes.
         self._lifeline, self._held = os.pipe()
 
@@ -68,7 +75,7 @@ class Supervisor:
         shutil.copy(RESOURCES / "stages.yaml", self._layout.directory)
         self._publish()
 
-    def _publish(self, phase: Phase | None = None, error: str = "") -> None:
+    def _publish(self, phase: ClusterPhase | None = None, error: str = "") -> None:
         pids = {name: process.pid for name, process in self._processes.items()}
         self._record = msgspec.structs.replace(
             self._record, phase=phase or self._record.phase, error=error, components=pids
@@ -86,9 +93,9 @@ class Supervisor:
                 await self._fill()
         except (TimeoutError, ClusterError) as error:
             reason = str(error) or f"not ready after {START_SECONDS:.0f} s"
-            self._publish(Phase.FAILED, f"{reason}\n{self._last_words()}")
+            self._publish(ClusterPhase.FAILED, f"{reason}\n{self._last_words()}")
         else:
-            self._publish(Phase.READY)
+            self._publish(ClusterPhase.READY)
 
     def _last_words(self) -> str:
         """Return the end of every log: whoever reads why it failed finds the folder gone."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lynq.cluster import Cluster
+from lynq.cluster import LocalCluster
 from lynq.cluster.layout import Layout
 
 Lynq = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -93,7 +93,7 @@ def test_a_cluster_that_is_not_there(lynq: Lynq, command: str) -> None:
     assert "Traceback" not in answer.stderr
 
 
-def test_install_into_a_new_cluster_and_again(lynq: Lynq, own_cluster: Cluster) -> None:
+def test_install_into_a_new_cluster_and_again(lynq: Lynq, own_cluster: LocalCluster) -> None:
     kubeconfig = str(own_cluster.kubeconfig)
     dry = lynq("install", "--dry-run", "--kubeconfig", kubeconfig)
     assert dry.stdout.count("created (dry run)") == 3, dry.stderr

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from background import running
-from lynq.cluster import Cluster
+from lynq.cluster import LocalCluster
 from lynq.kube import (
     Backoff,
     Client,
@@ -36,7 +36,7 @@ SELECTOR = "lynq.sh/managed=true"
 
 
 @pytest.fixture
-async def own_client(own_cluster: Cluster) -> AsyncIterator[Client]:
+async def own_client(own_cluster: LocalCluster) -> AsyncIterator[Client]:
     """The admin of a cluster that the test may break."""
     async with Client.connect(load_config(kubeconfig=own_cluster.kubeconfig)) as client:
         yield client
@@ -55,7 +55,7 @@ def names(informer: Informer[PartialObject, PartialObject]) -> set[str]:
     return {obj.metadata.name for obj in informer.store.values()}
 
 
-async def restart_apiserver(cluster: Cluster, client: Client) -> None:
+async def restart_apiserver(cluster: LocalCluster, client: Client) -> None:
     """Kill the API server and wait until the supervisor's new one answers."""
     killed = cluster.pid("kube-apiserver")
     os.kill(killed, signal.SIGKILL)
@@ -69,7 +69,7 @@ async def restart_apiserver(cluster: Cluster, client: Client) -> None:
     await eventually(answers, within=60)
 
 
-async def compact(cluster: Cluster, client: Client) -> None:
+async def compact(cluster: LocalCluster, client: Client) -> None:
     """Let etcd forget everything up to now."""
     now = (await client.list(CONFIG_MAPS, into=PartialObject)).resource_version
     url = f"http://127.0.0.1:{cluster.etcd_port}/v3/kv/compaction"
@@ -105,7 +105,7 @@ class Gate:
 
 
 async def test_history_compacted_away_leads_to_a_new_list_that_tells_what_was_missed(
-    own_cluster: Cluster, own_client: Client
+    own_cluster: LocalCluster, own_client: Client
 ) -> None:
     registry = CollectorRegistry()
     gate = Gate()
@@ -153,7 +153,7 @@ async def test_history_compacted_away_leads_to_a_new_list_that_tells_what_was_mi
 
 
 async def test_an_informer_outlives_its_api_server_and_tells_no_false_deletion(
-    own_cluster: Cluster, own_client: Client
+    own_cluster: LocalCluster, own_client: Client
 ) -> None:
     informer: Informer[PartialObject, PartialObject] = Informer(
         own_client, CONFIG_MAPS, into=PartialObject, labels=SELECTOR, backoff=QUICK

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lynq.cluster import Cluster, ClusterError
+from lynq.cluster import ClusterError, LocalCluster
 
 BROKEN = """#!/bin/sh
 echo "$1: no such disk" >&2
@@ -19,7 +19,7 @@ def test_the_end_of_every_log_is_told(
     binary.write_text(BROKEN)
     binary.chmod(0o755)
     monkeypatch.setattr("lynq.cluster.local.controlplane_binary", lambda: binary)
-    cluster = Cluster("broken", clusters)
+    cluster = LocalCluster("broken", clusters)
 
     with pytest.raises(ClusterError, match="ends as soon as it is started") as error:
         cluster.up(owned=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lynq.cluster import Cluster, ClusterError
+from lynq.cluster import ClusterError, LocalCluster
 from lynq.cluster.local import kubectl
 from waiting import eventually
 
@@ -35,7 +35,7 @@ def processes_of(folder: Path) -> list[str]:
     return lines
 
 
-async def test_down_leaves_nothing(own_cluster: Cluster) -> None:
+async def test_down_leaves_nothing(own_cluster: LocalCluster) -> None:
     folder = own_cluster.layout.directory
     assert len(processes_of(folder)) == 6
     own_cluster.down()
@@ -45,7 +45,7 @@ async def test_down_leaves_nothing(own_cluster: Cluster) -> None:
         own_cluster.down()
 
 
-async def test_a_killed_supervisor_leaves_no_processes(own_cluster: Cluster) -> None:
+async def test_a_killed_supervisor_leaves_no_processes(own_cluster: LocalCluster) -> None:
     folder = own_cluster.layout.directory
     os.kill(own_cluster.record.supervisor, signal.SIGKILL)
     await eventually(lambda: not processes_of(folder), within=15)
@@ -65,19 +65,19 @@ async def test_a_killed_owner_leaves_no_processes_and_no_files(tmp_path: Path) -
     await eventually(lambda: not processes_of(folder) and not folder.exists(), within=15)
 
 
-async def test_a_killed_component_is_started_again(own_cluster: Cluster) -> None:
+async def test_a_killed_component_is_started_again(own_cluster: LocalCluster) -> None:
     first = own_cluster.pid("kube-scheduler")
     os.kill(first, signal.SIGKILL)
     await eventually(lambda: own_cluster.pid("kube-scheduler") != first)
 
 
-def test_a_cluster_runs_once(cluster: Cluster) -> None:
+def test_a_cluster_runs_once(cluster: LocalCluster) -> None:
     with pytest.raises(ClusterError, match="already running"):
         cluster.up()
 
 
 def test_a_chosen_data_directory_is_resumed(clusters: Path, tmp_path: Path) -> None:
-    cluster = Cluster("resumed", clusters)
+    cluster = LocalCluster("resumed", clusters)
     tmp_path /= 'a "folder", with é'
     cluster.up(directory=tmp_path, owned=True)
     created = kubectl(cluster.kubeconfig, "create", "configmap", "kept").stdout
@@ -98,4 +98,4 @@ def test_a_chosen_data_directory_is_resumed(clusters: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["", "Upper", "../escape", "-dash", "a" * 64])
 def test_a_name_must_be_plain(clusters: Path, name: str) -> None:
     with pytest.raises(ClusterError, match="no name for a cluster"):
-        Cluster(name, clusters).up()
+        LocalCluster(name, clusters).up()

@@ -11,7 +11,7 @@ from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from lynq.cluster.pki import Authority, name_of
+from lynq.cluster.pki import CertificateAuthority, name_of
 from lynq.kube import Client, Resource
 from lynq.kube.errors import ApiError
 from lynq.kube.resource import CONFIG_MAPS
@@ -41,7 +41,7 @@ async def refuse(request: web.Request) -> web.Response:
 @pytest.fixture
 async def webhook(tmp_path: Path) -> AsyncIterator[dict[str, str]]:
     """A webhook that refuses everything; what to put into clientConfig."""
-    authority = Authority.make()
+    authority = CertificateAuthority.make()
     pair = authority.sign(name_of("webhook"), ExtendedKeyUsageOID.SERVER_AUTH)
     (tmp_path / "key").write_bytes(pair.key)
     (tmp_path / "certificate").write_bytes(pair.certificate)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lynq.cluster import ClusterError, build, toolchain
-from lynq.cluster.places import controlplane_source
+from lynq.cluster import ClusterError, build
+from lynq.cluster.layout import controlplane_source
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def test_a_go_on_the_path_that_is_new_enough_is_used(
 ) -> None:
     go = command(tmp_path / "new", "echo go version go1.26.0 linux/amd64")
     monkeypatch.setenv("PATH", str(go.parent))
-    assert toolchain.find_go() == go
+    assert build.find_go() == go
 
 
 @pytest.mark.parametrize("answer", ["echo go version go1.25.9 linux/amd64", "exit 1", "echo odd"])
@@ -45,8 +45,8 @@ def test_an_old_or_broken_go_is_passed_over(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
     monkeypatch.setenv("PATH", f"{command(tmp_path / 'old', answer).parent}:/usr/bin:/bin")
-    monkeypatch.setattr(toolchain, "_pip_install", lambda _, target: target.mkdir(parents=True))
-    assert toolchain.find_go().is_relative_to(cache / "lynq" / "go")
+    monkeypatch.setattr(build, "_pip_install", lambda _, target: target.mkdir(parents=True))
+    assert build.find_go().is_relative_to(cache / "lynq" / "go")
 
 
 def test_a_failing_build_shows_its_last_lines_and_leaves_nothing(

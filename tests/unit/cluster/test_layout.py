@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from lynq.cluster import ClusterError
-from lynq.cluster.layout import Layout, Phase, Ports, Record, are_free, choose_ports
+from lynq.cluster.layout import ClusterPhase, ClusterRecord, Layout, Ports, are_free, choose_ports
 
 
 def test_a_record_comes_back(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     assert layout.read() is None
-    record = Record(1, Ports(1, 2, 3), Phase.READY, components={"etcd": 4})
+    record = ClusterRecord(1, Ports(1, 2, 3), ClusterPhase.READY, components={"etcd": 4})
     layout.write(record)
     assert layout.read() == record
 

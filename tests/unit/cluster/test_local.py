@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lynq.cluster import Cluster, ClusterError, all_clusters
+from lynq.cluster import ClusterError, LocalCluster, all_clusters
 
 WAITING = """#!/bin/sh
 exec sleep 60
@@ -36,7 +36,7 @@ def test_down_removes_no_folder_that_is_no_cluster(root: Path, name: str) -> Non
     precious.mkdir(parents=True)
     for each in (name, str(precious)):
         with pytest.raises(ClusterError, match="no name for a cluster"):
-            Cluster(each).down()
+            LocalCluster(each).down()
     assert precious.is_dir()
 
 
@@ -49,7 +49,7 @@ def test_what_is_no_cluster_is_not_listed(root: Path) -> None:
 
 def test_looking_whether_a_cluster_is_alive_leaves_no_trace(root: Path) -> None:
     (root / "one").mkdir(parents=True)
-    assert not Cluster("one").alive
+    assert not LocalCluster("one").alive
     assert not list((root / "one").iterdir())
 
 
@@ -64,9 +64,9 @@ def test_an_interrupted_start_leaves_nothing(
     # Ctrl-C before the new supervisor has said a word.
     monkeypatch.setattr("lynq.cluster.local.time.sleep", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        Cluster("one").up(directory=tmp_path / chosen if chosen else None)
+        LocalCluster("one").up(directory=tmp_path / chosen if chosen else None)
     assert not supervisors(tmp_path)
-    assert not Cluster("one").exists
+    assert not LocalCluster("one").exists
 
 
 def test_of_two_starts_at_once_one_is_refused(root: Path, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_of_two_starts_at_once_one_is_refused(root: Path, tmp_path: Path) -> Non
 
     def up() -> None:
         try:
-            Cluster("one").up()
+            LocalCluster("one").up()
         except ClusterError as error:
             refused.append(str(error))
 
@@ -87,7 +87,7 @@ def test_of_two_starts_at_once_one_is_refused(root: Path, tmp_path: Path) -> Non
         assert "already running" in refused[0]
         assert len(supervisors(root)) == 1
     finally:
-        Cluster("one").down()
+        LocalCluster("one").down()
         for each in starts:
             each.join()
     assert not supervisors(tmp_path)
@@ -99,7 +99,7 @@ def test_a_folder_with_other_things_in_it_is_no_data_directory(root: Path, tmp_p
     precious.mkdir()
     (precious / "kubeconfig").write_text("precious")
     with pytest.raises(ClusterError, match="is not empty"):
-        Cluster("one").up(directory=precious)
+        LocalCluster("one").up(directory=precious)
     assert (precious / "kubeconfig").read_text() == "precious"
     assert not (root / "one").exists()
 
@@ -107,7 +107,7 @@ def test_a_folder_with_other_things_in_it_is_no_data_directory(root: Path, tmp_p
 @pytest.mark.usefixtures("root")
 def test_a_data_directory_that_cannot_be_made_is_said() -> None:
     with pytest.raises(ClusterError, match=r"/proc/none: "):
-        Cluster("one").up(directory=Path("/proc/none"))
+        LocalCluster("one").up(directory=Path("/proc/none"))
 
 
 def test_the_callers_folder_does_not_shadow_our_modules(
@@ -117,6 +117,6 @@ def test_the_callers_folder_does_not_shadow_our_modules(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("lynq.cluster.local.START_SECONDS", 3.0)
     with pytest.raises(ClusterError) as caught:
-        Cluster("one").up()
+        LocalCluster("one").up()
     assert "not this one" not in str(caught.value)
     assert os.listdir(root) == []  # noqa: PTH208 - reads best

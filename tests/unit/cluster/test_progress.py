@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from lynq.cluster.progress import Step
+from lynq.cluster.progress import ProgressStep
 
 
 class Terminal(io.StringIO):
@@ -14,7 +14,7 @@ class Terminal(io.StringIO):
 
 def test_a_log_gets_whole_lines() -> None:
     out = io.StringIO()
-    with Step("Building", usually="7 min", out=out):
+    with ProgressStep("Building", usually="7 min", out=out):
         pass
     assert out.getvalue().splitlines() == [
         "Building (usually 7 min) …",
@@ -26,7 +26,7 @@ def test_a_terminal_gets_one_line_rewritten(monkeypatch: pytest.MonkeyPatch) -> 
     ticks = iter([0.0, 75.0, 75.0, 76.0])
     monkeypatch.setattr("lynq.cluster.progress.time.monotonic", lambda: next(ticks))
     out = Terminal()
-    with Step("Building", usually="7 min", out=out) as step:
+    with ProgressStep("Building", usually="7 min", out=out) as step:
         step.update("5 packages")
     text = out.getvalue()
     assert "Building: 5 packages, 1:15 so far (usually 7 min)" in text
@@ -35,7 +35,7 @@ def test_a_terminal_gets_one_line_rewritten(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_log_is_not_flooded() -> None:
     out = io.StringIO()
-    with Step("Building", usually="7 min", out=out) as step:
+    with ProgressStep("Building", usually="7 min", out=out) as step:
         for count in range(1000):
             step.update(f"{count} packages")
     assert out.getvalue().count("\n") == 2
@@ -43,6 +43,6 @@ def test_a_log_is_not_flooded() -> None:
 
 def test_failure_is_said() -> None:
     out = io.StringIO()
-    with pytest.raises(ValueError, match="no"), Step("Building", usually="7 min", out=out):
+    with pytest.raises(ValueError, match="no"), ProgressStep("Building", usually="7 min", out=out):
         raise ValueError("no")
     assert "Building: failed after 0:00" in out.getvalue()

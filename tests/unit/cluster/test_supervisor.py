@@ -11,7 +11,7 @@ import pytest
 
 from lynq.cluster import ClusterError
 from lynq.cluster import supervisor as module
-from lynq.cluster.layout import Layout, Phase
+from lynq.cluster.layout import ClusterPhase, Layout
 from lynq.cluster.pki import write_pki
 from lynq.cluster.supervisor import LONGEST_PAUSE, Supervisor, pause_after
 
@@ -67,14 +67,14 @@ async def test_a_wait_of_kubectl_that_fails_is_told_as_why_the_start_failed(
         async with asyncio.timeout(10):
             while not running.done():
                 record = Layout(tmp_path).read()
-                if record and record.phase is not Phase.STARTING:
+                if record and record.phase is not ClusterPhase.STARTING:
                     break
                 await asyncio.sleep(0.05)
     finally:
         stop.set()
         await running
     assert record
-    assert record.phase is Phase.FAILED
+    assert record.phase is ClusterPhase.FAILED
     assert "kubectl wait failed" in record.error
 
 

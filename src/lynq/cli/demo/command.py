@@ -14,11 +14,11 @@ from rich.console import Console
 from lynq.api import LynqForm, LynqHub
 from lynq.cli.cluster import start
 from lynq.cli.demo import operator
-from lynq.cli.demo.rows import FILE, Table
+from lynq.cli.demo.rows import FILE, TenantTable
 from lynq.cli.demo.story import NAMESPACE, Story
 from lynq.cli.install import install_all
-from lynq.cluster import Cluster
-from lynq.cluster.places import clusters_directory
+from lynq.cluster import LocalCluster
+from lynq.cluster.layout import clusters_directory
 from lynq.kube import Client, load_config
 from lynq.kube.resource import resource_of
 
@@ -46,13 +46,13 @@ _CHANGE: Final = "UPDATE tenants SET replicas = 5 WHERE name = 'acme'"
 @click.option("--exit", "ends", is_flag=True, help="Take everything down at the end.")
 def demo(ends: bool) -> None:
     """Turn rows of a SQLite table into running resources, on a local cluster."""
-    target = Cluster(NAME)
+    target = LocalCluster(NAME)
     if target.alive:
         click.echo(f"The cluster {NAME} is already running.")
     else:
         start(target)
     try:
-        asyncio.run(_tell(target, Table(_directory() / FILE)))
+        asyncio.run(_tell(target, TenantTable(_directory() / FILE)))
     finally:
         if ends:
             target.down()
@@ -62,7 +62,7 @@ def demo(ends: bool) -> None:
         click.echo(_closing())
 
 
-async def _tell(target: Cluster, table: Table) -> None:
+async def _tell(target: LocalCluster, table: TenantTable) -> None:
     await install_all(target.kubeconfig)
     table.create()
     operator.ensure_running(target, table.path.parent)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from lynq.cluster import Cluster, ClusterError
+from lynq.cluster import ClusterError, LocalCluster
 
 LOG: Final = "operator.log"
 
@@ -21,7 +21,7 @@ _START_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 0.5
 
 
-def ensure_running(target: Cluster, directory: Path) -> None:
+def ensure_running(target: LocalCluster, directory: Path) -> None:
     """Start the operator unless it runs; return when it does."""
     if _is_running(directory):
         return
@@ -55,12 +55,9 @@ def _is_running(directory: Path) -> bool:
     return False
 
 
-async def _operate(target: Cluster, directory: Path) -> None:
+async def _operate(target: LocalCluster, directory: Path) -> None:
     # Loaded here: the demo itself starts without the controllers.
-    from lynq.controllers.manager import (
-        Process,
-        ProcessSettings,
-    )
+    from lynq.controllers.manager import Process, ProcessSettings  # noqa: PLC0415
     from lynq.controllers.options import Options  # noqa: PLC0415
     from lynq.kube import Client, load_config  # noqa: PLC0415
 
@@ -90,7 +87,7 @@ def main(name: str, directory: str) -> None:
             return
         lock.write(str(os.getpid()))
         lock.flush()
-        asyncio.run(_operate(Cluster(name), folder))
+        asyncio.run(_operate(LocalCluster(name), folder))
 
 
 if __name__ == "__main__":

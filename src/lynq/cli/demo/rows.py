@@ -25,7 +25,7 @@ COMMIT;
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Tenant:
     """A tenant as its row has it."""
 
     name: str
@@ -36,7 +36,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TenantTable:
     """The tenants in one file."""
 
     path: Path
@@ -54,11 +54,11 @@ class Table:
         with closing(sqlite3.connect(self.path)) as connection, connection:
             connection.execute(statement)
 
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[Tenant]:
         """Return all tenants by name."""
         query = "SELECT name, active, plan, image, replicas FROM tenants ORDER BY name"
         with closing(sqlite3.connect(self.path)) as connection:
             return [
-                Row(name, bool(active), plan, image, replicas)
+                Tenant(name, bool(active), plan, image, replicas)
                 for name, active, plan, image, replicas in connection.execute(query)
             ]

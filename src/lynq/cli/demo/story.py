@@ -15,7 +15,7 @@ from lynq.api import LynqNode, ResourceState
 from lynq.api.conditions import is_true
 from lynq.api.names import ANNOTATION_EXTRA, ANNOTATION_ROLLOUT_UPDATE_START, LABEL_UID
 from lynq.api.reasons import ConditionType
-from lynq.cli.demo.rows import Table
+from lynq.cli.demo.rows import TenantTable
 from lynq.cli.demo.view import Nodes, View
 from lynq.cluster import ClusterError
 from lynq.core.readiness.verdict import ReadinessReason
@@ -94,7 +94,7 @@ CHAPTERS: Final[Sequence[Chapter]] = (
 class Story:
     """Tells the story to a console."""
 
-    def __init__(self, console: Console, client: Client, table: Table) -> None:
+    def __init__(self, console: Console, client: Client, table: TenantTable) -> None:
         self._console = console
         self._client = client
         self._table = table

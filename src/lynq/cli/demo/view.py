@@ -13,7 +13,7 @@ from rich.text import Text
 from lynq.api import ConditionStatus, LynqNode, ResourceState
 from lynq.api.conditions import find_condition
 from lynq.api.reasons import ConditionType
-from lynq.cli.demo.rows import Row
+from lynq.cli.demo.rows import Tenant
 
 Nodes = Mapping[str, LynqNode]
 """The nodes by the tenant they belong to."""
@@ -57,14 +57,14 @@ class View:
         """Seconds since the chapter began."""
         return time.monotonic() - self._began
 
-    def show(self, rows: Sequence[Row], nodes: Nodes) -> None:
+    def show(self, rows: Sequence[Tenant], nodes: Nodes) -> None:
         """Show how things are now."""
         if self._live:
             self._live.update(Group(_grid(rows, nodes)))
         else:
             self._say(rows, nodes)
 
-    def _say(self, rows: Sequence[Row], nodes: Nodes) -> None:
+    def _say(self, rows: Sequence[Tenant], nodes: Nodes) -> None:
         """Print a line for each tenant of which there is something new to say."""
         for name in sorted({row.name for row in rows} | nodes.keys()):
             line = f"{name}: {_node_words(nodes.get(name))}"
@@ -74,7 +74,7 @@ class View:
                 self._console.print(said, highlight=False, soft_wrap=True)
 
 
-def _grid(rows: Sequence[Row], nodes: Nodes) -> Grid:
+def _grid(rows: Sequence[Tenant], nodes: Nodes) -> Grid:
     grid = Grid("tenant", "row", "node", "resources", "why not ready", box=None, pad_edge=False)
     known = {row.name: row for row in rows}
     for name in sorted(known.keys() | nodes.keys()):
@@ -85,7 +85,7 @@ def _grid(rows: Sequence[Row], nodes: Nodes) -> Grid:
     return grid
 
 
-def _row_words(row: Row | None) -> Text:
+def _row_words(row: Tenant | None) -> Text:
     if row is None:
         return Text("-")
     text = f"{row.plan}, {row.replicas} × {row.image}"
