@@ -29,7 +29,7 @@ bench: $(VENV)/ready  ## measure; prints tables, asserts nothing about seconds
 	$(BIN)/pytest tests/bench -o python_files='bench_*.py' -s $(ARGS)
 
 golden: $(VENV)/ready  ## remake the template engine's expected results with Go
-	cd tests && ../$(BIN)/python -m template.remake
+	cd tests && ../$(BIN)/python -m template.regenerate
 
 crds: $(VENV)/ready  ## write deploy/crds anew from lynq.api
 	$(BIN)/python -m lynq.api.crds

@@ -14,7 +14,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-from cluster.controllers.stage import FORMS, HUBS, NODES, config_map
+from cluster.controllers.environment import FORMS, HUBS, NODES, config_map
 from lynq.kube import Client
 from waiting import eventually
 

@@ -20,7 +20,7 @@ import asyncpg
 from asyncmy.cursors import SSCursor
 
 import databases
-from bench.peak import in_a_process
+from bench.peak_memory import in_a_process
 from lynq.sources import Query, SQLiteSettings, open_source
 from sources.engines import Engine, MariaDB, PostgreSQL, SQLite, mariadb_at, postgresql_at
 

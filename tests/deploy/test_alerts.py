@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from deploy.alerting import missing, promtool, rules
-from deploy.rendering import ROOT
+from deploy.manifests import ROOT
+from deploy.promtool import missing, promtool, rules
 
 NODE: Final = 'lynqnode="acme-web", namespace="shop"'
 HUB: Final = 'hub="tenants", namespace="shop"'

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.rendering import CHART, Object, RefusedError, chart, manager, one, rendered
+from deploy.manifests import CHART, Object, RefusedError, chart, manager, one, rendered
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.rendering import ROOT
+from deploy.manifests import ROOT
 
 
 @pytest.fixture(scope="module")

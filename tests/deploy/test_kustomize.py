@@ -6,16 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from deploy.rendering import (
-    DEPLOY,
-    ROOT,
-    Object,
-    chart,
-    kustomized,
-    loaded,
-    manager,
-    one,
-)
+from deploy.manifests import DEPLOY, ROOT, Object, chart, kustomized, loaded, manager, one
 
 LABELS: Final = {"app.kubernetes.io/name": "lynq", "control-plane": "controller-manager"}
 

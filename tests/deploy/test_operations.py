@@ -2,7 +2,7 @@
 
 import click
 
-from deploy.rendering import ROOT
+from deploy.manifests import ROOT
 from lynq.cli.run import run
 
 PAGE = (ROOT / "docs" / "operations.md").read_text()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster.controllers.stage import Stage
-from faults.door import Door, opened
+from cluster.controllers.environment import Environment
+from faults.recording_proxy import RecordingProxy, recording_proxy
 from faults.replica import Replica
 from faults.tenants import places_of
 from lynq.kube import Client
@@ -16,26 +16,28 @@ from lynq.kube.resource import NAMESPACES
 
 
 @pytest.fixture
-def stage(client: Client, namespace: str, crds: None, tmp_path: Path) -> Stage:  # noqa: ARG001
+def env(client: Client, namespace: str, crds: None, tmp_path: Path) -> Environment:  # noqa: ARG001
     rows = tmp_path / "rows"
     rows.mkdir()
-    return Stage(client, namespace, rows)
+    return Environment(client, namespace, rows)
 
 
 @pytest.fixture
-async def elsewhere(stage: Stage) -> AsyncIterator[str]:
+async def elsewhere(env: Environment) -> AsyncIterator[str]:
     """The other namespace, for what forms put there."""
-    _, name = places_of(stage)
-    await stage.client.create(NAMESPACES, {"metadata": {"name": name}})
+    _, name = places_of(env)
+    await env.client.create(NAMESPACES, {"metadata": {"name": name}})
     yield name
-    await stage.client.delete(NAMESPACES, name)
+    await env.client.delete(NAMESPACES, name)
 
 
 class Replicas:
     """Makes processes of the operator, each behind a door of its own."""
 
-    def __init__(self, stage: Stage, kubeconfig: Path, folder: Path, doors: AsyncExitStack) -> None:
-        self._stage = stage
+    def __init__(
+        self, env: Environment, kubeconfig: Path, folder: Path, doors: AsyncExitStack
+    ) -> None:
+        self._stage = env
         self._kubeconfig = kubeconfig
         self._folder = folder
         self._doors = doors
@@ -49,7 +51,9 @@ class Replicas:
 
     async def planned(self, *flags: str) -> Replica:
         """Return one that is yet to be started."""
-        door: Door = await self._doors.enter_async_context(opened(self._kubeconfig))
+        door: RecordingProxy = await self._doors.enter_async_context(
+            recording_proxy(self._kubeconfig)
+        )
         place = self._folder / f"replica-{next(self._numbers)}"
         place.mkdir()
         given = (
@@ -65,7 +69,7 @@ class Replicas:
 
 
 @pytest.fixture
-async def replicas(stage: Stage, kubeconfig: Path, tmp_path: Path) -> AsyncIterator[Replicas]:
-    """Processes of the operator on the stage's namespace."""
+async def replicas(env: Environment, kubeconfig: Path, tmp_path: Path) -> AsyncIterator[Replicas]:
+    """Processes of the operator in the environment's namespace."""
     async with AsyncExitStack() as doors:
-        yield Replicas(stage, kubeconfig, tmp_path, doors)
+        yield Replicas(env, kubeconfig, tmp_path, doors)

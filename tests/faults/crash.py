@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from cluster.controllers.stage import Stage
+from cluster.controllers.environment import Environment
 from faults.tenants import places_of
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
@@ -44,16 +44,16 @@ class Crash:
         raise KubeError("nobody is there any more")
 
 
-def operator_behind(stage: Stage, interceptor: Interceptor) -> Process:
+def operator_behind(env: Environment, interceptor: Interceptor) -> Process:
     """Return the whole operator, with something between it and the API server."""
-    options = Options(sqlite_directory=stage.directory, namespaces=places_of(stage))
-    return Process(ProcessSettings(options=options), stage.client.intercepted(interceptor))
+    options = Options(sqlite_directory=env.directory, namespaces=places_of(env))
+    return Process(ProcessSettings(options=options), env.client.intercepted(interceptor))
 
 
 @asynccontextmanager
-async def crashing(stage: Stage, crash: Crash) -> AsyncIterator[None]:
+async def crashing(env: Environment, crash: Crash) -> AsyncIterator[None]:
     """Run the whole operator during the block; a crash ends it, and the block goes on."""
-    process = operator_behind(stage, crash)
+    process = operator_behind(env, crash)
     stop = asyncio.Event()
     running = asyncio.create_task(process.run(stop))
     end = asyncio.create_task(_at(crash, running))

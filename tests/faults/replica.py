@@ -9,14 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from faults.door import Door
+from faults.recording_proxy import RecordingProxy
 from waiting import eventually
 
 
 class Replica:
     """Runs `lynq run` behind a door."""
 
-    def __init__(self, door: Door, folder: Path, flags: tuple[str, ...]) -> None:
+    def __init__(self, door: RecordingProxy, folder: Path, flags: tuple[str, ...]) -> None:
         self.door = door
         self._log = folder / "log"
         kubeconfig = door.kubeconfig(folder)

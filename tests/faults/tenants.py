@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
-from cluster.controllers.stage import NODES, Object, Stage
+from cluster.controllers.environment import NODES, Environment, Object
 from lynq.kube import Resource
 from lynq.kube.resource import CONFIG_MAPS, SECRETS, SERVICES
 from waiting import eventually
@@ -12,9 +12,9 @@ MANAGED = "lynq.sh/managed=true"
 FOREIGN = ("foreign-settings", "foreign-abroad")
 
 
-def places_of(stage: Stage) -> tuple[str, str]:
-    """Return the namespaces that the operator sees: the stage's, and another one."""
-    return stage.namespace, f"{stage.namespace}-elsewhere"
+def places_of(env: Environment) -> tuple[str, str]:
+    """Return the namespaces that the operator sees: the environment's, and another one."""
+    return env.namespace, f"{env.namespace}-elsewhere"
 
 
 def tenant_form(elsewhere: str, text: str) -> Object:
@@ -50,13 +50,13 @@ def tenant_form(elsewhere: str, text: str) -> Object:
 class Model:
     """What rows and form say, and so what has to be there."""
 
-    stage: Stage
+    env: Environment
     elsewhere: str
     plans: dict[str, str] = field(default_factory=dict)
     text: str = "{{ .plan }}"
 
     def write_rows(self) -> None:
-        self.stage.rows(*((uid, 1, plan) for uid, plan in self.plans.items()))
+        self.env.rows(*((uid, 1, plan) for uid, plan in self.plans.items()))
 
     def disturb(self, chance: random.Random, spare: tuple[str, ...]) -> None:
         """Add a row, change one and take one away; none of those to be spared."""
@@ -70,8 +70,8 @@ class Model:
 
     async def check(self) -> None:
         """Fail unless exactly that is there which has to be."""
-        stage, uids = self.stage, sorted(self.plans)
-        nodes = await stage.nodes()
+        env, uids = self.env, sorted(self.plans)
+        nodes = await env.nodes()
         assert sorted(nodes) == [f"{uid}-web" for uid in uids]
         for name, node in nodes.items():
             conditions = node.get("status", {}).get("conditions", [])
@@ -79,42 +79,44 @@ class Model:
             assert [each["status"] for each in ready] == ["True"], (name, conditions)
             assert node["status"]["observedGeneration"] == node["metadata"]["generation"]
         texts = {uid: self.text.replace("{{ .plan }}", plan) for uid, plan in self.plans.items()}
-        settings = await managed(stage, CONFIG_MAPS, stage.namespace)
+        settings = await managed_objects(env, CONFIG_MAPS, env.namespace)
         wanted = {f"{uid}-settings": {"plan": text} for uid, text in texts.items()}
         assert {name: each.get("data") for name, each in settings.items()} == wanted
-        far = await managed(stage, CONFIG_MAPS, self.elsewhere)
+        far = await managed_objects(env, CONFIG_MAPS, self.elsewhere)
         wanted = {f"{uid}-abroad": {"plan": text} for uid, text in texts.items()}
         assert {name: each.get("data") for name, each in far.items()} == wanted
         for resource, part in ((SECRETS, "secret"), (SERVICES, "service")):
-            found = await managed(stage, resource, stage.namespace)
+            found = await managed_objects(env, resource, env.namespace)
             assert sorted(found) == [f"{uid}-{part}" for uid in uids]
 
     async def uids(self, *tenants: str) -> dict[tuple[str, str], str]:
         """Return the uids of all objects of some tenants, their nodes included."""
         found: dict[tuple[str, str], str] = {}
         for resource, place, part in (
-            (NODES, self.stage.namespace, "web"),
-            (CONFIG_MAPS, self.stage.namespace, "settings"),
+            (NODES, self.env.namespace, "web"),
+            (CONFIG_MAPS, self.env.namespace, "settings"),
             (CONFIG_MAPS, self.elsewhere, "abroad"),
-            (SECRETS, self.stage.namespace, "secret"),
-            (SERVICES, self.stage.namespace, "service"),
+            (SECRETS, self.env.namespace, "secret"),
+            (SERVICES, self.env.namespace, "service"),
         ):
             for tenant in tenants:
-                obj = await self.stage.client.get(resource, f"{tenant}-{part}", place)
+                obj = await self.env.client.get(resource, f"{tenant}-{part}", place)
                 found[tenant, part] = obj["metadata"]["uid"]
         return found
 
 
-async def managed(stage: Stage, resource: Resource, namespace: str) -> dict[str, Object]:
+async def managed_objects(
+    env: Environment, resource: Resource, namespace: str
+) -> dict[str, Object]:
     """Return what is managed in a namespace, without what tests made to look so."""
-    found = await stage.client.list(resource, namespace, labels=MANAGED)
+    found = await env.client.list(resource, namespace, labels=MANAGED)
     named = {each["metadata"]["name"]: each for each in found.items}
     return {name: each for name, each in named.items() if name not in FOREIGN}
 
 
-async def abroad(stage: Stage, elsewhere: str) -> list[str]:
+async def objects_in_other_namespace(env: Environment, elsewhere: str) -> list[str]:
     """Return the names of what is managed in the other namespace."""
-    return sorted(await managed(stage, CONFIG_MAPS, elsewhere))
+    return sorted(await managed_objects(env, CONFIG_MAPS, elsewhere))
 
 
 async def settle(model: Model, *, within: float = 60) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster.controllers.operating import node_is_ready, operating
-from cluster.controllers.stage import FORMS, Object, Stage, config_map
+from cluster.controllers.environment import FORMS, Environment, Object, config_map
+from cluster.controllers.running_operator import node_is_ready, running_operator
 from cluster.local.manifests import deployment
 from lynq.api.crds import build as definitions
 from lynq.cluster import LocalCluster
@@ -23,12 +23,12 @@ UIDS = tuple(f"t{number}" for number in range(6))
 
 
 @pytest.fixture
-async def own_stage(own_cluster: LocalCluster, tmp_path: Path) -> AsyncIterator[Stage]:
-    """A stage in a cluster that the test may break."""
+async def own_stage(own_cluster: LocalCluster, tmp_path: Path) -> AsyncIterator[Environment]:
+    """A env in a cluster that the test may break."""
     async with Client.connect(load_config(kubeconfig=own_cluster.kubeconfig)) as client:
         for definition in definitions():
             await install_crd(client, definition)
-        yield Stage(client, "default", tmp_path)
+        yield Environment(client, "default", tmp_path)
 
 
 def app(image: str) -> Object:
@@ -51,61 +51,61 @@ async def kill_apiserver(cluster: LocalCluster, client: Client) -> None:
     await eventually(answers, within=90)
 
 
-async def uids(stage: Stage) -> dict[str, str]:
+async def uids(env: Environment) -> dict[str, str]:
     """Return the uids of all nodes and their objects."""
     found: dict[str, str] = {}
-    nodes = await stage.nodes()
+    nodes = await env.nodes()
     for resource in (CONFIG_MAPS, DEPLOYMENTS):
-        listed = await stage.client.list(resource, "default", labels="lynq.sh/managed=true")
+        listed = await env.client.list(resource, "default", labels="lynq.sh/managed=true")
         found |= {f"{resource.kind} {o['metadata']['name']}": o["metadata"]["uid"] for o in listed}
     return found | {f"node {name}": node["metadata"]["uid"] for name, node in nodes.items()}
 
 
 async def test_a_rollout_goes_on_after_an_outage_and_nothing_is_made_anew(
-    own_stage: Stage, own_cluster: LocalCluster
+    own_stage: Environment, own_cluster: LocalCluster
 ) -> None:
-    stage = own_stage
-    stage.rows(*((uid, 1, "pro") for uid in UIDS))
-    async with operating(stage):
-        await stage.hub(source={"syncInterval": "1s"})
-        await stage.form(deployments=[app("nginx:1")], rollout={"maxSkew": 2})
+    env = own_stage
+    env.rows(*((uid, 1, "pro") for uid in UIDS))
+    async with running_operator(env):
+        await env.hub(source={"syncInterval": "1s"})
+        await env.form(deployments=[app("nginx:1")], rollout={"maxSkew": 2})
         for uid in UIDS:
-            await node_is_ready(stage, f"{uid}-web", within=60)
-        before = await uids(stage)
+            await node_is_ready(env, f"{uid}-web", within=60)
+        before = await uids(env)
         assert len(before) == 3 * len(UIDS)
 
         changed = {"deployments": [app("nginx:2")], "configMaps": [config_map("now {{ .plan }}")]}
-        await stage.change(FORMS, "web", {"spec": changed})
+        await env.change(FORMS, "web", {"spec": changed})
 
         async def under_way() -> bool:
             made = [
                 node["metadata"]["annotations"]["lynq.sh/template-generation"]
-                for node in (await stage.nodes()).values()
+                for node in (await env.nodes()).values()
             ]
             return 0 < made.count("2") < len(UIDS)
 
         await eventually(under_way, within=30)
         # A row goes and another changes while nobody answers.
-        outage = asyncio.create_task(kill_apiserver(own_cluster, stage.client))
+        outage = asyncio.create_task(kill_apiserver(own_cluster, env.client))
         rows = [(uid, 1, "pro") for uid in UIDS[:4]]
-        stage.rows(*rows, (UIDS[4], 1, "gold"))
+        env.rows(*rows, (UIDS[4], 1, "gold"))
         await outage
 
         async def all_changed() -> bool:
-            listed = await stage.client.list(DEPLOYMENTS, "default", labels="lynq.sh/managed=true")
+            listed = await env.client.list(DEPLOYMENTS, "default", labels="lynq.sh/managed=true")
             images = {
                 each["metadata"]["name"]: each["spec"]["template"]["spec"]["containers"][0]["image"]
                 for each in listed
             }
             assert images == {f"{uid}-app": "nginx:2" for uid in UIDS[:5]}
-            status = await stage.form_status()
+            status = await env.form_status()
             assert status["rollout"]["phase"] == "Complete", status
             return True
 
         await eventually(all_changed, within=90, every=0.5)
-        await stage.has_nodes(*(f"{uid}-web" for uid in UIDS[:5]))
-        await stage.has_status(desired=5, ready=5, failed=0)
-        plan = (await stage.get(CONFIG_MAPS, f"{UIDS[4]}-settings"))["data"]["plan"]
+        await env.has_nodes(*(f"{uid}-web" for uid in UIDS[:5]))
+        await env.has_status(desired=5, ready=5, failed=0)
+        plan = (await env.get(CONFIG_MAPS, f"{UIDS[4]}-settings"))["data"]["plan"]
         assert plan == "now gold"
-        after = await uids(stage)
+        after = await uids(env)
     assert after == {name: uid for name, uid in before.items() if f" {UIDS[5]}-" not in name}

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from cluster.controllers.node.making import NODE, delete_node, make_node, of_kind
-from cluster.controllers.operating import is_gone, node_is_ready, operating
-from cluster.controllers.stage import NODES, Stage
+from cluster.controllers.environment import NODES, Environment
+from cluster.controllers.node.builders import NODE, delete_node, make_node, of_kind
+from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from custom_kind import served_custom_kind
 from faults.tenants import places_of
-from gadgets import gadgets
 from lynq.kube import Request, Response, Send
 
 
@@ -32,20 +32,20 @@ class Forgetful:
 
 
 async def test_a_kind_that_is_missing_for_a_moment_is_no_reason_to_let_a_node_go(
-    stage: Stage, elsewhere: str
+    env: Environment, elsewhere: str
 ) -> None:
-    group, places = f"g{uuid.uuid4().hex[:8]}.example.com", places_of(stage)
+    group, places = f"g{uuid.uuid4().hex[:8]}.example.com", places_of(env)
     # Tied by labels: the garbage collector takes nothing along.
     manifest = {"apiVersion": f"{group}/v1", "kind": "Gadget"}
     gadget = of_kind("gadget", manifest, targetNamespace=elsewhere)
-    async with gadgets(stage.client, group) as resource:
-        async with operating(stage, namespaces=places):
-            await make_node(stage, manifests=[gadget])
-            await node_is_ready(stage, NODE)
-        await delete_node(stage)
+    async with served_custom_kind(env.client, group) as resource:
+        async with running_operator(env, namespaces=places):
+            await make_node(env, manifests=[gadget])
+            await node_is_ready(env, NODE)
+        await delete_node(env)
         forgetful = Forgetful(group, times=1)
-        stage.client = stage.client.intercepted(forgetful)
-        async with operating(stage, namespaces=places):
-            await is_gone(stage, NODES, NODE, within=30)
+        env.client = env.client.intercepted(forgetful)
+        async with running_operator(env, namespaces=places):
+            await is_gone(env, NODES, NODE, within=30)
         assert forgetful.left_out
-        assert (await stage.client.list(resource, elsewhere)).items == []
+        assert (await env.client.list(resource, elsewhere)).items == []

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from cluster.controllers.stage import FORMS, HUBS, Stage
+from cluster.controllers.environment import FORMS, HUBS, Environment
 from faults.crash import Crash, crashing
-from faults.tenants import Model, managed, settle, tenant_form
+from faults.tenants import Model, managed_objects, settle, tenant_form
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -21,20 +21,20 @@ LOYAL = "loyal"
 class Scene:
     """A tenant that is ready, and another that is about to change."""
 
-    stage: Stage
+    env: Environment
     model: Model
 
     @classmethod
-    async def begin(cls, stage: Stage, elsewhere: str) -> "Scene":
-        model = Model(stage, elsewhere, {LOYAL: "pro", "acme": "pro"})
+    async def begin(cls, env: Environment, elsewhere: str) -> "Scene":
+        model = Model(env, elsewhere, {LOYAL: "pro", "acme": "pro"})
         model.write_rows()
-        await stage.hub()
-        await stage.form(**tenant_form(elsewhere, model.text))
-        return cls(stage, model)
+        await env.hub()
+        await env.form(**tenant_form(elsewhere, model.text))
+        return cls(env, model)
 
     async def read_again(self) -> None:
         self.model.write_rows()
-        await self.stage.read_again()
+        await self.env.read_again()
 
 
 async def a_row_comes(scene: Scene) -> None:
@@ -55,7 +55,7 @@ async def a_row_goes(scene: Scene) -> None:
 async def a_form_changes(scene: Scene) -> None:
     scene.model.text = "plan {{ .plan }}"
     lists = tenant_form(scene.model.elsewhere, scene.model.text)
-    await scene.stage.change(FORMS, "web", {"spec": lists})
+    await scene.env.change(FORMS, "web", {"spec": lists})
 
 
 async def crashes(scene: Scene, change: Change) -> int:
@@ -69,7 +69,7 @@ async def crashes(scene: Scene, change: Change) -> int:
     while True:
         number += 1
         crash = Crash(at=number // 2 + 1, heard=bool(number % 2))
-        async with crashing(scene.stage, crash):
+        async with crashing(scene.env, crash):
 
             async def over(crash: Crash = crash) -> bool:
                 if not crash.happened.is_set():
@@ -83,37 +83,37 @@ async def crashes(scene: Scene, change: Change) -> int:
 
 @pytest.mark.parametrize("change", [a_row_comes, a_value_changes, a_row_goes, a_form_changes])
 async def test_a_change_is_carried_out_however_often_it_is_cut_short(
-    stage: Stage, elsewhere: str, change: Change
+    env: Environment, elsewhere: str, change: Change
 ) -> None:
-    scene = await Scene.begin(stage, elsewhere)
-    async with crashing(stage, Crash()):
+    scene = await Scene.begin(env, elsewhere)
+    async with crashing(env, Crash()):
         await settle(scene.model)
     before = await scene.model.uids(LOYAL)
 
     assert await crashes(scene, change) > 2
     assert await scene.model.uids(LOYAL) == before
     last = Crash()
-    async with crashing(stage, last):
+    async with crashing(env, last):
         await settle(scene.model)
-        await stage.settles()
+        await env.settles()
 
 
 @pytest.mark.parametrize("heard", [False, True])
 async def test_everything_of_a_deleted_hub_goes_however_often_that_is_cut_short(
-    stage: Stage, elsewhere: str, *, heard: bool
+    env: Environment, elsewhere: str, *, heard: bool
 ) -> None:
-    scene = await Scene.begin(stage, elsewhere)
-    async with crashing(stage, Crash()):
+    scene = await Scene.begin(env, elsewhere)
+    async with crashing(env, Crash()):
         await settle(scene.model)
-    await stage.client.delete(HUBS, "hub", stage.namespace)
+    await env.client.delete(HUBS, "hub", env.namespace)
 
     async def all_gone() -> bool:
-        hubs = await stage.client.list(HUBS, stage.namespace)
-        return not hubs.items and not await stage.names()
+        hubs = await env.client.list(HUBS, env.namespace)
+        return not hubs.items and not await env.names()
 
     for number in range(1, 40):
         crash = Crash(at=number, heard=heard)
-        async with crashing(stage, crash):
+        async with crashing(env, crash):
 
             async def over(crash: Crash = crash) -> bool:
                 return crash.happened.is_set() or await all_gone()
@@ -122,5 +122,5 @@ async def test_everything_of_a_deleted_hub_goes_however_often_that_is_cut_short(
         if not crash.happened.is_set() or await all_gone():
             break
     await eventually(all_gone)
-    assert await managed(stage, CONFIG_MAPS, stage.namespace) == {}
-    assert await managed(stage, CONFIG_MAPS, elsewhere) == {}
+    assert await managed_objects(env, CONFIG_MAPS, env.namespace) == {}
+    assert await managed_objects(env, CONFIG_MAPS, elsewhere) == {}

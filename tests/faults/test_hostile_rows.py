@@ -2,8 +2,8 @@
 
 import json
 
-from cluster.controllers.operating import node_is_ready, node_says, operating
-from cluster.controllers.stage import Object, Stage, config_map
+from cluster.controllers.environment import Environment, Object, config_map
+from cluster.controllers.running_operator import node_has_condition, node_is_ready, running_operator
 from lynq.kube.resource import CONFIG_MAPS, EVENTS
 
 BAD_UIDS = (
@@ -39,48 +39,48 @@ INJECTIONS = {
 }
 
 
-async def test_bad_uids_are_set_apart_one_by_one_and_the_others_go_on(stage: Stage) -> None:
-    stage.rows(*((uid, 1, "s3cret") for uid in (*BAD_UIDS, *HARMLESS)))
-    async with operating(stage):
-        await stage.hub(source={"syncInterval": "1s"})
-        await stage.form()
+async def test_bad_uids_are_set_apart_one_by_one_and_the_others_go_on(env: Environment) -> None:
+    env.rows(*((uid, 1, "s3cret") for uid in (*BAD_UIDS, *HARMLESS)))
+    async with running_operator(env):
+        await env.hub(source={"syncInterval": "1s"})
+        await env.form()
         for uid in HARMLESS:
-            await node_is_ready(stage, f"{uid}-web")
-        await stage.has_nodes(*(f"{uid}-web" for uid in HARMLESS))
+            await node_is_ready(env, f"{uid}-web")
+        await env.has_nodes(*(f"{uid}-web" for uid in HARMLESS))
         count = len(HARMLESS) + len(BAD_UIDS)
-        await stage.has_status(desired=count, ready=len(HARMLESS), failed=len(BAD_UIDS))
-        rejected = (await stage.status())["rejectedRows"]
+        await env.has_status(desired=count, ready=len(HARMLESS), failed=len(BAD_UIDS))
+        rejected = (await env.status())["rejectedRows"]
         assert rejected["count"] == len(BAD_UIDS)
         assert sum(row["reason"] == "EmptyUid" for row in rejected["rows"]) == 1
-        await stage.has_event("RowRejected", containing="Upper-Case")
+        await env.has_event("RowRejected", containing="Upper-Case")
         # Corrected, it is a tenant like any other.
-        stage.rows(("acme", 1, "pro"), ("upper-case", 1, "pro"))
-        await node_is_ready(stage, "upper-case-web")
-        told = await stage.client.list(EVENTS, stage.namespace)
-        assert "s3cret" not in json.dumps([told.items, await stage.status()])
+        env.rows(("acme", 1, "pro"), ("upper-case", 1, "pro"))
+        await node_is_ready(env, "upper-case-web")
+        told = await env.client.list(EVENTS, env.namespace)
+        assert "s3cret" not in json.dumps([told.items, await env.status()])
 
 
-async def test_of_duplicates_one_stays_and_nothing_flaps(stage: Stage) -> None:
-    async with operating(stage):
-        stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
-        await stage.hub(source={"syncInterval": "1s"})
-        await stage.form()
+async def test_of_duplicates_one_stays_and_nothing_flaps(env: Environment) -> None:
+    async with running_operator(env):
+        env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+        await env.hub(source={"syncInterval": "1s"})
+        await env.form()
         for name in ("acme-web", "beta-web"):
-            await node_is_ready(stage, name)
-        before = await stage.nodes()
+            await node_is_ready(env, name)
+        before = await env.nodes()
         # The same once more, and one that says something else.
         rows = [("acme", 1, "pro"), ("acme", 1, "pro"), ("beta", 1, "evil"), ("beta", 1, "pro")]
-        stage.rows(*rows)
-        await stage.has_event("RowRejected", containing="beta")
-        stage.rows(*reversed(rows))
-        await stage.read_again()
-        await stage.settles()
-        after = await stage.nodes()
+        env.rows(*rows)
+        await env.has_event("RowRejected", containing="beta")
+        env.rows(*reversed(rows))
+        await env.read_again()
+        await env.settles()
+        after = await env.nodes()
         for name, node in before.items():
             assert after[name]["metadata"]["resourceVersion"] == node["metadata"]["resourceVersion"]
 
 
-async def test_no_value_is_ever_read_as_a_template(stage: Stage) -> None:
+async def test_no_value_is_ever_read_as_a_template(env: Environment) -> None:
     """In name, label, annotation and body: what comes out is what the row says."""
     manifest: Object = {
         "apiVersion": "v1",
@@ -90,13 +90,13 @@ async def test_no_value_is_ever_read_as_a_template(stage: Stage) -> None:
     }
     entry = config_map(spec=manifest, annotationsTemplate={"example.com/plan": "{{ .plan }}"})
     rows = [(uid, 1, text) for uid, text in INJECTIONS.items()]
-    async with operating(stage):
-        stage.rows(*rows)
-        await stage.hub()
-        await stage.form(configMaps=[entry])
+    async with running_operator(env):
+        env.rows(*rows)
+        await env.hub()
+        await env.form(configMaps=[entry])
         for uid, text in INJECTIONS.items():
-            await node_is_ready(stage, f"{uid}-web")
-            made = await stage.get(CONFIG_MAPS, f"{uid}-settings")
+            await node_is_ready(env, f"{uid}-web")
+            made = await env.get(CONFIG_MAPS, f"{uid}-settings")
             annotations = made["metadata"]["annotations"]
             got = {made["data"]["plan"], annotations["example.com/plan"]}
             got.add(annotations["example.com/own"])
@@ -104,40 +104,40 @@ async def test_no_value_is_ever_read_as_a_template(stage: Stage) -> None:
             assert got <= {text, shown}, uid
 
 
-async def test_a_value_in_a_name_or_a_label_fails_its_own_node_only(stage: Stage) -> None:
+async def test_a_value_in_a_name_or_a_label_fails_its_own_node_only(env: Environment) -> None:
     named = config_map(
         nameTemplate="{{ .uid }}-{{ .plan }}", labelsTemplate={"plan": "{{ .plan }}"}
     )
-    async with operating(stage):
-        stage.rows(("good", 1, "pro"), ("bad", 1, "{{ .uid }}"), ("worse", 1, "../../secrets/x"))
-        await stage.hub()
-        await stage.form(configMaps=[named])
-        await node_is_ready(stage, "good-web")
+    async with running_operator(env):
+        env.rows(("good", 1, "pro"), ("bad", 1, "{{ .uid }}"), ("worse", 1, "../../secrets/x"))
+        await env.hub()
+        await env.form(configMaps=[named])
+        await node_is_ready(env, "good-web")
         for name in ("bad-web", "worse-web"):
-            node = await node_says(stage, name, "Ready", "False")
+            node = await node_has_condition(env, name, "Ready", "False")
             (entry,) = node["status"]["resources"]
             assert entry["state"] == "Failed", entry
-        found = await stage.client.list(CONFIG_MAPS, stage.namespace, labels="lynq.sh/managed=true")
+        found = await env.client.list(CONFIG_MAPS, env.namespace, labels="lynq.sh/managed=true")
         assert [each["metadata"]["name"] for each in found.items] == ["good-pro"]
 
 
-async def test_a_value_that_is_too_large_stops_its_own_row_only(stage: Stage) -> None:
-    async with operating(stage):
-        stage.rows(("small", 1, "pro"), ("large", 1, "x" * 2**20), ("edge", 1, "y" * 100_000))
-        await stage.hub(source={"syncInterval": "1s"})
-        await stage.form()
-        await node_is_ready(stage, "small-web")
-        await node_is_ready(stage, "edge-web")
-        await stage.has_status(desired=3, failed=1)
-        (row,) = (await stage.status())["rejectedRows"]["rows"]
+async def test_a_value_that_is_too_large_stops_its_own_row_only(env: Environment) -> None:
+    async with running_operator(env):
+        env.rows(("small", 1, "pro"), ("large", 1, "x" * 2**20), ("edge", 1, "y" * 100_000))
+        await env.hub(source={"syncInterval": "1s"})
+        await env.form()
+        await node_is_ready(env, "small-web")
+        await node_is_ready(env, "edge-web")
+        await env.has_status(desired=3, failed=1)
+        (row,) = (await env.status())["rejectedRows"]["rows"]
         assert row["uid"] == "large"
         # One that is there keeps what it has when its row grows beyond all bounds.
-        stage.rows(("small", 1, "z" * 2**20), ("edge", 1, "y"))
+        env.rows(("small", 1, "z" * 2**20), ("edge", 1, "y"))
 
         async def told() -> str:
-            return await stage.has_event("RowRejected", containing="small")
+            return await env.has_event("RowRejected", containing="small")
 
         await told()
-        await stage.settles()
-        assert (await stage.get(CONFIG_MAPS, "small-settings"))["data"]["plan"] == "pro"
-        assert (await stage.get(CONFIG_MAPS, "edge-settings"))["data"]["plan"] == "y"
+        await env.settles()
+        assert (await env.get(CONFIG_MAPS, "small-settings"))["data"]["plan"] == "pro"
+        assert (await env.get(CONFIG_MAPS, "edge-settings"))["data"]["plan"] == "y"

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from cluster.controllers.operating import is_gone, node_is_ready, operating
-from cluster.controllers.stage import HUBS, NODES, Object, Stage, config_map
+from cluster.controllers.environment import HUBS, NODES, Environment, Object, config_map
+from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from custom_kind import served_custom_kind
 from faults.conftest import Replicas
 from faults.crash import operator_behind
-from faults.tenants import managed, places_of
-from gadgets import gadgets
+from faults.tenants import managed_objects, places_of
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.options import Shard
 from lynq.kube import Request, Response, Send
@@ -36,40 +36,40 @@ KEYS = 40
 
 
 async def test_a_form_that_is_nested_too_deep_to_be_read_stops_no_other(
-    stage: Stage, kubectl: Callable[..., str], tmp_path: Path
+    env: Environment, kubectl: Callable[..., str], tmp_path: Path
 ) -> None:
-    stage.rows(("acme", 1, "pro"))
-    async with operating(stage):
-        await stage.hub(source={"syncInterval": "1s"})
-        await stage.form()
-        await node_is_ready(stage, "acme-web")
+    env.rows(("acme", 1, "pro"))
+    async with running_operator(env):
+        await env.hub(source={"syncInterval": "1s"})
+        await env.form()
+        await node_is_ready(env, "acme-web")
     text = tmp_path / "deep.json"
-    text.write_text(deep_form(stage.namespace))
+    text.write_text(deep_form(env.namespace))
     said = await asyncio.to_thread(kubectl, "create", "--validate=false", "-f", str(text))
     assert "created" in said
 
-    stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
-    async with operating(stage):
-        await node_is_ready(stage, "beta-web")
+    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    async with running_operator(env):
+        await node_is_ready(env, "beta-web")
 
 
 async def test_a_foreign_object_that_is_nested_too_deep_stops_no_other_of_its_kind(
-    stage: Stage, kubectl: Callable[..., str], tmp_path: Path
+    env: Environment, kubectl: Callable[..., str], tmp_path: Path
 ) -> None:
-    stage.rows(("acme", 1, "pro"))
+    env.rows(("acme", 1, "pro"))
     group = f"g{uuid.uuid4().hex[:8]}.example.com"
-    async with gadgets(stage.client, group):
+    async with served_custom_kind(env.client, group):
         text = tmp_path / "deep.json"
-        text.write_text(deep_gadget(stage.namespace, group))
+        text.write_text(deep_gadget(env.namespace, group))
         said = await asyncio.to_thread(kubectl, "create", "--validate=false", "-f", str(text))
         assert "created" in said
 
-        async with operating(stage):
-            await stage.hub()
+        async with running_operator(env):
+            await env.hub()
             manifest = {"apiVersion": f"{group}/v1", "kind": "Gadget"}
             gadget = {"id": "gadget", "nameTemplate": "{{ .uid }}-gadget", "spec": manifest}
-            await stage.form(manifests=[gadget])
-            await node_is_ready(stage, "acme-web")
+            await env.form(manifests=[gadget])
+            await node_is_ready(env, "acme-web")
 
 
 # As text: nothing here could encode them either.
@@ -121,62 +121,62 @@ async def slow_keys(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
 
 
 @pytest.mark.usefixtures("slow_keys")
-async def test_a_tenant_does_not_wait_for_the_keys_of_others(stage: Stage) -> None:
+async def test_a_tenant_does_not_wait_for_the_keys_of_others(env: Environment) -> None:
     uids = [f"t{number:02}" for number in range(12)]
-    stage.rows(*((uid, 1, "pro") for uid in uids))
-    stage.rows(file="other.db")
-    async with operating(stage):
+    env.rows(*((uid, 1, "pro") for uid in uids))
+    env.rows(file="other.db")
+    async with running_operator(env):
         other = {"sqlite": {"path": "other.db", "table": "tenants"}, "syncInterval": "1s"}
-        await stage.hub("other", source=other)
-        await stage.form("plain", hub="other")
-        await stage.hub()
-        await stage.form(configMaps=[], secrets=[keys()])
-        await stage.has_nodes(*(f"{uid}-web" for uid in uids))
-        stage.rows(("acme", 1, "pro"), file="other.db")
-        await node_is_ready(stage, "acme-plain", within=5)
+        await env.hub("other", source=other)
+        await env.form("plain", hub="other")
+        await env.hub()
+        await env.form(configMaps=[], secrets=[keys()])
+        await env.has_nodes(*(f"{uid}-web" for uid in uids))
+        env.rows(("acme", 1, "pro"), file="other.db")
+        await node_is_ready(env, "acme-plain", within=5)
 
 
 async def test_keys_that_are_being_made_do_not_keep_a_process(
-    stage: Stage, replicas: Replicas
+    env: Environment, replicas: Replicas
 ) -> None:
-    stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
-    await stage.hub()
-    await stage.form(configMaps=[], secrets=[keys()])
+    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    await env.hub()
+    await env.form(configMaps=[], secrets=[keys()])
     replica = await replicas()
-    await stage.has_nodes("acme-web", "beta-web", within=30)
+    await env.has_nodes("acme-web", "beta-web", within=30)
     # Far below what the keys take, and above what a busy machine needs to end a process.
     assert await replica.stop() < 10
 
 
-async def test_a_key_is_not_made_anew_when_somebody_takes_its_mark_off(stage: Stage) -> None:
-    stage.rows(("acme", 1, "pro"))
+async def test_a_key_is_not_made_anew_when_somebody_takes_its_mark_off(env: Environment) -> None:
+    env.rows(("acme", 1, "pro"))
     data = {"key": '{{ genPrivateKey "ecdsa" }}'}
     manifest = {"apiVersion": "v1", "kind": "Secret", "stringData": data}
     entry = {"id": "key", "nameTemplate": "key", "creationPolicy": "Once", "spec": manifest}
-    async with operating(stage):
-        await stage.hub()
-        await stage.form(configMaps=[], secrets=[entry])
-        await node_is_ready(stage, "acme-web")
-        before = await stage.get(SECRETS, "key")
+    async with running_operator(env):
+        await env.hub()
+        await env.form(configMaps=[], secrets=[entry])
+        await node_is_ready(env, "acme-web")
+        before = await env.get(SECRETS, "key")
         unmarked = {"metadata": {"annotations": {"lynq.sh/created-once": None}}}
-        await stage.change(SECRETS, "key", unmarked)
-        await stage.settles()
-        assert (await stage.get(SECRETS, "key"))["data"] == before["data"]
+        await env.change(SECRETS, "key", unmarked)
+        await env.settles()
+        assert (await env.get(SECRETS, "key"))["data"] == before["data"]
 
 
 async def test_what_is_made_once_is_seen_again_after_somebody_took_its_label_off(
-    stage: Stage,
+    env: Environment,
 ) -> None:
-    stage.rows(("acme", 1, "pro"))
-    async with operating(stage):
-        await stage.hub()
-        await stage.form(configMaps=[config_map(creationPolicy="Once")])
-        await node_is_ready(stage, "acme-web")
+    env.rows(("acme", 1, "pro"))
+    async with running_operator(env):
+        await env.hub()
+        await env.form(configMaps=[config_map(creationPolicy="Once")])
+        await node_is_ready(env, "acme-web")
         unlabelled = {"metadata": {"labels": {"lynq.sh/managed": None}}}
-        await stage.change(CONFIG_MAPS, "acme-settings", unlabelled)
-        await stage.settles()
-        await stage.client.delete(CONFIG_MAPS, "acme-settings", stage.namespace)
-        await eventually(lambda: managed(stage, CONFIG_MAPS, stage.namespace))
+        await env.change(CONFIG_MAPS, "acme-settings", unlabelled)
+        await env.settles()
+        await env.client.delete(CONFIG_MAPS, "acme-settings", env.namespace)
+        await eventually(lambda: managed_objects(env, CONFIG_MAPS, env.namespace))
 
 
 def keys() -> Object:
@@ -190,38 +190,42 @@ def keys() -> Object:
 # Objects that wait for one another
 
 
-async def test_a_rollout_goes_on_when_its_hubs_shard_has_none_of_its_nodes(stage: Stage) -> None:
-    hub = ObjectKey(stage.namespace, "hub")
+async def test_a_rollout_goes_on_when_its_hubs_shard_has_none_of_its_nodes(
+    env: Environment,
+) -> None:
+    hub = ObjectKey(env.namespace, "hub")
     theirs = next(shard for shard in (Shard(0, 2), Shard(1, 2)) if not shard.owns(hub))
     uids = [f"t{number}" for number in range(40)]
-    away = [uid for uid in uids if theirs.owns(ObjectKey(stage.namespace, f"{uid}-web"))][:2]
-    stage.rows(*((uid, 1, "pro") for uid in away))
+    away = [uid for uid in uids if theirs.owns(ObjectKey(env.namespace, f"{uid}-web"))][:2]
+    env.rows(*((uid, 1, "pro") for uid in away))
     async with AsyncExitStack() as stack:
         for number in range(2):
-            process = await stack.enter_async_context(operating(stage, shard=Shard(number, 2)))
+            process = await stack.enter_async_context(running_operator(env, shard=Shard(number, 2)))
             await process.world.synced()
-        await stage.hub()
-        await stage.form(configMaps=[], deployments=[deployment()], rollout={"maxSkew": 1})
+        await env.hub()
+        await env.form(configMaps=[], deployments=[deployment()], rollout={"maxSkew": 1})
         for uid in away:
-            await node_is_ready(stage, f"{uid}-web")
+            await node_is_ready(env, f"{uid}-web")
 
 
-async def test_objects_that_change_hands_are_not_left_out_for_half_a_minute(stage: Stage) -> None:
+async def test_objects_that_change_hands_are_not_left_out_for_half_a_minute(
+    env: Environment,
+) -> None:
     numbers = range(6)
-    stage.rows(*((f"t{number}", 1, f"p{number}") for number in numbers))
-    async with operating(stage):
-        await stage.hub(source={"syncInterval": "1s"})
-        await stage.form(configMaps=[config_map(nameTemplate="{{ .plan }}-settings")])
+    env.rows(*((f"t{number}", 1, f"p{number}") for number in numbers))
+    async with running_operator(env):
+        await env.hub(source={"syncInterval": "1s"})
+        await env.form(configMaps=[config_map(nameTemplate="{{ .plan }}-settings")])
         for number in numbers:
-            await node_is_ready(stage, f"t{number}-web")
+            await node_is_ready(env, f"t{number}-web")
         # Each gets the object of the next one, all at the same time.
-        stage.rows(*((f"t{number}", 1, f"p{(number + 1) % 6}") for number in numbers))
-        await eventually(lambda: owners_are(stage, {f"p{(n + 1) % 6}": f"t{n}" for n in numbers}))
+        env.rows(*((f"t{number}", 1, f"p{(number + 1) % 6}") for number in numbers))
+        await eventually(lambda: owners_are(env, {f"p{(n + 1) % 6}": f"t{n}" for n in numbers}))
 
 
-async def owners_are(stage: Stage, wanted: dict[str, str]) -> bool:
+async def owners_are(env: Environment, wanted: dict[str, str]) -> bool:
     """Return whether exactly these uids have the settings of these plans."""
-    found = await managed(stage, CONFIG_MAPS, stage.namespace)
+    found = await managed_objects(env, CONFIG_MAPS, env.namespace)
     owners = {
         name: [each["name"] for each in obj["metadata"]["ownerReferences"]]
         for name, obj in found.items()
@@ -245,58 +249,58 @@ def deployment() -> Object:
 
 
 async def test_everything_of_many_nodes_that_are_deleted_with_orphan_stays(
-    stage: Stage, elsewhere: str
+    env: Environment, elsewhere: str
 ) -> None:
     uids = [f"t{number:03}" for number in range(100)]
-    stage.rows(*((uid, 1, "pro") for uid in uids))
-    async with operating(stage, namespaces=places_of(stage)):
-        await stage.hub()
-        await stage.form(configMaps=[config_map(targetNamespace=elsewhere)])
+    env.rows(*((uid, 1, "pro") for uid in uids))
+    async with running_operator(env, namespaces=places_of(env)):
+        await env.hub()
+        await env.form(configMaps=[config_map(targetNamespace=elsewhere)])
 
         async def ready() -> bool:
-            return bool((await stage.status()).get("ready") == len(uids))
+            return bool((await env.status()).get("ready") == len(uids))
 
         await eventually(ready, within=60)
         # Or the nodes would be made anew, and take everything up again.
-        await stage.change(HUBS, "hub", {"spec": {"paused": True}})
+        await env.change(HUBS, "hub", {"spec": {"paused": True}})
         await asyncio.gather(
             *(
-                stage.client.delete(NODES, f"{uid}-web", stage.namespace, propagation="Orphan")
+                env.client.delete(NODES, f"{uid}-web", env.namespace, propagation="Orphan")
                 for uid in uids
             )
         )
-        await stage.has_nodes(within=60)
-    left = await managed(stage, CONFIG_MAPS, elsewhere)
+        await env.has_nodes(within=60)
+    left = await managed_objects(env, CONFIG_MAPS, elsewhere)
     assert sorted(left) == [f"{uid}-settings" for uid in uids]
 
 
 async def test_what_a_delete_orphans_stays_when_the_operator_is_killed_half_way(
-    stage: Stage, elsewhere: str
+    env: Environment, elsewhere: str
 ) -> None:
-    stage.rows(("acme", 1, "pro"))
+    env.rows(("acme", 1, "pro"))
     names = [f"acme-{part}" for part in ("one", "two", "three")]
     maps = [config_map(id=name, nameTemplate=name, targetNamespace=elsewhere) for name in names]
-    async with operating(stage, namespaces=places_of(stage)):
-        await stage.hub()
-        await stage.form(configMaps=maps)
-        await node_is_ready(stage, "acme-web")
+    async with running_operator(env, namespaces=places_of(env)):
+        await env.hub()
+        await env.form(configMaps=maps)
+        await node_is_ready(env, "acme-web")
         # Or the node would be made anew, and take everything up again.
-        await stage.change(HUBS, "hub", {"spec": {"paused": True}})
-    async with killed_after_one_object(stage) as killed:
-        await stage.client.delete(NODES, "acme-web", stage.namespace, propagation="Orphan")
+        await env.change(HUBS, "hub", {"spec": {"paused": True}})
+    async with killed_after_one_object(env) as killed:
+        await env.client.delete(NODES, "acme-web", env.namespace, propagation="Orphan")
         await asyncio.wait_for(killed.wait(), 20)
 
     async def freed() -> bool:
-        return "orphan" not in (await stage.get(NODES, "acme-web"))["metadata"]["finalizers"]
+        return "orphan" not in (await env.get(NODES, "acme-web"))["metadata"]["finalizers"]
 
     await eventually(freed)
-    async with operating(stage, namespaces=places_of(stage)):
-        await is_gone(stage, NODES, "acme-web")
-    assert sorted(await managed(stage, CONFIG_MAPS, elsewhere)) == sorted(names)
+    async with running_operator(env, namespaces=places_of(env)):
+        await is_gone(env, NODES, "acme-web")
+    assert sorted(await managed_objects(env, CONFIG_MAPS, elsewhere)) == sorted(names)
 
 
 @asynccontextmanager
-async def killed_after_one_object(stage: Stage) -> AsyncIterator[asyncio.Event]:
+async def killed_after_one_object(env: Environment) -> AsyncIterator[asyncio.Event]:
     """Run an operator that is heard of no more once it has let one ConfigMap go."""
     killed, turns = asyncio.Event(), itertools.count()
 
@@ -311,7 +315,7 @@ async def killed_after_one_object(stage: Stage) -> AsyncIterator[asyncio.Event]:
             killed.set()
         return answer
 
-    process = operator_behind(stage, intercept)
+    process = operator_behind(env, intercept)
     running = asyncio.create_task(process.run(asyncio.Event()))
     try:
         await process.world.synced()
@@ -321,33 +325,35 @@ async def killed_after_one_object(stage: Stage) -> AsyncIterator[asyncio.Event]:
         await asyncio.wait((running,))
 
 
-async def test_what_is_edited_out_of_a_node_without_hub_goes(stage: Stage) -> None:
-    stage.rows(("acme", 1, "pro"))
-    async with operating(stage):
-        await stage.hub()
-        await stage.form(configMaps=[config_map()])
-        await node_is_ready(stage, "acme-web")
-        await stage.client.delete(HUBS, "hub", stage.namespace, propagation="Orphan")
-        await is_gone(stage, HUBS, "hub")
-        await stage.change(NODES, "acme-web", {"spec": {"configMaps": []}})
-        await is_gone(stage, CONFIG_MAPS, "acme-settings")
+async def test_what_is_edited_out_of_a_node_without_hub_goes(env: Environment) -> None:
+    env.rows(("acme", 1, "pro"))
+    async with running_operator(env):
+        await env.hub()
+        await env.form(configMaps=[config_map()])
+        await node_is_ready(env, "acme-web")
+        await env.client.delete(HUBS, "hub", env.namespace, propagation="Orphan")
+        await is_gone(env, HUBS, "hub")
+        await env.change(NODES, "acme-web", {"spec": {"configMaps": []}})
+        await is_gone(env, CONFIG_MAPS, "acme-settings")
 
 
 # Clocks
 
 
-async def test_a_clock_that_was_ahead_does_not_put_off_the_next_full_pass(stage: Stage) -> None:
-    stage.rows(("acme", 1, "pro"))
-    async with operating(stage):
-        await stage.hub()
-        await stage.form()
-        await node_is_ready(stage, "acme-web")
+async def test_a_clock_that_was_ahead_does_not_put_off_the_next_full_pass(
+    env: Environment,
+) -> None:
+    env.rows(("acme", 1, "pro"))
+    async with running_operator(env):
+        await env.hub()
+        await env.form()
+        await node_is_ready(env, "acme-web")
     ahead = {"status": {"lastFullReconcileAt": "2099-01-01T00:00:00Z"}}
-    await stage.client.patch(NODES, "acme-web", ahead, stage.namespace, subresource="status")
-    async with operating(stage, force_reapply_interval=timedelta(seconds=1)):
+    await env.client.patch(NODES, "acme-web", ahead, env.namespace, subresource="status")
+    async with running_operator(env, force_reapply_interval=timedelta(seconds=1)):
 
         async def done() -> bool:
-            status = (await stage.get(NODES, "acme-web"))["status"]
+            status = (await env.get(NODES, "acme-web"))["status"]
             return bool(status["lastFullReconcileAt"] < "2099")
 
         await eventually(done)

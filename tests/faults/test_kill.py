@@ -3,9 +3,9 @@
 import asyncio
 import random
 
-from cluster.controllers.stage import FORMS, Object, Stage
+from cluster.controllers.environment import FORMS, Environment, Object
 from faults.conftest import Replicas
-from faults.tenants import Model, abroad, settle, tenant_form
+from faults.tenants import Model, objects_in_other_namespace, settle, tenant_form
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -15,26 +15,26 @@ LOYAL = ("loyal-1", "loyal-2")
 """Tenants whose rows never change."""
 
 
-async def foreign(stage: Stage, elsewhere: str) -> list[Object]:
+async def foreign(env: Environment, elsewhere: str) -> list[Object]:
     """Make objects that look like a tenant's and are nobody's; return them as they are."""
     made = []
-    for place, name in ((stage.namespace, "foreign-settings"), (elsewhere, "foreign-abroad")):
+    for place, name in ((env.namespace, "foreign-settings"), (elsewhere, "foreign-abroad")):
         labels = {"lynq.sh/managed": "true", "lynq.sh/uid": "foreign"}
         metadata = {"name": name, "namespace": place, "labels": labels}
-        made.append(await stage.client.create(CONFIG_MAPS, {"metadata": metadata}))
+        made.append(await env.client.create(CONFIG_MAPS, {"metadata": metadata}))
     return made
 
 
 async def test_the_end_state_is_that_of_a_run_without_faults(
-    stage: Stage, replicas: Replicas, elsewhere: str
+    env: Environment, replicas: Replicas, elsewhere: str
 ) -> None:
     chance = random.Random(SEED)
-    model = Model(stage, elsewhere)
+    model = Model(env, elsewhere)
     model.plans = dict.fromkeys((*LOYAL, *(f"t{number}" for number in range(6))), "pro")
-    nobodys = await foreign(stage, elsewhere)
+    nobodys = await foreign(env, elsewhere)
     model.write_rows()
-    await stage.hub(source={"syncInterval": "1s"})
-    await stage.form("web", **tenant_form(elsewhere, model.text))
+    await env.hub(source={"syncInterval": "1s"})
+    await env.form("web", **tenant_form(elsewhere, model.text))
     replica = await replicas()
     await settle(model)
     before = await model.uids(*LOYAL)
@@ -43,7 +43,7 @@ async def test_the_end_state_is_that_of_a_run_without_faults(
         model.disturb(chance, spare=LOYAL)
         if number % 3 == 2:
             model.text = f"{{{{ .plan }}}} {number}"
-            await stage.change(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
+            await env.change(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
         await asyncio.sleep(chance.uniform(0, 2.5))
         replica.kill()
         model.disturb(chance, spare=LOYAL)
@@ -53,7 +53,7 @@ async def test_the_end_state_is_that_of_a_run_without_faults(
     assert await model.uids(*LOYAL) == before
     for each in nobodys:
         place, name = each["metadata"]["namespace"], each["metadata"]["name"]
-        assert await stage.client.get(CONFIG_MAPS, name, place) == each
+        assert await env.client.get(CONFIG_MAPS, name, place) == each
     # Reached, and it stays: statuses of hub and form follow within a second or two, then nothing.
     await asyncio.sleep(3)
     replica.door.writes.clear()
@@ -63,13 +63,13 @@ async def test_the_end_state_is_that_of_a_run_without_faults(
 
 
 async def test_what_was_wanted_while_nobody_ran_is_done_at_the_start(
-    stage: Stage, replicas: Replicas, elsewhere: str
+    env: Environment, replicas: Replicas, elsewhere: str
 ) -> None:
-    model = Model(stage, elsewhere)
+    model = Model(env, elsewhere)
     model.plans = {"acme": "pro", "beta": "pro", "corp": "pro"}
     model.write_rows()
-    await stage.hub()
-    await stage.form("web", **tenant_form(elsewhere, model.text))
+    await env.hub()
+    await env.form("web", **tenant_form(elsewhere, model.text))
     replica = await replicas()
     await settle(model)
     replica.kill()
@@ -78,15 +78,15 @@ async def test_what_was_wanted_while_nobody_ran_is_done_at_the_start(
     model.plans |= {"corp": "gold", "dora": "free"}
     model.write_rows()
     model.text = "changed: {{ .plan }}"
-    await stage.change(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
+    await env.change(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
     # Somebody removed one object meanwhile, and the mark of another.
-    await stage.client.delete(CONFIG_MAPS, "acme-settings", stage.namespace)
+    await env.client.delete(CONFIG_MAPS, "acme-settings", env.namespace)
     patch = {"metadata": {"annotations": {"lynq.sh/applied-hash": None}}}
-    await stage.client.patch(CONFIG_MAPS, "corp-abroad", patch, elsewhere)
+    await env.client.patch(CONFIG_MAPS, "corp-abroad", patch, elsewhere)
     replica.start()
     await settle(model)
 
     async def told() -> bool:
-        return "beta-abroad" not in await abroad(stage, elsewhere)
+        return "beta-abroad" not in await objects_in_other_namespace(env, elsewhere)
 
     await eventually(told)

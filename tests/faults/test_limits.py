@@ -3,12 +3,12 @@
 import asyncio
 import random
 
-from background import running
-from cluster.controllers.stage import FORMS, Object, Stage
-from cluster.controllers.whole.history import recording
+from background_tasks import run_in_background
+from cluster.controllers.environment import FORMS, Environment, Object
+from cluster.controllers.operator.history import recording
 from cluster.local.manifests import deployment
 from faults.crash import operator_behind
-from faults.weather import Weather
+from faults.fault_injection import FaultInjector
 from waiting import eventually
 
 UIDS = tuple(f"t{number}" for number in range(6))
@@ -23,37 +23,37 @@ def app(image: str) -> Object:
     return {"id": "app", "nameTemplate": "{{ .uid }}-app", "spec": manifest}
 
 
-async def complete(stage: Stage, image: str, plan: str) -> bool:
+async def complete(env: Environment, image: str, plan: str) -> bool:
     """Return whether all nodes are ready with this image and this plan."""
-    rollout = (await stage.form_status()).get("rollout", {})
+    rollout = (await env.form_status()).get("rollout", {})
     assert rollout.get("phase") == "Complete", rollout
     assert rollout["readyUpdatedNodes"] == len(UIDS), rollout
-    for node in (await stage.nodes()).values():
+    for node in (await env.nodes()).values():
         containers = node["spec"]["deployments"][0]["spec"]["spec"]["template"]["spec"]
         assert containers["containers"][0]["image"] == image
         assert plan in node["metadata"]["annotations"]["lynq.sh/extra"]
     return True
 
 
-async def test_the_limit_holds_in_bad_weather_and_over_restarts(stage: Stage) -> None:
+async def test_the_limit_holds_in_bad_weather_and_over_restarts(env: Environment) -> None:
     chance = random.Random(SEED)
-    weather = Weather(chance)
-    stage.rows(*((uid, 1, "pro") for uid in UIDS))
-    await stage.hub(source={"syncInterval": "1s"})
-    await stage.form(configMaps=[], deployments=[app("nginx:1")], rollout={"maxSkew": SKEW})
+    weather = FaultInjector(chance)
+    env.rows(*((uid, 1, "pro") for uid in UIDS))
+    await env.hub(source={"syncInterval": "1s"})
+    await env.form(configMaps=[], deployments=[app("nginx:1")], rollout={"maxSkew": SKEW})
     image, plan = "nginx:1", "pro"
-    async with recording(stage) as history:
+    async with recording(env) as history:
         for number in range(5):
-            async with running(operator_behind(stage, weather).run(asyncio.Event())):
+            async with run_in_background(operator_behind(env, weather).run(asyncio.Event())):
                 await asyncio.sleep(chance.uniform(1, 3))
                 if number % 2:
                     image = f"nginx:{number}"
-                    await stage.change(FORMS, "web", {"spec": {"deployments": [app(image)]}})
+                    await env.change(FORMS, "web", {"spec": {"deployments": [app(image)]}})
                 else:
                     plan = f"plan-{number}"
-                    stage.rows(*((uid, 1, plan) for uid in UIDS))
+                    env.rows(*((uid, 1, plan) for uid in UIDS))
                 await asyncio.sleep(chance.uniform(1, 3))
         weather.bad = False
-        async with running(operator_behind(stage, weather).run(asyncio.Event())):
-            await eventually(lambda: complete(stage, image, plan), within=60, every=0.25)
+        async with run_in_background(operator_behind(env, weather).run(asyncio.Event())):
+            await eventually(lambda: complete(env, image, plan), within=60, every=0.25)
     assert 0 < history.most_on_the_way() <= SKEW

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import databases
-from cluster.controllers.operating import node_is_ready, operating
-from cluster.controllers.stage import Stage
+from cluster.controllers.environment import Environment
+from cluster.controllers.running_operator import node_is_ready, running_operator
 from databases import Server, in_mariadb
 from lynq.kube.resource import SECRETS
 
@@ -39,11 +39,11 @@ async def table(server: Server) -> AsyncIterator[str]:
     await in_mariadb(server, f"DROP TABLE {TABLE}", f"DROP USER {READER}")
 
 
-async def tenants(stage: Stage, server: Server, table: str) -> dict[str, Any]:
+async def tenants(env: Environment, server: Server, table: str) -> dict[str, Any]:
     """Have a ready node for each row; return the nodes."""
     data = {"password": base64.b64encode(b"reader-secret").decode()}
-    metadata = {"name": "login", "namespace": stage.namespace}
-    await stage.client.create(SECRETS, {"metadata": metadata, "data": data})
+    metadata = {"name": "login", "namespace": env.namespace}
+    await env.client.create(SECRETS, {"metadata": metadata, "data": data})
     block = {
         "host": server.host,
         "port": server.port,
@@ -52,64 +52,64 @@ async def tenants(stage: Stage, server: Server, table: str) -> dict[str, Any]:
         "database": server.database,
         "table": table,
     }
-    await stage.hub(source={"type": "mysql", "sqlite": None, "mysql": block, "syncInterval": "1s"})
-    await stage.form()
+    await env.hub(source={"type": "mysql", "sqlite": None, "mysql": block, "syncInterval": "1s"})
+    await env.form()
     for number in range(15):
-        await node_is_ready(stage, f"t{number:02}-web", within=60)
-    return await stage.nodes()
+        await node_is_ready(env, f"t{number:02}-web", within=60)
+    return await env.nodes()
 
 
-async def unharmed(stage: Stage, before: dict[str, Any]) -> str:
+async def unharmed(env: Environment, before: dict[str, Any]) -> str:
     """Wait until the hub says that it cannot read, and see that no node was touched."""
-    condition = await stage.has_condition("Ready", "False")
+    condition = await env.has_condition("Ready", "False")
     await asyncio.sleep(2)
-    assert await stage.nodes() == before
+    assert await env.nodes() == before
     message = str(condition["message"])
     assert "reader-secret" not in message
     return message
 
 
 async def test_a_server_that_stops_takes_nothing_along(
-    stage: Stage, server: Server, table: str
+    env: Environment, server: Server, table: str
 ) -> None:
-    async with operating(stage):
-        before = await tenants(stage, server, table)
+    async with running_operator(env):
+        before = await tenants(env, server, table)
         server.stop()
         try:
-            await unharmed(stage, before)
+            await unharmed(env, before)
         finally:
             server.start()
-        await stage.has_condition("Ready", "True")
+        await env.has_condition("Ready", "True")
         await in_mariadb(server, f"INSERT INTO {table} VALUES ('new', '1', 'pro')")
-        await node_is_ready(stage, "new-web")
+        await node_is_ready(env, "new-web")
 
 
 async def test_rights_that_are_taken_away_take_nothing_along(
-    stage: Stage, server: Server, table: str
+    env: Environment, server: Server, table: str
 ) -> None:
-    async with operating(stage):
-        before = await tenants(stage, server, table)
+    async with running_operator(env):
+        before = await tenants(env, server, table)
         grant = f"SELECT ON {server.database}.{table}"
         await in_mariadb(server, f"REVOKE {grant} FROM {READER}")
-        assert "user" in await unharmed(stage, before)
+        assert "user" in await unharmed(env, before)
         await in_mariadb(server, f"GRANT {grant} TO {READER}")
-        await stage.has_condition("Ready", "True")
+        await env.has_condition("Ready", "True")
 
 
 async def test_a_table_emptied_and_filled_in_two_steps_takes_nothing_along(
-    stage: Stage, server: Server, table: str
+    env: Environment, server: Server, table: str
 ) -> None:
-    async with operating(stage):
-        before = await tenants(stage, server, table)
+    async with running_operator(env):
+        before = await tenants(env, server, table)
         await in_mariadb(server, f"CREATE TABLE kept AS SELECT * FROM {table}")
         await in_mariadb(server, f"DELETE FROM {table}")
-        await stage.has_condition("DeletionHeld", "True")
+        await env.has_condition("DeletionHeld", "True")
         # Half of it is not all of it yet.
         half = f"INSERT INTO {table} SELECT * FROM kept WHERE uid < 't03'"
         await in_mariadb(server, half)
         await asyncio.sleep(2)
-        assert await stage.nodes() == before
+        assert await env.nodes() == before
         await in_mariadb(server, f"INSERT INTO {table} SELECT * FROM kept WHERE uid >= 't03'")
-        await stage.has_condition("DeletionHeld", "False")
-        assert await stage.nodes() == before
+        await env.has_condition("DeletionHeld", "False")
+        assert await env.nodes() == before
         await in_mariadb(server, "DROP TABLE kept")

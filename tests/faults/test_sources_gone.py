@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster.controllers.operating import node_is_ready, operating
-from cluster.controllers.stage import Object, Stage
+from cluster.controllers.environment import Environment, Object
+from cluster.controllers.running_operator import node_is_ready, running_operator
 from lynq.kube.resource import CONFIG_MAPS
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "free"), ("corp", 1, "pro"))
@@ -102,66 +102,66 @@ async def suffering(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def plain_file(stage: Stage) -> None:
+def plain_file(env: Environment) -> None:
     """Rows in one file, without a log beside it."""
-    stage.journal = "DELETE"
+    env.journal = "DELETE"
 
 
-async def everything(stage: Stage) -> dict[str, Object]:
-    settings = await stage.client.list(CONFIG_MAPS, stage.namespace, labels="lynq.sh/managed=true")
-    return await stage.nodes() | {each["metadata"]["name"]: each for each in settings.items}
+async def everything(env: Environment) -> dict[str, Object]:
+    settings = await env.client.list(CONFIG_MAPS, env.namespace, labels="lynq.sh/managed=true")
+    return await env.nodes() | {each["metadata"]["name"]: each for each in settings.items}
 
 
-async def failing(stage: Stage) -> None:
+async def failing(env: Environment) -> None:
     """Wait until the hub says that it cannot read."""
-    condition = await stage.has_condition("Ready", "False")
+    condition = await env.has_condition("Ready", "False")
     assert condition["reason"] == "DatabaseConnectionFailed"
     assert condition["message"]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_rows_that_cannot_be_read_change_nothing(
-    stage: Stage, fault: Callable[[Path], AbstractContextManager[None]]
+    env: Environment, fault: Callable[[Path], AbstractContextManager[None]]
 ) -> None:
-    async with operating(stage):
+    async with running_operator(env):
         # Large enough that half of the file is not all of it.
         filler = [(f"idle-{number}", 0, "x" * 500) for number in range(40)]
-        stage.rows(*ROWS, *filler)
-        await stage.hub(source={"syncInterval": "1s"})
-        await stage.form()
+        env.rows(*ROWS, *filler)
+        await env.hub(source={"syncInterval": "1s"})
+        await env.form()
         for uid, *_ in ROWS:
-            await node_is_ready(stage, f"{uid}-web")
-        await stage.has_status(desired=3, ready=3)
-        before = await everything(stage)
+            await node_is_ready(env, f"{uid}-web")
+        await env.has_status(desired=3, ready=3)
+        before = await everything(env)
 
-        async with suffering(fault(stage.directory / "rows.db")):
+        async with suffering(fault(env.directory / "rows.db")):
             if fault is not locked:
                 # A lock is waited for, longer than a test can.
-                await failing(stage)
+                await failing(env)
             await asyncio.sleep(2)
-            assert await everything(stage) == before
-            await stage.has_status(desired=3, ready=3)
-        await stage.has_condition("Ready", "True")
-        assert await everything(stage) == before
-        await asyncio.to_thread(stage.rows, *ROWS, ("dora", 1, "pro"))
-        await node_is_ready(stage, "dora-web")
-        after = await everything(stage)
+            assert await everything(env) == before
+            await env.has_status(desired=3, ready=3)
+        await env.has_condition("Ready", "True")
+        assert await everything(env) == before
+        await asyncio.to_thread(env.rows, *ROWS, ("dora", 1, "pro"))
+        await node_is_ready(env, "dora-web")
+        after = await everything(env)
         assert {name: after[name] for name in before} == before
 
 
-async def test_one_broken_source_does_not_delay_another_hub(stage: Stage) -> None:
-    stage.rows(*ROWS)
-    stage.rows(("lone", 1, "pro"), file="other.db")
-    async with operating(stage, hub_workers=1):
-        await stage.hub(source={"syncInterval": "1s"})
-        await stage.form()
-        await node_is_ready(stage, "acme-web")
+async def test_one_broken_source_does_not_delay_another_hub(env: Environment) -> None:
+    env.rows(*ROWS)
+    env.rows(("lone", 1, "pro"), file="other.db")
+    async with running_operator(env, hub_workers=1):
+        await env.hub(source={"syncInterval": "1s"})
+        await env.form()
+        await node_is_ready(env, "acme-web")
         other = {"sqlite": {"path": "other.db", "table": "tenants"}, "syncInterval": "1s"}
-        await stage.hub("other", source=other)
-        async with suffering(locked(stage.directory / "rows.db")):
+        await env.hub("other", source=other)
+        async with suffering(locked(env.directory / "rows.db")):
             await asyncio.sleep(1.5)
             entry = {"id": "lone", "nameTemplate": "{{ .uid }}-lone"}
             body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
-            await stage.form("lone", "other", configMaps=[entry | {"spec": body}])
+            await env.form("lone", "other", configMaps=[entry | {"spec": body}])
             # It waits for nobody's lock.
-            await node_is_ready(stage, "lone-lone", within=4)
+            await node_is_ready(env, "lone-lone", within=4)

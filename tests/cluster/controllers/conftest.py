@@ -1,13 +1,13 @@
-"""The stage that hub and form controllers are tested on."""
+"""The env that hub and form controllers are tested on."""
 
 from pathlib import Path
 
 import pytest
 
-from cluster.controllers.stage import Stage
+from cluster.controllers.environment import Environment
 from lynq.kube import Client
 
 
 @pytest.fixture
-def stage(client: Client, namespace: str, crds: None, tmp_path: Path) -> Stage:  # noqa: ARG001
-    return Stage(client, namespace, tmp_path)
+def env(client: Client, namespace: str, crds: None, tmp_path: Path) -> Environment:  # noqa: ARG001
+    return Environment(client, namespace, tmp_path)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cluster.deploy.installing import Installer, Starter
-from cluster.deploy.tenancy import Tenancy
-from deploy.rendering import Object, kustomized
+from cluster.deploy.installation import Installer, Starter
+from cluster.deploy.tenants import Tenancy
+from deploy.manifests import Object, kustomized
 from lynq.kube import Client
 
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from cluster.deploy.installing import Installer
-from deploy.rendering import CHART, Object, chart, kustomized, loaded, one
+from cluster.deploy.installation import Installer
+from deploy.manifests import CHART, Object, chart, kustomized, loaded, one
 from lynq.kube.resource import NAMESPACES
 
 MATRIX: Final[dict[str, dict[str, Any]]] = {

@@ -1,8 +1,8 @@
 """A form with a service account: the operator acts in its name where it was told that it may."""
 
-from cluster.deploy.installing import Starter
-from cluster.deploy.tenancy import Tenancy
-from deploy.rendering import Object, loaded, one
+from cluster.deploy.installation import Starter
+from cluster.deploy.tenants import Tenancy
+from deploy.manifests import Object, loaded, one
 
 WRITER: Object = {
     "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from cluster.controllers.stage import FORMS
-from cluster.deploy.installing import Installer, Run, Starter, answering_at
-from cluster.deploy.tenancy import Tenancy
-from deploy.rendering import Object, loaded, one
+from cluster.controllers.environment import FORMS
+from cluster.deploy.installation import Installer, Run, Starter, answering_at
+from cluster.deploy.tenants import Tenancy
+from deploy.manifests import Object, loaded, one
 from lynq.api.names import LEASE
 from lynq.kube import Client
 from lynq.kube.errors import ApiError

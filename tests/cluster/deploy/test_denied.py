@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from cluster.deploy.installing import Installer, Starter
-from cluster.deploy.tenancy import Tenancy
-from deploy.rendering import Object, loaded, one
+from cluster.deploy.installation import Installer, Starter
+from cluster.deploy.tenants import Tenancy
+from deploy.manifests import Object, loaded, one
 from waiting import eventually
 
 PLURALS: Final = {

@@ -1,8 +1,8 @@
 """The chart with watched namespaces: Roles in them are enough, nothing in the cluster is needed."""
 
-from cluster.deploy.installing import Installer, Starter
-from cluster.deploy.tenancy import Tenancy
-from deploy.rendering import chart, loaded, one
+from cluster.deploy.installation import Installer, Starter
+from cluster.deploy.tenants import Tenancy
+from deploy.manifests import chart, loaded, one
 
 OUTSIDE = ("namespaces", "manifests")
 """The lists of the sample with what no Role gives rights to: a Namespace and a LimitRange."""

@@ -8,10 +8,10 @@ import asyncpg
 import pytest
 
 import databases
-from cluster.deploy.installing import Starter
-from cluster.deploy.tenancy import Tenancy
+from cluster.deploy.installation import Starter
+from cluster.deploy.tenants import Tenancy
 from databases import Server
-from deploy.rendering import Object, loaded
+from deploy.manifests import Object, loaded
 from lynq.kube.resource import SECRETS
 
 CREATE = "CREATE TABLE tenants (id VARCHAR(63), active VARCHAR(5), plan VARCHAR(63))"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.rendering import Object, kustomized, one
+from deploy.manifests import Object, kustomized, one
 from lynq.kube import Client, Resource
 from lynq.kube.resource import DEPLOYMENTS
 

@@ -3,7 +3,7 @@ from contextlib import suppress
 
 import pytest
 
-from gadgets import gadgets
+from custom_kind import served_custom_kind
 from lynq.kube import Client, Discovery, PartialObject, Request, Resource, Response, Send, errors
 from waiting import eventually
 
@@ -43,7 +43,7 @@ async def test_a_kind_is_known_once_its_crd_is_installed(client: Client, namespa
     discovery = Discovery(client, pause=0.05)
     with pytest.raises(errors.UnknownKind, match="is the CRD installed"):
         await discovery.resource(f"{group}/v1", "Gadget")
-    async with gadgets(client, group) as expected:
+    async with served_custom_kind(client, group) as expected:
         found = await once_known(discovery, group)
         assert found == expected
         gadget = {"metadata": {"name": "a", "namespace": namespace}}

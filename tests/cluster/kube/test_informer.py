@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from background import running
+from background_tasks import run_in_background
 from lynq.api import Metadata
 from lynq.api.metadata import ObjectKey
 from lynq.api.wire import Wire
@@ -75,7 +75,7 @@ async def test_a_streamed_list_fills_the_store_with_one_request(
     informer: Informer[ConfigMap, ConfigMap] = Informer(
         recording.client, CONFIG_MAPS, into=ConfigMap, namespace=namespace
     )
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         assert names(informer) == {"a"}
         found = informer.store.get(ObjectKey(namespace, "a"))
@@ -99,7 +99,7 @@ async def test_pages_are_read_when_the_server_refuses_to_stream_a_list(
     informer: Informer[PartialObject, PartialObject] = Informer(
         recording.client, CONFIG_MAPS, into=PartialObject, namespace=namespace
     )
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         assert names(informer) == {"a"}
         assert recording.verbs()[:2] == ["watch", "list"]
@@ -124,7 +124,7 @@ async def test_handlers_see_additions_changes_and_removals_with_old_and_new(
         client, CONFIG_MAPS, into=ConfigMap, namespace=namespace
     )
     informer.on_change(remember)
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         await client.create(CONFIG_MAPS, manifest("a", shade="light"), namespace)
         await client.patch(CONFIG_MAPS, "a", {"data": {"shade": "dark"}}, namespace)
@@ -140,7 +140,7 @@ async def test_a_handler_that_comes_late_is_told_what_is_there(
     informer: Informer[PartialObject, PartialObject] = Informer(
         client, CONFIG_MAPS, into=PartialObject, namespace=namespace
     )
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         changes: list[ObjectChange[PartialObject]] = []
         informer.on_change(changes.append)
@@ -165,7 +165,7 @@ async def test_a_handler_that_fails_is_contained_and_counted(
     heard: list[ObjectChange[PartialObject]] = []
     informer.on_change(fail)
     informer.on_change(heard.append)
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         await client.create(CONFIG_MAPS, manifest("a"), namespace)
         await eventually(lambda: "a" in {change.key.name for change in heard})
@@ -186,7 +186,7 @@ async def test_a_label_selector_is_applied_by_the_server_and_followed(
     informer: Informer[PartialObject, PartialObject] = Informer(
         client, CONFIG_MAPS, into=PartialObject, namespace=namespace, labels="lynq.sh/managed=true"
     )
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         assert names(informer) == {"in"}
         relabel = {"metadata": {"labels": {"lynq.sh/managed": "false"}}}
@@ -201,7 +201,7 @@ async def test_what_we_write_is_read_at_once_and_told_once(client: Client, names
     ours = {"role": "ours"}
     key = ObjectKey(namespace, "first")
     changes: list[ObjectChange[ConfigMap]] = []
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         informer.on_change(changes.append)
         created = await client.create(
@@ -232,7 +232,7 @@ async def test_a_projection_is_what_is_stored_and_indexed(client: Client, namesp
         namespace=namespace,
         indexes={"shade": lambda text: (text,)},
     )
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         assert informer.store.get(ObjectKey(namespace, "a")) == "light"
         assert informer.store.keys_by("shade", "dark") == [ObjectKey(namespace, "b")]
@@ -253,7 +253,7 @@ async def test_objects_are_found_by_owner_and_by_label(client: Client, namespace
         namespace=namespace,
         indexes={"owner": by_owner_uid, "hub": by_label("lynq.sh/hub")},
     )
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         [found] = informer.store.by("owner", uid)
         assert found.metadata.name == "child"
@@ -270,7 +270,7 @@ async def test_a_watch_that_ends_is_resumed_where_it_ended(client: Client, names
     )
     removed: list[ObjectKey] = []
     informer.on_change(lambda change: None if change.new else removed.append(change.key))
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         await eventually(lambda: len(recording.requests) >= 3)
         await client.create(CONFIG_MAPS, manifest("later"), namespace)
@@ -304,7 +304,7 @@ async def test_a_list_that_breaks_off_is_started_over_and_tells_no_deletion(
     )
     changes: list[ObjectChange[PartialObject]] = []
     informer.on_change(changes.append)
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         assert names(informer) == {"a", "b", "c"}
     assert next(cuts, None) is None
@@ -321,7 +321,7 @@ async def test_a_missing_right_is_shown_and_retried_until_it_is_granted(
         informer: Informer[PartialObject, PartialObject] = Informer(
             restricted, CONFIG_MAPS, into=PartialObject, namespace=namespace, backoff=QUICK
         )
-        async with running(informer.run()):
+        async with run_in_background(informer.run()):
             await eventually(lambda: informer.health.phase is InformerPhase.FORBIDDEN)
             assert "configmaps" in informer.health.problem
             assert not informer.has_synced
@@ -349,7 +349,7 @@ async def test_a_kind_that_is_not_served_yet_is_shown_as_failing(client: Client)
     informer: Informer[PartialObject, PartialObject] = Informer(
         client, unknown, into=PartialObject, backoff=QUICK
     )
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await eventually(lambda: informer.health.phase is InformerPhase.FAILING)
         assert "404" in informer.health.problem
         assert not informer.has_synced
@@ -362,7 +362,7 @@ async def test_cancelling_an_informer_gives_its_connection_back(
         client, CONFIG_MAPS, into=PartialObject, namespace=namespace
     )
     before = _connections(client)
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
     await eventually(lambda: _connections(client) <= before)
 

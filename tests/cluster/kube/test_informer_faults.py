@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
-from background import running
+from background_tasks import run_in_background
 from lynq.cluster import LocalCluster
 from lynq.kube import (
     Backoff,
@@ -123,7 +123,7 @@ async def test_history_compacted_away_leads_to_a_new_list_that_tells_what_was_mi
     def remember(change: ObjectChange[PartialObject]) -> None:
         changes.append((change.key.name, bool(change.old), bool(change.new)))
 
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         informer.on_change(remember)
         changes.clear()
@@ -162,7 +162,7 @@ async def test_an_informer_outlives_its_api_server_and_tells_no_false_deletion(
     informer.on_change(lambda change: None if change.new else removed.append(change.key.name))
     before = [f"before-{number}" for number in range(20)]
     await create(own_client, *before)
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await informer.synced()
         os.kill(own_cluster.pid("kube-apiserver"), signal.SIGKILL)
         await eventually(lambda: informer.health.phase is InformerPhase.FAILING, within=30)
@@ -196,7 +196,7 @@ async def test_a_projection_that_raises_does_not_end_the_informer(
         client, CONFIG_MAPS, into=PartialObject, project=project, namespace=namespace, backoff=QUICK
     )
     await client.create(CONFIG_MAPS, {"metadata": {"name": "a"}}, namespace)
-    async with running(informer.run()):
+    async with run_in_background(informer.run()):
         await eventually(lambda: informer.health.phase is InformerPhase.FAILING)
         assert "KeyError" in informer.health.problem
         assert "hunter2" not in informer.health.problem

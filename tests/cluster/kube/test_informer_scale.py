@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from background import running
+from background_tasks import run_in_background
 from lynq.controllers.children import Child, WatchedKind
 from lynq.kube import Client, Informer, PartialObject, RuntimeMetrics
 from lynq.kube.resource import CONFIG_MAPS
@@ -64,7 +64,7 @@ async def traced(informer: Informer[PartialObject, Any]) -> float:
     gc.collect()
     tracemalloc.start()
     try:
-        async with running(informer.run()):
+        async with run_in_background(informer.run()):
             await informer.synced()
             gc.collect()
             held, _ = tracemalloc.get_traced_memory()
@@ -93,13 +93,13 @@ async def test_five_thousand_objects_are_listed_watched_and_cheap(
         return client.create(CONFIG_MAPS, child(number, namespace), into=PartialObject)
 
     watched, listed = informer(), informer()
-    async with running(watched.run()):
+    async with run_in_background(watched.run()):
         await watched.synced()
         await each(range(COUNT), create)
         await eventually(lambda: len(watched.store) == COUNT)
 
         started = time.perf_counter()
-        async with running(listed.run()):
+        async with run_in_background(listed.run()):
             await listed.synced()
             seconds = time.perf_counter() - started
             assert dict(listed.store.items()) == dict(watched.store.items())

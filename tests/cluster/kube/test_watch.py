@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gadgets import gadgets
+from custom_kind import served_custom_kind
 from lynq.kube import (
     Bookmark,
     Client,
@@ -145,7 +145,7 @@ async def test_a_version_that_is_not_remembered_any_more_is_gone(
 ) -> None:
     before = await here(client, namespace)
     # The API server remembers changes of a kind from when it began to serve it.
-    async with gadgets(client, f"{namespace}.example.com") as resource:
+    async with served_custom_kind(client, f"{namespace}.example.com") as resource:
         stream = client.watch(resource, since=before, into=PartialObject)
         async with asyncio.timeout(30), aclosing(stream) as events:
             with pytest.raises(errors.Gone, match="410 Expired"):

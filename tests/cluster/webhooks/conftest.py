@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cluster.webhooks.admitting import Admission
+from cluster.webhooks.admission import Admission
 from lynq.kube import Client
 
 

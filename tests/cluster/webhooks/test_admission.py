@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from cluster.webhooks.admitting import BAD, FORMS, HUBS, NODES, Admission, form, hub
+from cluster.webhooks.admission import BAD, FORMS, HUBS, NODES, Admission, form, hub
 from lynq.api import HubSpec, LynqNode, NodeSpec, NodeStatus, ResourceState, ResourceStatus
 from lynq.kube.errors import Forbidden, KubeError
 

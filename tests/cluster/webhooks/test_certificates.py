@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from background import running
-from cluster.webhooks.admitting import HUBS, MUTATING, VALIDATING, Admission, hub
+from background_tasks import run_in_background
+from cluster.webhooks.admission import HUBS, MUTATING, VALIDATING, Admission, hub
 from lynq.kube import Patch, Request, Response, Send
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.resource import SECRETS
@@ -78,7 +78,7 @@ async def test_a_certificate_is_renewed_without_a_restart(admission: Admission) 
     async with admission.replica() as server, admission.configured(server):
         before, kept = await shown(server), await secret(admission)
         answers: list[str] = []
-        async with running(keep_asking(admission, answers, server)):
+        async with run_in_background(keep_asking(admission, answers, server)):
             admission.clock.moved = timedelta()
 
             async def is_renewed() -> bool:
@@ -104,7 +104,7 @@ async def test_a_new_authority_is_trusted_before_it_signs_and_the_old_one_after(
     ):
         first = await secret(admission)
         answers: list[str] = []
-        async with running(keep_asking(admission, answers, server, other)):
+        async with run_in_background(keep_asking(admission, answers, server, other)):
             await _more(answers)
             admission.clock.moved = -2 * DAY
             second = await _changed(admission, first, "next-ca.key")

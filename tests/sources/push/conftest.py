@@ -10,8 +10,8 @@ import pytest
 import databases
 from certificates import Authority
 from databases import Server
-from hearing import Changing
 from lynq.sources import MySQLSettings, PostgreSQLSettings
+from push_listener import ChangingTable
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +21,7 @@ def authority() -> Authority:
 
 
 @pytest.fixture(scope="session")
-def changing_mysql(authority: Authority) -> Iterator[Changing[MySQLSettings]]:
+def changing_mysql(authority: Authority) -> Iterator[ChangingTable[MySQLSettings]]:
     """MariaDB with what push needs; it takes encrypted connections, and others."""
     options = ("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
     with TemporaryDirectory() as folder:
@@ -34,7 +34,7 @@ def changing_mysql(authority: Authority) -> Iterator[Changing[MySQLSettings]]:
 
 
 @pytest.fixture
-def unchanging_mysql(mariadb: Server) -> Changing[MySQLSettings]:
+def unchanging_mysql(mariadb: Server) -> ChangingTable[MySQLSettings]:
     """MariaDB that logs nothing."""
     if not mariadb.process:
         pytest.skip("the server was named in the environment: it may log its changes")
@@ -42,7 +42,7 @@ def unchanging_mysql(mariadb: Server) -> Changing[MySQLSettings]:
 
 
 @pytest.fixture
-def changing_postgresql(postgresql: Server) -> Changing[PostgreSQLSettings]:
+def changing_postgresql(postgresql: Server) -> ChangingTable[PostgreSQLSettings]:
     """PostgreSQL, which needs no settings."""
     settings = PostgreSQLSettings(
         host=postgresql.host,
@@ -52,10 +52,10 @@ def changing_postgresql(postgresql: Server) -> Changing[PostgreSQLSettings]:
         database=postgresql.database,
     )
 
-    return Changing(postgresql, settings, partial(databases.in_postgresql, postgresql))
+    return ChangingTable(postgresql, settings, partial(databases.in_postgresql, postgresql))
 
 
-def changing_mysql_at(server: Server) -> Changing[MySQLSettings]:
+def changing_mysql_at(server: Server) -> ChangingTable[MySQLSettings]:
     settings = MySQLSettings(
         host=server.host,
         port=server.port,
@@ -64,4 +64,4 @@ def changing_mysql_at(server: Server) -> Changing[MySQLSettings]:
         database=server.database,
     )
 
-    return Changing(server, settings, partial(databases.in_mariadb, server))
+    return ChangingTable(server, settings, partial(databases.in_mariadb, server))

@@ -14,15 +14,22 @@ import pytest
 from pymysqlreplication import row_event
 
 from certificates import Authority
-from hearing import QUICK, Changing, CountingBell, listening_to, push_threads, ringing
 from lynq.api import TlsMode
 from lynq.sources import TLS, MySQLSettings, SourceChangeKind
 from lynq.sources.push import binlog, mysql
 from lynq.sources.push.channel import PushTiming
 from lynq.sources.query import Table
+from push_listener import (
+    QUICK,
+    ChangingTable,
+    CountingNotifier,
+    listen_to,
+    notifications,
+    push_threads,
+)
 from waiting import eventually
 
-MySQL = Changing[MySQLSettings]
+MySQL = ChangingTable[MySQLSettings]
 
 
 @pytest.fixture
@@ -41,8 +48,8 @@ async def database(changing_mysql: MySQL) -> AsyncIterator[MySQL]:
     )
 
 
-def rung(database: MySQL, table: str) -> AbstractAsyncContextManager[CountingBell]:
-    return ringing(partial(mysql.listen, database.settings, Table.named(table), QUICK))
+def rung(database: MySQL, table: str) -> AbstractAsyncContextManager[CountingNotifier]:
+    return notifications(partial(mysql.listen, database.settings, Table.named(table), QUICK))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +154,7 @@ async def test_ten_thousand_updates_are_a_handful_of_wake_ups(database: MySQL) -
             SET i = i + 1;
           END WHILE;
         END"""
-    async with listening_to(database.settings, "tenants", timing) as ears:
+    async with listen_to(database.settings, "tenants", timing) as ears:
         await ears.connected()
         began, before = time.monotonic(), ears.wake_ups
         await database.execute(updates)
@@ -158,7 +165,7 @@ async def test_ten_thousand_updates_are_a_handful_of_wake_ups(database: MySQL) -
 
 
 async def test_a_restarted_server_is_told_and_comes_back_with_a_wake_up(database: MySQL) -> None:
-    async with listening_to(database.settings, "tenants") as ears:
+    async with listen_to(database.settings, "tenants") as ears:
         await ears.connected()
         database.server.stop()
         lost = await ears.lost()
@@ -169,7 +176,7 @@ async def test_a_restarted_server_is_told_and_comes_back_with_a_wake_up(database
 
 
 async def test_a_killed_connection_is_told_and_comes_back_with_a_wake_up(database: MySQL) -> None:
-    async with listening_to(database.settings, "tenants") as ears:
+    async with listen_to(database.settings, "tenants") as ears:
         await ears.connected()
         await database.execute(f"KILL USER {database.settings.username}")
         assert (await ears.lost()).reason == "Interrupted"
@@ -181,7 +188,7 @@ async def test_a_server_that_falls_silent_is_noticed(database: MySQL) -> None:
     settings = replace(database.settings, connect_timeout=0.5)
     process = database.server.process
     assert process
-    async with listening_to(settings, "tenants", timing) as ears:
+    async with listen_to(settings, "tenants", timing) as ears:
         await ears.connected()
         process.send(signal.SIGSTOP)
         try:
@@ -193,7 +200,7 @@ async def test_a_server_that_falls_silent_is_noticed(database: MySQL) -> None:
 
 async def test_an_idle_connection_is_kept_alive_by_heartbeats(database: MySQL) -> None:
     timing = replace(QUICK, silence=0.6)
-    async with listening_to(database.settings, "tenants", timing) as ears:
+    async with listen_to(database.settings, "tenants", timing) as ears:
         await ears.connected()
         # Longer than the silence that would be the end of it, several times over.
         await asyncio.sleep(2)
@@ -207,8 +214,8 @@ async def test_a_clash_of_server_ids_resolves_itself(
     free = binlog._SERVER_IDS
     monkeypatch.setattr(binlog, "_SERVER_IDS", [4242])
     async with (
-        listening_to(database.settings, "tenants") as first,
-        listening_to(database.settings, "others") as second,
+        listen_to(database.settings, "tenants") as first,
+        listen_to(database.settings, "others") as second,
     ):
         await first.lost()
         await second.lost()
@@ -222,7 +229,7 @@ async def test_a_clash_of_server_ids_resolves_itself(
 
 async def test_a_wrong_password_is_told_and_never_shown(database: MySQL) -> None:
     settings = database.logged_in_as(database.settings.username, "not-the-password")
-    async with listening_to(settings, "tenants") as ears:
+    async with listen_to(settings, "tenants") as ears:
         lost = await ears.lost()
     assert lost.reason == "WrongPassword"
     assert "not-the-password" not in lost.message
@@ -236,7 +243,7 @@ async def test_the_connection_is_encrypted_as_asked(
     await database.execute("GRANT ALL ON *.* TO secretive")
     try:
         tls = TLS(mode=mode, ca=authority.certificate.decode())
-        async with listening_to(
+        async with listen_to(
             replace(database.logged_in_as("secretive", "x"), tls=tls), "tenants"
         ) as ears:
             if mode is TlsMode.DISABLE:
@@ -249,7 +256,7 @@ async def test_the_connection_is_encrypted_as_asked(
 
 async def test_a_certificate_of_somebody_else_is_told(database: MySQL) -> None:
     tls = TLS(ca=Authority("somebody-else").certificate.decode())
-    async with listening_to(replace(database.settings, tls=tls), "tenants") as ears:
+    async with listen_to(replace(database.settings, tls=tls), "tenants") as ears:
         assert (await ears.lost()).reason == "TLSFailed"
 
 
@@ -264,17 +271,17 @@ async def test_a_transaction_in_two_phases_wakes_when_it_is_committed(database: 
 
 
 async def test_a_server_that_is_not_there_is_told(database: MySQL, unused_tcp_port: int) -> None:
-    async with listening_to(replace(database.settings, port=unused_tcp_port), "tenants") as ears:
+    async with listen_to(replace(database.settings, port=unused_tcp_port), "tenants") as ears:
         assert (await ears.lost()).reason == "Refused"
 
 
 async def test_an_unknown_host_is_told(database: MySQL) -> None:
-    async with listening_to(replace(database.settings, host="nowhere.invalid"), "tenants") as ears:
+    async with listen_to(replace(database.settings, host="nowhere.invalid"), "tenants") as ears:
         assert (await ears.lost()).reason == "UnknownHost"
 
 
 async def test_a_missing_table_is_told(database: MySQL) -> None:
-    async with listening_to(database.settings, "missing") as ears:
+    async with listen_to(database.settings, "missing") as ears:
         lost = await ears.lost()
         assert lost.reason == "MissingTable"
         assert "table missing" in lost.message
@@ -292,7 +299,7 @@ async def test_a_missing_grant_is_told_and_taken_up(database: MySQL, given: str)
     )
     try:
         settings = database.logged_in_as("limited", "limited-secret")
-        async with listening_to(settings, "tenants") as ears:
+        async with listen_to(settings, "tenants") as ears:
             lost = await ears.lost()
             assert lost.reason == "MissingGrant"
             assert "user limited may not follow the binlog" in lost.message
@@ -304,7 +311,7 @@ async def test_a_missing_grant_is_told_and_taken_up(database: MySQL, given: str)
 
 
 async def test_a_server_without_binlog_is_told(unchanging_mysql: MySQL) -> None:
-    async with listening_to(unchanging_mysql.settings, "tenants") as ears:
+    async with listen_to(unchanging_mysql.settings, "tenants") as ears:
         lost = await ears.lost()
     assert lost.reason == "MissingSetting"
     assert re.search(r"needs log_bin \(is OFF\) and binlog_format=ROW \(is MIXED\)", lost.message)
@@ -313,7 +320,7 @@ async def test_a_server_without_binlog_is_told(unchanging_mysql: MySQL) -> None:
 async def test_a_binlog_of_statements_is_told_and_its_end_taken_up(database: MySQL) -> None:
     await database.execute("SET GLOBAL binlog_format = 'STATEMENT'")
     try:
-        async with listening_to(database.settings, "tenants") as ears:
+        async with listen_to(database.settings, "tenants") as ears:
             lost = await ears.lost()
             assert lost.reason == "MissingSetting"
             assert "binlog_format=ROW (is STATEMENT)" in lost.message
@@ -329,7 +336,7 @@ async def test_without_the_extra_it_says_what_to_install(
     monkeypatch.delitem(sys.modules, "lynq.sources.push.binlog")
     monkeypatch.delattr("lynq.sources.push.binlog")
     monkeypatch.setitem(sys.modules, "pymysqlreplication", None)
-    async with listening_to(database.settings, "tenants") as ears:
+    async with listen_to(database.settings, "tenants") as ears:
         lost = await ears.lost()
     assert lost.reason == "DriverMissing"
     assert "lynq[push]" in lost.message
@@ -341,7 +348,7 @@ async def test_closing_leaves_no_thread_and_no_task(
 ) -> None:
     tls = TLS(ca=authority.certificate.decode()) if encrypted else TLS(mode=TlsMode.DISABLE)
     before = asyncio.all_tasks()
-    async with listening_to(replace(database.settings, tls=tls), "tenants") as ears:
+    async with listen_to(replace(database.settings, tls=tls), "tenants") as ears:
         await ears.connected()
         assert push_threads()
         began = time.monotonic()
@@ -359,7 +366,7 @@ async def test_closing_does_not_wait_for_a_server_that_says_nothing(database: My
 
     silent = await asyncio.start_server(accept, "127.0.0.1", 0)
     settings = replace(database.settings, port=silent.sockets[0].getsockname()[1])
-    async with silent, listening_to(replace(settings, connect_timeout=60.0), "tenants"):
+    async with silent, listen_to(replace(settings, connect_timeout=60.0), "tenants"):
         await eventually(lambda: push_threads() and len(connections) == 2)
         began = time.monotonic()
     assert time.monotonic() - began < 5

@@ -13,16 +13,16 @@ import asyncpg
 import pytest
 
 from databases import Server
-from hearing import QUICK, Changing, CountingBell, listening_to, ringing
 from lynq.sources import PostgreSQLSettings, SourceChangeKind
 from lynq.sources.push import postgresql as push
 from lynq.sources.push.channel import PushTiming
 from lynq.sources.push.postgresql_trigger import trigger_sql
 from lynq.sources.query import Table
+from push_listener import QUICK, ChangingTable, CountingNotifier, listen_to, notifications
 from sources.proxy import Fault, proxied
 from waiting import eventually
 
-PostgreSQL = Changing[PostgreSQLSettings]
+PostgreSQL = ChangingTable[PostgreSQLSettings]
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ def _ours_to_stop(postgresql: Server) -> None:
         pytest.skip("the server was named in the environment: it is not ours to stop")
 
 
-def rung(database: PostgreSQL, table: str) -> AbstractAsyncContextManager[CountingBell]:
-    return ringing(partial(push.listen, database.settings, Table.named(table), QUICK))
+def rung(database: PostgreSQL, table: str) -> AbstractAsyncContextManager[CountingNotifier]:
+    return notifications(partial(push.listen, database.settings, Table.named(table), QUICK))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ async def test_a_missing_trigger_is_told_and_its_installation_taken_up(
 ) -> None:
     await database.execute('DROP TRIGGER "lynq_public.tenants" ON tenants')
     timing = replace(QUICK, silence=0.5)
-    async with listening_to(database.settings, "tenants", timing) as ears:
+    async with listen_to(database.settings, "tenants", timing) as ears:
         lost = await ears.lost()
         assert lost.reason == "MissingTrigger"
         assert "`lynq source sql-trigger --table public.tenants`" in lost.message
@@ -135,7 +135,7 @@ async def test_a_missing_trigger_is_told_and_its_installation_taken_up(
 
 
 async def test_a_trigger_that_goes_away_or_is_disabled_is_told(database: PostgreSQL) -> None:
-    async with listening_to(database.settings, "tenants", replace(QUICK, silence=0.5)) as ears:
+    async with listen_to(database.settings, "tenants", replace(QUICK, silence=0.5)) as ears:
         await ears.connected()
         await database.execute('ALTER TABLE tenants DISABLE TRIGGER "lynq_public.tenants"')
         assert (await ears.lost()).reason == "MissingTrigger"
@@ -146,7 +146,7 @@ async def test_a_trigger_that_goes_away_or_is_disabled_is_told(database: Postgre
 async def test_a_trigger_that_fires_on_replicas_only_is_as_good_as_none(
     database: PostgreSQL,
 ) -> None:
-    async with listening_to(database.settings, "tenants", replace(QUICK, silence=0.5)) as ears:
+    async with listen_to(database.settings, "tenants", replace(QUICK, silence=0.5)) as ears:
         await ears.connected()
         await database.execute('ALTER TABLE tenants ENABLE REPLICA TRIGGER "lynq_public.tenants"')
         assert (await ears.lost()).reason == "MissingTrigger"
@@ -165,7 +165,7 @@ async def test_notifications_of_somebody_else_are_taken_without_a_trigger(
 
 
 async def test_a_view_is_woken_by_triggers_on_the_tables_behind_it(database: PostgreSQL) -> None:
-    async with listening_to(database.settings, "active", replace(QUICK, silence=0.5)) as ears:
+    async with listen_to(database.settings, "active", replace(QUICK, silence=0.5)) as ears:
         lost = await ears.lost()
         assert "`lynq source sql-trigger --table THE_TABLE --for public.active`" in lost.message
         await database.execute(trigger_sql(Table.named("tenants"), Table.named("active")))
@@ -185,7 +185,7 @@ async def test_ten_thousand_updates_are_a_handful_of_wake_ups(database: PostgreS
             COMMIT;
           END LOOP;
         END $$"""
-    async with listening_to(database.settings, "tenants", timing) as ears:
+    async with listen_to(database.settings, "tenants", timing) as ears:
         await ears.connected()
         began, before = time.monotonic(), ears.wake_ups
         await database.execute(updates)
@@ -198,7 +198,7 @@ async def test_ten_thousand_updates_are_a_handful_of_wake_ups(database: PostgreS
 async def test_a_restarted_server_is_told_and_comes_back_with_a_wake_up(
     database: PostgreSQL,
 ) -> None:
-    async with listening_to(database.settings, "tenants") as ears:
+    async with listen_to(database.settings, "tenants") as ears:
         await ears.connected()
         database.server.stop()
         lost = await ears.lost()
@@ -211,7 +211,7 @@ async def test_a_restarted_server_is_told_and_comes_back_with_a_wake_up(
 async def test_a_killed_connection_is_told_and_comes_back_with_a_wake_up(
     database: PostgreSQL,
 ) -> None:
-    async with listening_to(database.settings, "tenants") as ears:
+    async with listen_to(database.settings, "tenants") as ears:
         await ears.connected()
         await database.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -225,7 +225,7 @@ async def test_a_killed_connection_is_told_and_comes_back_with_a_wake_up(
 async def test_a_server_that_falls_silent_is_noticed(database: PostgreSQL) -> None:
     """Only the process that serves us is stopped: the network is there, nobody answers."""
     timing = replace(QUICK, silence=1.0)
-    async with listening_to(database.settings, "tenants", timing) as ears:
+    async with listen_to(database.settings, "tenants", timing) as ears:
         await ears.connected()
         (pid,) = await backends(database)
         os.kill(pid, signal.SIGSTOP)
@@ -243,7 +243,7 @@ async def test_a_server_that_falls_silent_after_the_log_in_is_noticed(
     async with proxied(database.server.host, database.server.port) as proxy:
         settings = replace(database.settings, port=proxy.port, connect_timeout=1.0)
         proxy.breaks(Fault.SILENCE, after=after)
-        async with listening_to(settings, "tenants", replace(QUICK, silence=1.0)) as ears:
+        async with listen_to(settings, "tenants", replace(QUICK, silence=1.0)) as ears:
             await ears.lost()
             proxy.breaks(Fault.NONE)
             await ears.connected()
@@ -271,14 +271,14 @@ async def backends(database: PostgreSQL) -> list[int]:
 
 async def test_a_wrong_password_is_told_and_never_shown(database: PostgreSQL) -> None:
     settings = database.logged_in_as(database.settings.username, "not-the-password")
-    async with listening_to(settings, "tenants") as ears:
+    async with listen_to(settings, "tenants") as ears:
         lost = await ears.lost()
     assert lost.reason == "WrongPassword"
     assert "not-the-password" not in lost.message
 
 
 async def test_a_missing_table_is_told(database: PostgreSQL) -> None:
-    async with listening_to(database.settings, "missing") as ears:
+    async with listen_to(database.settings, "missing") as ears:
         lost = await ears.lost()
     assert lost.reason == "MissingTable"
     assert "table missing" in lost.message
@@ -286,7 +286,7 @@ async def test_a_missing_table_is_told(database: PostgreSQL) -> None:
 
 async def test_closing_leaves_no_task_and_no_connection(database: PostgreSQL) -> None:
     before = asyncio.all_tasks()
-    async with listening_to(database.settings, "tenants") as ears:
+    async with listen_to(database.settings, "tenants") as ears:
         await ears.connected()
         assert ears.state is SourceChangeKind.CONNECTED
         began = time.monotonic()

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from hearing import QUICK, CountingBell, listening_to, push_threads, ringing
 from lynq.sources import SQLiteSettings
 from lynq.sources.push import sqlite
 from lynq.sources.push.channel import PushTiming
 from lynq.sources.query import Table
+from push_listener import QUICK, CountingNotifier, listen_to, notifications, push_threads
 from waiting import eventually
 
 
@@ -38,8 +38,8 @@ def change(file: Path, *statements: str) -> None:
             connection.execute(statement)
 
 
-def rung(settings: SQLiteSettings) -> AbstractAsyncContextManager[CountingBell]:
-    return ringing(partial(sqlite.listen, settings, Table.named("tenants"), QUICK))
+def rung(settings: SQLiteSettings) -> AbstractAsyncContextManager[CountingNotifier]:
+    return notifications(partial(sqlite.listen, settings, Table.named("tenants"), QUICK))
 
 
 @pytest.mark.parametrize("journal", ["DELETE", "TRUNCATE", "WAL"])
@@ -52,7 +52,7 @@ async def test_every_commit_wakes(directory: Path, settings: SQLiteSettings, jou
             await eventually(partial(has_rung, bell, before))
 
 
-def has_rung(bell: CountingBell, before: int) -> bool:
+def has_rung(bell: CountingNotifier, before: int) -> bool:
     return bell.rings == before + 1
 
 
@@ -104,7 +104,7 @@ async def test_a_link_that_is_turned_to_another_file_wakes(directory: Path) -> N
 async def test_a_file_that_goes_away_is_told_and_its_return_wakes(
     directory: Path, settings: SQLiteSettings
 ) -> None:
-    async with listening_to(settings, "tenants") as ears:
+    async with listen_to(settings, "tenants") as ears:
         await ears.connected()
         (directory / "hub.db").unlink()
         lost = await ears.lost()
@@ -118,14 +118,14 @@ async def test_a_file_that_is_no_database_is_told(
     directory: Path, settings: SQLiteSettings
 ) -> None:
     (directory / "hub.db").write_bytes(b"these are not the rows you are looking for" * 100)
-    async with listening_to(settings, "tenants") as ears:
+    async with listen_to(settings, "tenants") as ears:
         lost = await ears.lost()
     assert lost.reason == "ConnectionFailed"
     assert "SQLITE_NOTADB" in lost.message
 
 
 async def test_an_operator_without_a_directory_refuses() -> None:
-    async with listening_to(SQLiteSettings(path="hub.db", directory=None), "tenants") as ears:
+    async with listen_to(SQLiteSettings(path="hub.db", directory=None), "tenants") as ears:
         lost = await ears.lost()
     assert lost.reason == "InvalidSettings"
     assert "--sqlite-dir" in lost.message
@@ -141,7 +141,7 @@ async def test_ten_thousand_updates_are_a_handful_of_wake_ups(
         update = "UPDATE tenants SET name = name + 1"
         change(directory / "hub.db", "PRAGMA synchronous = OFF", *[update] * 10_000)
 
-    async with listening_to(settings, "tenants", timing) as ears:
+    async with listen_to(settings, "tenants", timing) as ears:
         await ears.connected()
         began, before = time.monotonic(), ears.wake_ups
         await asyncio.to_thread(update)
@@ -152,7 +152,7 @@ async def test_ten_thousand_updates_are_a_handful_of_wake_ups(
 
 async def test_closing_leaves_no_thread_and_no_task(settings: SQLiteSettings) -> None:
     before = asyncio.all_tasks()
-    async with listening_to(settings, "tenants") as ears:
+    async with listen_to(settings, "tenants") as ears:
         await ears.connected()
         assert push_threads()
         began = time.monotonic()

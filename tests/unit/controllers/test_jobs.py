@@ -2,7 +2,7 @@
 
 import asyncio
 
-from background import running
+from background_tasks import run_in_background
 from lynq.controllers.concurrency import BackgroundJobs
 from waiting import eventually
 
@@ -14,7 +14,7 @@ async def test_jobs_started_before_and_after_run_both_run() -> None:
         done.append("done")
 
     jobs.start(work, name="before")
-    async with running(jobs.run()):
+    async with run_in_background(jobs.run()):
         jobs.start(work, name="after")
         await eventually(lambda: len(done) == 2)
 
@@ -33,7 +33,7 @@ async def test_a_cancelled_job_ends_and_one_not_begun_never_begins() -> None:
 
     job = jobs.start(wait, name="long")
     jobs.start(never, name="never").cancel()
-    async with running(jobs.run()):
+    async with run_in_background(jobs.run()):
         await asyncio.sleep(0.01)
         assert not ended.is_set()
         job.cancel()
@@ -49,7 +49,7 @@ async def test_the_end_of_run_ends_all_jobs() -> None:
         finally:
             ended.set()
 
-    async with running(jobs.run()):
+    async with run_in_background(jobs.run()):
         jobs.start(wait, name="long")
         await asyncio.sleep(0.01)
     assert ended.is_set()

@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from serving import Handler, Serve, serving
+from http_server import Handler, Serve, serve_http
 
 
 @pytest.fixture
@@ -13,6 +13,6 @@ async def serve() -> AsyncIterator[Serve]:
     async with AsyncExitStack() as stack:
 
         async def start(handler: Handler, *, tls: ssl.SSLContext | None = None) -> str:
-            return await stack.enter_async_context(serving(handler, tls))
+            return await stack.enter_async_context(serve_http(handler, tls))
 
         yield start

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from http_server import Serve
 from lynq.kube import Backoff, Client, ClientOptions, ClusterConfig, Discovery, Resource, errors
-from serving import Serve
 
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=False)

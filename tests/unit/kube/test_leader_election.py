@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from http_server import Serve
 from lynq.kube import Client, ClusterConfig, LeaderElection, LeaseLost
 from lynq.kube.leader_election import boot_clock
-from serving import Serve
 
 
 @pytest.mark.parametrize(("duration", "told"), [(15, 15), (2.5, 3), (15.4, 16)])

@@ -3,6 +3,7 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
+from http_server import Serve
 from lynq.kube import (
     Backoff,
     Client,
@@ -14,7 +15,6 @@ from lynq.kube import (
     errors,
 )
 from lynq.kube.resource import CONFIG_MAPS
-from serving import Serve
 from unit.kube.test_transport import Script, reset, status
 
 QUICK = ClientOptions(timeout=5, attempts=2, backoff=Backoff(base=0.001, cap=0.002))

@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 
 from certificates import Authority, Pair
+from http_server import Serve
 from lynq.kube import Client, ClientOptions, ClusterConfig, errors
 from lynq.kube.credentials import ClientCertificate, Credential, StaticCredentials
 from lynq.kube.tls import tls_context
-from serving import Serve
 
 AUTHORITY = Authority()
 ONCE = ClientOptions(attempts=1)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from http_server import Handler, Serve
 from lynq.kube import (
     Backoff,
     Client,
@@ -20,7 +21,6 @@ from lynq.kube import (
 )
 from lynq.kube.credentials import Credential, StaticCredentials
 from lynq.kube.resource import CONFIG_MAPS
-from serving import Handler, Serve
 
 OBJECT: dict[str, Any] = {"metadata": {"name": "a", "namespace": "n"}}
 PINNED = {"metadata": {"name": "a", "namespace": "n", "resourceVersion": "1"}}

@@ -9,6 +9,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from http_server import Serve
 from lynq.api import Metadata
 from lynq.api.wire import Wire
 from lynq.kube import (
@@ -27,7 +28,6 @@ from lynq.kube import (
 from lynq.kube.codec import TOO_DEEP
 from lynq.kube.resource import CONFIG_MAPS
 from lynq.kube.watch import LineSplitter
-from serving import Serve
 
 
 def split(chunks: list[bytes], limit: int = 1 << 20) -> list[bytes]:

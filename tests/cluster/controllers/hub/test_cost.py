@@ -2,78 +2,78 @@
 
 import asyncio
 
-from cluster.controllers.stage import NODES, Stage
+from cluster.controllers.environment import NODES, Environment
 
 ROWS = tuple((f"t{number}", 1, "pro") for number in range(5))
 NAMES = [f"{uid}-web" for uid, *_ in ROWS]
 
 
-async def test_an_idle_hub_sends_nothing(stage: Stage) -> None:
-    stage.rows(*ROWS)
-    await stage.hub(source={"syncInterval": "1s"})
-    await stage.form()
+async def test_an_idle_hub_sends_nothing(env: Environment) -> None:
+    env.rows(*ROWS)
+    await env.hub(source={"syncInterval": "1s"})
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes(*NAMES)
-        await stage.make_ready(NAMES)
-        await stage.has_status(ready=5)
-        await stage.settles()
-        stage.traffic.sent.clear()
+    async with env.operator():
+        await env.has_nodes(*NAMES)
+        await env.make_ready(NAMES)
+        await env.has_status(ready=5)
+        await env.settles()
+        env.traffic.sent.clear()
         await asyncio.sleep(3.5)
-        assert stage.traffic.sent == []
+        assert env.traffic.sent == []
 
 
-async def test_a_row_costs_one_create_and_statuses_are_gathered(stage: Stage) -> None:
-    stage.rows(*ROWS)
-    await stage.hub()
-    await stage.form()
+async def test_a_row_costs_one_create_and_statuses_are_gathered(env: Environment) -> None:
+    env.rows(*ROWS)
+    await env.hub()
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes(*NAMES)
-        await stage.make_ready(NAMES)
-        await stage.has_status(ready=5)
-        await stage.settles()
-        assert stage.traffic.count("create") == 5
-        assert stage.traffic.count("get") == stage.traffic.count("replace") == 0
+    async with env.operator():
+        await env.has_nodes(*NAMES)
+        await env.make_ready(NAMES)
+        await env.has_status(ready=5)
+        await env.settles()
+        assert env.traffic.count("create") == 5
+        assert env.traffic.count("get") == env.traffic.count("replace") == 0
         # The finalizer, and a few statuses of hub and form: not one for each node.
-        assert stage.traffic.count("patch") <= 9
+        assert env.traffic.count("patch") <= 9
 
 
-async def test_changes_of_a_nodes_status_do_not_read_the_rows(stage: Stage) -> None:
-    stage.rows(*ROWS)
-    await stage.hub()
-    await stage.form()
+async def test_changes_of_a_nodes_status_do_not_read_the_rows(env: Environment) -> None:
+    env.rows(*ROWS)
+    await env.hub()
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes(*NAMES)
-        await stage.settles()
-        synced = (await stage.status())["lastSyncTime"]
-        await stage.make_ready(NAMES)
-        await stage.has_status(ready=5)
-        await stage.make_ready(NAMES[:2], ready=False)
-        await stage.has_status(ready=3, failed=2)
-        assert (await stage.status())["lastSyncTime"] == synced
+    async with env.operator():
+        await env.has_nodes(*NAMES)
+        await env.settles()
+        synced = (await env.status())["lastSyncTime"]
+        await env.make_ready(NAMES)
+        await env.has_status(ready=5)
+        await env.make_ready(NAMES[:2], ready=False)
+        await env.has_status(ready=3, failed=2)
+        assert (await env.status())["lastSyncTime"] == synced
 
 
-async def test_a_restart_writes_nothing(stage: Stage) -> None:
-    stage.rows(*ROWS)
-    await stage.hub()
-    await stage.form()
-    async with stage.operator():
-        await stage.has_nodes(*NAMES)
-        await stage.make_ready(NAMES)
-        await stage.has_status(ready=5)
-        await stage.settles()
+async def test_a_restart_writes_nothing(env: Environment) -> None:
+    env.rows(*ROWS)
+    await env.hub()
+    await env.form()
+    async with env.operator():
+        await env.has_nodes(*NAMES)
+        await env.make_ready(NAMES)
+        await env.has_status(ready=5)
+        await env.settles()
     before = {
-        name: each["metadata"]["resourceVersion"] for name, each in (await stage.nodes()).items()
+        name: each["metadata"]["resourceVersion"] for name, each in (await env.nodes()).items()
     }
-    stage.traffic.sent.clear()
+    env.traffic.sent.clear()
 
-    async with stage.operator():
-        await stage.settles()
+    async with env.operator():
+        await env.settles()
 
     after = {
-        name: each["metadata"]["resourceVersion"] for name, each in (await stage.nodes()).items()
+        name: each["metadata"]["resourceVersion"] for name, each in (await env.nodes()).items()
     }
     assert after == before
-    assert not [each for each in stage.traffic.sent if NODES.plural in each.path]
+    assert not [each for each in env.traffic.sent if NODES.plural in each.path]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import databases
-from cluster.controllers.stage import HUBS, Stage
+from cluster.controllers.environment import HUBS, Environment
 from databases import Server
 from lynq.kube.resource import SECRETS
 from lynq.sources.push.postgresql_trigger import trigger_sql
@@ -66,14 +66,14 @@ def encoded(password: str) -> dict[str, str]:
     return {"password": base64.b64encode(password.encode()).decode()}
 
 
-async def secret(stage: Stage, password: str) -> None:
-    metadata = {"name": "login", "namespace": stage.namespace}
-    await stage.client.create(SECRETS, {"metadata": metadata, "data": encoded(password)})
+async def secret(env: Environment, password: str) -> None:
+    metadata = {"name": "login", "namespace": env.namespace}
+    await env.client.create(SECRETS, {"metadata": metadata, "data": encoded(password)})
 
 
-def asked_for_secrets(stage: Stage) -> list[str]:
+def asked_for_secrets(env: Environment) -> list[str]:
     """Return with which verbs the operator has asked for Secrets."""
-    return [request.verb for request in stage.traffic.sent if "/secrets" in request.path]
+    return [request.verb for request in env.traffic.sent if "/secrets" in request.path]
 
 
 def source(engine: str, server: Server, **parts: Any) -> dict[str, Any]:
@@ -88,228 +88,230 @@ def source(engine: str, server: Server, **parts: Any) -> dict[str, Any]:
     return {"type": engine, "sqlite": None, engine: block | parts.pop("block", {})} | parts
 
 
-async def test_mariadb_pushes_a_new_row(stage: Stage, mariadb: Server, in_mariadb: Execute) -> None:
-    await secret(stage, mariadb.password)
-    await stage.hub(source=source("mysql", mariadb, changes="Push"))
-    await stage.form()
+async def test_mariadb_pushes_a_new_row(
+    env: Environment, mariadb: Server, in_mariadb: Execute
+) -> None:
+    await secret(env, mariadb.password)
+    await env.hub(source=source("mysql", mariadb, changes="Push"))
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes("acme-web")
-        await stage.has_condition("PushConnected", "True")
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        await env.has_condition("PushConnected", "True")
         await in_mariadb("INSERT INTO hub_rows VALUES ('beta', '1', 'free')")
         # The interval is an hour.
-        await stage.has_nodes("acme-web", "beta-web")
+        await env.has_nodes("acme-web", "beta-web")
 
 
 async def test_postgresql_pushes_a_new_row(
-    stage: Stage, postgresql: Server, in_postgresql: Execute
+    env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
-    await secret(stage, postgresql.password)
-    await stage.hub(source=source("postgresql", postgresql, changes="Push"))
-    await stage.form()
+    await secret(env, postgresql.password)
+    await env.hub(source=source("postgresql", postgresql, changes="Push"))
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes("acme-web")
-        await stage.has_condition("PushConnected", "True")
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        await env.has_condition("PushConnected", "True")
         await in_postgresql("INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')")
-        await stage.has_nodes("acme-web", "beta-web")
+        await env.has_nodes("acme-web", "beta-web")
         await in_postgresql("DELETE FROM hub_rows WHERE uid = 'acme'")
-        await stage.has_nodes("beta-web")
+        await env.has_nodes("beta-web")
 
 
-async def test_sqlite_pushes_and_a_paused_hub_does_not_listen(stage: Stage) -> None:
-    stage.rows(("acme", 1, "pro"))
-    await stage.hub(source={"changes": "Push"})
-    await stage.form()
+async def test_sqlite_pushes_and_a_paused_hub_does_not_listen(env: Environment) -> None:
+    env.rows(("acme", 1, "pro"))
+    await env.hub(source={"changes": "Push"})
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes("acme-web")
-        await stage.has_condition("PushConnected", "True")
-        stage.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
-        await stage.has_nodes("acme-web", "beta-web")
-        await stage.change(HUBS, "hub", {"spec": {"paused": True}})
-        await stage.has_condition("Paused", "True")
-        stage.rows(("acme", 1, "pro"))
-        await stage.settles()
-        assert await stage.names() == ["acme-web", "beta-web"]
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        await env.has_condition("PushConnected", "True")
+        env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+        await env.has_nodes("acme-web", "beta-web")
+        await env.change(HUBS, "hub", {"spec": {"paused": True}})
+        await env.has_condition("Paused", "True")
+        env.rows(("acme", 1, "pro"))
+        await env.settles()
+        assert await env.names() == ["acme-web", "beta-web"]
 
 
 async def test_a_table_without_trigger_is_polled_and_says_so(
-    stage: Stage, postgresql: Server, in_postgresql: Execute
+    env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await in_postgresql("CREATE TABLE quiet AS SELECT * FROM hub_rows")
-    await secret(stage, postgresql.password)
+    await secret(env, postgresql.password)
     quiet = source(
         "postgresql", postgresql, changes="Push", block={"table": "quiet"}, syncInterval="1s"
     )
-    await stage.hub(source=quiet)
-    await stage.form()
+    await env.hub(source=quiet)
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes("acme-web")
-        lost = await stage.has_condition("PushConnected", "False")
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        lost = await env.has_condition("PushConnected", "False")
         assert lost["reason"] == "ChannelLost"
         await in_postgresql("INSERT INTO quiet VALUES ('beta', 'yes', 'free')")
-        await stage.has_nodes("acme-web", "beta-web")
+        await env.has_nodes("acme-web", "beta-web")
     await in_postgresql("DROP TABLE quiet")
 
 
 async def test_a_changed_password_is_picked_up_without_a_failed_read(
-    stage: Stage, postgresql: Server, in_postgresql: Execute
+    env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await in_postgresql("CREATE USER reader PASSWORD 'first'", "GRANT SELECT ON hub_rows TO reader")
-    await secret(stage, "first")
+    await secret(env, "first")
     spec = source("postgresql", postgresql, block={"username": "reader"}, syncInterval="1s")
-    await stage.hub(source=spec)
-    await stage.form()
+    await env.hub(source=spec)
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes("acme-web")
+    async with env.operator():
+        await env.has_nodes("acme-web")
         await in_postgresql("ALTER USER reader PASSWORD 'second'")
-        await stage.change(SECRETS, "login", {"data": encoded("second")})
+        await env.change(SECRETS, "login", {"data": encoded("second")})
         await in_postgresql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'",
             "INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')",
         )
-        await stage.has_nodes("acme-web", "beta-web")
-        assert await stage.events("DatabaseQueryFailed") == []
+        await env.has_nodes("acme-web", "beta-web")
+        assert await env.events("DatabaseQueryFailed") == []
     await in_postgresql("DROP OWNED BY reader", "DROP USER reader")
 
 
 async def test_a_wrong_password_is_told_without_it_and_corrected_in_the_secret(
-    stage: Stage, mariadb: Server, in_mariadb: Execute
+    env: Environment, mariadb: Server, in_mariadb: Execute
 ) -> None:
     del in_mariadb
-    await secret(stage, "not-the-passw0rd")
-    await stage.hub(source=source("mysql", mariadb))
-    await stage.form()
+    await secret(env, "not-the-passw0rd")
+    await env.hub(source=source("mysql", mariadb))
+    await env.form()
 
-    async with stage.operator():
-        failed = await stage.has_condition("Ready", "False")
+    async with env.operator():
+        failed = await env.has_condition("Ready", "False")
         assert "passw0rd" not in failed["message"]
-        await stage.change(SECRETS, "login", {"data": encoded(mariadb.password)})
+        await env.change(SECRETS, "login", {"data": encoded(mariadb.password)})
         # Retries grow from one second; nobody has to touch the hub.
-        await stage.has_nodes("acme-web", within=20)
-        await stage.has_condition("Ready", "True")
+        await env.has_nodes("acme-web", within=20)
+        await env.has_condition("Ready", "True")
 
 
 async def test_a_sync_reads_the_secret_once_and_never_lists_secrets(
-    stage: Stage, postgresql: Server, in_postgresql: Execute
+    env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
-    await secret(stage, postgresql.password)
-    await stage.hub(source=source("postgresql", postgresql))
-    await stage.form()
+    await secret(env, postgresql.password)
+    await env.hub(source=source("postgresql", postgresql))
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes("acme-web")
-        await stage.settles()
-        assert asked_for_secrets(stage) == ["get"]
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        await env.settles()
+        assert asked_for_secrets(env) == ["get"]
         await in_postgresql("INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')")
-        await stage.read_again()
-        await stage.has_nodes("acme-web", "beta-web")
-        await stage.settles()
-        assert asked_for_secrets(stage) == ["get", "get"]
+        await env.read_again()
+        await env.has_nodes("acme-web", "beta-web")
+        await env.settles()
+        assert asked_for_secrets(env) == ["get", "get"]
 
 
 async def test_a_deleted_secret_shows_at_the_next_sync_and_changes_nothing(
-    stage: Stage, postgresql: Server, in_postgresql: Execute
+    env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
-    await secret(stage, postgresql.password)
-    await stage.hub(source=source("postgresql", postgresql, changes="Push"))
-    await stage.form()
+    await secret(env, postgresql.password)
+    await env.hub(source=source("postgresql", postgresql, changes="Push"))
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes("acme-web")
-        await stage.has_condition("PushConnected", "True")
-        await stage.client.delete(SECRETS, "login", stage.namespace)
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        await env.has_condition("PushConnected", "True")
+        await env.client.delete(SECRETS, "login", env.namespace)
         await in_postgresql("DELETE FROM hub_rows")
-        await stage.read_again()
+        await env.read_again()
 
-        failed = await stage.has_condition("Ready", "False")
+        failed = await env.has_condition("Ready", "False")
         assert failed["reason"] == "DatabaseConnectionFailed"
-        await stage.has_event("DatabaseQueryFailed", containing='no Secret "login"')
-        await stage.has_condition("PushConnected", "False")
-        await stage.settles()
-        assert await stage.names() == ["acme-web"]
+        await env.has_event("DatabaseQueryFailed", containing='no Secret "login"')
+        await env.has_condition("PushConnected", "False")
+        await env.settles()
+        assert await env.names() == ["acme-web"]
 
-        await secret(stage, postgresql.password)
+        await secret(env, postgresql.password)
         # Retries grow from one second; nobody has to touch the hub.
-        await stage.has_nodes(within=20)
-        await stage.has_condition("Ready", "True")
-        await stage.has_condition("PushConnected", "True")
+        await env.has_nodes(within=20)
+        await env.has_condition("Ready", "True")
+        await env.has_condition("PushConnected", "True")
 
 
 @ON_BOTH
 async def test_a_password_that_is_wrong_now_shows_at_the_next_sync(
-    stage: Stage, engine: str, servers: dict[str, Server]
+    env: Environment, engine: str, servers: dict[str, Server]
 ) -> None:
-    await secret(stage, servers[engine].password)
-    await stage.hub(source=source(engine, servers[engine]))
-    await stage.form()
+    await secret(env, servers[engine].password)
+    await env.hub(source=source(engine, servers[engine]))
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes("acme-web")
+    async with env.operator():
+        await env.has_nodes("acme-web")
         # The connections that are open would go on for five minutes.
-        await stage.change(SECRETS, "login", {"data": encoded("not-the-passw0rd")})
-        await stage.read_again()
-        failed = await stage.has_condition("Ready", "False")
+        await env.change(SECRETS, "login", {"data": encoded("not-the-passw0rd")})
+        await env.read_again()
+        failed = await env.has_condition("Ready", "False")
         assert "passw0rd" not in failed["message"]
-        await stage.has_event("DatabaseQueryFailed")
-        assert await stage.names() == ["acme-web"]
+        await env.has_event("DatabaseQueryFailed")
+        assert await env.names() == ["acme-web"]
 
 
 @ON_BOTH
 async def test_a_key_that_is_gone_is_an_empty_password_and_named(
-    stage: Stage, engine: str, servers: dict[str, Server]
+    env: Environment, engine: str, servers: dict[str, Server]
 ) -> None:
-    await secret(stage, servers[engine].password)
-    await stage.hub(source=source(engine, servers[engine]))
+    await secret(env, servers[engine].password)
+    await env.hub(source=source(engine, servers[engine]))
 
-    async with stage.operator():
-        await stage.has_condition("Ready", "True")
-        await stage.change(SECRETS, "login", {"data": {"password": None}})
-        await stage.read_again()
-        failed = await stage.has_condition("Ready", "False")
+    async with env.operator():
+        await env.has_condition("Ready", "True")
+        await env.change(SECRETS, "login", {"data": {"password": None}})
+        await env.read_again()
+        failed = await env.has_condition("Ready", "False")
         assert 'Secret "login" has no key "password"' in failed["message"]
 
 
 async def test_a_user_without_password_needs_no_key(
-    stage: Stage, mariadb: Server, in_mariadb: Execute
+    env: Environment, mariadb: Server, in_mariadb: Execute
 ) -> None:
     await in_mariadb("CREATE USER keyless", "GRANT SELECT ON hub_rows TO keyless")
-    await secret(stage, "unused")
+    await secret(env, "unused")
     reference = {"name": "login", "key": "absent"}
     block = {"username": "keyless", "passwordRef": reference}
-    await stage.hub(source=source("mysql", mariadb, block=block))
-    await stage.form()
+    await env.hub(source=source("mysql", mariadb, block=block))
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes("acme-web")
+    async with env.operator():
+        await env.has_nodes("acme-web")
     await in_mariadb("DROP USER keyless")
 
 
 async def test_the_push_channel_is_opened_again_with_a_changed_password(
-    stage: Stage, postgresql: Server, in_postgresql: Execute
+    env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await in_postgresql("CREATE USER hearer PASSWORD 'first'", "GRANT SELECT ON hub_rows TO hearer")
-    await secret(stage, "first")
-    await stage.hub(
+    await secret(env, "first")
+    await env.hub(
         source=source("postgresql", postgresql, block={"username": "hearer"}, changes="Push")
     )
-    await stage.form()
+    await env.form()
 
-    async with stage.operator():
-        await stage.has_nodes("acme-web")
-        await stage.has_condition("PushConnected", "True")
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        await env.has_condition("PushConnected", "True")
         await in_postgresql("ALTER USER hearer PASSWORD 'second'")
-        await stage.change(SECRETS, "login", {"data": encoded("second")})
+        await env.change(SECRETS, "login", {"data": encoded("second")})
         # All that the old password has opened is cut off, and the interval is an hour.
         await in_postgresql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'hearer'"
         )
         await in_postgresql("INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')")
-        await stage.has_nodes("acme-web", "beta-web", within=20)
-        await stage.has_condition("PushConnected", "True")
+        await env.has_nodes("acme-web", "beta-web", within=20)
+        await env.has_condition("PushConnected", "True")
         await in_postgresql("INSERT INTO hub_rows VALUES ('corp', 'yes', 'free')")
-        await stage.has_nodes("acme-web", "beta-web", "corp-web")
+        await env.has_nodes("acme-web", "beta-web", "corp-web")
     await in_postgresql("DROP OWNED BY hearer", "DROP USER hearer")

@@ -3,30 +3,30 @@
 from datetime import datetime
 from typing import Any
 
-from cluster.controllers.node.making import (
+from cluster.controllers.environment import Environment, Object
+from cluster.controllers.node.builders import (
     NODE,
+    annotate,
     annotations,
+    apply_node,
     becomes,
     edit,
     entry,
+    event_count,
+    event_recorded,
     exists,
-    is_told,
     make_node,
-    mark,
     of_kind,
     owners,
-    told,
-    want,
 )
-from cluster.controllers.operating import (
+from cluster.controllers.running_operator import (
+    condition_of,
+    node_has_condition,
     node_is_ready,
-    node_says,
-    operating,
     resource_in,
     resource_is,
-    said,
+    running_operator,
 )
-from cluster.controllers.stage import Object, Stage
 from cluster.local.manifests import deployment, job
 from lynq.kube.resource import DEPLOYMENTS
 
@@ -41,107 +41,107 @@ def at(moment: str) -> datetime:
     return datetime.fromisoformat(moment)
 
 
-async def test_the_timeout_strikes_at_its_deadline_and_is_told_once(stage: Stage) -> None:
-    async with operating(stage):
+async def test_the_timeout_strikes_at_its_deadline_and_is_told_once(env: Environment) -> None:
+    async with running_operator(env):
         await make_node(
-            stage, entry("after", dependIds=["app"]), deployments=[app(NEVER, timeoutSeconds=2)]
+            env, entry("after", dependIds=["app"]), deployments=[app(NEVER, timeoutSeconds=2)]
         )
-        await resource_is(stage, NODE, "app", "Progressing")
-        found = await resource_is(stage, NODE, "app", "Failed")
+        await resource_is(env, NODE, "app", "Progressing")
+        found = await resource_is(env, NODE, "app", "Failed")
         assert found["reason"] == "ReadinessTimeout"
         assert "2 s" in found["message"]
-        live = await stage.get(DEPLOYMENTS, "app")
+        live = await env.get(DEPLOYMENTS, "app")
         began = at(annotations(live)["lynq.sh/apply-start-time"])
         late = (at(found["since"]) - began).total_seconds() - 2
         # `since` is in whole seconds.
         assert -1 <= late < 1.5
-        await resource_is(stage, NODE, "after", "Skipped")
-        sentence = await is_told(stage, "ReadinessTimeout", about=NODE)
+        await resource_is(env, NODE, "after", "Skipped")
+        sentence = await event_recorded(env, "ReadinessTimeout", about=NODE)
         assert sentence.startswith("Warning: ")
-        await mark(stage, touched="1")
-        await stage.settles()
-        assert await told(stage, "ReadinessTimeout") == 1
+        await annotate(env, touched="1")
+        await env.settles()
+        assert await event_count(env, "ReadinessTimeout") == 1
 
 
-async def test_a_failed_resource_recovers_when_it_becomes_ready(stage: Stage) -> None:
-    async with operating(stage):
+async def test_a_failed_resource_recovers_when_it_becomes_ready(env: Environment) -> None:
+    async with running_operator(env):
         await make_node(
-            stage, entry("after", dependIds=["app"]), deployments=[app(NEVER, timeoutSeconds=1)]
+            env, entry("after", dependIds=["app"]), deployments=[app(NEVER, timeoutSeconds=1)]
         )
-        await resource_is(stage, NODE, "app", "Failed")
-        await want(
-            stage,
+        await resource_is(env, NODE, "app", "Failed")
+        await apply_node(
+            env,
             entry("after", dependIds=["app"]),
             deployments=[app(timeoutSeconds=120)],
         )
-        node = await node_is_ready(stage, NODE)
-        assert said(node, "Degraded") == ("False", "Healthy")
-        assert await exists(stage, "after")
-        await is_told(stage, "LynqNodeReady", about=NODE)
+        node = await node_is_ready(env, NODE)
+        assert condition_of(node, "Degraded") == ("False", "Healthy")
+        assert await exists(env, "after")
+        await event_recorded(env, "LynqNodeReady", about=NODE)
 
 
-async def test_what_need_not_be_waited_for_is_ready_when_it_is_written(stage: Stage) -> None:
-    async with operating(stage):
+async def test_what_need_not_be_waited_for_is_ready_when_it_is_written(env: Environment) -> None:
+    async with running_operator(env):
         await make_node(
-            stage, entry("after", dependIds=["app"]), deployments=[app(NEVER, waitForReady=False)]
+            env, entry("after", dependIds=["app"]), deployments=[app(NEVER, waitForReady=False)]
         )
-        node = await node_is_ready(stage, NODE)
+        node = await node_is_ready(env, NODE)
         assert resource_in(node, "app")["state"] == "Ready"
-        assert await exists(stage, "after")
+        assert await exists(env, "after")
 
 
-async def test_scaled_to_zero_is_ready(stage: Stage) -> None:
-    async with operating(stage):
-        await make_node(stage, deployments=[app(replicas=0)])
-        await node_is_ready(stage, NODE)
+async def test_scaled_to_zero_is_ready(env: Environment) -> None:
+    async with running_operator(env):
+        await make_node(env, deployments=[app(replicas=0)])
+        await node_is_ready(env, NODE)
 
 
-async def test_a_bad_update_shows_while_the_old_pods_run(stage: Stage) -> None:
-    async with operating(stage):
-        await make_node(stage, entry("beside"), deployments=[app(timeoutSeconds=3)])
-        await node_is_ready(stage, NODE)
-        await want(stage, entry("beside"), deployments=[app(NEVER, timeoutSeconds=3)])
-        node = await node_says(stage, NODE, "Ready", "False", "NotAllResourcesReady")
+async def test_a_bad_update_shows_while_the_old_pods_run(env: Environment) -> None:
+    async with running_operator(env):
+        await make_node(env, entry("beside"), deployments=[app(timeoutSeconds=3)])
+        await node_is_ready(env, NODE)
+        await apply_node(env, entry("beside"), deployments=[app(NEVER, timeoutSeconds=3)])
+        node = await node_has_condition(env, NODE, "Ready", "False", "NotAllResourcesReady")
         assert resource_in(node, "app")["state"] == "Progressing"
         assert resource_in(node, "beside")["state"] == "Ready"
-        node = await node_says(stage, NODE, "Ready", "False", "ResourcesFailed")
-        live = await stage.get(DEPLOYMENTS, "app")
+        node = await node_has_condition(env, NODE, "Ready", "False", "ResourcesFailed")
+        live = await env.get(DEPLOYMENTS, "app")
         assert live["status"]["availableReplicas"] == 1
 
-        await want(stage, entry("beside"), deployments=[app(timeoutSeconds=3)])
-        await node_is_ready(stage, NODE)
+        await apply_node(env, entry("beside"), deployments=[app(timeoutSeconds=3)])
+        await node_is_ready(env, NODE)
 
 
 async def test_a_ready_workload_that_degrades_is_failed_by_the_clock_of_its_last_change(
-    stage: Stage,
+    env: Environment,
 ) -> None:
-    async with operating(stage):
-        await make_node(stage, deployments=[app(timeoutSeconds=1)])
-        await node_is_ready(stage, NODE)
-        await stage.settles()
+    async with running_operator(env):
+        await make_node(env, deployments=[app(timeoutSeconds=1)])
+        await node_is_ready(env, NODE)
+        await env.settles()
         await edit(
-            stage,
+            env,
             "app",
             {"spec": {"template": {"metadata": {"annotations": NEVER}}}},
             resource=DEPLOYMENTS,
         )
-        found = await resource_is(stage, NODE, "app", "Failed")
+        found = await resource_is(env, NODE, "app", "Failed")
         assert found["reason"] == "ReadinessTimeout"
 
 
-async def test_a_job_that_failed_is_a_failed_resource(stage: Stage) -> None:
-    async with operating(stage):
-        await make_node(stage, jobs=[of_kind("seed", job("seed", job="fail"))])
-        found = await resource_is(stage, NODE, "seed", "Failed")
+async def test_a_job_that_failed_is_a_failed_resource(env: Environment) -> None:
+    async with running_operator(env):
+        await make_node(env, jobs=[of_kind("seed", job("seed", job="fail"))])
+        found = await resource_is(env, NODE, "seed", "Failed")
         assert found["message"]
-        await is_told(stage, "ResourceFailed", about=NODE)
+        await event_recorded(env, "ResourceFailed", about=NODE)
 
 
-async def test_an_unchanged_write_gives_nobody_more_time(stage: Stage) -> None:
-    async with operating(stage):
-        await make_node(stage, deployments=[app(NEVER, timeoutSeconds=300)])
-        found = await becomes(stage, "app", annotations, DEPLOYMENTS)
+async def test_an_unchanged_write_gives_nobody_more_time(env: Environment) -> None:
+    async with running_operator(env):
+        await make_node(env, deployments=[app(NEVER, timeoutSeconds=300)])
+        found = await becomes(env, "app", annotations, DEPLOYMENTS)
         first = annotations(found)["lynq.sh/apply-start-time"]
-        await edit(stage, "app", {"metadata": {"ownerReferences": None}}, resource=DEPLOYMENTS)
-        found = await becomes(stage, "app", owners, DEPLOYMENTS)
+        await edit(env, "app", {"metadata": {"ownerReferences": None}}, resource=DEPLOYMENTS)
+        found = await becomes(env, "app", owners, DEPLOYMENTS)
         assert annotations(found)["lynq.sh/apply-start-time"] == first

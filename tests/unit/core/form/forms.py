@@ -33,9 +33,9 @@ def problems(spec: FormSpec, known: HubSpec | None = None) -> tuple[Problem, ...
     return validate_form(spec, hub=known, check_ignore_field=no_slash)
 
 
-def told(spec: FormSpec, known: HubSpec | None = None) -> list[str]:
+def error_texts(spec: FormSpec, known: HubSpec | None = None) -> list[str]:
     return [str(each) for each in problems(spec, known) if each.kind is ProblemKind.ERROR]
 
 
-def warned(spec: FormSpec, known: HubSpec | None = None) -> list[str]:
+def warning_texts(spec: FormSpec, known: HubSpec | None = None) -> list[str]:
     return [str(each) for each in problems(spec, known) if each.kind is ProblemKind.WARNING]

@@ -10,7 +10,7 @@ from lynq.api import CreationPolicy, FormSpec
 from lynq.api.problems import summary
 from lynq.api.reasons import EventReason
 from lynq.core.form.validation import hub_not_found
-from unit.core.form.forms import BODY, form, problems, resource, told
+from unit.core.form.forms import BODY, error_texts, form, problems, resource
 
 BAD = "{{ .uid | nope }}"
 WRONG = 'line 1: function "nope" not defined'
@@ -125,7 +125,7 @@ def deep(levels: int) -> dict[str, Any]:
     ],
 )
 def test_what_is_refused(spec: FormSpec, expected: str) -> None:
-    assert told(spec) == [expected]
+    assert error_texts(spec) == [expected]
 
 
 def test_what_cannot_be_repeated_is_fine_in_what_is_made_once() -> None:
@@ -144,7 +144,7 @@ def test_everything_is_found_at_once() -> None:
         resource("a", spec={}),
         hub_id="",
     )
-    assert len(told(spec)) == 7
+    assert len(error_texts(spec)) == 7
 
 
 def test_problems_that_scripts_know_by_an_event_say_so() -> None:
@@ -176,7 +176,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_any_body_is_looked_through_and_nothing_is_raised(value: Any) -> None:
     spec = form(resource("a", spec={**BODY, "data": value}))
-    wrong = [line for line in told(spec) if WRONG in line]
+    wrong = [line for line in error_texts(spec) if WRONG in line]
     assert len(wrong) == str(value).count("nope")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lynq.api import CreationPolicy, FormSpec, HubSpec
-from unit.core.form.forms import BODY, form, hub, resource, told, warned
+from unit.core.form.forms import BODY, error_texts, form, hub, resource, warning_texts
 
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment"}
 
@@ -65,22 +65,22 @@ def named(template: str) -> FormSpec:
     ],
 )
 def test_variables(template: str, known: HubSpec | None, expected: list[str]) -> None:
-    assert warned(named(template), known) == [
+    assert warning_texts(named(template), known) == [
         f"spec.configMaps[0].nameTemplate: {message}" for message in expected
     ]
-    assert told(named(template), known) == []
+    assert error_texts(named(template), known) == []
 
 
 def test_a_variable_is_warned_of_once() -> None:
     spec = form(*(resource(f"a{number}", name_template="{{ .plan }}") for number in range(3)))
-    [only] = warned(spec, hub())
+    [only] = warning_texts(spec, hub())
     assert only.startswith("spec.configMaps[0].nameTemplate: the hub does not map .plan")
     assert only.endswith("(read in 2 more places)")
 
 
 def test_names_that_cannot_be_repeated_are_kept_by_the_node() -> None:
     given = resource("a", name_template='{{ bcrypt "x" }}', creation_policy=CreationPolicy.ONCE)
-    [only] = warned(form(given))
+    [only] = warning_texts(form(given))
     assert only == (
         "spec.configMaps[0].nameTemplate: bcrypt cannot be repeated: a node keeps its first "
         "value, also when the form changes"
@@ -159,5 +159,5 @@ def test_names_that_cannot_be_repeated_are_kept_by_the_node() -> None:
     ],
 )
 def test_manifests(spec: FormSpec, expected: list[str]) -> None:
-    assert warned(spec) == expected
-    assert told(spec) == []
+    assert warning_texts(spec) == expected
+    assert error_texts(spec) == []

@@ -6,7 +6,7 @@ from hypothesis import given
 from lynq.core.graph.build import build, find_problems
 from lynq.core.graph.model import Entry
 from lynq.core.graph.problems import GraphError, GraphProblemKind
-from unit.core.graph.drawn import entries, reachable
+from unit.core.graph.strategies import entries, reachable
 
 EMPTY = GraphProblemKind.EMPTY_ID
 DUPLICATE = GraphProblemKind.DUPLICATE_ID

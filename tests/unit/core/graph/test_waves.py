@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lynq.core.graph.build import build, find_problems, removal_waves
 from lynq.core.graph.model import Entry
-from unit.core.graph.drawn import entries, reachable, sound_entries
+from unit.core.graph.strategies import entries, reachable, sound_entries
 
 SHOP = (
     Entry("web", ("db", "config")),

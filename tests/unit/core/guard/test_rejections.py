@@ -15,7 +15,7 @@ from lynq.core.guard.announcements import (
 )
 from lynq.core.guard.rejections import Rejection, printable
 from lynq.core.guard.row_screening import screen_rows
-from unit.core.guard.candidates import NOTHING, Row
+from unit.core.guard.rows import NOTHING, Row
 
 
 def rejections(*uids: str | None) -> tuple[Rejection, ...]:

@@ -6,7 +6,7 @@ from lynq.api.naming import NodePair
 from lynq.api.reasons import RejectionReason
 from lynq.core.guard.rejections import VALUES_LIMIT
 from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_rows
-from unit.core.guard.candidates import NOTHING, Row, existing
+from unit.core.guard.rows import NOTHING, Row, existing
 
 LOW, HIGH = sorted([Row("acme", "x"), Row("acme", "y")], key=lambda row: row.digest)
 

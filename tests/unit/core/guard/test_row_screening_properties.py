@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lynq.api.naming import NodePair, is_label_value, is_subdomain, node_name
 from lynq.core.guard.rejections import VALUES_LIMIT
 from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_rows
-from unit.core.guard.candidates import Row
+from unit.core.guard.rows import Row
 
 # Few letters and many dashes: names that meet are what we are after.
 UIDS = st.none() | st.text("ab-.A_", max_size=5) | st.text(max_size=70)

@@ -42,7 +42,7 @@ def live_after(obj: dict[str, Any], verdict: Readiness = READY, uid: str = "1") 
     )
 
 
-class World:
+class Cluster:
     """The objects of one node, and what its controller remembers of them."""
 
     def __init__(self, resources: Iterable[TResource]) -> None:

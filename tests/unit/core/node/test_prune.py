@@ -13,7 +13,7 @@ from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.node.prune import PruneCandidate, PruneStep, next_prune_step
 from lynq.core.readiness.verdict import READY
-from unit.core.graph.drawn import reachable, sound_entries
+from unit.core.graph.strategies import reachable, sound_entries
 from unit.core.node.nodes import an_owner
 
 REASON = OrphanReason.LYNQ_NODE_DELETED

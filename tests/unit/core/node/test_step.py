@@ -11,15 +11,15 @@ from lynq.core.graph.model import Entry
 from lynq.core.node.state import WriteRejection
 from lynq.core.node.step import ReconcileStep
 from lynq.core.readiness.verdict import READY
-from unit.core.graph.drawn import sound_entries
-from unit.core.node.fixtures import STARTING, World
+from unit.core.graph.strategies import sound_entries
+from unit.core.node.fixtures import STARTING, Cluster
 from unit.core.node.nodes import NOW, a_resource
 
 S = ResourceState
 
 
-def world_of(entries: Any, **more: Any) -> World:
-    return World(
+def world_of(entries: Any, **more: Any) -> Cluster:
+    return Cluster(
         a_resource(entry.id, name_template=f"n{place}", depend_ids=entry.depend_ids, **more)
         for place, entry in enumerate(entries)
     )
@@ -114,7 +114,7 @@ def test_with_skipping_off_it_is_written_in_spite_of_a_failure() -> None:
 
 
 def test_the_nearest_deadline_is_when_to_look_again() -> None:
-    world = World(
+    world = Cluster(
         [
             a_resource("slow", name_template="x", timeout_seconds=600),
             a_resource("fast", name_template="y", timeout_seconds=20),
@@ -126,7 +126,7 @@ def test_the_nearest_deadline_is_when_to_look_again() -> None:
 
 
 def test_of_two_entries_for_one_object_the_first_has_it() -> None:
-    world = World([a_resource("a", name_template="x"), a_resource("b", name_template="x")])
+    world = Cluster([a_resource("a", name_template="x"), a_resource("b", name_template="x")])
     step = world.step()
     assert [write.id for write in step.writes] == ["a"]
     assert step.outcomes[1].reason == "DuplicateObject"
@@ -136,4 +136,4 @@ def test_of_two_entries_for_one_object_the_first_has_it() -> None:
 
 
 def test_a_node_without_resources_has_no_step() -> None:
-    assert World([]).step() == ReconcileStep(())
+    assert Cluster([]).step() == ReconcileStep(())

@@ -60,7 +60,7 @@ class Node:
 
 
 @dataclass
-class World:
+class Cluster:
     """All there is."""
 
     max_skew: int

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from lynq.api import RolloutPhase
 from unit.core.rollout.nodes import at
-from unit.core.rollout.simulation import DEADLINE, World
+from unit.core.rollout.simulation import DEADLINE, Cluster
 
 NAMES = [f"tenant-{number}-web" for number in range(6)]
-Happening = Callable[[World], None]
+Happening = Callable[[Cluster], None]
 
 
 def form_change(bad: bool) -> Happening:  # noqa: FBT001
@@ -41,19 +41,19 @@ HAPPENINGS = st.lists(
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def worlds(draw: st.DrawFn) -> Cluster:
     acknowledges = draw(st.booleans())
     # Without an acknowledgement the grace of two seconds is all there is to go by.
     slowest = 15 if acknowledges else 1
     random = draw(st.randoms(use_true_random=False))
-    return World(
+    return Cluster(
         max_skew=draw(st.integers(1, 4)),
         acknowledges=acknowledges,
         delays=lambda: (random.randint(0, slowest), random.randint(0, 20)),
     )
 
 
-def look(world: World) -> None:
+def look(world: Cluster) -> None:
     """Let the operator act, and see whether it kept its promises."""
     before = world.changing()
     world.operate()
@@ -70,12 +70,12 @@ def look(world: World) -> None:
         assert any(now_late(world, name) for name in world.nodes)
 
 
-def now_late(world: World, name: str) -> bool:
+def now_late(world: Cluster, name: str) -> bool:
     node = world.nodes[name]
     return not node.is_ready and world.now - node.written >= DEADLINE
 
 
-def finish(world: World) -> int:
+def finish(world: Cluster) -> int:
     """Let time pass until all is done; return how long it took."""
     start = world.now
     while world.pending() or world.changing() or not is_complete(world):
@@ -85,7 +85,7 @@ def finish(world: World) -> int:
     return world.now - start
 
 
-def settle(world: World) -> None:
+def settle(world: Cluster) -> None:
     """Give every tenant a good row, and let all of them become ready."""
     for name in NAMES:
         world.change_row(name, bad=False)
@@ -93,7 +93,7 @@ def settle(world: World) -> None:
     finish(world)
 
 
-def is_complete(world: World) -> bool:
+def is_complete(world: Cluster) -> bool:
     assert world.status is not None
     done = RolloutPhase.COMPLETE if world.nodes else RolloutPhase.IDLE
     return world.status.phase is done
@@ -101,7 +101,7 @@ def is_complete(world: World) -> bool:
 
 @given(worlds(), HAPPENINGS)
 def test_max_skew_is_never_exceeded_and_a_good_form_always_gets_through(
-    world: World, happenings: list[Happening]
+    world: Cluster, happenings: list[Happening]
 ) -> None:
     settle(world)
     for happening in happenings:
@@ -116,7 +116,7 @@ def test_max_skew_is_never_exceeded_and_a_good_form_always_gets_through(
 
 
 @given(worlds(), st.sets(st.sampled_from(NAMES), min_size=1))
-def test_broken_nodes_are_repaired_by_their_own_rows(world: World, broken: set[str]) -> None:
+def test_broken_nodes_are_repaired_by_their_own_rows(world: Cluster, broken: set[str]) -> None:
     for name in NAMES:
         world.change_row(name, bad=name in broken)
     for _ in range(60):
@@ -128,9 +128,9 @@ def test_broken_nodes_are_repaired_by_their_own_rows(world: World, broken: set[s
     finish(world)
 
 
-def rolled_out(max_skew: int) -> World:
+def rolled_out(max_skew: int) -> Cluster:
     """A world at rest, where a node takes four seconds for a change."""
-    world = World(max_skew=max_skew, acknowledges=True, delays=lambda: (1, 3))
+    world = Cluster(max_skew=max_skew, acknowledges=True, delays=lambda: (1, 3))
     settle(world)
     return world
 

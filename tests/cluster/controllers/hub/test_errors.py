@@ -1,0 +1,214 @@
+"""Databases that hang, operators that are killed, hubs that change while they are worked on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from cluster.controllers.environment import HUBS, NODES, Environment
+from lynq.api.metadata import ObjectKey
+from lynq.controllers.options import Shard
+from lynq.kube import Request, Response, Send
+from waiting import eventually
+
+ROWS = tuple((f"t{number:03}", 1, "pro") for number in range(120))
+NAMES = [f"{uid}-web" for uid, *_ in ROWS]
+
+
+@pytest.fixture
+async def silence() -> AsyncIterator[int]:
+    """A port where somebody answers the phone and says nothing."""
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+
+
+def hanging(port: int) -> dict[str, object]:
+    server = {
+        "host": "127.0.0.1",
+        "port": port,
+        "username": "u",
+        "database": "d",
+        "table": "t",
+        "connectTimeout": "30s",
+    }
+    return {"type": "mysql", "sqlite": None, "mysql": server}
+
+
+async def test_databases_that_hang_keep_no_other_hub_waiting(
+    env: Environment, silence: int
+) -> None:
+    env.rows(*ROWS[:1])
+    for number in range(5):
+        await env.hub(f"hanging-{number}", source=hanging(silence))
+
+    async with env.operator():
+        await asyncio.sleep(0.5)
+        await env.hub()
+        await env.form()
+        await env.has_nodes(*NAMES[:1], within=3)
+
+
+async def test_a_corrected_hub_does_not_wait_for_the_read_that_hangs(
+    env: Environment, silence: int
+) -> None:
+    env.rows(*ROWS[:1])
+    await env.hub(source=hanging(silence))
+    await env.form()
+
+    async with env.operator():
+        await asyncio.sleep(0.5)
+        sqlite = {"path": "rows.db", "table": "tenants"}
+        corrected = {"type": "sqlite", "mysql": None, "sqlite": sqlite}
+        await env.change(HUBS, "hub", {"spec": {"source": corrected}})
+        await env.has_nodes(*NAMES[:1], within=3)
+
+
+async def test_a_hub_that_hangs_can_be_deleted(env: Environment, silence: int) -> None:
+    await env.hub(source=hanging(silence))
+
+    async with env.operator():
+        await asyncio.sleep(0.5)
+        await env.client.delete(HUBS, "hub", env.namespace)
+        await env.is_gone(HUBS, "hub")
+
+
+async def test_an_operator_killed_half_way_ends_where_one_that_lives_does(
+    env: Environment,
+) -> None:
+    env.rows(*ROWS)
+    await env.hub()
+    await env.form()
+    async with env.operator():
+        await eventually(lambda: env.traffic.count("create") > 40)
+    assert 0 < len(await env.names()) < 120
+
+    async with env.operator():
+        await env.has_nodes(*NAMES, within=20)
+        await env.has_status(desired=120)
+    # Each node was made once.
+    assert env.traffic.count("create") <= 120 + 32
+
+
+async def test_a_hub_paused_half_way_stops_at_once(env: Environment) -> None:
+    env.rows(*ROWS)
+    await env.hub()
+    await env.form()
+
+    async def slowly(request: Request, send: Send) -> Response:
+        if request.verb == "create" and "lynqnodes" in request.path:
+            await asyncio.sleep(0.3)
+        return await send(request)
+
+    env.client = env.client.intercepted(slowly)
+    async with env.operator():
+        await eventually(lambda: env.traffic.count("create") >= 32)
+        await env.change(HUBS, "hub", {"spec": {"paused": True}})
+        await env.has_condition("Paused", "True")
+        await env.settles()
+        assert len(await env.names()) < 120
+        await env.change(HUBS, "hub", {"spec": {"paused": False}})
+        await env.has_nodes(*NAMES, within=20)
+
+
+async def test_many_nodes_leave_the_loop_free_and_the_status_in_few_writes(
+    env: Environment,
+) -> None:
+    many = tuple((f"m{number:04}", 1, "pro") for number in range(500))
+    env.rows(*many)
+    await env.hub()
+    await env.form()
+    loop = asyncio.get_running_loop()
+    worst = 0.0
+
+    async def lag() -> None:
+        nonlocal worst
+        while True:
+            began = loop.time()
+            await asyncio.sleep(0.01)
+            worst = max(worst, loop.time() - began - 0.01)
+
+    watcher = asyncio.create_task(lag())
+    try:
+        async with env.operator() as world:
+            await eventually(lambda: len(world.nodes.values()) == 500, within=60)
+            await env.has_status(desired=500)
+            patches = env.traffic.count("patch")
+            assert env.traffic.count("create") == 500
+            env.rows(*many[:450])
+            await env.read_again()
+            await eventually(lambda: len(world.nodes.values()) == 450, within=60)
+            await env.has_status(desired=450)
+    finally:
+        watcher.cancel()
+    assert patches < 60
+    assert worst < 1.0
+
+
+async def test_a_shard_works_on_its_own_hubs_only(env: Environment) -> None:
+    env.rows(*ROWS[:1])
+    first, second = Shard(0, 2), Shard(1, 2)
+    names = [f"hub-{number}" for number in range(8)]
+    owned = [name for name in names if first.owns(ObjectKey(env.namespace, name))]
+    for name in names:
+        await env.hub(name)
+        await env.form(f"of-{name}", name)
+
+    async with env.operator(first):
+        await env.has_nodes(*(f"t000-of-{name}" for name in owned))
+        await env.settles()
+        assert len(await env.names()) == len(owned)
+    async with env.operator(second):
+        await env.has_nodes(*(f"t000-of-{name}" for name in names))
+
+
+async def test_a_node_changed_by_others_at_the_last_moment_is_not_overwritten(
+    env: Environment,
+) -> None:
+    env.rows(*ROWS[:1])
+    await env.hub()
+    await env.form()
+    admin, meddled = env.client, list[str]()
+
+    async def meddling(request: Request, send: Send) -> Response:
+        if request.verb == "replace" and not meddled:
+            meddled.append(request.path)
+            note = {"metadata": {"annotations": {"note": "mine"}}}
+            await admin.patch(NODES, NAMES[0], note, env.namespace)
+        return await send(request)
+
+    env.client = admin.intercepted(meddling)
+    async with env.operator():
+        await env.has_nodes(NAMES[0])
+        await env.settles()
+        env.rows(("t000", 1, "enterprise"))
+        await env.read_again()
+
+        async def written() -> bool:
+            annotations = (await env.get(NODES, NAMES[0]))["metadata"]["annotations"]
+            return "enterprise" in annotations["lynq.sh/extra"] and annotations["note"] == "mine"
+
+        await eventually(written)
+    assert meddled
+
+
+async def test_a_node_without_its_label_is_put_right(env: Environment) -> None:
+    env.rows(*ROWS[:1])
+    await env.hub()
+    await env.form()
+
+    async with env.operator():
+        await env.has_nodes(NAMES[0])
+        await env.settles()
+        await env.change(NODES, NAMES[0], {"metadata": {"labels": {"lynq.sh/hub": None}}})
+
+        async def labelled() -> bool:
+            labels = (await env.get(NODES, NAMES[0]))["metadata"]["labels"]
+            return bool(labels.get("lynq.sh/hub") == "hub")
+
+        await eventually(labelled)

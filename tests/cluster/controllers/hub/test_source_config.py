@@ -1,0 +1,118 @@
+"""From a hub's spec and its Secrets to settings: complete, or a sentence that says what to do."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cluster.controllers.environment import RequestRecorder
+from lynq.api import HubSpec
+from lynq.controllers.hub.source_config import SourceConfig, SourceConfigLoader
+from lynq.kube import Client
+from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from lynq.sources import MySQLSettings, PostgreSQLSettings, SQLiteSettings
+from lynq.sources.errors import InvalidSettings
+
+SERVER = {"host": "db", "username": "reader", "database": "saas", "table": "sales.tenants"}
+PASSWORD = {"name": "login", "key": "password"}
+
+
+@pytest.fixture
+async def sourcing(client: Client, namespace: str) -> SourceConfigLoader:
+    secret = {"password": b"p\xc3\xa4ss", "key": b"KEY", "binary": b"\xff\xfe"}
+    data = {key: base64.b64encode(value).decode() for key, value in secret.items()}
+    await client.create(
+        SECRETS, {"metadata": {"name": "login", "namespace": namespace}, "data": data}
+    )
+    await client.create(
+        CONFIG_MAPS,
+        {"metadata": {"name": "trust", "namespace": namespace}, "data": {"ca.crt": "CA"}},
+    )
+    return SourceConfigLoader(client, Path("/databases"))
+
+
+async def origin(
+    sourcing: SourceConfigLoader, namespace: str, source: dict[str, Any]
+) -> SourceConfig:
+    spec = {
+        "source": source,
+        "valueMappings": {"uid": "id", "activate": "on"},
+        "extraValueMappings": {"plan": "subscription"},
+    }
+    return await sourcing.origin(msgspec.convert(spec, HubSpec), namespace)
+
+
+async def test_a_mysql_server_with_everything(sourcing: SourceConfigLoader, namespace: str) -> None:
+    tls = {
+        "mode": "verify-ca",
+        "caRef": {"kind": "ConfigMap", "name": "trust", "key": "ca.crt"},
+        "certRef": {"kind": "ConfigMap", "name": "trust", "key": "ca.crt"},
+        "keyRef": {"name": "login", "key": "key"},
+    }
+    block = SERVER | {"passwordRef": PASSWORD, "tls": tls, "queryTimeout": "5m"}
+    found = await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
+
+    assert isinstance(found.settings, MySQLSettings)
+    assert (found.settings.password, found.settings.port) == ("päss", 3306)
+    assert (found.settings.connect_timeout, found.settings.query_timeout) == (5.0, 300.0)
+    assert (found.settings.tls.ca, found.settings.tls.key) == ("CA", "KEY")
+    assert found.query.columns == ("id", "on", "subscription")
+    assert found.query.table == "sales.tenants"
+    assert found.remark == ""
+
+
+async def test_the_least_that_is_needed(sourcing: SourceConfigLoader, namespace: str) -> None:
+    found = await origin(sourcing, namespace, {"type": "postgresql", "postgresql": SERVER})
+    assert isinstance(found.settings, PostgreSQLSettings)
+    assert found.settings.password == ""
+    lite = await origin(
+        sourcing, namespace, {"type": "sqlite", "sqlite": {"path": "a.db", "table": "t"}}
+    )
+    assert lite.settings == SQLiteSettings(path="a.db", directory=Path("/databases"))
+
+
+async def test_a_password_without_its_key_is_empty_and_told(
+    sourcing: SourceConfigLoader, namespace: str
+) -> None:
+    block = SERVER | {"passwordRef": {"name": "login", "key": "absent"}}
+    found = await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
+    assert isinstance(found.settings, MySQLSettings)
+    assert found.settings.password == ""
+    assert 'passwordRef: Secret "login" has no key "absent"' in found.remark
+
+
+async def test_keys_of_one_object_are_from_one_moment(client: Client, namespace: str) -> None:
+    data = {key: base64.b64encode(b"x").decode() for key in ("password", "ca", "cert", "key")}
+    metadata = {"name": "all", "namespace": namespace}
+    await client.create(SECRETS, {"metadata": metadata, "data": data})
+    traffic = RequestRecorder()
+    tls = {f"{part}Ref": {"name": "all", "key": part} for part in ("ca", "cert", "key")}
+    block = SERVER | {"passwordRef": {"name": "all", "key": "password"}, "tls": tls}
+    sourcing = SourceConfigLoader(client.intercepted(traffic), None)
+
+    await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
+
+    assert [request.verb for request in traffic.sent] == ["get"]
+
+
+@pytest.mark.parametrize(
+    ("block", "sentence"),
+    [
+        ({"passwordRef": {"name": "none", "key": "a"}}, 'passwordRef: there is no Secret "none"'),
+        ({"tls": {"caRef": {"name": "login", "key": "a"}}}, 'Secret "login" has no key "a"'),
+        ({"passwordRef": {"name": "login", "key": "binary"}}, "is no text in UTF-8"),
+        (
+            {"tls": {"caRef": {"kind": "ConfigMap", "name": "trust", "key": "x"}}},
+            'tls.caRef: ConfigMap "trust" has no key "x"',
+        ),
+        ({"table": "a;b"}, "table: 'a;b' has a semicolon"),
+    ],
+)
+async def test_what_is_missing_is_named(
+    sourcing: SourceConfigLoader, namespace: str, block: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidSettings) as failure:
+        await origin(sourcing, namespace, {"type": "mysql", "mysql": SERVER | block})
+    assert sentence in str(failure.value)

@@ -1,0 +1,37 @@
+"""Statuses while the cache is behind: the API server is not asked the same thing all the time."""
+
+import asyncio
+
+import pytest
+
+from cluster.controllers.environment import FORMS, HUBS, Environment
+from lynq.kube import Request, Resource, Response, Send
+
+
+@pytest.mark.parametrize("kind", [HUBS, FORMS], ids=["hub", "form"])
+async def test_a_status_that_conflicts_again_and_again_is_sent_ever_more_seldom(
+    env: Environment, kind: Resource
+) -> None:
+    env.rows(("acme", 1, "pro"))
+    await env.hub()
+    await env.form()
+    refused: list[float] = []
+    refuses = True
+
+    async def conflicting(request: Request, send: Send) -> Response:
+        if refuses and request.path.endswith("/status") and f"/{kind.plural}/" in request.path:
+            refused.append(asyncio.get_running_loop().time())
+            return Response(409, body=b'{"kind": "Status", "reason": "Conflict", "code": 409}')
+        return await send(request)
+
+    env.client = env.client.intercepted(conflicting)
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        for number in range(20):
+            # Each wakes hub and form, which must not send it sooner for that.
+            await env.make_ready(["acme-web"], ready=number % 2 == 0)
+            await asyncio.sleep(0.1)
+        assert 3 <= len(refused) <= 8
+        refuses = False
+        await env.make_ready(["acme-web"])
+        await env.has_status(desired=1, ready=1)

@@ -1,0 +1,160 @@
+"""What makes a hub read its rows between two intervals of an hour, and what does not."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+
+from cluster.controllers.environment import FORMS, HUBS, Environment, config_map
+from lynq.controllers.hub import read
+from lynq.sources import Query, Reading, Settings, Source, open_source
+from waiting import eventually
+
+FIRST = ("acme", 1, "pro")
+SECOND = ("beta", 1, "free")
+
+
+@dataclass
+class Watched:
+    """A source that notes when it is read."""
+
+    source: Source
+    note: Callable[[], None]
+
+    def read(self, query: Query) -> Reading:
+        self.note()
+        return self.source.read(query)
+
+    async def close(self) -> None:
+        await self.source.close()
+
+
+@dataclass
+class Reads:
+    """When rows were read, by the loop's clock."""
+
+    at: list[float] = field(default_factory=list)
+
+    def open(self, settings: Settings) -> Watched:
+        return Watched(open_source(settings), self._note)
+
+    def _note(self) -> None:
+        self.at.append(asyncio.get_running_loop().time())
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
+    found = Reads()
+    monkeypatch.setattr(read, "open_source", found.open)
+    return found
+
+
+async def test_a_form_that_comes_after_the_rows_waits_for_no_interval(env: Environment) -> None:
+    env.rows()
+
+    async with env.operator():
+        await env.hub()
+        await env.has_condition("Ready", "True")
+        env.rows(FIRST)
+        await env.form()
+        await env.has_nodes("acme-web", within=3)
+
+
+async def test_a_changed_form_reads_the_rows(env: Environment) -> None:
+    env.rows(FIRST)
+    await env.hub()
+    await env.form()
+
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        await env.settles()
+        env.rows(FIRST, SECOND)
+        await env.change(FORMS, "web", {"spec": {"configMaps": [config_map("new")]}})
+        await env.has_nodes("acme-web", "beta-web", within=3)
+
+
+@pytest.mark.parametrize("part", ["labels", "annotations"])
+async def test_a_label_or_annotation_of_the_hub_reads_the_rows(env: Environment, part: str) -> None:
+    env.rows(FIRST)
+    await env.hub()
+    await env.form()
+
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        await env.settles()
+        env.rows(FIRST, SECOND)
+        await env.change(HUBS, "hub", {"metadata": {part: {"team": "shop"}}})
+        await env.has_nodes("acme-web", "beta-web", within=3)
+
+
+async def test_many_changes_at_once_are_one_read(env: Environment, reads: Reads) -> None:
+    env.rows(FIRST)
+    await env.hub()
+
+    async with env.operator():
+        await env.has_condition("Ready", "True")
+        await env.settles()
+        assert len(reads.at) == 1
+        async with asyncio.TaskGroup() as group:
+            for number in range(12):
+                group.create_task(env.form(f"form-{number}"))
+        await env.has_nodes(*(f"acme-form-{number}" for number in range(12)))
+        await env.settles()
+        # One for the first of them, and one for those that came while it was under way.
+        assert 2 <= len(reads.at) <= 3
+
+
+async def test_a_stream_of_orders_reads_once_a_second(env: Environment, reads: Reads) -> None:
+    env.rows(FIRST)
+    await env.hub()
+
+    async with env.operator():
+        await env.has_condition("Ready", "True")
+        for _ in range(25):
+            await env.read_again()
+            await asyncio.sleep(0.1)
+        await eventually(lambda: len(reads.at) > 2)
+        await env.settles()
+        assert all(later - earlier > 0.95 for earlier, later in pairwise(reads.at))
+
+
+async def test_what_we_write_ourselves_reads_nothing(env: Environment, reads: Reads) -> None:
+    env.rows(FIRST)
+    await env.hub()
+    await env.form()
+
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        await env.make_ready(["acme-web"])
+        await env.has_status(ready=1)
+        await env.settles()
+        # Finalizer and statuses of hub and form, the node and its status are written by now.
+        assert len(reads.at) == 1
+        await env.change(FORMS, "web", {"metadata": {"labels": {"team": "shop"}}})
+        await env.client.delete(FORMS, "web", env.namespace)
+        await env.has_nodes()
+        await env.settles()
+        assert len(reads.at) == 1
+
+
+async def test_a_spent_approval_that_is_taken_off_reads_nothing(
+    env: Environment, reads: Reads
+) -> None:
+    env.rows(FIRST)
+    await env.hub()
+    await env.form()
+
+    async with env.operator():
+        await env.has_nodes("acme-web")
+        await env.settles()
+        before = len(reads.at)
+        await env.annotate("hub", approve_deletion="0123456789abcdef")
+
+        async def spent() -> bool:
+            return not (await env.get(HUBS, "hub"))["metadata"].get("annotations")
+
+        await eventually(spent)
+        await env.settles()
+        assert len(reads.at) == before + 1

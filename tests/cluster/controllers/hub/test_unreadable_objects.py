@@ -1,0 +1,77 @@
+"""Forms and hubs that this operator cannot read: nothing of theirs is touched."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from cluster.controllers.environment import FORMS, HUBS, Environment
+from lynq.api import LynqForm, LynqHub
+from lynq.controllers import context
+from lynq.controllers.decoding import Loose, Unreadable, form_from, hub_from
+
+MARKED = {"metadata": {"annotations": {"test": "unreadable"}}}
+ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"))
+
+
+@pytest.fixture(autouse=True)
+def _marked_objects_make_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
+    def form(obj: Loose) -> LynqForm | Unreadable:
+        marked = "test" in obj.metadata.annotations
+        return Unreadable(obj.metadata, "marked") if marked else form_from(obj)
+
+    def hub(obj: Loose) -> LynqHub | Unreadable:
+        marked = "test" in obj.metadata.annotations
+        return Unreadable(obj.metadata, "marked") if marked else hub_from(obj)
+
+    monkeypatch.setattr(context, "form_from", form)
+    monkeypatch.setattr(context, "hub_from", hub)
+
+
+@asynccontextmanager
+async def having_one_of_two_forms_unreadable(env: Environment) -> AsyncIterator[None]:
+    """Run the operator; it has made all nodes before `worker` becomes unreadable."""
+    env.rows(*ROWS)
+    await env.hub()
+    await env.form()
+    await env.form("worker")
+
+    async with env.operator():
+        await env.has_nodes("acme-web", "acme-worker", "beta-web", "beta-worker")
+        await env.change(FORMS, "worker", MARKED)
+        yield
+
+
+async def test_the_nodes_of_an_unreadable_form_stay(env: Environment) -> None:
+    async with having_one_of_two_forms_unreadable(env):
+        env.rows(ROWS[0])
+        await env.read_again()
+        await env.has_nodes("acme-web", "acme-worker", "beta-worker")
+        await env.settles()
+        assert "beta-worker" in await env.names()
+    async with env.operator():
+        await env.settles()
+        assert await env.names() == ["acme-web", "acme-worker", "beta-worker"]
+
+
+async def test_the_nodes_of_an_unreadable_form_go_with_it(env: Environment) -> None:
+    async with having_one_of_two_forms_unreadable(env):
+        await env.settles()
+        await env.client.delete(FORMS, "worker", env.namespace)
+        await env.has_nodes("acme-web", "beta-web")
+
+
+async def test_an_unreadable_hub_leaves_its_nodes_and_can_be_deleted(env: Environment) -> None:
+    env.rows(*ROWS)
+    await env.hub()
+    await env.form()
+
+    async with env.operator():
+        await env.has_nodes("acme-web", "beta-web")
+        await env.change(HUBS, "hub", MARKED)
+        env.rows()
+        await env.settles()
+        assert await env.names() == ["acme-web", "beta-web"]
+        await env.client.delete(HUBS, "hub", env.namespace)
+        await env.is_gone(HUBS, "hub")
+        assert await env.names() == []

@@ -1,0 +1,143 @@
+"""Hubs with much to write: they keep no other waiting, and come to the same end."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from cluster.controllers.environment import HUBS, NODES, Environment
+from lynq.controllers.hub import apply, finalize, plan
+from lynq.core.hub.plan import HubPlan, plan_hub
+from lynq.kube import Request, Response, Send
+from waiting import eventually
+
+ROWS = tuple((f"t{number:03}", 1, "pro") for number in range(120))
+NAMES = [f"{uid}-web" for uid, *_ in ROWS]
+
+
+@pytest.fixture
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have turns end before even a few dozen nodes are written."""
+    monkeypatch.setattr(apply, "WRITE_TURN", 0.03)
+    monkeypatch.setattr(finalize, "WRITE_TURN", 0.03)
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[HubPlan]:
+    """Return the plans that are made."""
+    made: list[HubPlan] = []
+
+    def noted(*given: object, **further: object) -> HubPlan:
+        made.append(plan_hub(*given, **further))  # type: ignore[arg-type]
+        return made[-1]
+
+    monkeypatch.setattr(plan, "plan_hub", noted)
+    return made
+
+
+def slow(env: Environment, verb: str, seconds: float) -> None:
+    """Have the API server take its time over one kind of write of nodes."""
+
+    async def slowly(request: Request, send: Send) -> Response:
+        if request.verb == verb and NODES.plural in request.path:
+            await asyncio.sleep(seconds)
+        return await send(request)
+
+    env.client = env.client.intercepted(slowly)
+
+
+async def test_three_busy_hubs_keep_no_other_waiting(env: Environment) -> None:
+    for number in range(3):
+        rows = tuple((f"busy{number}-{row}", 1, "pro") for row in range(700))
+        env.rows(*rows, file=f"{number}.db")
+        source = {"sqlite": {"path": f"{number}.db", "table": "tenants"}}
+        await env.hub(f"busy-{number}", source=source)
+        await env.form(f"form-{number}", f"busy-{number}")
+    env.rows(ROWS[0])
+    slow(env, "create", 0.5)
+
+    async with env.operator() as world:
+        await eventually(lambda: env.traffic.count("create") > 90)
+        await env.hub(source={"syncInterval": "1s"})
+        await env.form()
+        await eventually(lambda: NAMES[0] in {key.name for key, _ in world.nodes.cache.items()})
+        assert env.traffic.count("create") < 1500
+
+
+@pytest.mark.usefixtures("short_turns")
+async def test_many_writes_are_several_turns_of_one_plan(
+    env: Environment, plans: list[HubPlan]
+) -> None:
+    env.rows(*ROWS, ("Bad_", 1, "pro"))
+    await env.hub()
+    await env.form()
+    slow(env, "create", 0.05)
+
+    async with env.operator():
+        await env.has_nodes(*NAMES)
+        await env.has_status(desired=121, failed=1)
+        await env.settles()
+        assert env.traffic.count("create") == 120
+        assert len(await env.events("RowRejected")) == 1
+        # One when there was no form yet, and those that form and nodes may call for.
+        assert len(plans) <= 4
+
+
+@pytest.mark.usefixtures("short_turns")
+async def test_an_approval_holds_for_all_turns_and_spares_who_has_come_back(
+    env: Environment,
+) -> None:
+    env.rows(*ROWS)
+    await env.hub()
+    await env.form()
+    slow(env, "delete", 1.0)
+
+    async with env.operator():
+        await env.has_nodes(*NAMES)
+        env.rows()
+        await env.read_again()
+        held = await env.has_condition("DeletionHeld", "True")
+        digest = held["message"].rpartition(", ")[2]
+        await env.annotate("hub", approve_deletion=digest)
+        await eventually(lambda: env.traffic.count("delete") >= 32)
+        env.rows(ROWS[-1])
+        await env.read_again()
+
+        await env.has_nodes(NAMES[-1])
+        await env.has_condition("DeletionHeld", "False")
+        assert env.traffic.count("delete") == 119
+
+
+async def test_rows_that_waited_too_long_make_nodes_but_remove_none(
+    env: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env.rows(ROWS[0])
+    await env.hub()
+    await env.form()
+
+    async with env.operator():
+        await env.has_nodes(NAMES[0])
+        monkeypatch.setattr(apply, "may_delete_by", lambda *_: False)
+        env.rows(ROWS[1])
+        await env.read_again()
+        await env.has_nodes(*NAMES[:2])
+        monkeypatch.undo()
+        await env.has_nodes(NAMES[1])
+
+
+@pytest.mark.usefixtures("short_turns")
+async def test_a_deleted_hub_takes_its_turns_and_every_node_along(env: Environment) -> None:
+    env.rows(*ROWS)
+    await env.hub()
+    await env.form()
+    slow(env, "delete", 0.05)
+
+    async with env.operator():
+        await env.has_nodes(*NAMES)
+        env.traffic.sent.clear()
+        await env.client.delete(HUBS, "hub", env.namespace)
+        await env.is_gone(HUBS, "hub")
+
+    sent = Counter(each.path for each in env.traffic.sent if each.verb == "delete")
+    assert len(sent) == 120
+    assert set(sent.values()) == {1}

@@ -1,0 +1,173 @@
+"""Nodes made by hand, as the hub would make them, and what can be seen of their objects."""
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from cluster.controllers.environment import NODES, Environment, Object
+from cluster.controllers.running_operator import node_of
+from lynq.kube import Resource
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES
+from waiting import eventually
+
+NODE = "acme-web"
+"""The node of most tests; its row is "acme"."""
+
+
+async def make_node(
+    env: Environment,
+    *config_maps: Object,
+    name: str = NODE,
+    annotations: dict[str, str] | None = None,
+    plan: str = "pro",
+    **lists: list[Object],
+) -> Object:
+    """Create a node of these entries."""
+    marks = {"lynq.sh/extra": json.dumps({"plan": plan})} | (annotations or {})
+    metadata = {"name": name, "namespace": env.namespace, "annotations": marks}
+    spec = {"uid": "acme", "templateRef": "web", "configMaps": list(config_maps), **lists}
+    return await env.client.create(NODES, {"metadata": metadata, "spec": spec})
+
+
+async def apply_node(
+    env: Environment, *config_maps: Object, name: str = NODE, **lists: list[Object]
+) -> None:
+    """Have the node want these entries from now on."""
+    await env.change(NODES, name, {"spec": {"configMaps": list(config_maps), **lists}})
+
+
+async def annotate(env: Environment, name: str = NODE, **annotations: str | None) -> None:
+    """Put annotations of ours on the node; `_` stands for a dash."""
+    given = {f"lynq.sh/{key.replace('_', '-')}": text for key, text in annotations.items()}
+    await env.change(NODES, name, {"metadata": {"annotations": given}})
+
+
+def entry(this: str, text: str = "{{ .plan }}", **parts: Any) -> Object:
+    """Return an entry for a ConfigMap of the same name as its id."""
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": text}}
+    return {"id": this, "nameTemplate": this, "spec": manifest} | parts
+
+
+def of_kind(this: str, manifest: Object, **parts: Any) -> Object:
+    """Return an entry for an object of any kind, named as its id."""
+    return {"id": this, "nameTemplate": this, "spec": manifest} | parts
+
+
+async def exists(env: Environment, name: str, resource: Resource = CONFIG_MAPS) -> bool:
+    try:
+        await env.get(resource, name)
+    except NotFound:
+        return False
+    return True
+
+
+async def becomes(
+    env: Environment,
+    name: str,
+    so: Callable[[Object], object],
+    resource: Resource = CONFIG_MAPS,
+    *,
+    namespace: str = "",
+    within: float = 15.0,
+) -> Object:
+    """Wait until an object is there and is so."""
+
+    async def is_so() -> Object:
+        try:
+            place = (namespace or env.namespace) if resource.namespaced else None
+            found = await env.client.get(resource, name, place)
+        except NotFound:
+            raise AssertionError(f"there is no {resource.kind} {name}") from None
+        assert so(found), found
+        return found
+
+    return await eventually(is_so, within=within, every=0.05)
+
+
+def plan_is(text: str) -> Callable[[Object], bool]:
+    return lambda obj: obj.get("data", {}).get("plan") == text
+
+
+def labels(obj: Object) -> dict[str, str]:
+    found: dict[str, str] = obj["metadata"].get("labels", {})
+    return found
+
+
+def annotations(obj: Object) -> dict[str, str]:
+    found: dict[str, str] = obj["metadata"].get("annotations", {})
+    return found
+
+
+def owners(obj: Object) -> list[str]:
+    return [each["uid"] for each in obj["metadata"].get("ownerReferences", [])]
+
+
+async def edit(
+    env: Environment,
+    name: str,
+    patch: Object,
+    *,
+    by: str = "somebody",
+    resource: Any = CONFIG_MAPS,
+) -> Object:
+    """Change an object as another client."""
+    return await env.client.patch(resource, name, patch, env.namespace, manager=by)
+
+
+async def event_count(env: Environment, reason: str, about: str = "") -> int:
+    """Return how often something was told, of anything or of one object."""
+    found = await env.client.list(EVENTS, env.namespace)
+    return sum(
+        int(each.get("series", {}).get("count") or each.get("count") or 1)
+        for each in found.items
+        if each["reason"] == reason and about in ("", each["involvedObject"]["name"])
+    )
+
+
+async def event_recorded(
+    env: Environment, reason: str, *, about: str = "", containing: str = ""
+) -> str:
+    """Wait until something has been told; return its sentence."""
+
+    async def so() -> str:
+        found = await env.client.list(EVENTS, env.namespace)
+        for each in found.items:
+            fits = about in ("", each["involvedObject"]["name"]) and containing in each["message"]
+            if each["reason"] == reason and fits:
+                return f"{each['type']}: {each['message']}"
+        raise AssertionError([(each["reason"], each["message"]) for each in found.items])
+
+    return await eventually(so, every=0.05)
+
+
+def writes(env: Environment, name: str) -> list[str]:
+    """Return the verbs of all writes of an object so far."""
+    return [
+        request.verb
+        for request in env.traffic.sent
+        if request.verb != "get" and request.path.endswith(f"/{name}")
+    ]
+
+
+async def delete_node(env: Environment, name: str = NODE) -> None:
+    await env.client.delete(NODES, name, env.namespace)
+
+
+async def resources_of(env: Environment, name: str = NODE) -> dict[str, Object]:
+    """Return what a node's status says of its resources, by id."""
+    listed = (await node_of(env, name)).get("status", {}).get("resources", [])
+    return {each["id"]: each for each in listed}
+
+
+@asynccontextmanager
+async def another_namespace(env: Environment) -> AsyncIterator[str]:
+    """Have one more namespace for a while."""
+    name = f"more-{uuid.uuid4().hex[:10]}"
+    await env.client.create(NAMESPACES, {"metadata": {"name": name}})
+    try:
+        yield name
+    finally:
+        await env.client.delete(NAMESPACES, name)

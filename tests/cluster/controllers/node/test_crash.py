@@ -1,0 +1,135 @@
+"""The operator killed at any request: the next one brings about the same, and nothing is left."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from cluster.controllers.environment import NODES, Environment, Object
+from cluster.controllers.node.builders import (
+    NODE,
+    apply_node,
+    becomes,
+    entry,
+    exists,
+    labels,
+    make_node,
+    of_kind,
+    plan_is,
+)
+from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from lynq.controllers.manager import Process, ProcessSettings
+from lynq.controllers.options import Options
+from lynq.kube import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS, SECRETS, SERVICES
+
+SECRET = of_kind("secret", {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}})
+SERVICE = of_kind(
+    "service", {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}
+)
+FIRST: dict[str, Any] = {
+    "secrets": [SECRET | {"creationPolicy": "Once"}],
+    "services": [SERVICE | {"patchStrategy": "merge", "dependIds": ["settings"]}],
+}
+NOTHING: dict[str, Any] = {"secrets": [], "services": []}
+
+
+@dataclass
+class Death:
+    """Strikes at the nth write: before it is sent, or before its answer is read."""
+
+    at: int
+    is_sent: bool
+    writes: list[str] = field(default_factory=list)
+    struck: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, request: Request, send: Send) -> Response:
+        if request.stream or request.verb in ("get", "list") or "/events" in request.path:
+            return await send(request)
+        if self.struck.is_set():
+            await asyncio.Event().wait()
+        self.writes.append(f"{request.verb} {request.path.rpartition('/')[2]}")
+        if len(self.writes) < self.at:
+            return await send(request)
+        self.struck.set()
+        if self.is_sent:
+            await send(request)
+        await asyncio.Event().wait()
+        raise AssertionError("the dead do not go on")
+
+
+async def run_until(env: Environment, death: Death, *, idle: float = 2.0) -> bool:
+    """Run the operator until it is struck, and kill it; return False if it was not."""
+    options = Options(sqlite_directory=env.directory, namespaces=(env.namespace,))
+    process = Process(ProcessSettings(options=options), env.client.intercepted(death))
+    task = asyncio.create_task(process.run(asyncio.Event()))
+    try:
+        async with asyncio.timeout(30 if idle > 2 else 15):
+            seen = -1
+            while not death.struck.is_set():
+                await asyncio.sleep(0.05)
+                if len(death.writes) != seen:
+                    seen, quiet = len(death.writes), 0.0
+                quiet += 0.05
+                if quiet > idle and seen:
+                    return False
+    finally:
+        # Not the orderly stop: whatever runs is cut where it is.
+        task.cancel()
+        await asyncio.wait((task,))
+    return True
+
+
+@pytest.mark.parametrize("is_sent", [False, True], ids=["unsent", "unanswered"])
+@pytest.mark.parametrize("at", range(1, 8))
+async def test_a_node_that_was_being_made_comes_out_right_and_nothing_leaks(
+    env: Environment, at: int, *, is_sent: bool
+) -> None:
+    """What was half made leaves the form meanwhile, and is of kinds that nobody else uses."""
+    await make_node(env, entry("settings"), entry("kept", deletionPolicy="Retain"), **FIRST)
+    await run_until(env, Death(at, is_sent))
+    was_kept = await exists(env, "kept")
+    await apply_node(env, entry("settings", "{{ .plan }} again"), **NOTHING)
+
+    async with running_operator(env):
+        await node_is_ready(env, NODE)
+        await becomes(env, "settings", plan_is("pro again"))
+        await is_gone(env, SECRETS, "secret")
+        await is_gone(env, SERVICES, "service")
+        if was_kept:
+            await becomes(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
+        node = await node_is_ready(env, NODE)
+        assert [each["id"] for each in node["status"]["resources"]] == ["settings"]
+
+
+@pytest.mark.parametrize("at", range(1, 7))
+async def test_a_node_that_was_being_removed_is_removed(env: Environment, at: int) -> None:
+    async with running_operator(env):
+        await make_node(env, entry("settings"), entry("kept", deletionPolicy="Retain"), **FIRST)
+        await node_is_ready(env, NODE)
+    await env.client.delete(NODES, NODE, env.namespace)
+    await run_until(env, Death(at, is_sent=True))
+    async with running_operator(env):
+        await is_gone(env, NODES, NODE)
+        await is_gone(env, SECRETS, "secret")
+        await is_gone(env, SERVICES, "service")
+        await is_gone(env, CONFIG_MAPS, "settings")
+        await becomes(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
+
+
+async def test_an_orphan_that_was_being_adopted_is_adopted(env: Environment) -> None:
+    kept: Object = entry("kept", deletionPolicy="Retain")
+    async with running_operator(env):
+        await make_node(env, kept)
+        await node_is_ready(env, NODE)
+        await apply_node(env)
+        await becomes(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
+        await node_is_ready(env, NODE)
+    await apply_node(env, kept)
+    await run_until(env, Death(1, is_sent=True))
+    async with running_operator(env):
+        await node_is_ready(env, NODE)
+        found = await env.get(CONFIG_MAPS, "kept")
+        assert "lynq.sh/orphaned" not in labels(found)
+        assert labels(found)["lynq.sh/node"] == NODE

@@ -1,0 +1,200 @@
+"""The Go operator's nodes, taken over as they run: nothing is deleted, nothing made anew."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from cluster.controllers.environment import NODES, Environment, Object
+from cluster.controllers.node.builders import (
+    NODE,
+    another_namespace,
+    apply_node,
+    becomes,
+    delete_node,
+    entry,
+    event_count,
+    exists,
+    labels,
+    make_node,
+    of_kind,
+    plan_is,
+)
+from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from cluster.local.manifests import deployment
+from custom_kind import served_custom_kind
+from lynq.core.node.desired_object import applied_hash
+from lynq.kube import Resource
+from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
+
+BUDGETS = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
+POLICIES = Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True)
+SCALERS = Resource(
+    "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", namespaced=True
+)
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"}
+LEFT: tuple[tuple[Resource, Object], ...] = (
+    (BUDGETS, {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}),
+    (POLICIES, {"podSelector": {}}),
+    (SCALERS, {"maxReplicas": 3, "scaleTargetRef": TARGET}),
+)
+
+
+async def made_by_go(env: Environment, node: Object, resource: Resource, obj: Object) -> Object:
+    """Apply an object as the Go operator does: tied, hashed, without our label."""
+    given = obj.get("metadata", {})
+    place = given.get("namespace", env.namespace)
+    metadata: Object = {"namespace": place, **given}
+    marks = {"lynq.sh/deletion-policy": "Delete"} | given.get("annotations", {})
+    metadata["annotations"] = marks
+    if place == env.namespace and marks["lynq.sh/deletion-policy"] == "Delete":
+        owner = {
+            "apiVersion": "operator.lynq.sh/v1",
+            "kind": "LynqNode",
+            "name": NODE,
+            "uid": node["metadata"]["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        metadata["ownerReferences"] = [owner]
+    else:
+        metadata["labels"] = {
+            "lynq.sh/node": NODE,
+            "lynq.sh/node-namespace": env.namespace,
+        }
+    kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+    whole = {**kind, **obj, "metadata": metadata}
+    stamps = {
+        "lynq.sh/applied-hash": applied_hash(whole),
+        "lynq.sh/apply-start-time": "2026-01-01T00:00:00.000000000Z",
+    }
+    metadata["annotations"] = marks | stamps
+    return await env.client.apply(resource, whole, manager="lynq-operator")
+
+
+async def status_of_go(env: Environment, *keys: str) -> None:
+    patch = {"status": {"appliedResources": list(keys), "observedGeneration": 1}}
+    await env.client.patch(NODES, NODE, patch, env.namespace, subresource="status")
+
+
+def named(name: str, **parts: Any) -> Object:
+    return {"metadata": {"name": name}, **parts}
+
+
+async def test_what_runs_goes_on_running(env: Environment) -> None:
+    app = deployment("app", replicas=1)
+    node = await make_node(
+        env,
+        entry("settings"),
+        entry("kept", deletionPolicy="Retain"),
+        deployments=[of_kind("app", app)],
+    )
+    plan = {"data": {"plan": "pro"}}
+    retained = {"lynq.sh/deletion-policy": "Retain"}
+    before = [
+        await made_by_go(env, node, CONFIG_MAPS, named("settings", **plan)),
+        await made_by_go(
+            env,
+            node,
+            CONFIG_MAPS,
+            {"metadata": {"name": "kept", "annotations": retained}, **plan},
+        ),
+        await made_by_go(env, node, DEPLOYMENTS, named("app", spec=app["spec"])),
+    ]
+    place = env.namespace
+    await status_of_go(
+        env,
+        f"ConfigMap/{place}/settings@settings",
+        f"ConfigMap/{place}/kept@kept",
+        f"Deployment/{place}/app@app",
+    )
+    async with running_operator(env):
+        await node_is_ready(env, NODE)
+        await env.settles()
+        after = [
+            await env.get(CONFIG_MAPS, "settings"),
+            await env.get(CONFIG_MAPS, "kept"),
+            await env.get(DEPLOYMENTS, "app"),
+        ]
+        for old, new in zip(before, after, strict=True):
+            assert new["metadata"]["uid"] == old["metadata"]["uid"]
+            assert labels(new)["lynq.sh/managed"] == "true"
+        assert after[2]["spec"] == before[2]["spec"]
+        assert env.traffic.count("delete") == 0
+        assert await event_count(env, "ResourceConflict") == 0
+        assert await event_count(env, "ForceApply") == 0
+
+        await apply_node(env, entry("settings", "new"), entry("kept", deletionPolicy="Retain"))
+        await becomes(env, "settings", plan_is("new"))
+
+
+async def test_what_the_go_operator_leaked_is_cleaned_up(env: Environment) -> None:
+    """It looked for them as v1, found none, and let them be."""
+    group = f"g{uuid.uuid4().hex[:8]}.example.com"
+    async with served_custom_kind(env.client, group) as gadget:
+        node = await make_node(env, entry("settings"))
+        left = (*LEFT, (gadget, {"size": 1}))
+        for resource, spec in left:
+            await made_by_go(env, node, resource, named("old", spec=spec))
+        theirs = {"metadata": {"name": "theirs", "namespace": env.namespace}, "spec": LEFT[1][1]}
+        await env.client.create(POLICIES, theirs)
+        place = env.namespace
+        keys = [f"{resource.kind}/{place}/old@{resource.plural}" for resource, _ in left]
+        await status_of_go(env, *keys, f"NetworkPolicy/{place}/theirs@x", "no key at all")
+        async with running_operator(env):
+            await node_is_ready(env, NODE)
+            for resource, _ in left:
+                await is_gone(env, resource, "old")
+            assert await exists(env, "theirs", POLICIES)
+            assert await event_count(env, "OrphanedResourceDeleted") == len(left)
+
+
+async def test_a_namespace_that_was_kept_as_a_template_is_found(env: Environment) -> None:
+    async with another_namespace(env) as other:
+        node = await make_node(env, entry("settings"), plan=other)
+        far = {"metadata": {"name": "far", "namespace": other}, "data": {"a": "b"}}
+        await made_by_go(env, node, CONFIG_MAPS, far)
+        await status_of_go(env, "ConfigMap/{{ .plan }}/far@far")
+        async with running_operator(env, namespaces=()):
+            await node_is_ready(env, NODE)
+            await env.settles()
+            found = await env.client.list(CONFIG_MAPS, other)
+            assert "far" not in [each["metadata"]["name"] for each in found.items]
+
+
+async def test_a_node_that_is_deleted_right_after_the_swap_leaves_nothing(
+    env: Environment,
+) -> None:
+    node = await make_node(env, entry("settings"))
+    finalizers = ["lynqnode.operator.lynq.sh/finalizer"]
+    await env.change(NODES, NODE, {"metadata": {"finalizers": finalizers}})
+    plan = {"data": {"plan": "pro"}}
+    await made_by_go(env, node, CONFIG_MAPS, named("settings", **plan))
+    await made_by_go(env, node, CONFIG_MAPS, named("left", **plan))
+    await status_of_go(env, f"ConfigMap/{env.namespace}/left@left")
+    await delete_node(env)
+    async with running_operator(env):
+        await is_gone(env, NODES, NODE)
+        assert not await exists(env, "settings")
+        assert not await exists(env, "left")
+
+
+@pytest.mark.parametrize("data", ["old", "pro"], ids=["disputed", "as wanted"])
+async def test_an_orphan_of_the_go_operator_is_adopted(env: Environment, data: str) -> None:
+    """It carries no label of ours, so no cache shows it; its marks were put on by an Update."""
+    marks = {"lynq.sh/orphaned-at": "2026-01-01T00:00:00Z", "lynq.sh/deletion-policy": "Retain"}
+    orphan = {
+        "metadata": {
+            "name": "kept",
+            "labels": {"lynq.sh/orphaned": "true"},
+            "annotations": marks | {"lynq.sh/orphaned-reason": "RemovedFromTemplate"},
+        },
+        "data": {"plan": data},
+    }
+    old = await env.client.create(CONFIG_MAPS, orphan, env.namespace, manager="manager")
+    async with running_operator(env):
+        await make_node(env, entry("kept", deletionPolicy="Retain"))
+        await node_is_ready(env, NODE)
+        found = await becomes(env, "kept", plan_is("pro"))
+        assert found["metadata"]["uid"] == old["metadata"]["uid"]
+        assert "lynq.sh/orphaned" not in labels(found)

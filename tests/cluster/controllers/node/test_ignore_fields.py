@@ -1,0 +1,174 @@
+"""ignoreFields: what others set stays as they set it, whatever the manifest says."""
+
+from typing import Any
+
+import pytest
+
+from cluster.controllers.environment import Environment, Object
+from cluster.controllers.node.builders import (
+    NODE,
+    annotate,
+    apply_node,
+    becomes,
+    edit,
+    entry,
+    event_count,
+    make_node,
+    of_kind,
+)
+from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.local.manifests import deployment
+from lynq.kube import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
+
+REPLICAS: Object = {"ignoreFields": ["$.spec.replicas"]}
+
+
+def app(image: str = "nginx", **parts: Any) -> Object:
+    return of_kind("app", deployment("app", replicas=1, image=image), **parts)
+
+
+def image_is(image: str) -> Any:
+    return lambda obj: obj["spec"]["template"]["spec"]["containers"][0]["image"] == image
+
+
+async def scale(env: Environment, replicas: int) -> None:
+    await edit(env, "app", {"spec": {"replicas": replicas}}, by="hpa", resource=DEPLOYMENTS)
+
+
+async def test_an_ignored_field_that_another_client_changes_stays(env: Environment) -> None:
+    async with running_operator(env):
+        await make_node(env, deployments=[app(**REPLICAS)])
+        await node_is_ready(env, NODE)
+        await scale(env, 3)
+        await becomes(env, "app", lambda obj: obj["status"].get("readyReplicas") == 3, DEPLOYMENTS)
+        await apply_node(env, deployments=[app("nginx:2", **REPLICAS)])
+        found = await becomes(env, "app", image_is("nginx:2"), DEPLOYMENTS)
+        assert found["spec"]["replicas"] == 3
+        await annotate(env, force_reconcile="now")
+        await node_is_ready(env, NODE)
+        await env.settles()
+        assert (await env.get(DEPLOYMENTS, "app"))["spec"]["replicas"] == 3
+        assert await event_count(env, "ResourceConflict") == 0
+
+        await scale(env, 2)
+        await env.settles()
+        assert (await env.get(DEPLOYMENTS, "app"))["spec"]["replicas"] == 2
+
+
+async def test_an_ignored_field_of_each_item_is_kept_item_by_item(env: Environment) -> None:
+    def two(image: str) -> Object:
+        manifest = deployment("app", replicas=1)
+        manifest["spec"]["template"]["spec"]["containers"] = [
+            {"name": name, "image": image, "resources": {"requests": {"cpu": "1m"}}}
+            for name in ("main", "side")
+        ]
+        path = "$.spec.template.spec.containers[*].resources"
+        return of_kind("app", manifest, ignoreFields=[path])
+
+    def sizes(obj: Object) -> dict[str, str]:
+        containers = obj["spec"]["template"]["spec"]["containers"]
+        return {each["name"]: each["resources"]["requests"]["cpu"] for each in containers}
+
+    async with running_operator(env):
+        await make_node(env, deployments=[two("nginx")])
+        await node_is_ready(env, NODE)
+        await env.client.apply(
+            DEPLOYMENTS,
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": "app", "namespace": env.namespace},
+                "spec": {
+                    "template": {
+                        "spec": {
+                            "containers": [
+                                {"name": "side", "resources": {"requests": {"cpu": "7m"}}}
+                            ]
+                        }
+                    }
+                },
+            },
+            manager="vpa",
+            force=True,
+        )
+        await apply_node(env, deployments=[two("nginx:2")])
+        found = await becomes(env, "app", image_is("nginx:2"), DEPLOYMENTS)
+        assert sizes(found) == {"main": "1m", "side": "7m"}
+        await node_is_ready(env, NODE)
+        assert await event_count(env, "ResourceConflict") == 0
+
+
+async def test_an_item_is_found_by_its_name(env: Environment) -> None:
+    path = "$.spec.template.spec.containers[?(@.name=='main')].image"
+    async with running_operator(env):
+        await make_node(env, deployments=[app(ignoreFields=[path])])
+        await node_is_ready(env, NODE)
+        container = [{"name": "main", "image": "theirs"}]
+        patch = {"spec": {"template": {"spec": {"containers": container}}}}
+        await edit(env, "app", patch, resource=DEPLOYMENTS)
+        await apply_node(env, deployments=[app("ours", ignoreFields=[path])])
+        await node_is_ready(env, NODE)
+        await env.settles()
+        assert image_is("theirs")(await env.get(DEPLOYMENTS, "app"))
+
+
+@pytest.mark.parametrize("strategy", ["apply", "merge", "replace"])
+@pytest.mark.parametrize("policy", ["Stuck", "Force"])
+async def test_an_ignored_field_of_a_foreign_object_survives_the_first_write(
+    env: Environment, strategy: str, policy: str
+) -> None:
+    theirs = {"metadata": {"name": "settings"}, "data": {"plan": "theirs"}}
+    await env.client.create(CONFIG_MAPS, theirs, env.namespace, manager="somebody")
+    async with running_operator(env):
+        wish = entry(
+            "settings",
+            patchStrategy=strategy,
+            conflictPolicy=policy,
+            ignoreFields=["$.data.plan"],
+        )
+        wish["spec"]["data"]["more"] = "{{ .plan }}"
+        await make_node(env, wish)
+        await node_is_ready(env, NODE)
+        found = await env.get(CONFIG_MAPS, "settings")
+        assert found["data"] == {"plan": "theirs", "more": "pro"}
+
+
+async def test_an_ignored_field_is_written_when_the_object_is_made(env: Environment) -> None:
+    async with running_operator(env):
+        await make_node(env, entry("settings", ignoreFields=["$.data.plan"]))
+        await node_is_ready(env, NODE)
+        assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "pro"}
+        await edit(env, "settings", {"data": {"plan": None}})
+        await annotate(env, extra='{"plan": "free"}')
+        await env.settles()
+        assert "data" not in await env.get(CONFIG_MAPS, "settings")
+        await node_is_ready(env, NODE)
+
+
+@pytest.mark.parametrize("parts", [{"conflictPolicy": "Force"}, {"patchStrategy": "merge"}])
+async def test_an_ignored_field_that_changes_while_we_write_stays(
+    env: Environment, parts: Object
+) -> None:
+    """An autoscaler's number must not be set back to what it was a moment ago."""
+    others, once = env.client, iter([3])
+
+    async def first(request: Request, send: Send) -> Response:
+        is_write = request.verb in ("apply", "patch") and request.path.endswith("/app")
+        if is_write and b"nginx:2" in (request.body or b"") and (replicas := next(once, 0)):
+            wish = {"spec": {"replicas": replicas}}
+            await others.patch(DEPLOYMENTS, "app", wish, env.namespace, manager="hpa")
+        return await send(request)
+
+    env.client = others.intercepted(first)
+    async with running_operator(env):
+        await make_node(env, deployments=[app(**REPLICAS, **parts)])
+        await node_is_ready(env, NODE)
+        await apply_node(env, deployments=[app("nginx:2", **REPLICAS, **parts)])
+        found = await becomes(env, "app", image_is("nginx:2"), DEPLOYMENTS)
+        assert next(once, 0) == 0
+        assert found["spec"]["replicas"] == 3
+        await node_is_ready(env, NODE)
+        assert (
+            await event_count(env, "ResourceConflict") == await event_count(env, "ForceApply") == 0
+        )

@@ -1,0 +1,97 @@
+"""What a Secret holds is in the Secret, and nowhere else that the operator writes."""
+
+import json
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from cluster.controllers.environment import NODES, Environment, Object
+from cluster.controllers.node.builders import (
+    NODE,
+    annotate,
+    apply_node,
+    delete_node,
+    edit,
+    event_recorded,
+    make_node,
+    of_kind,
+)
+from cluster.controllers.running_operator import (
+    is_gone,
+    node_is_ready,
+    node_of,
+    resource_is,
+    running_operator,
+)
+from lynq.kube.resource import EVENTS, SECRETS
+
+WORD = "hunter2hunter2"
+NUMBER = "8675309867"
+
+
+def secret(**parts: Any) -> Object:
+    return of_kind("secret", {"apiVersion": "v1", "kind": "Secret"} | parts)
+
+
+async def words(env: Environment, logs: list[Any]) -> str:
+    """Return everything that people can read."""
+    events = (await env.client.list(EVENTS, env.namespace)).items
+    status = (await node_of(env, NODE)).get("status", {})
+    assert logs
+    assert events
+    return json.dumps([events, status]) + repr(logs)
+
+
+REFUSED = {
+    "no base64": secret(data={"password": "{{ .plan }}"}),
+    "no text": secret(stringData={"password": int(NUMBER)}),
+    "no registry": secret(
+        type="kubernetes.io/dockerconfigjson", stringData={".dockerconfigjson": "{{ .plan }}"}
+    ),
+    "no key": secret(stringData={"no key {{ .plan }}": "{{ .plan }}", "a/b": "{{ .plan }}"}),
+    "no template": secret(stringData={"password": "{{ .plan | fromJson | toYaml | atoi }}"}),
+    "no such function value": secret(stringData={"password": "{{ index .plan 99 }}"}),
+    "no such field": secret(stringdata={"password": "{{ .plan }}"}, data=["{{ .plan }}"]),
+    "type": secret(type="kubernetes.io/tls", stringData={"x": "{{ .plan }}"}),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.replace(" ", "-"))
+@pytest.mark.parametrize("strategy", ["apply", "merge"])
+async def test_a_refused_secret_tells_nothing_of_its_contents(
+    env: Environment, case: str, strategy: str
+) -> None:
+    with capture_logs() as logs:
+        async with running_operator(env):
+            wish = REFUSED[case] | {"patchStrategy": strategy}
+            await make_node(env, secrets=[wish], plan=WORD)
+            found = await resource_is(env, NODE, "secret", "Failed")
+            await event_recorded(env, found["reason"], about=NODE)
+        said = await words(env, logs)
+    assert WORD not in said
+    assert NUMBER not in said
+
+
+async def test_a_secret_lives_and_goes_without_a_word_of_its_contents(env: Environment) -> None:
+    wish = secret(stringData={"password": "{{ .plan }}"}, immutable=False)
+    with capture_logs() as logs:
+        async with running_operator(env):
+            await make_node(env, secrets=[wish], plan=WORD)
+            await node_is_ready(env, NODE)
+            # Drift, conflict, refused as immutable, adopted, removed.
+            await edit(
+                env,
+                "secret",
+                {"stringData": {"password": WORD + "x"}, "immutable": True},
+                resource=SECRETS,
+            )
+            await resource_is(env, NODE, "secret", "Conflicted")
+            await apply_node(env, secrets=[wish | {"conflictPolicy": "Force"}])
+            await annotate(env, extra=json.dumps({"plan": WORD + "y"}))
+            await resource_is(env, NODE, "secret", "Failed")
+            said = await words(env, logs)
+            await delete_node(env)
+            await is_gone(env, NODES, NODE)
+        said += json.dumps((await env.client.list(EVENTS, env.namespace)).items) + repr(logs)
+    assert WORD not in said

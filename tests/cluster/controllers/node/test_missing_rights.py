@@ -1,0 +1,140 @@
+"""A right that is missing: only resources that need it fail, and they name it."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cluster.controllers.environment import NODES, Environment, Object
+from cluster.controllers.node.builders import (
+    NODE,
+    becomes,
+    delete_node,
+    entry,
+    make_node,
+    of_kind,
+    plan_is,
+)
+from cluster.controllers.running_operator import (
+    is_gone,
+    node_has_condition,
+    node_is_ready,
+    resource_is,
+    running_operator,
+)
+from lynq.kube import Client, Impersonation, Resource, load_config
+from lynq.kube.resource import SECRETS, SERVICE_ACCOUNTS
+
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
+BINDINGS = Resource(
+    "rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced=True
+)
+SECRET = of_kind("secret", {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}})
+
+
+def rule(group: str, *resources: str, verbs: tuple[str, ...] = ("*",)) -> Object:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+
+
+OURS = rule("operator.lynq.sh", "*")
+BASIC = (OURS, rule("", "configmaps", "events"))
+
+
+@pytest.fixture
+async def limited(env: Environment, kubeconfig: Path) -> AsyncIterator[Environment]:
+    """The same env for an operator that may do next to nothing yet."""
+    place = env.namespace
+    await env.client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "limited"}}, place)
+    await env.client.create(ROLES, {"metadata": {"name": "limited"}, "rules": []}, place)
+    binding = {
+        "metadata": {"name": "limited"},
+        "roleRef": {"apiGroup": ROLES.group, "kind": "Role", "name": "limited"},
+        "subjects": [{"kind": "ServiceAccount", "name": "limited", "namespace": place}],
+    }
+    await env.client.create(BINDINGS, binding, place)
+    whom = Impersonation(f"system:serviceaccount:{place}:limited")
+    config = replace(load_config(kubeconfig), impersonate=whom)
+    async with Client.connect(config) as client:
+        yield Environment(client, place, env.directory)
+
+
+async def grant(env: Environment, *rules: Object) -> None:
+    await env.change(ROLES, "limited", {"rules": list(rules)})
+
+
+async def test_a_kind_that_may_not_be_watched_fails_alone(
+    env: Environment, limited: Environment
+) -> None:
+    await grant(env, *BASIC)
+    async with running_operator(limited):
+        await make_node(env, entry("good"), secrets=[SECRET])
+        found = await resource_is(env, NODE, "secret", "Failed", within=20)
+        assert "Secret" in found["message"]
+        assert "grant the verb" in found["message"]
+        assert "on secrets" in found["message"]
+        await resource_is(env, NODE, "good", "Ready")
+
+        # Its watch is tried in the background: no restart is needed.
+        await grant(env, *BASIC, rule("", "secrets"))
+        await node_is_ready(env, NODE, within=60)
+        await env.get(SECRETS, "secret")
+
+
+async def test_a_kind_that_may_not_be_written_fails_alone(
+    env: Environment, limited: Environment
+) -> None:
+    await grant(env, *BASIC, rule("", "secrets", verbs=("list", "watch")))
+    async with running_operator(limited):
+        await make_node(env, entry("good"), secrets=[SECRET])
+        found = await resource_is(env, NODE, "secret", "Failed", within=20)
+        assert "grant the verb patch on secrets" in found["message"]
+        await resource_is(env, NODE, "good", "Ready")
+
+
+async def test_a_kind_that_may_not_be_read_fails_alone(
+    env: Environment, limited: Environment
+) -> None:
+    """Most are never read one by one; those with fields that are left to others are."""
+    written = ("list", "watch", "patch", "create")
+    await grant(env, *BASIC, rule("", "secrets", verbs=written))
+    secret = SECRET | {"ignoreFields": ["$.data.x"]}
+    async with running_operator(limited):
+        await make_node(env, entry("good"), secrets=[secret | {"conflictPolicy": "Force"}])
+        found = await resource_is(env, NODE, "secret", "Failed", within=20)
+        assert "grant the verb get on secrets" in found["message"]
+        await resource_is(env, NODE, "good", "Ready")
+        await node_has_condition(env, NODE, "Ready", "False", "ResourcesFailed")
+
+
+async def test_what_may_not_be_deleted_keeps_the_node_and_names_the_right(
+    env: Environment, limited: Environment
+) -> None:
+    written = ("list", "watch", "get", "patch", "create")
+    await grant(env, *BASIC, rule("", "secrets", verbs=written))
+    async with running_operator(limited):
+        await make_node(env, entry("good"), secrets=[SECRET])
+        await node_is_ready(env, NODE, within=20)
+        await delete_node(env)
+        found = await resource_is(env, NODE, "secret", "Deleting", within=20)
+        assert "grant the verb delete on secrets" in found["message"]
+        await grant(env, *BASIC, rule("", "secrets"))
+        await is_gone(env, NODES, NODE, within=40)
+
+
+async def test_rights_of_one_kind_say_nothing_of_the_start(
+    env: Environment, limited: Environment
+) -> None:
+    await grant(env, *BASIC, rule("", "secrets"))
+    async with running_operator(limited):
+        await make_node(env, entry("good"), secrets=[SECRET])
+        await node_is_ready(env, NODE, within=20)
+    await grant(env, *BASIC)
+    await env.change(NODES, NODE, {"metadata": {"annotations": {"lynq.sh/extra": "{}"}}})
+    async with running_operator(limited):
+        found = await resource_is(env, NODE, "secret", "Failed", within=20)
+        assert "on secrets" in found["message"]
+        await env.change(
+            NODES, NODE, {"metadata": {"annotations": {"lynq.sh/extra": '{"plan": "free"}'}}}
+        )
+        await becomes(env, "good", plan_is("free"))

@@ -1,0 +1,154 @@
+"""patchStrategy: how an object is made and changed, each way over nothing and over something."""
+
+import pytest
+
+from cluster.controllers.environment import Environment, Object
+from cluster.controllers.node.builders import (
+    NODE,
+    annotate,
+    annotations,
+    apply_node,
+    becomes,
+    edit,
+    entry,
+    event_count,
+    labels,
+    make_node,
+    of_kind,
+    owners,
+    plan_is,
+    writes,
+)
+from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.local.manifests import deployment
+from lynq.kube import Request, Response, Send
+from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
+
+STRATEGIES = ("apply", "merge", "replace")
+
+
+def both(first: str, second: str | None, **parts: object) -> Object:
+    """Return an entry with two keys, or one."""
+    made = entry("settings", first, **parts)
+    if second is not None:
+        made["spec"]["data"]["second"] = second
+    return made
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+async def test_an_object_is_made_and_changed(env: Environment, strategy: str) -> None:
+    parts = {"patchStrategy": strategy}
+    async with running_operator(env):
+        made = await make_node(env, entry("settings", **parts))
+        await node_is_ready(env, NODE)
+        first = await becomes(env, "settings", plan_is("pro"))
+        assert owners(first) == [made["metadata"]["uid"]]
+        assert labels(first)["lynq.sh/managed"] == "true"
+        assert "lynq.sh/applied-hash" in annotations(first)
+
+        env.traffic.sent.clear()
+        await annotate(env, extra='{"plan": "free"}')
+        now = await becomes(env, "settings", plan_is("free"))
+        assert now["metadata"]["uid"] == first["metadata"]["uid"]
+        await node_is_ready(env, NODE)
+        await env.settles()
+        verb = {"apply": "apply", "merge": "patch", "replace": "replace"}[strategy]
+        assert writes(env, "settings") == [verb]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "left"),
+    [
+        # merge and replace know no conflicts; replace leaves nothing of what was there.
+        ("merge", {"plan": "pro", "more": "theirs"}),
+        ("replace", {"plan": "pro"}),
+    ],
+)
+async def test_merge_and_replace_take_an_object_that_is_there(
+    env: Environment, strategy: str, left: Object
+) -> None:
+    theirs = {"metadata": {"name": "settings"}, "data": {"plan": "theirs", "more": "theirs"}}
+    old = await env.client.create(CONFIG_MAPS, theirs, env.namespace, manager="somebody")
+    async with running_operator(env):
+        made = await make_node(env, entry("settings", patchStrategy=strategy))
+        await node_is_ready(env, NODE)
+        now = await env.get(CONFIG_MAPS, "settings")
+        assert now["data"] == left
+        assert now["metadata"]["uid"] == old["metadata"]["uid"]
+        assert owners(now) == [made["metadata"]["uid"]]
+        assert await event_count(env, "ResourceConflict") == 0
+
+
+async def test_what_leaves_an_applied_or_replaced_manifest_leaves_the_object(
+    env: Environment,
+) -> None:
+    async with running_operator(env):
+        await make_node(env, both("pro", "x"))
+        await node_is_ready(env, NODE)
+        await apply_node(env, both("pro", None))
+        await becomes(env, "settings", lambda obj: obj["data"] == {"plan": "pro"})
+        await apply_node(env, both("pro", "x", patchStrategy="replace"))
+        await becomes(env, "settings", lambda obj: "second" in obj["data"])
+        await apply_node(env, both("pro", None, patchStrategy="replace"))
+        await becomes(env, "settings", lambda obj: obj["data"] == {"plan": "pro"})
+
+
+@pytest.mark.parametrize("before", ["merge", "replace"])
+async def test_a_strategy_that_changes_to_apply_owns_what_it_made_before(
+    env: Environment, before: str
+) -> None:
+    async with running_operator(env):
+        await make_node(env, both("pro", "x", patchStrategy=before))
+        await node_is_ready(env, NODE)
+        # New value, dropped key: neither may be a conflict with ourselves, nor stay behind.
+        await apply_node(env, both("free", None, patchStrategy="apply"))
+        await becomes(env, "settings", lambda obj: obj["data"] == {"plan": "free"})
+        await node_is_ready(env, NODE)
+        assert await event_count(env, "ResourceConflict") == 0
+
+
+async def test_apply_leaves_to_others_what_the_manifest_does_not_say(env: Environment) -> None:
+    async with running_operator(env):
+        await make_node(env, entry("settings"))
+        await node_is_ready(env, NODE)
+        await edit(env, "settings", {"data": {"more": "theirs"}})
+        await annotate(env, extra='{"plan": "free"}')
+        found = await becomes(env, "settings", plan_is("free"))
+        assert found["data"]["more"] == "theirs"
+        assert await event_count(env, "ResourceConflict") == 0
+
+
+async def test_replace_of_an_object_that_others_write_too_gets_through(env: Environment) -> None:
+    """The Deployment's own controller writes its status all the time."""
+    app = deployment("app", replicas=1)
+    async with running_operator(env):
+        await make_node(env, deployments=[of_kind("app", app, patchStrategy="replace")])
+        await node_is_ready(env, NODE)
+        for replicas in (2, 3):
+            app["spec"]["replicas"] = replicas
+            await apply_node(env, deployments=[of_kind("app", app, patchStrategy="replace")])
+        await becomes(env, "app", lambda obj: obj["status"].get("readyReplicas") == 3, DEPLOYMENTS)
+        await node_is_ready(env, NODE)
+        assert await event_count(env, "ApplyFailed") == 0
+
+
+async def test_replace_gets_through_although_others_write_in_between_each_time(
+    env: Environment,
+) -> None:
+    others, rivals = env.client, iter(range(4))
+
+    async def first(request: Request, send: Send) -> Response:
+        if request.verb == "replace" and (number := next(rivals, None)) is not None:
+            note = {"metadata": {"annotations": {"rival": str(number)}}}
+            await others.patch(CONFIG_MAPS, "settings", note, env.namespace)
+        return await send(request)
+
+    env.client = others.intercepted(first)
+    async with running_operator(env):
+        await make_node(env, entry("settings", patchStrategy="replace"))
+        await node_is_ready(env, NODE)
+        await annotate(env, extra='{"plan": "free"}')
+        await becomes(env, "settings", plan_is("free"))
+        await node_is_ready(env, NODE)
+        assert next(rivals, None) is None
+        assert await event_count(env, "ApplyFailed") == 0

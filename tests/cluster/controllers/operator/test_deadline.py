@@ -1,0 +1,91 @@
+"""A rollout that makes no progress: Failed at its deadline, and repaired all the same.
+
+The shortest deadline is a minute. Nobody waits for it here: an operator follows whose clock is
+ahead, as it would be had it been started later.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from cluster.controllers.environment import FORMS, Environment, Object
+from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.local.manifests import deployment
+from lynq.controllers.manager import Process, ProcessSettings
+from lynq.controllers.options import Options
+from waiting import eventually
+
+LATER = timedelta(seconds=75)
+GOOD = '{{ if eq .plan "pro" }}nonexistent{{ else }}nginx{{ end }}:2'
+
+
+@asynccontextmanager
+async def operating_later(env: Environment) -> AsyncIterator[Process]:
+    """Run the operator as if it were later."""
+    options = Options(sqlite_directory=env.directory, namespaces=(env.namespace,))
+    process = Process(ProcessSettings(options=options), env.client)
+    process.world = replace(process.world, now=lambda: datetime.now(UTC) + LATER)
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(process.run(stop))
+        yield process
+        stop.set()
+
+
+def app(image: str) -> Object:
+    manifest = deployment("app", replicas=1, image=image)
+    return {"id": "app", "nameTemplate": "{{ .uid }}-app", "spec": manifest}
+
+
+async def rollout_is(env: Environment, phase: str, generation: int) -> Object:
+    async def so() -> Object:
+        said: Object = (await env.form_status()).get("rollout", {})
+        assert (said.get("phase"), said.get("targetGeneration")) == (phase, generation), said
+        return said
+
+    return await eventually(so, within=40, every=0.1)
+
+
+async def stuck(env: Environment) -> None:
+    """Have three nodes, of which the first is stuck with the second form."""
+    env.rows(*((uid, 1, "pro") for uid in ("t0", "t1", "t2")))
+    await env.hub()
+    limit = {"maxSkew": 1, "progressDeadlineSeconds": 60}
+    await env.form(configMaps=[], deployments=[app("nginx:1")], rollout=limit)
+    for name in ("t0-web", "t1-web", "t2-web"):
+        await node_is_ready(env, name, within=30)
+    await rollout_is(env, "Complete", 1)
+    await env.change(FORMS, "web", {"spec": {"deployments": [app(GOOD)]}})
+    await rollout_is(env, "InProgress", 2)
+
+
+async def test_a_rollout_without_progress_fails_and_a_row_repairs_it(env: Environment) -> None:
+    async with running_operator(env):
+        await stuck(env)
+    async with operating_later(env) as process:
+        failed = await rollout_is(env, "Failed", 2)
+        assert failed["updatedNodes"] == 1
+        assert "t0-web" in failed["message"]
+        labels = {"form": "web", "namespace": env.namespace}
+        assert process.registry.get_sample_value("lynqform_rollout_phase", labels) == 2
+
+        env.rows(*((uid, 1, "gold") for uid in ("t0", "t1", "t2")))
+        await env.read_again()
+        complete = await rollout_is(env, "Complete", 2)
+        assert complete["readyUpdatedNodes"] == 3
+        assert process.registry.get_sample_value("lynqform_rollout_phase", labels) == 3
+
+
+async def test_a_rollout_without_progress_fails_and_the_next_form_repairs_it(
+    env: Environment,
+) -> None:
+    async with running_operator(env):
+        await stuck(env)
+    async with operating_later(env):
+        await rollout_is(env, "Failed", 2)
+        await env.change(FORMS, "web", {"spec": {"deployments": [app("nginx:3")]}})
+        complete = await rollout_is(env, "Complete", 3)
+        assert complete["readyUpdatedNodes"] == 3
+        assert complete["startTime"] <= complete["completionTime"]

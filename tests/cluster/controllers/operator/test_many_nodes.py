@@ -1,0 +1,82 @@
+"""Two hundred tenants at once: what they cost, and that one tenant of another hub does not wait."""
+
+import asyncio
+import resource
+import time
+
+from cluster.controllers.environment import Environment, Object
+from cluster.controllers.running_operator import node_is_ready, running_operator
+from waiting import eventually
+
+NODES = 200
+RESOURCES = 3
+
+
+def settings(number: int) -> Object:
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": "{{ .plan }}"}}
+    name = f"{{{{ .uid }}}}-settings-{number}"
+    return {"id": f"settings-{number}", "nameTemplate": name, "spec": manifest}
+
+
+async def many(env: Environment) -> None:
+    env.rows(*((f"t{number:03}", 1, "pro") for number in range(NODES)))
+    await env.hub()
+    await env.form(configMaps=[settings(number) for number in range(RESOURCES)])
+
+
+async def all_ready(env: Environment) -> None:
+    async def counted() -> bool:
+        status = await env.status()
+        assert status.get("ready") == NODES, status
+        return True
+
+    await eventually(counted, within=120, every=0.25)
+
+
+async def test_two_hundred_nodes_cost_what_they_have_to_and_nothing_when_idle(
+    env: Environment,
+) -> None:
+    began = time.monotonic()
+    async with running_operator(env):
+        await many(env)
+        await all_ready(env)
+        seconds = time.monotonic() - began
+        await env.settles()
+        sent = [request for request in env.traffic.sent if "/lynqnodes" in request.path]
+        sent += [request for request in env.traffic.sent if "/configmaps" in request.path]
+        verbs = {request.verb for request in sent}
+        applied = [request.path for request in sent if request.verb == "apply"]
+        mark = len(env.traffic.sent)
+        await asyncio.sleep(20)
+        assert env.traffic.sent[mark:] == []
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{NODES} nodes in {seconds:.1f} s, {len(sent)} requests, {peak:.0f} MiB at most")  # noqa: T201
+    assert "get" not in verbs
+    assert "list" not in verbs
+    # Each object once.
+    assert len(applied) == len(set(applied)) == NODES * RESOURCES
+    assert len(sent) <= NODES * (RESOURCES + 3)
+
+
+async def test_one_row_of_another_hub_does_not_wait_for_two_hundred(env: Environment) -> None:
+    env.rows(("single", 1, "pro"), file="other.db")
+    async with running_operator(env):
+        await many(env)
+
+        async def under_way() -> bool:
+            return sum(request.verb == "apply" for request in env.traffic.sent) >= 20
+
+        await eventually(under_way, within=60)
+        other = {"sqlite": {"path": "other.db", "table": "tenants"}}
+        await env.hub("other", source=other)
+        lone = settings(0) | {"nameTemplate": "{{ .uid }}-lone"}
+        await env.form("lone", "other", configMaps=[lone])
+        began = time.monotonic()
+        await node_is_ready(env, "single-lone", within=60)
+        single = time.monotonic() - began
+        done = (await env.status()).get("ready", 0)
+        await all_ready(env)
+        everybody = time.monotonic() - began
+    print(f"one row was ready after {single:.1f} s, all others after {everybody:.1f} s")  # noqa: T201
+    assert done < NODES
+    assert single < everybody

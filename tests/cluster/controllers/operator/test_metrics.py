@@ -1,0 +1,166 @@
+"""Every series that alerts know is there after what produces it, and goes with its object."""
+
+import re
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, Object, config_map
+from cluster.controllers.running_operator import node_has_condition, node_is_ready, running_operator
+from lynq.kube.resource import CONFIG_MAPS
+from waiting import eventually
+
+NODE = ("lynqnode", "namespace")
+WANTED: dict[str, tuple[str, ...]] = {
+    "lynqnode_reconcile_duration_seconds_bucket": ("le", "result"),
+    "lynqnode_reconcile_duration_seconds_count": ("result",),
+    "lynqnode_reconcile_duration_seconds_sum": ("result",),
+    "lynqnode_resources_ready": NODE,
+    "lynqnode_resources_desired": NODE,
+    "lynqnode_resources_failed": NODE,
+    "lynqnode_resources_conflicted": NODE,
+    "lynqnode_condition_status": (*NODE, "type"),
+    "lynqnode_degraded_status": (*NODE, "reason"),
+    "lynqnode_conflicts_total": (*NODE, "resource_kind", "conflict_policy"),
+    "apply_attempts_total": ("kind", "result", "conflict_policy"),
+    "hub_desired": ("hub", "namespace"),
+    "hub_ready": ("hub", "namespace"),
+    "hub_failed": ("hub", "namespace"),
+    "lynqform_rollout_updating_nodes": ("form", "namespace"),
+    "lynqform_rollout_phase": ("form", "namespace"),
+    "lynqform_rollout_progress": ("form", "namespace"),
+    "lynq_rejected_rows": ("hub", "namespace", "reason"),
+    "lynq_deletion_held": ("hub", "namespace"),
+    "lynq_source_up": ("hub", "namespace"),
+    "lynq_row_to_ready_seconds_count": (),
+    "controller_runtime_reconcile_total": ("controller", "result"),
+    "controller_runtime_active_workers": ("controller",),
+    "workqueue_depth": ("name",),
+}
+
+
+def series(registry: CollectorRegistry) -> Iterator[tuple[str, dict[str, str], float]]:
+    """Yield what a scrape would read: name, labels, value."""
+    for line in generate_latest(registry).decode().splitlines():
+        if found := re.match(r"([a-z_]+)(?:\{(.*)\})? (\S+)$", line):
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', found[2] or ""))
+            yield found[1], labels, float(found[3])
+
+
+def about(registry: CollectorRegistry, **wanted: str) -> dict[str, float]:
+    """Return the values of series with these labels, by name."""
+    return {
+        name: value for name, labels, value in series(registry) if wanted.items() <= labels.items()
+    }
+
+
+async def scenario(env: Environment) -> None:
+    """Have a tenant that is ready, one in conflict and a row that is rejected."""
+    theirs: Object = {"metadata": {"name": "beta-settings", "namespace": env.namespace}}
+    theirs["data"] = {"plan": "theirs"}
+    await env.client.apply(CONFIG_MAPS, theirs, manager="somebody")
+    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"), (None, 1, "pro"))
+    await env.hub()
+    await env.form(rollout={"maxSkew": 2})
+    await node_is_ready(env, "acme-web")
+    await node_has_condition(env, "beta-web", "Conflicted", "True")
+    await env.has_status(desired=3, ready=1, failed=2)
+
+
+async def test_all_series_are_there_with_their_labels(env: Environment) -> None:
+    async with running_operator(env) as process:
+        await scenario(env)
+        registry = process.registry
+
+        def missing() -> dict[str, tuple[str, ...]]:
+            found = {name: tuple(sorted(labels)) for name, labels, _ in series(registry)}
+            return {
+                name: labels
+                for name, labels in WANTED.items()
+                if found.get(name) != tuple(sorted(labels))
+            }
+
+        await eventually(lambda: not missing() or (_ for _ in ()).throw(AssertionError(missing())))
+        hub = about(registry, hub="hub", namespace=env.namespace)
+        assert (hub["hub_desired"], hub["hub_ready"], hub["hub_failed"]) == (3, 1, 2)
+        assert hub["lynq_source_up"] == 1
+        beta = about(registry, lynqnode="beta-web", namespace=env.namespace)
+        assert beta["lynqnode_resources_conflicted"] == 1
+        assert beta["lynqnode_conflicts_total"] >= 1
+        ready = about(registry, lynqnode="acme-web", type="Ready")
+        assert ready == {"lynqnode_condition_status": 1}
+        applied = about(registry, kind="ConfigMap", result="error", conflict_policy="Stuck")
+        assert applied["apply_attempts_total"] >= 1
+        depths = {labels["name"] for name, labels, _ in series(registry) if "depth" in name}
+        assert depths == {"lynqhub", "lynqform", "lynqnode"}
+
+
+async def test_the_series_of_what_is_gone_go_with_it(env: Environment) -> None:
+    async with running_operator(env) as process:
+        await scenario(env)
+        registry = process.registry
+        env.rows(("acme", 1, "pro"))
+        await env.read_again()
+        await env.has_nodes("acme-web")
+        await eventually(lambda: not about(registry, lynqnode="beta-web"))
+        assert about(registry, lynqnode="acme-web")
+
+        await env.client.delete(FORMS, "web", env.namespace)
+        await env.has_nodes()
+        await eventually(lambda: not about(registry, form="web"))
+        await eventually(lambda: not about(registry, lynqnode="acme-web"))
+        await env.client.delete(HUBS, "hub", env.namespace)
+        await env.is_gone(HUBS, "hub")
+        await eventually(lambda: not about(registry, namespace=env.namespace))
+
+
+async def test_a_conflict_that_is_over_is_told_so(env: Environment) -> None:
+    async with running_operator(env) as process:
+        await scenario(env)
+        forced = config_map(conflictPolicy="Force")
+        await env.change(FORMS, "web", {"spec": {"configMaps": [forced]}})
+        await node_is_ready(env, "beta-web")
+
+        def healed() -> bool:
+            beta = about(process.registry, lynqnode="beta-web")
+            return (beta["lynqnode_resources_conflicted"], beta["lynqnode_resources_ready"]) == (
+                0,
+                1,
+            )
+
+        await eventually(healed)
+        reasons = {
+            labels["reason"]: value
+            for name, labels, value in series(process.registry)
+            if name == "lynqnode_degraded_status" and labels["lynqnode"] == "beta-web"
+        }
+        assert set(reasons.values()) <= {0}
+
+
+async def test_what_an_earlier_process_left_ready_or_paused_has_its_series(
+    env: Environment,
+) -> None:
+    async with running_operator(env):
+        await scenario(env)
+        paused = {"metadata": {"annotations": {"lynq.sh/paused": "true"}}}
+        await env.change(NODES, "acme-web", paused)
+        await node_has_condition(env, "acme-web", "Paused", "True")
+    async with running_operator(env) as process:
+        await eventually(lambda: about(process.registry, lynqnode="acme-web", type="Ready"))
+        resumed = {"metadata": {"annotations": {"lynq.sh/paused": None}}}
+        await env.change(NODES, "acme-web", resumed)
+        # Nothing had to be written, and that is a success as well.
+        success = {"kind": "ConfigMap", "result": "success"}
+        await eventually(lambda: about(process.registry, **success).get("apply_attempts_total"))
+
+
+async def test_what_cannot_even_be_tried_is_counted_as_an_error(env: Environment) -> None:
+    nowhere = {"apiVersion": "example.com/v1", "kind": "Nothing"}
+    entry = {"id": "nothing", "nameTemplate": "nothing", "spec": nowhere}
+    env.rows(("acme", 1, "pro"))
+    async with running_operator(env) as process:
+        await env.hub()
+        await env.form(manifests=[entry])
+        await node_has_condition(env, "acme-web", "Degraded", "True", "ResourceFailures")
+        error = {"kind": "Nothing", "result": "error"}
+        await eventually(lambda: about(process.registry, **error).get("apply_attempts_total"))

@@ -1,0 +1,198 @@
+"""Every kind on the way to ready: one form with all of them, and what each says when it is not."""
+
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from cluster.controllers.environment import Environment, Object, config_map
+from cluster.controllers.running_operator import (
+    node_has_condition,
+    node_is_ready,
+    resource_in,
+    resource_is,
+    running_operator,
+)
+from cluster.local.manifests import claim, daemon_set, deployment, job, stateful_set
+from custom_kind import served_custom_kind
+from lynq.kube import Client, Resource
+from lynq.kube.resource import NAMESPACES
+
+NEVER = {"local.lynq.sh/ready": "never"}
+PORTS = {"ports": [{"port": 80}]}
+
+
+@pytest.fixture(scope="module")
+async def gadget(client: Client) -> AsyncIterator[Resource]:
+    async with served_custom_kind(client, f"g{uuid.uuid4().hex[:8]}.example.com") as resource:
+        yield resource
+
+
+def entry(this: str, manifest: Object, **parts: object) -> Object:
+    return {"id": this, "nameTemplate": f"{{{{ .uid }}}}-{this}", "spec": manifest} | parts
+
+
+def of(api: str, kind: str, **body: object) -> Object:
+    return {"apiVersion": api, "kind": kind, **body}
+
+
+def cron() -> Object:
+    template = {"spec": job("cron")["spec"]}
+    return of("batch/v1", "CronJob", spec={"schedule": "0 0 1 1 *", "jobTemplate": template})
+
+
+def scaler() -> Object:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "{{ .uid }}-app"}
+    spec = {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 2}
+    return of("autoscaling/v2", "HorizontalPodAutoscaler", spec=spec)
+
+
+def ingress(*rules: Object) -> Object:
+    backend = {"service": {"name": "{{ .uid }}-service", "port": {"number": 80}}}
+    spec: Object = {"rules": list(rules)} if rules else {"defaultBackend": backend}
+    return of("networking.k8s.io/v1", "Ingress", spec=spec)
+
+
+def every_kind(gadget: Resource) -> dict[str, Any]:
+    """Return a form with one resource of each kind, in the lists where people put them."""
+    selector = {"matchLabels": {"app": "app"}}
+    disruption = of("policy/v1", "PodDisruptionBudget", spec={"selector": selector})
+    policy = of("networking.k8s.io/v1", "NetworkPolicy", spec={"podSelector": {}})
+    steered = deployment("app", annotations={"local.lynq.sh/ready-after": "500ms"})
+    condition = {"type": "Ready", "status": "True", "reason": "Made", "message": ""}
+    plain = of(gadget.api_version, "Gadget", spec={"size": 1})
+    spoken = of(gadget.api_version, "Gadget", status={"conditions": [condition]})
+    return {
+        "serviceAccounts": [entry("account", of("v1", "ServiceAccount"))],
+        "deployments": [entry("app", steered)],
+        "statefulSets": [entry("db", stateful_set("db"))],
+        "daemonSets": [entry("agent", daemon_set("agent"))],
+        "services": [entry("service", of("v1", "Service", spec=PORTS))],
+        "ingresses": [entry("ingress", ingress({"host": "{{ .uid }}.example.com"}))],
+        "configMaps": [config_map()],
+        "secrets": [entry("secret", of("v1", "Secret", stringData={"a": "{{ .plan }}"}))],
+        "persistentVolumeClaims": [entry("claim", claim("claim"))],
+        "jobs": [entry("job", job("job"))],
+        "cronJobs": [entry("cron", cron())],
+        "podDisruptionBudgets": [entry("disruption", disruption)],
+        "networkPolicies": [entry("policy", policy)],
+        "horizontalPodAutoscalers": [entry("scaler", scaler(), dependIds=["app"])],
+        "manifests": [entry("plain", plain), entry("spoken", spoken)],
+    }
+
+
+async def test_a_form_with_every_kind_becomes_ready(
+    env: Environment, gadget: Resource, client: Client
+) -> None:
+    place = f"{env.namespace}-space"
+    space = {"id": "space", "nameTemplate": place, "spec": of("v1", "Namespace")}
+    lists = every_kind(gadget) | {"namespaces": [space]}
+    env.rows(("acme", 1, "pro"))
+    # A namespace is in no namespace: whoever sees only some does not see it.
+    async with running_operator(env, namespaces=()):
+        await env.hub()
+        await env.form("web", **lists)
+        node = await node_is_ready(env, "acme-web", within=90)
+        count = sum(map(len, lists.values()))
+        status = node["status"]
+        assert (status["desiredResources"], status["readyResources"]) == (count, count)
+        assert {each["state"] for each in status["resources"]} == {"Ready"}
+        assert (await client.get(NAMESPACES, place))["status"]["phase"] == "Active"
+
+        env.rows()
+        await env.read_again()
+        await env.has_nodes(within=60)
+
+
+def not_ready(gadget: Resource) -> dict[str, tuple[str, Object, str]]:
+    """Return, for each kind that can be not ready: its list, its manifest, what is said of it."""
+    slow_claim = claim("claim")
+    slow_claim["spec"]["storageClassName"] = "nobody-has-it"
+    balancer = of("v1", "Service", spec={"type": "LoadBalancer", **PORTS})
+    condition = {"type": "Ready", "status": "False", "reason": "Busy", "message": "still baking"}
+    daemons = daemon_set("agent")
+    daemons["spec"]["template"]["metadata"]["annotations"] = dict(NEVER)
+    stateful = stateful_set("db")
+    stateful["spec"]["template"]["metadata"]["annotations"] = dict(NEVER)
+    return {
+        "deployment": ("deployments", deployment("app", annotations=NEVER), "0 of 2 replicas"),
+        "broken": (
+            "deployments",
+            deployment("broken", image="registry.local/nonexistent:1"),
+            "0 of 2 replicas",
+        ),
+        "stateful": ("statefulSets", stateful, "of 2 replicas"),
+        "daemons": ("daemonSets", daemons, "pods"),
+        "balancer": ("services", balancer, "waiting for a load balancer address"),
+        "ingress": ("ingresses", ingress(), "waiting for a load balancer address"),
+        "claim": ("persistentVolumeClaims", slow_claim, "claim is Pending"),
+        "endless": ("jobs", job("endless", job="never"), "0 of 1 completions"),
+        "scaler": ("horizontalPodAutoscalers", scaler(), ""),
+        "spoken": (
+            "manifests",
+            of(gadget.api_version, "Gadget", status={"conditions": [condition]}),
+            "Ready is False: still baking",
+        ),
+    }
+
+
+async def test_each_kind_that_is_not_ready_says_why(env: Environment, gadget: Resource) -> None:
+    cases = not_ready(gadget)
+    lists: dict[str, Any] = {"configMaps": []}
+    for this, (name, manifest, _) in cases.items():
+        lists.setdefault(name, []).append(entry(this, manifest))
+    failing = entry("failing", job("failing", job="fail"))
+    lists["jobs"].append(failing)
+    waiting = config_map(dependIds=["claim"])
+    skipped = config_map(id="skipped", nameTemplate="{{ .uid }}-skipped", dependIds=["failing"])
+    lists["configMaps"] = [waiting, skipped]
+    env.rows(("acme", 1, "pro"))
+    async with running_operator(env):
+        await env.hub()
+        await env.form("web", **lists)
+        await env.has_nodes("acme-web")
+        found = await resource_is(env, "acme-web", "failing", "Failed", within=60)
+        assert "BackoffLimitExceeded" in found["reason"] + found["message"]
+        for this, (_, _, words) in cases.items():
+            told = await resource_is(env, "acme-web", this, "Progressing", within=30)
+            assert words in told["message"], told
+            assert told["message"], told
+        assert (await resource_is(env, "acme-web", "settings", "Waiting"))["message"]
+        assert (await resource_is(env, "acme-web", "skipped", "Skipped"))["message"]
+        node = await node_has_condition(env, "acme-web", "Ready", "False", "ResourcesFailed")
+    assert node["status"]["skippedResourceIds"] == ["skipped"]
+    assert "failing" in resource_in(node, "skipped")["message"]
+
+
+async def test_a_resource_that_takes_too_long_fails_at_its_deadline(env: Environment) -> None:
+    slow = entry("app", deployment("app", annotations=NEVER), timeoutSeconds=3)
+    after = config_map(dependIds=["app"])
+    env.rows(("acme", 1, "pro"))
+    async with running_operator(env):
+        await env.hub()
+        await env.form(deployments=[slow], configMaps=[after])
+        await env.has_nodes("acme-web")
+        await resource_is(env, "acme-web", "app", "Progressing")
+        told = await resource_is(env, "acme-web", "app", "Failed")
+        assert "3" in told["message"]
+        await env.has_event("ReadinessTimeout")
+        await resource_is(env, "acme-web", "settings", "Skipped")
+        await env.has_status(ready=0, failed=1)
+
+
+async def test_a_custom_kind_is_followed_as_its_controller_speaks(
+    env: Environment, gadget: Resource
+) -> None:
+    env.rows(("acme", 1, "pro"))
+    async with running_operator(env):
+        await env.hub()
+        plain = of(gadget.api_version, "Gadget", spec={"size": 1})
+        await env.form(manifests=[entry("gadget", plain)])
+        await node_is_ready(env, "acme-web")
+        for status, state in (("False", "Progressing"), ("True", "Ready")):
+            condition = {"type": "Ready", "status": status, "message": "said by its controller"}
+            patch = {"status": {"conditions": [condition]}}
+            await env.change(gadget, "acme-gadget", patch)
+            await resource_is(env, "acme-web", "gadget", state)
+        await node_is_ready(env, "acme-web")

@@ -1,0 +1,192 @@
+"""The example of the seeds with everything running: rows, forms, nodes, and what kubectl shows."""
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+from cluster.controllers.environment import FORMS, HUBS, Environment, Object, config_map
+from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from lynq.kube.resource import CONFIG_MAPS, SERVICES
+from waiting import eventually
+
+ROWS = (("acme", 1, "pro"), ("beta", 1, "free"), ("corp", 1, "pro"))
+WEB = ("acme-web-app", "beta-web-app", "corp-web-app")
+WORKERS = ("acme-worker", "beta-worker", "corp-worker")
+
+Kubectl = Callable[..., str]
+
+SERVICE: Object = {
+    "id": "service",
+    "nameTemplate": "{{ .uid }}-web",
+    "spec": {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}},
+}
+
+
+async def customers(env: Environment) -> None:
+    """Make the hub and the two forms of the example, and wait until all is ready."""
+    env.rows(*ROWS, ("idle", 0, "pro"))
+    await env.hub("customer-hub")
+    web = config_map(nameTemplate="{{ .uid }}-web-settings")
+    await env.form("web-app", "customer-hub", configMaps=[web], services=[SERVICE])
+    work = config_map(nameTemplate="{{ .uid }}-worker-settings")
+    await env.form("worker", "customer-hub", configMaps=[work])
+    for name in (*WEB, *WORKERS):
+        await node_is_ready(env, name, within=30)
+
+
+async def test_three_rows_and_two_forms_become_six_ready_nodes(env: Environment) -> None:
+    async with running_operator(env):
+        await customers(env)
+        await env.has_nodes(*WEB, *WORKERS)
+        counts = {"referencingTemplates": 2, "desired": 6, "ready": 6, "failed": 0}
+        await env.has_status("customer-hub", **counts)
+
+        nodes = await env.nodes()
+        hub = await env.get(HUBS, "customer-hub")
+    metadata = nodes["beta-worker"]["metadata"]
+    assert metadata["labels"] == {"lynq.sh/hub": "customer-hub", "lynq.sh/uid": "beta"}
+    annotations = metadata["annotations"]
+    assert annotations.pop("lynq.sh/rollout-update-start")
+    assert annotations.pop("lynq.sh/spec-digest")
+    assert annotations == {
+        "lynq.sh/hostOrUrl": "",
+        "lynq.sh/activate": "1",
+        "lynq.sh/extra": '{"plan":"free"}',
+        "lynq.sh/template-generation": "1",
+        "lynq.sh/hubId": "customer-hub",
+    }
+    (owner,) = metadata["ownerReferences"]
+    assert owner == {
+        "apiVersion": "operator.lynq.sh/v1",
+        "kind": "LynqHub",
+        "name": "customer-hub",
+        "uid": hub["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    assert metadata["finalizers"] == ["lynqnode.operator.lynq.sh/finalizer"]
+    status = nodes["beta-web-app"]["status"]
+    assert (status["desiredResources"], status["readyResources"]) == (2, 2)
+    place = env.namespace
+    assert status["appliedResources"] == [
+        f"ConfigMap/{place}/beta-web-settings@settings",
+        f"Service/{place}/beta-web@service",
+    ]
+
+
+async def test_a_deleted_form_takes_its_nodes_and_their_objects_along(env: Environment) -> None:
+    async with running_operator(env):
+        await customers(env)
+        await env.client.delete(FORMS, "worker", env.namespace)
+
+        await env.has_nodes(*WEB, within=30)
+        for uid, *_ in ROWS:
+            await is_gone(env, CONFIG_MAPS, f"{uid}-worker-settings")
+        await env.has_status("customer-hub", referencingTemplates=1, desired=3, ready=3)
+        for uid, *_ in ROWS:
+            assert await env.get(SERVICES, f"{uid}-web")
+            assert await env.get(CONFIG_MAPS, f"{uid}-web-settings")
+
+
+async def test_a_deactivated_row_takes_its_nodes_and_their_objects_along(
+    env: Environment,
+) -> None:
+    async with running_operator(env):
+        await customers(env)
+        untouched = await env.get(CONFIG_MAPS, "acme-web-settings")
+        env.rows(ROWS[0], ("beta", 0, "free"), ROWS[2])
+        await env.read_again("customer-hub")
+
+        await env.has_nodes(WEB[0], WEB[2], WORKERS[0], WORKERS[2], within=30)
+        for name in ("beta-web-settings", "beta-worker-settings"):
+            await is_gone(env, CONFIG_MAPS, name)
+        await is_gone(env, SERVICES, "beta-web")
+        await env.has_status("customer-hub", referencingTemplates=2, desired=4, ready=4)
+        assert await env.get(CONFIG_MAPS, "acme-web-settings") == untouched
+
+        # And back: with new objects, from nothing.
+        env.rows(*ROWS)
+        await env.read_again("customer-hub")
+        await node_is_ready(env, "beta-web-app")
+        await env.has_status("customer-hub", desired=6, ready=6)
+
+
+async def test_a_value_and_a_new_form_reach_the_objects(env: Environment) -> None:
+    async with running_operator(env):
+        await customers(env)
+        env.rows(ROWS[0], ("beta", 1, "gold"), ROWS[2])
+        await env.read_again("customer-hub")
+
+        async def says(name: str, text: str) -> bool:
+            return bool((await env.get(CONFIG_MAPS, name))["data"]["plan"] == text)
+
+        await eventually(lambda: says("beta-worker-settings", "gold"))
+        changed = config_map("plan {{ .plan }}", nameTemplate="{{ .uid }}-worker-settings")
+        await env.change(FORMS, "worker", {"spec": {"configMaps": [changed]}})
+        await eventually(lambda: says("beta-worker-settings", "plan gold"))
+        await eventually(lambda: says("acme-worker-settings", "plan pro"))
+        await env.has_event("TemplateApplied")
+        await env.has_event("DataUpdated")
+
+
+async def test_a_deleted_hub_takes_everything_of_its_own_along(env: Environment) -> None:
+    async with running_operator(env):
+        await customers(env)
+        await env.client.delete(HUBS, "customer-hub", env.namespace)
+
+        await env.is_gone(HUBS, "customer-hub")
+        assert await env.names() == []
+        for uid, *_ in ROWS:
+            await is_gone(env, CONFIG_MAPS, f"{uid}-web-settings")
+            await is_gone(env, SERVICES, f"{uid}-web")
+        assert await env.get(FORMS, "worker")
+
+
+async def test_kubectl_shows_the_columns_that_people_know(
+    env: Environment, kubectl: Kubectl
+) -> None:
+    async with running_operator(env):
+        await customers(env)
+        await env.has_status("customer-hub", ready=6)
+
+        async def complete() -> bool:
+            return bool((await env.form_status("worker")).get("readyNodes") == 3)
+
+        await eventually(complete)
+
+        def shown(kind: str, name: str) -> dict[str, str]:
+            head, line = kubectl("get", kind, name, "-n", env.namespace).splitlines()
+            starts = [found.start() for found in re.finditer(r"\S+", head)]
+            cells = [slice(*ends) for ends in pairwise([*starts, None])]
+            columns = {head[cell].strip(): line[cell].strip() for cell in cells}
+            del columns["AGE"]
+            return columns
+
+        # A number that is 0 is not in the status, and kubectl shows nothing for it.
+        assert shown("lynqhubs", "customer-hub") == {
+            "NAME": "customer-hub",
+            "TEMPLATES": "2",
+            "DESIRED": "6",
+            "READY": "6",
+            "FAILED": "",
+            "CONDITIONS": "DatabaseConnected",
+        }
+        assert shown("lynqforms", "worker") == {
+            "NAME": "worker",
+            "HUB": "customer-hub",
+            "TOTAL": "3",
+            "READY": "3",
+            "ROLLOUT": "",
+            "UPDATING": "",
+            "APPLIED": "True",
+        }
+        assert shown("lynqnodes", "acme-web-app") == {
+            "NAME": "acme-web-app",
+            "UID": "acme",
+            "FORM": "web-app",
+            "READY": "2",
+            "DESIRED": "2",
+            "SKIPPED": "",
+            "CONFLICTED": "False",
+            "CONDITIONS": "Reconciled",
+        }

@@ -1,0 +1,137 @@
+"""Kinds that move: a version that is served no more, a kind that two groups have."""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from cluster.controllers.environment import NODES, Environment, Object
+from cluster.controllers.node.builders import (
+    NODE,
+    another_namespace,
+    apply_node,
+    delete_node,
+    entry,
+    make_node,
+    of_kind,
+)
+from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from custom_kind import served_custom_kind
+from lynq.kube import Client, Resource
+from lynq.kube.crd_install import install_crd
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+from waiting import eventually
+
+
+def _version(name: str, *, served: bool = True) -> Object:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "name": name,
+        "served": served,
+        "storage": name == "v1",
+        "schema": {"openAPIV3Schema": schema},
+    }
+
+
+@asynccontextmanager
+async def widgets(client: Client) -> AsyncIterator[str]:
+    """Have a kind in two versions; yield its group."""
+    group = f"g{uuid.uuid4().hex[:8]}.example.com"
+    definition: dict[str, Any] = {
+        "metadata": {"name": f"widgets.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [_version("v1beta1"), _version("v1")],
+        },
+    }
+    await install_crd(client, definition)
+    try:
+        yield group
+    finally:
+        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, f"widgets.{group}")
+
+
+async def only_v1(client: Client, group: str) -> None:
+    """Have the old version served no more."""
+    patch = {"spec": {"versions": [_version("v1beta1", served=False), _version("v1")]}}
+    await client.patch(CUSTOM_RESOURCE_DEFINITIONS, f"widgets.{group}", patch)
+    old = Resource(group, "v1beta1", "Widget", "widgets", namespaced=True)
+
+    async def unserved() -> bool:
+        try:
+            await client.list(old, "default")
+        except NotFound:
+            return True
+        return False
+
+    await eventually(unserved, within=20)
+
+
+async def gone_from(env: Environment, resource: Resource, place: str) -> None:
+    async def gone() -> bool:
+        return not (await env.client.list(resource, place)).items
+
+    # What could not be removed is looked at again after half a minute.
+    await eventually(gone, within=60, every=0.1)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("leaves", ["node", "form"])
+async def test_an_object_whose_version_is_served_no_more_is_still_taken_away(
+    env: Environment, leaves: str, *, restarted: bool
+) -> None:
+    async with widgets(env.client) as group, another_namespace(env) as place:
+        now = Resource(group, "v1", "Widget", "widgets", namespaced=True)
+        manifest = {"apiVersion": f"{group}/v1beta1", "kind": "Widget"}
+        there = of_kind("widget", manifest, targetNamespace=place)
+        places = (env.namespace, place)
+
+        async def leave() -> None:
+            if leaves == "node":
+                await delete_node(env)
+                await is_gone(env, NODES, NODE, within=30)
+            else:
+                await apply_node(env, entry("other"), manifests=[])
+            await gone_from(env, now, place)
+
+        async with running_operator(env, namespaces=places):
+            await make_node(env, manifests=[there])
+            await node_is_ready(env, NODE)
+            assert len((await env.client.list(now, place)).items) == 1
+            if not restarted:
+                await only_v1(env.client, group)
+                await leave()
+        if restarted:
+            await only_v1(env.client, group)
+            async with running_operator(env, namespaces=places):
+                await leave()
+
+
+async def test_an_entry_of_the_go_operator_means_the_group_that_has_its_object(
+    env: Environment,
+) -> None:
+    drawn = uuid.uuid4().hex[:8]
+    first, second = f"a{drawn}.example.com", f"b{drawn}.example.com"
+    async with (
+        served_custom_kind(env.client, first) as others,
+        served_custom_kind(env.client, second) as ours,
+        another_namespace(env) as place,
+    ):
+        node = await make_node(env, entry("settings"))
+        tracked = {"lynq.sh/node": NODE, "lynq.sh/node-namespace": env.namespace}
+        for resource, marks in ((others, {}), (ours, tracked)):
+            metadata = {"name": "thing", "namespace": place, "labels": marks}
+            await env.client.create(resource, {"metadata": metadata})
+        status = {"appliedResources": [f"Gadget/{place}/thing@old"]}
+        patch = {"status": status}
+        name = node["metadata"]["name"]
+        await env.client.patch(NODES, name, patch, env.namespace, subresource="status")
+        async with running_operator(env, namespaces=(env.namespace, place)):
+            await gone_from(env, ours, place)
+            await node_is_ready(env, NODE)
+            assert len((await env.client.list(others, place)).items) == 1

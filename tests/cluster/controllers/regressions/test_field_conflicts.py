@@ -1,0 +1,92 @@
+"""Others who insist: no hot fight, and no word of ours over theirs under Stuck."""
+
+import asyncio
+
+import pytest
+
+from cluster.controllers.environment import Environment, Object
+from cluster.controllers.node.builders import (
+    NODE,
+    apply_node,
+    becomes,
+    edit,
+    entry,
+    labels,
+    make_node,
+    plan_is,
+    writes,
+)
+from cluster.controllers.running_operator import (
+    node_has_condition,
+    node_is_ready,
+    resource_is,
+    running_operator,
+)
+from lynq.kube.resource import CONFIG_MAPS
+
+RETAIN = {"deletionPolicy": "Retain"}
+
+
+@pytest.mark.parametrize(
+    "undo",
+    [
+        {"metadata": {"annotations": {"lynq.sh/applied-hash": "0000000000000000"}}},
+        {"metadata": {"labels": {"lynq.sh/orphaned": "true"}}},
+    ],
+    ids=["hash", "orphaned"],
+)
+async def test_a_mark_that_is_set_again_and_again_is_no_hot_fight(
+    env: Environment, undo: Object
+) -> None:
+    """As an operator of another version would do it, or a tool that applies an exported object."""
+
+    async def insist() -> None:
+        while True:
+            await edit(env, "settings", undo, by="rival")
+            await asyncio.sleep(0.05)
+
+    async with running_operator(env):
+        await make_node(env, entry("settings", conflictPolicy="Force"))
+        await node_is_ready(env, NODE)
+        env.traffic.sent.clear()
+        rival = asyncio.create_task(insist())
+        await asyncio.sleep(5)
+        rival.cancel()
+        assert 2 <= len(writes(env, "settings")) <= 8, writes(env, "settings")
+
+
+async def test_an_orphan_that_somebody_else_has_taken_is_not_overwritten_under_stuck(
+    env: Environment,
+) -> None:
+    async with running_operator(env):
+        await make_node(env, entry("kept", **RETAIN))
+        await node_is_ready(env, NODE)
+        await apply_node(env)
+        await becomes(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
+        await edit(env, "kept", {"data": {"plan": "theirs"}}, by="argocd")
+
+        await apply_node(env, entry("kept", "ours", **RETAIN))
+        await node_has_condition(env, NODE, "Conflicted", "True", "ResourceConflict")
+        found = await resource_is(env, NODE, "kept", "Conflicted")
+        assert "'argocd'" in found["message"]
+        assert (await env.get(CONFIG_MAPS, "kept"))["data"] == {"plan": "theirs"}
+
+        # Force takes it, as its name says.
+        await apply_node(env, entry("kept", "ours", **RETAIN, conflictPolicy="Force"))
+        await becomes(env, "kept", plan_is("ours"))
+        await node_is_ready(env, NODE)
+        assert "lynq.sh/orphaned" not in labels(await env.get(CONFIG_MAPS, "kept"))
+
+
+async def test_an_orphan_to_which_others_only_added_is_adopted_under_stuck(
+    env: Environment,
+) -> None:
+    async with running_operator(env):
+        await make_node(env, entry("kept", **RETAIN))
+        await node_is_ready(env, NODE)
+        await apply_node(env)
+        await becomes(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
+        await edit(env, "kept", {"data": {"more": "theirs"}}, by="argocd")
+        await apply_node(env, entry("kept", "ours", **RETAIN))
+        await becomes(env, "kept", plan_is("ours"))
+        await node_is_ready(env, NODE)

@@ -1,0 +1,108 @@
+"""The whole operator in the test's own process, in the environment's namespace."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from cluster.controllers.environment import NODES, Environment, Object
+from lynq.controllers.manager import Process, ProcessSettings
+from lynq.controllers.options import Options
+from lynq.kube import Resource
+from lynq.kube.errors import NotFound
+from waiting import eventually
+
+
+@asynccontextmanager
+async def running_operator(
+    env: Environment, *, namespaces: tuple[str, ...] | None = None, **options: Any
+) -> AsyncIterator[Process]:
+    """Run hub, form and node controllers; `namespaces=()` lets them see the whole cluster."""
+    places = (env.namespace,) if namespaces is None else namespaces
+    settings = ProcessSettings(
+        options=Options(sqlite_directory=env.directory, namespaces=places, **options)
+    )
+    process = Process(settings, env.client.intercepted(env.traffic))
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(process.run(stop))
+        yield process
+        stop.set()
+
+
+async def node_of(env: Environment, name: str) -> Object:
+    """Return a node's whole object."""
+    return await env.get(NODES, name)
+
+
+def condition_of(node: Object, aspect: str) -> tuple[str, str]:
+    """Return status and reason of a node's condition."""
+    conditions = node.get("status", {}).get("conditions", [])
+    found: Object = next((each for each in conditions if each["type"] == aspect), {})
+    return found.get("status", ""), found.get("reason", "")
+
+
+def resource_in(node: Object, this: str) -> Object:
+    """Return what a node's status says of one of its resources."""
+    listed = node.get("status", {}).get("resources", [])
+    return next((each for each in listed if each["id"] == this), {})
+
+
+async def node_has_condition(
+    env: Environment,
+    name: str,
+    aspect: str,
+    status: str,
+    reason: str = "",
+    *,
+    within: float = 15.0,
+) -> Object:
+    """Wait until a node's condition is so, for the generation that it has."""
+
+    async def so() -> Object:
+        node = await _node_if_any(env, name)
+        found, why = condition_of(node, aspect)
+        assert (found, reason and why) == (status, reason), node.get("status")
+        assert node["status"]["observedGeneration"] == node["metadata"]["generation"]
+        return node
+
+    return await eventually(so, within=within, every=0.05)
+
+
+async def _node_if_any(env: Environment, name: str) -> Object:
+    try:
+        return await node_of(env, name)
+    except NotFound:
+        raise AssertionError(f"there is no node {name}") from None
+
+
+async def node_is_ready(env: Environment, name: str, *, within: float = 15.0) -> Object:
+    """Wait until a node is ready."""
+    return await node_has_condition(env, name, "Ready", "True", within=within)
+
+
+async def resource_is(
+    env: Environment, node: str, this: str, state: str, *, within: float = 15.0
+) -> Object:
+    """Wait until a node's status says that a resource is in a state; return its entry."""
+
+    async def so() -> Object:
+        found = await _node_if_any(env, node)
+        entry = resource_in(found, this)
+        assert entry.get("state") == state, found.get("status")
+        return entry
+
+    return await eventually(so, within=within, every=0.05)
+
+
+async def is_gone(env: Environment, resource: Resource, name: str, *, within: float = 15.0) -> None:
+    """Wait until an object is not there any more."""
+
+    async def gone() -> bool:
+        try:
+            await env.get(resource, name)
+        except NotFound:
+            return True
+        return False
+
+    await eventually(gone, within=within, every=0.05)

@@ -1,0 +1,108 @@
+"""A tenant in a table, the sample hub and form on it, and what becomes of them."""
+
+import sqlite3
+import uuid
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from cluster.deploy.installation import Installer
+from deploy.manifests import Object, loaded
+from lynq.api import LynqHub, LynqNode
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import resource_of
+from waiting import eventually
+
+HUBS: Final = resource_of(LynqHub.definition)
+NODES: Final = resource_of(LynqNode.definition)
+
+
+@dataclass(slots=True)
+class Tenancy:
+    """One namespace, one table, one tenant."""
+
+    installer: Installer
+    namespace: str
+    folder: Path
+    uid: str = field(default_factory=lambda: f"t{uuid.uuid4().hex[:8]}")
+
+    def row(self, *, active: bool = True) -> None:
+        """Have exactly this row in the table that the samples read."""
+        with closing(sqlite3.connect(self.folder / "tenants.db")) as connection, connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS tenants (id, active, plan)")
+            connection.execute("DELETE FROM tenants")
+            connection.execute("INSERT INTO tenants VALUES (?, ?, ?)", (self.uid, active, "basic"))
+
+    async def sample(self, name: str) -> Object:
+        """Apply a sample; return its last object."""
+        objects = loaded(f"samples/{name}.yaml")
+        for obj in objects:
+            await self.apply(obj)
+        return objects[-1]
+
+    async def apply(self, obj: Object) -> None:
+        """Apply an object to the tenant's namespace, unless it has one or needs none."""
+        resource = await self.installer.resource(obj)
+        if resource.namespaced:
+            obj["metadata"].setdefault("namespace", self.namespace)
+        await self.installer.apply(obj)
+
+    async def look_again(self) -> None:
+        """Have the rows read now."""
+        now = {"metadata": {"annotations": {"lynq.sh/force-sync": uuid.uuid4().hex}}}
+        await self.installer.client.patch(HUBS, "tenants", now, self.namespace)
+
+    async def node(self, form: str) -> Object:
+        try:
+            return await self.installer.client.get(NODES, f"{self.uid}-{form}", self.namespace)
+        except NotFound:
+            raise AssertionError(f"there is no node {self.uid}-{form}") from None
+
+    async def is_ready(self, form: str, *, within: float = 60.0) -> Object:
+        """Wait until the tenant's node is ready."""
+
+        async def so() -> Object:
+            node = await self.node(form)
+            waiting = [each for each in _resources(node) if each.get("state") != "Ready"]
+            assert _condition(node, "Ready") == "True", waiting or node.get("status")
+            return node
+
+        return await eventually(so, within=within, every=0.2)
+
+    async def is_settled(self, form: str, failing: Iterable[str]) -> dict[str, Object]:
+        """Wait until all resources are ready but these, which have failed; return them."""
+        wanted = set(failing)
+
+        async def so() -> dict[str, Object]:
+            listed = {each["id"]: each for each in _resources(await self.node(form))}
+            failed = {this for this, each in listed.items() if each.get("state") == "Failed"}
+            ready = {this for this, each in listed.items() if each.get("state") == "Ready"}
+            assert failed == wanted, listed
+            assert ready == listed.keys() - wanted, listed
+            return {this: listed[this] for this in wanted}
+
+        return await eventually(so, within=60, every=0.2)
+
+    async def is_gone(self, form: str) -> None:
+        """Wait until the tenant's node, and with it everything that it had, is gone."""
+
+        async def so() -> bool:
+            try:
+                node = await self.node(form)
+            except AssertionError:
+                return True
+            raise AssertionError(node.get("status"))
+
+        await eventually(so, within=60, every=0.2)
+
+
+def _resources(node: Object) -> list[Object]:
+    listed: list[Object] = node.get("status", {}).get("resources", [])
+    return listed
+
+
+def _condition(node: dict[str, Any], aspect: str) -> str:
+    conditions = node.get("status", {}).get("conditions", [])
+    return next((each["status"] for each in conditions if each["type"] == aspect), "")

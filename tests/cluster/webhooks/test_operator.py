@@ -1,0 +1,84 @@
+"""The operator behind its own webhooks: they count by its caches, and never stand in its way."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from cluster.controllers.environment import HUBS, NODES, Environment
+from cluster.controllers.running_operator import is_gone, node_is_ready
+from cluster.webhooks.admission import Admission
+from lynq.controllers.manager import Process, ProcessSettings
+from lynq.controllers.options import Options
+from lynq.kube.errors import Forbidden
+from lynq.webhooks import Webhooks, WebhookServer
+from waiting import eventually
+
+
+@pytest.fixture
+def env(admission: Admission, tmp_path: Path) -> Environment:
+    return Environment(admission.client, admission.namespace, tmp_path)
+
+
+@asynccontextmanager
+async def operating(admission: Admission, env: Environment) -> AsyncIterator[Process]:
+    """Run the whole operator, with webhooks that the API server asks."""
+    place = admission.place
+    webhooks = Webhooks(
+        port=0,
+        service=place.service,
+        namespace=place.namespace,
+        configuration_prefix=place.prefix,
+    )
+    settings = ProcessSettings(
+        options=Options(sqlite_directory=env.directory, namespaces=(env.namespace,)),
+        admission=webhooks,
+    )
+    process = Process(settings, admission.client)
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        assert process._problems()[-1] == "webhooks: there is no certificate yet"
+        group.create_task(process.run(stop))
+        await eventually(lambda: not process._problems(), within=20)
+        yield process
+        stop.set()
+
+
+def server_of(process: Process) -> WebhookServer:
+    server = process._admission
+    assert isinstance(server, WebhookServer)
+    return server
+
+
+async def test_a_whole_life_behind_the_webhooks(
+    admission: Admission, env: Environment, kubectl: Callable[..., str]
+) -> None:
+    run = partial(asyncio.to_thread, kubectl)
+    env.rows(("acme", 1, "pro"), ("beta", 1, "free"))
+    async with (
+        operating(admission, env) as process,
+        # A second replica, because it looks every moment and not every minute.
+        admission.replica(),
+        admission.configured(server_of(process)),
+    ):
+        await env.hub()
+        await env.form()
+        for name in ("acme-web", "beta-web"):
+            await node_is_ready(env, name)
+        await env.change(
+            NODES, "beta-web", {"metadata": {"annotations": {"lynq.sh/protect": "true"}}}
+        )
+        with pytest.raises(Forbidden):
+            await env.client.delete(NODES, "beta-web", env.namespace)
+        told = await run("delete", "lynqhub", "hub", "-n", env.namespace, "--wait=false")
+        assert "Warning: LynqHub hub: 2 LynqNodes and 2 resources will go; 1 LynqNode" in told
+        await is_gone(env, NODES, "acme-web")
+        assert await env.names() == ["beta-web"]
+        await env.change(
+            NODES, "beta-web", {"metadata": {"annotations": {"lynq.sh/protect": None}}}
+        )
+        await is_gone(env, HUBS, "hub", within=30)
+        assert await env.names() == []

@@ -1,0 +1,82 @@
+"""The alerts and the dashboard, asked of Prometheus' own engine: promtool, and no server."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from deploy.manifests import DEPLOY, Object
+
+RULES: Final = DEPLOY / "alerts" / "rules.yaml"
+DASHBOARD: Final = DEPLOY / "grafana" / "dashboard.json"
+
+_SELECTOR: Final = re.compile(r"\b([a-z]+(?:_[a-z]+)+)\b(\{[^}]*\})?(?!\s*\()")
+_NO_SERIES: Final = {"resource_kind", "conflict_policy"}
+"""Labels that look like the names of series."""
+
+
+def rules() -> list[Object]:
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def queries() -> list[str]:
+    """Return all expressions of alerts and panels."""
+    dashboard = json.loads(DASHBOARD.read_text())
+    shown = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    return [rule["expr"] for rule in rules()] + shown
+
+
+def selectors(expression: str) -> Iterator[str]:
+    """Yield the series that an expression asks for."""
+    for found in _SELECTOR.finditer(expression):
+        if found.group(1) not in _NO_SERIES:
+            text = found.group().replace("$namespace", ".*")
+            # A result that has not happened yet has no series.
+            yield text.replace('result="error"', 'result=~".+"')
+
+
+def promtool(folder: Path, test: dict[str, Any]) -> str:
+    """Run `promtool test rules` on our rules; return what it complains about."""
+    path = folder / "test.yaml"
+    path.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "1m", **test}))
+    answer = subprocess.run(
+        ["promtool", "test", "rules", path], capture_output=True, text=True, check=False
+    )
+    return "" if answer.returncode == 0 else answer.stdout + answer.stderr
+
+
+def as_input(text: str) -> list[dict[str, str]]:
+    """Return a scrape as promtool's series: the same values, minute after minute."""
+    return [
+        {"series": f"{sample.name}{_labels(sample.labels)}", "values": f"{sample.value}x5"}
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if "NaN" not in str(sample.value)
+    ]
+
+
+def missing(folder: Path, text: str) -> str:
+    """Return the complaints about series that expressions name and a scrape does not have."""
+    wanted = sorted({each for query in queries() for each in selectors(query)})
+    asked = [
+        {
+            "expr": f"count({selector}) > bool 0",
+            "eval_time": "1m",
+            "exp_samples": [{"labels": "{}", "value": 1}],
+        }
+        for selector in wanted
+    ]
+    return promtool(
+        folder,
+        {"tests": [{"interval": "1m", "input_series": as_input(text), "promql_expr_test": asked}]},
+    )
+
+
+def _labels(labels: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{name}={json.dumps(value)}" for name, value in labels.items()) + "}"

@@ -1,0 +1,74 @@
+"""Bad weather between the operator and the API server: refusals, lost answers, cut watches."""
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+
+from lynq.kube import Request, Response, Send
+from lynq.kube.errors import (
+    ApiError,
+    Conflict,
+    ConnectionFailed,
+    InternalError,
+    ServiceUnavailable,
+    Status,
+    TooManyRequests,
+)
+
+_REFUSALS: tuple[tuple[type[ApiError], int], ...] = (
+    (Conflict, 409),
+    (TooManyRequests, 429),
+    (InternalError, 500),
+    (ServiceUnavailable, 503),
+)
+
+
+def api_error(request: Request, kind: type[ApiError], code: int) -> ApiError:
+    """Return what the API server would say."""
+    status = Status(message="bad weather", reason=kind.__name__, code=code)
+    return kind(status, verb=request.verb, path=request.path)
+
+
+@dataclass(slots=True)
+class FaultInjector:
+    """Some requests are refused, some are carried out and never answered, while it is bad."""
+
+    chance: random.Random
+    bad: bool = True
+    refused: int = 0
+    lost: int = 0
+    cuts: int = 0
+    writes: list[str] = field(default_factory=list)
+    _streams: list[Response] = field(default_factory=list)
+
+    async def __call__(self, request: Request, send: Send) -> Response:
+        if request.stream:
+            return await self._stream(request, send)
+        if request.verb not in ("get", "list") and "/events" not in request.path:
+            self.writes.append(f"{request.verb} {request.path}")
+        drawn = self.chance.random() if self.bad else 1.0
+        if drawn < 0.2:
+            self.refused += 1
+            raise api_error(request, *self.chance.choice(_REFUSALS))
+        if drawn < 0.3:
+            await send(request)
+            self.lost += 1
+            raise ConnectionFailed("bad weather: the answer was lost")
+        if drawn < 0.5:
+            await asyncio.sleep(self.chance.uniform(0, 0.2))
+        return await send(request)
+
+    async def _stream(self, request: Request, send: Send) -> Response:
+        if self.bad and self.chance.random() < 0.3:
+            raise api_error(request, ServiceUnavailable, 503)
+        response = await send(request)
+        self._streams.append(response)
+        return response
+
+    async def cut_watches(self) -> None:
+        """Cut a watch now and then, while it is bad."""
+        while self.bad:
+            await asyncio.sleep(self.chance.uniform(0.1, 0.5))
+            if self._streams:
+                self.cuts += 1
+                self._streams.pop(self.chance.randrange(len(self._streams))).close()

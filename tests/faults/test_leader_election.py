@@ -1,0 +1,173 @@
+"""Several processes: of two candidates one works, and of three shards each does its own share."""
+
+import asyncio
+import signal
+import time
+
+from cluster.controllers.environment import Environment
+from cluster.controllers.running_operator import node_is_ready
+from faults.conftest import Replicas
+from faults.recording_proxy import RecordedWrite
+from faults.replica import Replica
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import LEASE
+from lynq.controllers.options import Shard
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import LEASES
+from waiting import eventually
+
+
+async def candidates(env: Environment, replicas: Replicas) -> tuple[Replica, Replica]:
+    """Start two of which one may work; return the one that does first."""
+    flags = ("--leader-elect", f"--leader-election-namespace={env.namespace}")
+    first = await replicas(*flags)
+    await eventually(lambda: first.says("controllers started"), within=30)
+    second = await replicas(*flags)
+    # It stands by as soon as it has asked who leads.
+    await eventually(lambda: second.door.asked(f"/leases/{LEASE}"), within=30)
+    return first, second
+
+
+async def begin(env: Environment) -> None:
+    env.rows(("acme", 1, "pro"))
+    await env.hub(source={"syncInterval": "1s"})
+    await env.form()
+
+
+async def holder(env: Environment) -> str:
+    try:
+        lease = await env.get(LEASES, LEASE)
+    except NotFound:
+        return ""
+    return str(lease["spec"].get("holderIdentity", ""))
+
+
+async def test_a_killed_leader_is_followed_within_seventeen_seconds(
+    env: Environment, replicas: Replicas
+) -> None:
+    await begin(env)
+    first, second = await candidates(env, replicas)
+    await node_is_ready(env, "acme-web")
+    assert second.door.work() == []
+    first.kill()
+    killed = time.monotonic()
+    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+
+    await eventually(second.door.work, within=25)
+    assert second.door.work()[0].at - killed < 17
+    await node_is_ready(env, "beta-web")
+    # What the first had done is not done again.
+    assert not [each for each in second.door.work() if "acme" in each.path]
+
+
+async def test_a_leader_that_is_asked_to_stop_is_followed_within_three_seconds(
+    env: Environment, replicas: Replicas
+) -> None:
+    await begin(env)
+    first, second = await candidates(env, replicas)
+    await node_is_ready(env, "acme-web")
+    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    asked = time.monotonic()
+    assert await first.stop() < 5
+
+    await eventually(second.door.work, within=20)
+    assert second.door.work()[0].at - asked < 3
+    await node_is_ready(env, "beta-web")
+    assert await second.stop() < 5
+    assert await holder(env) == ""
+
+
+async def test_a_leader_that_is_asked_to_stop_amid_five_hundred_rows_is_followed_as_soon(
+    env: Environment, replicas: Replicas
+) -> None:
+    await begin(env)
+    first, second = await candidates(env, replicas)
+    await node_is_ready(env, "acme-web")
+    env.rows(*((f"t{number:03}", 1, "pro") for number in range(500)))
+    await eventually(lambda: len(made(first)) >= 50, within=30)
+    asked = time.monotonic()
+    assert await first.stop() < 5
+    assert len(made(first)) < 500, "it had nothing left to do"
+
+    await eventually(second.door.work, within=20)
+    assert second.door.work()[0].at - asked < 3
+    # Whoever may lead by then, the first has written nothing since it gave the lease back.
+    given_back = max(each.at for each in first.door.writes if each.is_about_leases)
+    assert [each for each in first.door.writes if each.at > given_back] == []
+
+
+def made(replica: Replica) -> list[RecordedWrite]:
+    """Return the nodes that a process has created."""
+    return [
+        each
+        for each in replica.door.work()
+        if each.method == "POST" and each.path.endswith("/lynqnodes")
+    ]
+
+
+async def test_a_frozen_leader_writes_nothing_more_and_ends(
+    env: Environment, replicas: Replicas
+) -> None:
+    await begin(env)
+    first, second = await candidates(env, replicas)
+    await node_is_ready(env, "acme-web")
+    # Frozen with work at hand: a row that it has yet to see.
+    env.rows(("acme", 1, "gold"), ("beta", 1, "pro"))
+    first.signal(signal.SIGSTOP)
+    frozen = time.monotonic()
+    await asyncio.sleep(20)
+    assert second.door.work(), "nobody took over"
+    thawed = time.monotonic()
+    first.signal(signal.SIGCONT)
+
+    assert await first.ended() == 1
+    # Nothing of its own reached the API server once it was awake, events neither.
+    assert [each for each in first.door.writes if each.at > thawed and each.status < 400] == []
+    assert [each for each in first.door.work() if each.at > frozen + 1] == []
+    await node_is_ready(env, "beta-web")
+    assert len([each for each in second.door.work() if each.path.endswith("/lynqnodes")]) == 1
+
+
+async def test_three_shards_do_all_the_work_and_none_of_it_twice_also_when_one_is_killed(
+    env: Environment, replicas: Replicas
+) -> None:
+    uids = [f"t{number:02}" for number in range(12)]
+    env.rows(*((uid, 1, "pro") for uid in uids))
+    await env.hub(source={"syncInterval": "1s"})
+    await env.form()
+    leading = ("--leader-elect", f"--leader-election-namespace={env.namespace}")
+    shares = [await replicas(f"--shard={number}/3", *leading) for number in range(3)]
+    for uid in uids:
+        await node_is_ready(env, f"{uid}-web", within=60)
+    await env.has_status(desired=12, ready=12)
+
+    owned = [
+        {uid for uid in uids if Shard(number, 3).owns(ObjectKey(env.namespace, f"{uid}-web"))}
+        for number in range(3)
+    ]
+    assert [touched(replica) for replica in shares] == owned
+
+    # Not the one that has the hub: then nobody would read the rows.
+    hub = ObjectKey(env.namespace, "hub")
+    dead = next(number for number in range(3) if owned[number] and not Shard(number, 3).owns(hub))
+    shares[dead].kill()
+    for replica in shares:
+        replica.door.writes.clear()
+    env.rows(*((uid, 1, "gold") for uid in uids))
+    living = [number for number in range(3) if number != dead]
+
+    def done() -> bool:
+        return all(touched(shares[number]) == owned[number] for number in living)
+
+    await eventually(done, within=60)
+    heir = await replicas(f"--shard={dead}/3", *leading)
+    await eventually(lambda: touched(heir) == owned[dead], within=60)
+    assert [touched(shares[number]) for number in living] == [owned[number] for number in living]
+    for replica in (*(shares[number] for number in living), heir):
+        assert await replica.stop() < 5
+
+
+def touched(replica: Replica) -> set[str]:
+    """Return the uids of the tenants that a process has written objects of."""
+    writes = [each for each in replica.door.work() if "/configmaps/" in each.path]
+    return {each.path.rpartition("/")[2].removesuffix("-settings") for each in writes}

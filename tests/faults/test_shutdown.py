@@ -1,0 +1,84 @@
+"""Whatever hangs, a process that is asked to end does so in under five seconds."""
+
+import asyncio
+import base64
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+import databases
+from cluster.controllers.environment import Environment
+from cluster.controllers.running_operator import node_is_ready
+from databases import Server
+from faults.conftest import Replicas
+from lynq.kube.resource import SECRETS
+from waiting import eventually
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with databases.mariadb("--skip-name-resolve") as ours:
+        yield ours
+
+
+async def test_a_database_that_hangs_does_not_keep_it(
+    env: Environment, replicas: Replicas, server: Server
+) -> None:
+    data = {"password": base64.b64encode(server.password.encode()).decode()}
+    metadata = {"name": "login", "namespace": env.namespace}
+    await env.client.create(SECRETS, {"metadata": metadata, "data": data})
+    block = {
+        "host": server.host,
+        "port": server.port,
+        "username": server.user,
+        "passwordRef": {"name": "login", "key": "password"},
+        "database": server.database,
+        "table": "nowhere",
+    }
+    hub = {"type": "mysql", "sqlite": None, "mysql": block, "syncInterval": "1s"}
+    await env.hub(source=hub)
+    replica = await replicas()
+    await env.has_condition("Ready", "False")
+    assert server.process
+    server.process.send(signal.SIGSTOP)
+    try:
+        # Long enough to be in the middle of a read.
+        await asyncio.sleep(2.5)
+        assert await replica.stop() < 5
+    finally:
+        server.process.send(signal.SIGCONT)
+
+
+async def test_an_api_server_that_hangs_does_not_keep_it(
+    env: Environment, replicas: Replicas
+) -> None:
+    env.rows(("acme", 1, "pro"))
+    await env.hub(source={"syncInterval": "1s"})
+    await env.form()
+    replica = await replicas()
+    await node_is_ready(env, "acme-web", within=30)
+    replica.door.shut()
+    env.rows(("acme", 1, "pro"), *((f"t{number}", 1, "pro") for number in range(20)))
+    await eventually(lambda: replica.door.waiting > 0, within=20)
+    await asyncio.sleep(1)
+    assert await replica.stop() < 5
+
+
+async def test_work_that_is_under_way_is_ended_in_order(
+    env: Environment, replicas: Replicas
+) -> None:
+    env.rows(*((f"t{number:03}", 1, "pro") for number in range(60)))
+    await env.hub(source={"syncInterval": "1s"})
+    await env.form()
+    replica = await replicas()
+    await eventually(lambda: len(replica.door.work()) > 30, within=30)
+    assert await replica.stop() < 5
+    assert replica.says("controllers stopped")
+    assert not [line for line in replica.log() if line["level"] == "error"]
+    replica.start()
+    for number in range(60):
+        await node_is_ready(env, f"t{number:03}-web", within=60)
+    # Nothing was made twice.
+    made = [each for each in replica.door.work() if each.path.endswith("/lynqnodes")]
+    assert [each.status for each in made] == [201] * 60
