@@ -1,4 +1,4 @@
-"""Wait on a condition with a deadline, in place of sleeping and hoping."""
+"""Wait on conditions: `eventually` until one holds, `stays` while one keeps holding."""
 
 import asyncio
 import inspect
@@ -23,22 +23,44 @@ async def eventually(
 async def eventually(
     condition: Callable[[], Any], *, within: float = 10.0, every: float = 0.02
 ) -> Any:
-    """Return the first truthy answer of `condition`, or fail when the deadline has passed.
+    """Return the first truthy result of `condition`, or fail after the deadline.
 
-    An AssertionError of the condition counts as "not yet"; the last one is what the test shows.
+    An AssertionError of the condition counts as "not yet"; the last one is raised at the deadline.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
     while True:
         problem: AssertionError | None = None
         try:
-            answer = condition()
-            value = await answer if inspect.isawaitable(answer) else answer
+            value = await _evaluate(condition)
         except AssertionError as error:
             problem = error
         else:
             if value:
                 return value
         if loop.time() >= deadline:
-            raise problem or AssertionError(f"not so within {within} s")
+            raise problem or AssertionError(f"the condition did not hold within {within} s")
         await asyncio.sleep(every)
+
+
+async def stays(condition: Callable[[], Any], *, seconds: float, every: float = 0.02) -> None:
+    """Return when `condition` held at every poll for `seconds`; fail as soon as it does not.
+
+    The condition is a sync or async callable; a falsy result or an AssertionError is a failure.
+    It is evaluated at the start and at the end, also if `seconds` is shorter than `every`.
+    """
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    while True:
+        value = await _evaluate(condition)
+        elapsed = loop.time() - start
+        if not value:
+            raise AssertionError(f"the condition ceased to hold after {elapsed:.2f} of {seconds} s")
+        if elapsed >= seconds:
+            return
+        await asyncio.sleep(min(every, seconds - elapsed))
+
+
+async def _evaluate(condition: Callable[[], Any]) -> Any:
+    result = condition()
+    return await result if inspect.isawaitable(result) else result

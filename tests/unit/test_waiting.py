@@ -1,0 +1,47 @@
+"""`stays` and `eventually`, the waiting helpers of all tests."""
+
+import asyncio
+
+import pytest
+
+from virtual_time import virtual_time
+from waiting import eventually, stays
+
+
+@virtual_time
+async def test_stays_returns_after_the_time() -> None:
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    await stays(lambda: True, seconds=5)
+    assert loop.time() - start == pytest.approx(5)
+
+
+@virtual_time
+async def test_stays_fails_as_soon_as_the_condition_ceases_to_hold() -> None:
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+
+    async def holds() -> bool:
+        return loop.time() - start < 2
+
+    with pytest.raises(AssertionError, match="ceased to hold"):
+        await stays(holds, seconds=60)
+    assert loop.time() - start == pytest.approx(2, abs=0.1)
+
+
+@virtual_time
+async def test_stays_raises_the_condition_s_own_assertion_error() -> None:
+    def assertion() -> bool:
+        raise AssertionError("two leaders")
+
+    with pytest.raises(AssertionError, match="two leaders"):
+        await stays(assertion, seconds=1)
+
+
+@virtual_time
+async def test_eventually_raises_the_last_assertion_error_at_the_deadline() -> None:
+    def assertion() -> bool:
+        raise AssertionError("no leader")
+
+    with pytest.raises(AssertionError, match="no leader"):
+        await eventually(assertion, within=1)
