@@ -117,7 +117,7 @@ class NodeController:
         # Whoever takes over finds its kinds listed.
         self.children.seek(new)
         if new.metadata.deletion_timestamp and is_to_retain(new):
-            self._memories.of(new).retains = True
+            self._memories.of(new).retain_all = True
 
     def _changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         if new is None:
@@ -131,7 +131,7 @@ class NodeController:
 
     def _wake_owners(self, turn: ChildChange) -> None:
         owners = set() if turn.by_us else self._owners(turn)
-        for key in owners | self._memories.contesting(turn.ref):
+        for key in owners | self._memories.contenders(turn.ref):
             self._wake(key)
         for key in owners if turn.is_up else ():
             self._tell(key)

@@ -65,7 +65,7 @@ class NodeFinalizer:
         began = time.monotonic()
         items = await self._items(node)
         reason = OrphanReason.LYNQ_NODE_DELETED
-        retains = memory.retains or is_to_retain(node)
+        retains = memory.retain_all or is_to_retain(node)
         if retains:
             node = await self._with_mark(node)
         cleared = await self._remover.clear(
@@ -76,8 +76,8 @@ class NodeFinalizer:
             await self._let_go(node, seconds=time.monotonic() - began)
             return Result()
         await self._tell_what_is_left(node, cleared)
-        memory.rounds += 1
-        return Result(_AGAIN.delay(memory.rounds - 1))
+        memory.finalize_attempts += 1
+        return Result(_AGAIN.delay(memory.finalize_attempts - 1))
 
     async def _with_mark(self, node: LynqNode) -> LynqNode:
         """Make sure that whoever goes on with it knows as well that everything is retained."""
@@ -122,11 +122,11 @@ class NodeFinalizer:
                 message = f"{item.ref} stays, although its hub and its node go"
                 event = Event(EventReason.RETAIN_RESOURCE_PRESERVED, message)
                 self._publisher.tell(node, [event])
-        stuck = [each for each in cleared.remaining if each.ref in memory.problems]
+        stuck = [each for each in cleared.remaining if each.ref in memory.prune_errors]
         told = tuple(each.message for each in stuck)
-        if stuck and told != memory.told_stuck:
+        if stuck and told != memory.reported_prune_errors:
             self._publisher.tell(node, [events.cleanup_failed(stuck)])
-        memory.told_stuck = told
+        memory.reported_prune_errors = told
 
     def _leaving_hub(self, node: LynqNode) -> LynqHub | None:
         name = node.metadata.annotations.get(ANNOTATION_HUB_ID, "")

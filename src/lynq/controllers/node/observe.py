@@ -98,7 +98,7 @@ class Observer:
         now: datetime,
     ) -> dict[str, ObservedResource]:
         """Return a sight of every resource, by id; `listed` are the objects of the inventory."""
-        memory.begin(node)
+        memory.reset_on_new_generation(node)
         pass_ = _Observation(self, node, Renderer.of(node, variables), memory, listed, now)
         resources = tuple(resources)
         sights = await gather_or_cancel(pass_.at(resource) for resource in resources)
@@ -172,13 +172,13 @@ class _Observation:
                 raise
             # An object that may not be read is the trouble of its own resource only.
             return self._blocked(resource, str(error))
-        self.memory.unseen.pop(resource.id, None)
+        self.memory.unobservable_since.pop(resource.id, None)
         return sight
 
     def _is_everybodys(self, resource: TResource, error: KubeError) -> bool:
         """Return whether nothing of the node can be told now; a hiccup is waited for."""
         if is_transient(error):
-            return self.memory.bears(resource.id, self.now)
+            return self.memory.is_briefly_unobservable(resource.id, self.now)
         return isinstance(error, NODE_WIDE_ERRORS)
 
     async def _at(self, resource: TResource, kind: WatchedKind) -> ObservedResource:
@@ -193,7 +193,7 @@ class _Observation:
         child = kind.child(key_of(ref)) or await self._stray(resource, kind, ref)
         body = await self._body(resource, kind, ref, child)
         wanted = prepare(rendered, resource, self.owner, body)
-        memory = self.memory.of(ref) or self._baseline(wanted.hash, ref, child)
+        memory = self.memory.last_write(ref) or self._baseline(wanted.hash, ref, child)
         live = child.live if child else None
         facts = ResourceFacts(resource=resource, wanted=wanted, live=live, memory=memory)
         return ObservedResource(facts, kind, child, rendered)
@@ -211,7 +211,7 @@ class _Observation:
             outline = self.renderer.render(resource, namespaced=namespaced, with_body=False)
             child = kind.child(key_of(outline.ref))
             if child and is_done_once(resource, child.live, self.owner):
-                self.memory.drop_made(resource.id)
+                self.memory.drop_render(resource.id)
                 return outline
         return self._whole(resource, namespaced=namespaced)
 
@@ -221,21 +221,23 @@ class _Observation:
         if not is_slow(resource.spec):
             return render()
         basis = (resource, self.renderer.variables, self.renderer.environment.now, namespaced)
-        known = self.memory.made.get(resource.id)
-        if known is None or known.basis != basis:
-            self.memory.drop_made(resource.id)
+        known = self.memory.renders.get(resource.id)
+        if known is None or known.inputs != basis:
+            self.memory.drop_render(resource.id)
             making = self.lookout.makers.make(self.node.metadata.key, render)
-            known = self.memory.made[resource.id] = CachedRender(basis, making)
-        if not known.making.done():
+            known = self.memory.renders[resource.id] = CachedRender(basis, making)
+        if not known.pending.done():
             raise _StillRendering
-        return known.making.result()
+        return known.pending.result()
 
     def _blocked(self, resource: TResource, problem: str) -> ObservedResource:
         """Return the sight of a resource of which nothing can be tried."""
         # The guess that it has a namespace shows in messages only: it is not decided.
         rendered = self._whole(resource, namespaced=True)
         wanted = prepare(rendered, resource, self.owner)
-        memory = self.memory.refused(wanted.ref, wanted.hash, WriteRejection(problem), self.now)
+        memory = self.memory.record_rejection(
+            wanted.ref, wanted.hash, WriteRejection(problem), self.now
+        )
         facts = ResourceFacts(resource=resource, wanted=wanted, memory=memory, was_written=True)
         return ObservedResource(facts)
 
@@ -263,7 +265,7 @@ class _Observation:
         if child is None or child.live.annotations.get(ANNOTATION_APPLIED_HASH) != content:
             return None
         left = _fields_left(self.node, ref) or child.live.digest
-        return self.memory.found(ref, content, left, self.now)
+        return self.memory.record_baseline(ref, content, left, self.now)
 
 
 def key_of(ref: ObjectRef) -> ObjectKey:

@@ -97,7 +97,7 @@ class Pruner:
         With `retains` everything is let go, whatever its policy.
         """
         cleared = PruneResult()
-        memory.problems.clear()
+        memory.prune_errors.clear()
         items = [each for item in items for each in await self._whereabouts(item)]
         if not items:
             return cleared
@@ -111,7 +111,7 @@ class Pruner:
             )
             step = next_prune_step(entries, leftovers, owner_of(node), reason)
             cleared.remaining = step.outcomes
-            due = [this for this in step.removals if this.item.ref not in memory.problems]
+            due = [this for this in step.removals if this.item.ref not in memory.prune_errors]
             if not due:
                 return cleared
             if confirm:
@@ -154,10 +154,10 @@ class Pruner:
         memory: NodeState,
         now: datetime,
     ) -> PruneCandidate:
-        problem = memory.problems.get(item.ref, "")
+        problem = memory.prune_errors.get(item.ref, "")
         try:
             kind = await self._kind(item.ref)
-            memory.unserved.pop(item.ref, None)
+            memory.unserved_since.pop(item.ref, None)
             child = await self._look(kind, item.ref, memory)
         except NODE_WIDE_ERRORS:
             raise
@@ -167,13 +167,13 @@ class Pruner:
             # Without its definition no object of the kind is left. If that was found out just
             # now, another version of it may be: the next pass looks for that. And an API server
             # that has just started does not know all definitions yet.
-            if memory.is_surely_unserved(item.ref, now):
+            if memory.is_confirmed_unserved(item.ref, now):
                 return PruneCandidate(item, problem=problem, is_unknown=bool(problem))
             return PruneCandidate(item, problem=problem or str(error), is_unknown=True)
         except KubeError as error:
             return PruneCandidate(item, problem=str(error), is_unknown=True)
         live = child.live if child else None
-        if live and live.uid in memory.asked:
+        if live and live.uid in memory.deletion_requested:
             live = replace(live, deleting=True)
         return PruneCandidate(item, live, policies.get(item.id), problem)
 
@@ -216,10 +216,10 @@ class Pruner:
             raise
         except (_Changed, Conflict, NotFound):
             # Another object by now, or none to be retained: looked at anew in the next round.
-            memory.problems[item.ref] = "it changed while it was being removed; tried again"
+            memory.prune_errors[item.ref] = "it changed while it was being removed; tried again"
             memory.absent.discard(item.ref)
         except KubeError as error:
-            memory.problems[item.ref] = f"it could not be removed, and is tried again: {error}"
+            memory.prune_errors[item.ref] = f"it could not be removed, and is tried again: {error}"
             _log.warning("object not removed", object=str(item.ref), error=str(error))
 
     async def _delete(
@@ -240,7 +240,7 @@ class Pruner:
             kind.absorb_deleted(_key(kind, ref), removal.uid)
             memory.absent.add(ref)
         else:
-            memory.asked.add(removal.uid)
+            memory.deletion_requested.add(removal.uid)
 
     async def _retain(
         self, kind: WatchedKind, removal: ObjectDeletion, node: LynqNode, now: datetime

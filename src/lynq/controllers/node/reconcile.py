@@ -104,7 +104,7 @@ class NodeReconciler:
         status = self._summary.status(node, progress, cleared, inventory, force=force)
         memory.keep_only({sight.ref for sight in sights.values()})
         known = memory.contested
-        self._memories.contest(node, contested(progress))
+        self._memories.set_contested(node, contested(progress))
         # What became of the new ones since they were looked at has woken nobody.
         outdated = is_outdated(progress, memory.contested - known)
         delay = await self._publisher.publish(

@@ -1,8 +1,8 @@
-"""What the process remembers of a node between two passes. Lost with it, and nothing breaks.
+"""In-memory state of each node between two reconciles; it is lost at a restart, without harm.
 
-It serves three ends: our own writes are recognised, so that everybody else's show; what is refused,
-or changed again and again by others, is written at growing intervals; and what a request has told
-is not asked for twice.
+It serves three ends. Our own writes are recorded, so that a change by another field manager is
+recognized as drift. A write that is rejected, or reverted by another controller, is retried with
+back-off. The result of a request is kept, so that the request is not repeated.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,203 +22,219 @@ from lynq.kube import Backoff
 
 ObjectPlace = tuple[str, str, str, str]
 
-_OVERWRITTEN: Final = Backoff(base=1.0, cap=60.0)
-"""Between two writes of the same content that somebody else undoes."""
-_REFUSED: Final = Backoff(base=1.0, cap=30.0)
-"""Between two attempts of what the API server refuses."""
-_QUIET: Final = timedelta(minutes=5)
-"""After which somebody else's change is no longer part of a fight."""
-_HICCUP: Final = timedelta(seconds=30)
-"""How long failures that may pass are put up with."""
-_STARTING: Final = timedelta(seconds=5)
-"""How long an API server that has just started may not know all definitions."""
+_REVERTED_BACKOFF: Final = Backoff(base=1.0, cap=60.0)
+"""Between two writes of the same content that another controller reverts."""
+_REJECTED_BACKOFF: Final = Backoff(base=1.0, cap=30.0)
+"""Between two attempts of a write that the API server rejects."""
+_REVERT_WINDOW: Final = timedelta(minutes=5)
+"""A revert later than this after our last write starts a new back-off."""
+_TRANSIENT_LIMIT: Final = timedelta(seconds=30)
+"""How long an error may last and still count as transient."""
+_DISCOVERY_GRACE: Final = timedelta(seconds=5)
+"""How long an API server that has just started may lack CustomResourceDefinitions."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedObject:
-    """Our last write of an object, and how often in a row it had to be done again."""
+    """Our last write of an object, and how often in a row it was repeated."""
 
-    memory: LastWrite
-    at: datetime
-    times: int = 0
-    since: datetime = _NEVER
-    """When it was first refused, if it is."""
+    last_write: LastWrite
+    written_at: datetime
+    repeats: int = 0
+    rejected_since: datetime = _NEVER
+    """Time of the first rejection in a row; only set for a rejected write."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveBody:
-    """A whole object, for the fields of it that are left to others; as text it takes a tenth."""
+    """The whole live object, for its ignored fields; as JSON it takes a tenth of the memory."""
 
     fingerprint: object
     text: bytes
 
     @classmethod
     def of(cls, fingerprint: object, obj: Mapping[str, Any]) -> "LiveBody":
-        """Return what is kept of an object."""
+        """Encode an object."""
         return cls(fingerprint, msgspec.json.encode(obj))
 
     @property
     def obj(self) -> dict[str, Any]:
-        """The object."""
-        known: dict[str, Any] = msgspec.json.decode(self.text)
-        return known
+        """The decoded object."""
+        obj: dict[str, Any] = msgspec.json.decode(self.text)
+        return obj
 
 
 @dataclass(frozen=True, slots=True)
 class CachedRender:
-    """An object that takes long to render: with keys that are made for it, until it is written."""
+    """A slow render (keys, certificates), kept until its object is written."""
 
-    basis: object
-    making: PendingRender
+    inputs: object
+    """Values that the render depends on; other inputs need a new render."""
+    pending: PendingRender
 
 
 @dataclass(slots=True)
 class NodeState:
-    """What is remembered of one node."""
+    """In-memory state of one node."""
 
     uid: str
     generation: int = 0
-    """Of the node's spec at the last look."""
-    written: dict[ObjectRef, AppliedObject] = field(default_factory=dict)
+    """metadata.generation of the node at the last reconcile."""
+    applied: dict[ObjectRef, AppliedObject] = field(default_factory=dict)
     bodies: dict[ObjectRef, LiveBody] = field(default_factory=dict)
-    made: dict[str, CachedRender] = field(default_factory=dict)
-    """By the ids of their resources."""
-    unseen: dict[str, datetime] = field(default_factory=dict)
-    """Since when objects could not be looked at, by the ids of their resources."""
-    unserved: dict[ObjectRef, datetime] = field(default_factory=dict)
-    """Since when the API server knows no such kind, by the objects that are to go."""
-    asked: set[str] = field(default_factory=set)
-    """The uids of objects that were asked to go."""
+    renders: dict[str, CachedRender] = field(default_factory=dict)
+    """Slow renders by resource id."""
+    unobservable_since: dict[str, datetime] = field(default_factory=dict)
+    """Time of the first failed observation in a row, by resource id."""
+    unserved_since: dict[ObjectRef, datetime] = field(default_factory=dict)
+    """Time since which the API server does not serve the kind of an object to prune."""
+    deletion_requested: set[str] = field(default_factory=set)
+    """The uids of objects that were deleted and still have finalizers."""
     absent: set[ObjectRef] = field(default_factory=set)
-    """Objects of a leaving node that the API server said are not there."""
-    problems: dict[ObjectRef, str] = field(default_factory=dict)
-    """Why objects could not be removed."""
-    told_stuck: tuple[str, ...] = ()
-    """What was last told of objects that could not be removed."""
-    retains: bool = False
-    """Whether a leaving node was asked to leave its objects behind."""
-    rounds: int = 0
-    """How often a leaving node was looked at."""
-    awaited: str = ""
-    """The hub's write that the node is not ready with yet."""
-    status_written: datetime = _NEVER
+    """Objects to prune that the API server reported as not found."""
+    prune_errors: dict[ObjectRef, str] = field(default_factory=dict)
+    """Why objects could not be deleted or retained."""
+    reported_prune_errors: tuple[str, ...] = ()
+    """The prune errors of the last event."""
+    retain_all: bool = False
+    """Whether the node was deleted with `--cascade=orphan`."""
+    finalize_attempts: int = 0
+    """Number of reconciles since the deletion of the node."""
+    pending_update_start: str = ""
+    """The annotation `lynq.sh/rollout-update-start` until the node is Ready with it."""
+    status_written_at: datetime = _NEVER
     contested: frozenset[ObjectPlace] = frozenset()
-    """Objects that it wants, and that are another node's."""
+    """Desired objects that belong to another node."""
 
-    def begin(self, node: LynqNode) -> None:
-        """Begin a look: what was refused under another spec is tried again at once."""
-        if node.metadata.generation != self.generation:
-            self.generation = node.metadata.generation
-            self.unseen.clear()
-            for this in self.made.keys() - {each.id for each in collect(node.spec)}:
-                self.drop_made(this)
-            refused = [ref for ref, known in self.written.items() if known.memory.refusal]
-            for ref in refused:
-                del self.written[ref]
+    def reset_on_new_generation(self, node: LynqNode) -> None:
+        """Forget rejections and renders of an older spec, so that the new one is tried at once."""
+        if node.metadata.generation == self.generation:
+            return
+        self.generation = node.metadata.generation
+        self.unobservable_since.clear()
+        for resource_id in self.renders.keys() - {resource.id for resource in collect(node.spec)}:
+            self.drop_render(resource_id)
+        rejected = [ref for ref, applied in self.applied.items() if applied.last_write.refusal]
+        for ref in rejected:
+            del self.applied[ref]
 
-    def bears(self, this: str, now: datetime) -> bool:
-        """Return whether a resource's object could not be looked at for a short time only."""
-        return now - self.unseen.setdefault(this, now) < _HICCUP
+    def is_briefly_unobservable(self, resource_id: str, now: datetime) -> bool:
+        """Record a failed observation; return whether the failure may still be transient."""
+        return now - self.unobservable_since.setdefault(resource_id, now) < _TRANSIENT_LIMIT
 
-    def is_surely_unserved(self, ref: ObjectRef, now: datetime) -> bool:
-        """Return whether the API server has known no such kind for some time."""
-        return now - self.unserved.setdefault(ref, now) >= _STARTING
+    def is_confirmed_unserved(self, ref: ObjectRef, now: datetime) -> bool:
+        """Record that a kind is not served; return whether that has lasted long enough."""
+        return now - self.unserved_since.setdefault(ref, now) >= _DISCOVERY_GRACE
 
-    def drop_made(self, this: str) -> None:
-        """Forget an object that was made for the resource of this id, or still is."""
-        if made := self.made.pop(this, None):
-            made.making.cancel()
+    def drop_render(self, resource_id: str) -> None:
+        """Forget the slow render of a resource, and cancel it if it is not finished."""
+        if render := self.renders.pop(resource_id, None):
+            render.pending.cancel()
 
-    def of(self, ref: ObjectRef) -> LastWrite | None:
+    def last_write(self, ref: ObjectRef) -> LastWrite | None:
         """Return our last write of an object."""
-        known = self.written.get(ref)
-        return known.memory if known else None
+        applied = self.applied.get(ref)
+        return applied.last_write if applied else None
 
-    def took(
-        self, ref: ObjectRef, content: str, digest: bytes, cause: WriteCause, now: datetime
+    def record_write(
+        self, ref: ObjectRef, content_hash: str, digest: bytes, cause: WriteCause, now: datetime
     ) -> LastWrite:
-        """Remember a write that the API server took."""
-        known = self.written.get(ref)
-        # A forced write is our own idea. All else that repeats the last one was undone by somebody.
-        times = 0 if cause is WriteCause.FORCED else _times(known, content, now)
-        again = now + timedelta(seconds=_OVERWRITTEN.delay(times - 1)) if times else None
-        memory = LastWrite(hash=content, digest=digest, not_before=again)
-        self.written[ref] = AppliedObject(memory, now, times)
-        return memory
+        """Record a write that the API server accepted."""
+        # A repeated write that we did not force means that another controller reverted ours.
+        is_forced = cause is WriteCause.FORCED
+        reverts = 0 if is_forced else _reverts(self.applied.get(ref), content_hash, now)
+        delay = timedelta(seconds=_REVERTED_BACKOFF.delay(reverts - 1)) if reverts else None
+        not_before = now + delay if delay is not None else None
+        last_write = LastWrite(hash=content_hash, digest=digest, not_before=not_before)
+        self.applied[ref] = AppliedObject(last_write, now, reverts)
+        return last_write
 
-    def refused(
-        self, ref: ObjectRef, content: str, refusal: WriteRejection, now: datetime
+    def record_rejection(
+        self, ref: ObjectRef, content_hash: str, rejection: WriteRejection, now: datetime
     ) -> LastWrite:
-        """Remember a write that the API server did not take."""
-        known = self.written.get(ref)
-        was_refused = known is not None and known.memory.refusal is not None
-        again_so = known if known and was_refused and known.memory.hash == content else None
-        times, since = (again_so.times + 1, again_so.since) if again_so else (0, now)
-        if now - since >= _HICCUP:
-            refusal = replace(refusal, is_passing=False)
-        again = now + timedelta(seconds=_REFUSED.delay(times))
-        memory = LastWrite(hash=content, refusal=refusal, not_before=again)
-        self.written[ref] = AppliedObject(memory, now, times, since)
-        return memory
+        """Record a write that the API server rejected."""
+        previous = _same_rejected(self.applied.get(ref), content_hash)
+        repeats, since = (previous.repeats + 1, previous.rejected_since) if previous else (0, now)
+        if now - since >= _TRANSIENT_LIMIT:
+            rejection = replace(rejection, is_passing=False)
+        not_before = now + timedelta(seconds=_REJECTED_BACKOFF.delay(repeats))
+        last_write = LastWrite(hash=content_hash, refusal=rejection, not_before=not_before)
+        self.applied[ref] = AppliedObject(last_write, now, repeats, since)
+        return last_write
 
-    def found(self, ref: ObjectRef, content: str, digest: bytes, now: datetime) -> LastWrite:
-        """Take what an earlier process wrote for our own write: changes since then show."""
-        memory = LastWrite(hash=content, digest=digest)
-        self.written[ref] = AppliedObject(memory, now)
-        return memory
+    def record_baseline(
+        self, ref: ObjectRef, content_hash: str, digest: bytes, now: datetime
+    ) -> LastWrite:
+        """Record the write of an earlier process as ours, so that later drift is recognized."""
+        last_write = LastWrite(hash=content_hash, digest=digest)
+        self.applied[ref] = AppliedObject(last_write, now)
+        return last_write
 
     def keep_only(self, refs: set[ObjectRef]) -> None:
-        """Forget the objects that the node has nothing to do with any more."""
-        for known in (self.written, self.bodies):
-            for ref in known.keys() - refs:
-                del known[ref]
+        """Forget all objects but these."""
+        for objects in (self.applied, self.bodies):
+            for ref in objects.keys() - refs:
+                del objects[ref]
 
 
-def _times(known: AppliedObject | None, content: str, now: datetime) -> int:
-    """Return how often in a row others have undone this content, this time included."""
-    if known is None or known.memory.hash != content or known.memory.refusal is not None:
+def _reverts(applied: AppliedObject | None, content_hash: str, now: datetime) -> int:
+    """Return how often in a row this content was reverted, this time included."""
+    if applied is None:
         return 0
-    return known.times + 1 if now - known.at < _QUIET else 1
+    last_write = applied.last_write
+    if last_write.hash != content_hash or last_write.refusal is not None:
+        return 0
+    return applied.repeats + 1 if now - applied.written_at < _REVERT_WINDOW else 1
+
+
+def _same_rejected(applied: AppliedObject | None, content_hash: str) -> AppliedObject | None:
+    """Return the last write if it had the same content and was rejected."""
+    if applied is None or applied.last_write.refusal is None:
+        return None
+    return applied if applied.last_write.hash == content_hash else None
 
 
 class NodeStates:
-    """What is remembered of each node."""
+    """The in-memory state of all nodes."""
 
     def __init__(self) -> None:
-        self._nodes: dict[ObjectKey, NodeState] = {}
-        self._contests: dict[ObjectPlace, set[ObjectKey]] = {}
+        self._states: dict[ObjectKey, NodeState] = {}
+        self._contenders: dict[ObjectPlace, set[ObjectKey]] = {}
 
     def of(self, node: LynqNode) -> NodeState:
-        """Return the memory of a node; one made anew under the same name starts with none."""
+        """Return the state of a node; a re-created node of the same name starts empty."""
         key, uid = node.metadata.key, node.metadata.uid
-        known = self._nodes.get(key)
-        if known is None or known.uid != uid:
+        state = self._states.get(key)
+        if state is None or state.uid != uid:
             self.forget(key)
-            known = self._nodes[key] = NodeState(uid)
-        return known
+            state = self._states[key] = NodeState(uid)
+        return state
 
     def forget(self, key: ObjectKey) -> None:
-        """Drop what is remembered of a node that is gone."""
-        if known := self._nodes.pop(key, None):
-            for this in tuple(known.made):
-                known.drop_made(this)
-            self._contest(key, known, frozenset())
+        """Drop the state of a deleted node."""
+        if state := self._states.pop(key, None):
+            for resource_id in tuple(state.renders):
+                state.drop_render(resource_id)
+            self._set_contested(key, state, frozenset())
 
-    def contest(self, node: LynqNode, refs: Iterable[ObjectRef]) -> None:
-        """Remember which objects a node wants that are another node's."""
-        self._contest(node.metadata.key, self.of(node), frozenset(ref.place for ref in refs))
+    def set_contested(self, node: LynqNode, refs: Iterable[ObjectRef]) -> None:
+        """Record which desired objects of a node belong to another node."""
+        places = frozenset(ref.place for ref in refs)
+        self._set_contested(node.metadata.key, self.of(node), places)
 
-    def contesting(self, ref: ObjectRef) -> set[ObjectKey]:
-        """Return the nodes that want an object and cannot have it."""
-        return set(self._contests.get(ref.place, ()))
+    def contenders(self, ref: ObjectRef) -> set[ObjectKey]:
+        """Return the nodes that wait for another node to release an object."""
+        return set(self._contenders.get(ref.place, ()))
 
-    def _contest(self, key: ObjectKey, memory: NodeState, places: frozenset[ObjectPlace]) -> None:
-        for place in memory.contested - places:
-            waiting = self._contests.get(place, set())
-            waiting.discard(key)
-            if not waiting:
-                self._contests.pop(place, None)
+    def _set_contested(
+        self, key: ObjectKey, state: NodeState, places: frozenset[ObjectPlace]
+    ) -> None:
+        for place in state.contested - places:
+            contenders = self._contenders.get(place, set())
+            contenders.discard(key)
+            if not contenders:
+                self._contenders.pop(place, None)
         for place in places:
-            self._contests.setdefault(place, set()).add(key)
-        memory.contested = places
+            self._contenders.setdefault(place, set()).add(key)
+        state.contested = places

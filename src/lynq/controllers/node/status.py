@@ -77,7 +77,7 @@ class StatusReporter:
     async def announce(self, node: LynqNode, memory: NodeState, status: NodeStatus) -> LynqNode:
         """Write what a pass is about to do; return the node as it is then."""
         if await self._world.nodes.write_status(node, status):
-            memory.status_written = self._world.now()
+            memory.status_written_at = self._world.now()
         _await(node, memory, status)
         return self._world.nodes.get(node.metadata.key) or node
 
@@ -110,21 +110,21 @@ class StatusReporter:
     ) -> timedelta | None:
         if status == node.status:
             return None
-        waited = self._world.now() - memory.status_written
+        waited = self._world.now() - memory.status_written_at
         if delay := debounce_status(node.status, status, waited):
             return delay
         if await self._world.nodes.write_status(node, status):
-            memory.status_written = self._world.now()
+            memory.status_written_at = self._world.now()
         return None
 
     def _measure(self, node: LynqNode, memory: NodeState, status: NodeStatus) -> None:
         self._world.series.node_status(node.metadata.key, status)
         _await(node, memory, status)
-        if memory.awaited and is_true(status.conditions, ConditionType.READY):
-            if read_at := parse_rfc3339(memory.awaited):
+        if memory.pending_update_start and is_true(status.conditions, ConditionType.READY):
+            if read_at := parse_rfc3339(memory.pending_update_start):
                 took = (self._world.now() - read_at).total_seconds()
                 self._world.series.row_to_ready(max(took, 0.0))
-            memory.awaited = ""
+            memory.pending_update_start = ""
 
     def _tell_objects(self, progress: ApplyProgress, cleared: PruneResult) -> None:
         for sight in progress.adopted:
@@ -138,7 +138,7 @@ class StatusReporter:
 def _await(node: LynqNode, memory: NodeState, status: NodeStatus) -> None:
     """Remember a write of the hub that is to become ready."""
     if status.observed_update_start != node.status.observed_update_start:
-        memory.awaited = status.observed_update_start
+        memory.pending_update_start = status.observed_update_start
 
 
 def marked(why: str) -> Event:

@@ -187,7 +187,9 @@ class ResourceWrite:
         if child and self._ignores:
             self.memory.bodies[ref] = LiveBody.of(fingerprint_of(child), answer)
         live = kind.child_of(obj).live
-        memory = self.memory.took(ref, self._content, live.digest, self.write.cause, self.now)
+        memory = self.memory.record_write(
+            ref, self._content, live.digest, self.write.cause, self.now
+        )
         cause = self.write.cause.value
         _log.info("resource written", resource=self.write.id, object=str(ref), cause=cause)
         # One that no cache has shown may turn out to be an orphan: its marks are still to go.
@@ -198,7 +200,7 @@ class ResourceWrite:
         policy = self.before.facts.resource.conflict_policy
         refusal = rejection_of(error, self.write.ref, policy)
         self.refusal = refusal
-        memory = self.memory.refused(self.write.ref, self._content, refusal, self.now)
+        memory = self.memory.record_rejection(self.write.ref, self._content, refusal, self.now)
         _log.warning(
             "resource not written",
             resource=self.write.id,
@@ -209,7 +211,7 @@ class ResourceWrite:
 
     def _came_and_went(self) -> ObservedResource:
         refusal = WriteRejection("an object of this name came and went; it is tried again")
-        memory = self.memory.refused(self.write.ref, self._content, refusal, self.now)
+        memory = self.memory.record_rejection(self.write.ref, self._content, refusal, self.now)
         return self.before.remembering(memory, was_written=True)
 
     async def _seen(self, kind: WatchedKind) -> ObservedResource | None:
