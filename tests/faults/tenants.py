@@ -56,7 +56,7 @@ class Model:
     text: str = "{{ .plan }}"
 
     def write_rows(self) -> None:
-        self.env.rows(*((uid, 1, plan) for uid, plan in self.plans.items()))
+        self.env.set_rows(*((uid, 1, plan) for uid, plan in self.plans.items()))
 
     def disturb(self, chance: random.Random, spare: tuple[str, ...]) -> None:
         """Add a row, change one and take one away; none of those to be spared."""

@@ -26,8 +26,8 @@ async def test_after_bad_weather_all_is_as_rows_and_form_say(
     model.write_rows()
     async with run_in_background(operator_behind(env, weather).run(asyncio.Event())):
         weather.bad = False
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form("web", **tenant_form(elsewhere, model.text))
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form("web", **tenant_form(elsewhere, model.text))
         await settle(model)
         before = await model.uids(*LOYAL)
 
@@ -37,7 +37,7 @@ async def test_after_bad_weather_all_is_as_rows_and_form_say(
                 model.disturb(chance, spare=LOYAL)
                 if number % 2:
                     model.text = f"{{{{ .plan }}}} {number}"
-                    await env.change(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
+                    await env.patch(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
                 await asyncio.sleep(chance.uniform(0.2, 1.2))
         weather.bad = False
         await settle(model)

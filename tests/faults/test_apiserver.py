@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster.controllers.environment import FORMS, Environment, Object, config_map
-from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
 from lynq.api.crds import build as definitions
 from lynq.cluster import LocalCluster
@@ -65,17 +65,17 @@ async def test_a_rollout_goes_on_after_an_outage_and_nothing_is_made_anew(
     own_stage: Environment, own_cluster: LocalCluster
 ) -> None:
     env = own_stage
-    env.rows(*((uid, 1, "pro") for uid in UIDS))
+    env.set_rows(*((uid, 1, "pro") for uid in UIDS))
     async with running_operator(env):
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form(deployments=[app("nginx:1")], rollout={"maxSkew": 2})
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form(deployments=[app("nginx:1")], rollout={"maxSkew": 2})
         for uid in UIDS:
-            await node_is_ready(env, f"{uid}-web", within=60)
+            await wait_for_node_ready(env, f"{uid}-web", within=60)
         before = await uids(env)
         assert len(before) == 3 * len(UIDS)
 
         changed = {"deployments": [app("nginx:2")], "configMaps": [config_map("now {{ .plan }}")]}
-        await env.change(FORMS, "web", {"spec": changed})
+        await env.patch(FORMS, "web", {"spec": changed})
 
         async def under_way() -> bool:
             made = [
@@ -88,7 +88,7 @@ async def test_a_rollout_goes_on_after_an_outage_and_nothing_is_made_anew(
         # A row goes and another changes while nobody answers.
         outage = asyncio.create_task(kill_apiserver(own_cluster, env.client))
         rows = [(uid, 1, "pro") for uid in UIDS[:4]]
-        env.rows(*rows, (UIDS[4], 1, "gold"))
+        env.set_rows(*rows, (UIDS[4], 1, "gold"))
         await outage
 
         async def all_changed() -> bool:
@@ -103,8 +103,8 @@ async def test_a_rollout_goes_on_after_an_outage_and_nothing_is_made_anew(
             return True
 
         await eventually(all_changed, within=90, every=0.5)
-        await env.has_nodes(*(f"{uid}-web" for uid in UIDS[:5]))
-        await env.has_status(desired=5, ready=5, failed=0)
+        await env.wait_for_nodes(*(f"{uid}-web" for uid in UIDS[:5]))
+        await env.wait_for_status(desired=5, ready=5, failed=0)
         plan = (await env.get(CONFIG_MAPS, f"{UIDS[4]}-settings"))["data"]["plan"]
         assert plan == "now gold"
         after = await uids(env)

@@ -6,8 +6,12 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from cluster.controllers.environment import NODES, Environment
-from cluster.controllers.node.builders import NODE, delete_node, make_node, of_kind
-from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from cluster.controllers.node.builders import NODE, create_node, delete_node, manifest_entry
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+)
 from custom_kind import served_custom_kind
 from faults.tenants import places_of
 from lynq.kube import Request, Response, Send
@@ -37,15 +41,15 @@ async def test_a_kind_that_is_missing_for_a_moment_is_no_reason_to_let_a_node_go
     group, places = f"g{uuid.uuid4().hex[:8]}.example.com", places_of(env)
     # Tied by labels: the garbage collector takes nothing along.
     manifest = {"apiVersion": f"{group}/v1", "kind": "Gadget"}
-    gadget = of_kind("gadget", manifest, targetNamespace=elsewhere)
+    gadget = manifest_entry("gadget", manifest, targetNamespace=elsewhere)
     async with served_custom_kind(env.client, group) as resource:
         async with running_operator(env, namespaces=places):
-            await make_node(env, manifests=[gadget])
-            await node_is_ready(env, NODE)
+            await create_node(env, manifests=[gadget])
+            await wait_for_node_ready(env, NODE)
         await delete_node(env)
         forgetful = Forgetful(group, times=1)
         env.client = env.client.intercepted(forgetful)
         async with running_operator(env, namespaces=places):
-            await is_gone(env, NODES, NODE, within=30)
+            await wait_for_deletion(env, NODES, NODE, within=30)
         assert forgetful.left_out
         assert (await env.client.list(resource, elsewhere)).items == []

@@ -4,7 +4,7 @@ import asyncio
 import re
 
 from cluster.controllers.environment import FORMS, HUBS, Environment, Object, config_map
-from cluster.controllers.running_operator import is_gone, running_operator
+from cluster.controllers.running_operator import running_operator, wait_for_deletion
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -14,10 +14,10 @@ APPROVAL = "lynq.sh/approve-deletion"
 
 
 async def tenants(env: Environment, rows: tuple[tuple[str, int, str], ...] = ROWS) -> None:
-    env.rows(*rows)
-    await env.hub(source={"syncInterval": "1s"})
-    await env.form()
-    await env.has_nodes(*(f"{uid}-web" for uid, *_ in rows), within=30)
+    env.set_rows(*rows)
+    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_form()
+    await env.wait_for_nodes(*(f"{uid}-web" for uid, *_ in rows), within=30)
 
     async def ready() -> bool:
         return bool((await env.status()).get("ready") == len(rows))
@@ -33,7 +33,7 @@ async def everything(env: Environment) -> dict[str, Object]:
 
 async def held(env: Environment) -> str:
     """Wait until removals are held, and return the digest that would approve them."""
-    condition = await env.has_condition("DeletionHeld", "True")
+    condition = await env.wait_for_condition("DeletionHeld", "True")
     found = re.search(r"\b12\b.*\b([0-9a-f]{16})$", condition["message"])
     assert found, condition["message"]
     return found[1]
@@ -50,9 +50,9 @@ async def test_only_the_right_digest_lets_the_nodes_go(env: Environment) -> None
         await tenants(env)
         before = await everything(env)
         assert len(before) == 24
-        env.rows()
+        env.set_rows()
         digest = await held(env)
-        await env.has_event("DeletionHeld")
+        await env.wait_for_event("DeletionHeld")
 
         wrong = digest[1:] + ("0" if digest[0] != "0" else "1")
         await env.annotate("hub", approve_deletion=wrong)
@@ -60,10 +60,10 @@ async def test_only_the_right_digest_lets_the_nodes_go(env: Environment) -> None
         assert await everything(env) == before
 
         await env.annotate("hub", approve_deletion=digest)
-        await env.has_nodes(within=30)
+        await env.wait_for_nodes(within=30)
         for uid, *_ in ROWS:
-            await is_gone(env, CONFIG_MAPS, f"{uid}-settings")
-        await env.has_condition("DeletionHeld", "False")
+            await wait_for_deletion(env, CONFIG_MAPS, f"{uid}-settings")
+        await env.wait_for_condition("DeletionHeld", "False")
 
         async def spent() -> bool:
             return await approval(env) is None
@@ -71,23 +71,23 @@ async def test_only_the_right_digest_lets_the_nodes_go(env: Environment) -> None
         await eventually(spent)
         # The same tenants come back: what was approved once is approved no more.
         await asyncio.sleep(1)
-        env.rows(*ROWS)
-        await env.has_nodes(*NAMES, within=30)
-        env.rows()
+        env.set_rows(*ROWS)
+        await env.wait_for_nodes(*NAMES, within=30)
+        env.set_rows()
         assert await held(env) == digest
         await asyncio.sleep(2)
-        assert await env.names() == sorted(NAMES)
+        assert await env.node_names() == sorted(NAMES)
 
 
 async def test_a_table_that_is_filled_again_needs_no_approval(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         before = await everything(env)
-        env.rows()
+        env.set_rows()
         await held(env)
-        env.rows(*ROWS)
+        env.set_rows(*ROWS)
 
-        await env.has_condition("DeletionHeld", "False")
+        await env.wait_for_condition("DeletionHeld", "False")
         await asyncio.sleep(2)
         assert await everything(env) == before
 
@@ -95,14 +95,14 @@ async def test_a_table_that_is_filled_again_needs_no_approval(env: Environment) 
 async def test_a_restart_and_other_removals_do_not_loosen_the_hold(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
-        env.rows()
+        env.set_rows()
         digest = await held(env)
     async with running_operator(env):
         await asyncio.sleep(3)
-        assert await env.names() == sorted(NAMES)
+        assert await env.node_names() == sorted(NAMES)
         assert await held(env) == digest
         # One that is left makes it another set: what was approved for twelve is not for eleven.
-        env.rows(ROWS[0])
+        env.set_rows(ROWS[0])
         await env.annotate("hub", approve_deletion=digest)
 
         async def another() -> bool:
@@ -111,31 +111,31 @@ async def test_a_restart_and_other_removals_do_not_loosen_the_hold(env: Environm
 
         await eventually(another)
         await asyncio.sleep(2)
-        assert await env.names() == sorted(NAMES)
+        assert await env.node_names() == sorted(NAMES)
 
 
 async def test_after_a_change_of_the_table_even_a_small_share_waits(env: Environment) -> None:
     rows = tuple((f"t{number:02}", 1, "pro") for number in range(48))
-    env.rows(*rows[:36], file="other.db")
+    env.set_rows(*rows[:36], file="other.db")
     async with running_operator(env):
         await tenants(env, rows)
         other = {"sqlite": {"path": "other.db"}}
-        await env.change(HUBS, "hub", {"spec": {"source": other}})
+        await env.patch(HUBS, "hub", {"spec": {"source": other}})
         # 12 of 48 are under 30 %.
         digest = await held(env)
         await asyncio.sleep(2)
-        assert len(await env.names()) == 48
+        assert len(await env.node_names()) == 48
         await env.annotate("hub", approve_deletion=digest)
-        await env.has_nodes(*(f"{uid}-web" for uid, *_ in rows[:36]), within=30)
+        await env.wait_for_nodes(*(f"{uid}-web" for uid, *_ in rows[:36]), within=30)
 
 
 async def test_a_form_that_is_deleted_is_an_order_and_is_not_held(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         second = config_map(nameTemplate="{{ .uid }}-second")
-        await env.form("second", configMaps=[second])
-        await env.has_status(desired=24, ready=24)
-        env.rows()
-        await env.has_condition("DeletionHeld", "True")
+        await env.create_form("second", configMaps=[second])
+        await env.wait_for_status(desired=24, ready=24)
+        env.set_rows()
+        await env.wait_for_condition("DeletionHeld", "True")
         await env.client.delete(FORMS, "second", env.namespace)
-        await env.has_nodes(*NAMES, within=30)
+        await env.wait_for_nodes(*NAMES, within=30)

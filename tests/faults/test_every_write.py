@@ -28,34 +28,34 @@ class Scene:
     async def begin(cls, env: Environment, elsewhere: str) -> "Scene":
         model = Model(env, elsewhere, {LOYAL: "pro", "acme": "pro"})
         model.write_rows()
-        await env.hub()
-        await env.form(**tenant_form(elsewhere, model.text))
+        await env.create_hub()
+        await env.create_form(**tenant_form(elsewhere, model.text))
         return cls(env, model)
 
-    async def read_again(self) -> None:
+    async def force_sync(self) -> None:
         self.model.write_rows()
-        await self.env.read_again()
+        await self.env.force_sync()
 
 
 async def a_row_comes(scene: Scene) -> None:
     scene.model.plans["beta"] = "pro"
-    await scene.read_again()
+    await scene.force_sync()
 
 
 async def a_value_changes(scene: Scene) -> None:
     scene.model.plans["acme"] = "gold"
-    await scene.read_again()
+    await scene.force_sync()
 
 
 async def a_row_goes(scene: Scene) -> None:
     del scene.model.plans["acme"]
-    await scene.read_again()
+    await scene.force_sync()
 
 
 async def a_form_changes(scene: Scene) -> None:
     scene.model.text = "plan {{ .plan }}"
     lists = tenant_form(scene.model.elsewhere, scene.model.text)
-    await scene.env.change(FORMS, "web", {"spec": lists})
+    await scene.env.patch(FORMS, "web", {"spec": lists})
 
 
 async def crashes(scene: Scene, change: Change) -> int:
@@ -95,7 +95,7 @@ async def test_a_change_is_carried_out_however_often_it_is_cut_short(
     last = Crash()
     async with crashing(env, last):
         await settle(scene.model)
-        await env.settles()
+        await env.wait_until_idle()
 
 
 @pytest.mark.parametrize("heard", [False, True])
@@ -109,7 +109,7 @@ async def test_everything_of_a_deleted_hub_goes_however_often_that_is_cut_short(
 
     async def all_gone() -> bool:
         hubs = await env.client.list(HUBS, env.namespace)
-        return not hubs.items and not await env.names()
+        return not hubs.items and not await env.node_names()
 
     for number in range(1, 40):
         crash = Crash(at=number, heard=heard)

@@ -4,11 +4,11 @@ import asyncio
 
 from cluster.controllers.environment import HUBS, NODES, Environment, Object
 from cluster.controllers.running_operator import (
-    is_gone,
-    node_has_condition,
-    node_is_ready,
-    resource_in,
+    resource_status,
     running_operator,
+    wait_for_deletion,
+    wait_for_node_condition,
+    wait_for_node_ready,
 )
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
@@ -18,11 +18,11 @@ FINALIZER = "lynqnode.operator.lynq.sh/finalizer"
 
 
 async def tenants(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub(source={"syncInterval": "1s"})
-    await env.form()
+    env.set_rows(*ROWS)
+    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_form()
     for name in ("acme-web", "beta-web"):
-        await node_is_ready(env, name)
+        await wait_for_node_ready(env, name)
 
 
 async def test_an_object_of_somebody_else_is_neither_taken_nor_deleted(env: Environment) -> None:
@@ -30,20 +30,20 @@ async def test_an_object_of_somebody_else_is_neither_taken_nor_deleted(env: Envi
     theirs: Object = {"metadata": metadata, "data": {"plan": "theirs"}}
     made = await env.client.apply(CONFIG_MAPS, theirs, manager="somebody")
     async with running_operator(env):
-        env.rows(*ROWS)
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form()
-        node = await node_has_condition(env, "acme-web", "Conflicted", "True")
-        entry = resource_in(node, "settings")
+        env.set_rows(*ROWS)
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form()
+        node = await wait_for_node_condition(env, "acme-web", "Conflicted", "True")
+        entry = resource_status(node, "settings")
         assert entry["state"] == "Conflicted"
         assert "somebody" in entry["message"]
-        await node_is_ready(env, "beta-web")
-        await env.has_status(ready=1, failed=1)
+        await wait_for_node_ready(env, "beta-web")
+        await env.wait_for_status(ready=1, failed=1)
 
-        env.rows(ROWS[1])
-        await env.has_nodes("beta-web")
+        env.set_rows(ROWS[1])
+        await env.wait_for_nodes("beta-web")
         assert await env.get(CONFIG_MAPS, "acme-settings") == made
-        await env.has_status(desired=1, ready=1, failed=0)
+        await env.wait_for_status(desired=1, ready=1, failed=0)
 
 
 async def test_a_node_deleted_by_hand_comes_back(env: Environment) -> None:
@@ -58,7 +58,7 @@ async def test_a_node_deleted_by_hand_comes_back(env: Environment) -> None:
             return node is not None and node["metadata"]["uid"] not in str(before)
 
         await eventually(another, within=15)
-        await node_is_ready(env, "acme-web")
+        await wait_for_node_ready(env, "acme-web")
         again = await env.get(CONFIG_MAPS, "acme-settings")
         assert again["metadata"]["uid"] != settings["metadata"]["uid"]
         assert again["data"] == settings["data"]
@@ -69,15 +69,15 @@ async def test_an_edit_of_a_nodes_spec_is_undone(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         before = (await env.nodes())["acme-web"]
-        await env.change(NODES, "acme-web", {"spec": {"configMaps": []}})
+        await env.patch(NODES, "acme-web", {"spec": {"configMaps": []}})
 
         async def undone() -> bool:
             node = await env.get(NODES, "acme-web")
             return bool(node["spec"] == before["spec"])
 
         await eventually(undone, within=15)
-        await node_is_ready(env, "acme-web")
-        await env.has_event("DriftCorrected", containing="acme")
+        await wait_for_node_ready(env, "acme-web")
+        await env.wait_for_event("DriftCorrected", containing="acme")
         assert (await env.get(CONFIG_MAPS, "acme-settings"))["data"] == {"plan": "pro"}
 
 
@@ -87,7 +87,7 @@ async def test_what_ties_a_node_to_its_hub_is_put_back(env: Environment) -> None
         before = (await env.nodes())["acme-web"]["metadata"]
         marks = ("labels", "ownerReferences", "finalizers")
         for mark in marks:
-            await env.change(NODES, "acme-web", {"metadata": {mark: None}})
+            await env.patch(NODES, "acme-web", {"metadata": {mark: None}})
 
             async def healed(mark: str = mark) -> bool:
                 found = (await env.get(NODES, "acme-web"))["metadata"]
@@ -96,7 +96,7 @@ async def test_what_ties_a_node_to_its_hub_is_put_back(env: Environment) -> None
 
             await eventually(healed, within=15)
         # Without both, labels and owner, nothing would say whose it is; with one of them it heals.
-        await env.change(NODES, "acme-web", {"metadata": {"labels": None, "finalizers": None}})
+        await env.patch(NODES, "acme-web", {"metadata": {"labels": None, "finalizers": None}})
 
         async def whole() -> bool:
             found = (await env.get(NODES, "acme-web"))["metadata"]
@@ -104,14 +104,14 @@ async def test_what_ties_a_node_to_its_hub_is_put_back(env: Environment) -> None
 
         await eventually(whole, within=15)
         assert before["finalizers"] == [FINALIZER]
-        assert await env.names() == ["acme-web", "beta-web"]
+        assert await env.node_names() == ["acme-web", "beta-web"]
 
 
 async def test_annotations_that_a_row_gave_are_put_back(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         forged = {"metadata": {"annotations": {"lynq.sh/extra": '{"plan":"forged"}'}}}
-        await env.change(NODES, "acme-web", forged)
+        await env.patch(NODES, "acme-web", forged)
 
         async def undone() -> bool:
             node = await env.get(NODES, "acme-web")
@@ -129,7 +129,7 @@ async def test_nodes_of_a_hub_that_leaves_them_orphaned_stay(env: Environment) -
     async with running_operator(env):
         await tenants(env)
         await env.client.delete(HUBS, "hub", env.namespace, propagation="Orphan")
-        await env.is_gone(HUBS, "hub")
+        await env.wait_for_deletion(HUBS, "hub")
         await asyncio.sleep(2)
         nodes = await env.nodes()
         assert sorted(nodes) == ["acme-web", "beta-web"]
@@ -151,14 +151,14 @@ async def test_objects_deleted_or_stripped_by_others_come_back(env: Environment)
 
         await eventually(back, within=15)
         strip = {"metadata": {"labels": None, "annotations": None, "ownerReferences": None}}
-        await env.change(CONFIG_MAPS, "beta-settings", strip)
+        await env.patch(CONFIG_MAPS, "beta-settings", strip)
 
         async def marked() -> bool:
             metadata = (await env.get(CONFIG_MAPS, "beta-settings"))["metadata"]
             return bool({"labels", "annotations", "ownerReferences"} <= metadata.keys())
 
         await eventually(marked, within=15)
-        env.rows()
-        await env.has_nodes(within=15)
+        env.set_rows()
+        await env.wait_for_nodes(within=15)
         for name in ("acme-settings", "beta-settings"):
-            await is_gone(env, CONFIG_MAPS, name)
+            await wait_for_deletion(env, CONFIG_MAPS, name)

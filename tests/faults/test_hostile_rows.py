@@ -3,7 +3,11 @@
 import json
 
 from cluster.controllers.environment import Environment, Object, config_map
-from cluster.controllers.running_operator import node_has_condition, node_is_ready, running_operator
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_node_condition,
+    wait_for_node_ready,
+)
 from lynq.kube.resource import CONFIG_MAPS, EVENTS
 
 BAD_UIDS = (
@@ -40,41 +44,41 @@ INJECTIONS = {
 
 
 async def test_bad_uids_are_set_apart_one_by_one_and_the_others_go_on(env: Environment) -> None:
-    env.rows(*((uid, 1, "s3cret") for uid in (*BAD_UIDS, *HARMLESS)))
+    env.set_rows(*((uid, 1, "s3cret") for uid in (*BAD_UIDS, *HARMLESS)))
     async with running_operator(env):
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form()
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form()
         for uid in HARMLESS:
-            await node_is_ready(env, f"{uid}-web")
-        await env.has_nodes(*(f"{uid}-web" for uid in HARMLESS))
+            await wait_for_node_ready(env, f"{uid}-web")
+        await env.wait_for_nodes(*(f"{uid}-web" for uid in HARMLESS))
         count = len(HARMLESS) + len(BAD_UIDS)
-        await env.has_status(desired=count, ready=len(HARMLESS), failed=len(BAD_UIDS))
+        await env.wait_for_status(desired=count, ready=len(HARMLESS), failed=len(BAD_UIDS))
         rejected = (await env.status())["rejectedRows"]
         assert rejected["count"] == len(BAD_UIDS)
         assert sum(row["reason"] == "EmptyUid" for row in rejected["rows"]) == 1
-        await env.has_event("RowRejected", containing="Upper-Case")
+        await env.wait_for_event("RowRejected", containing="Upper-Case")
         # Corrected, it is a tenant like any other.
-        env.rows(("acme", 1, "pro"), ("upper-case", 1, "pro"))
-        await node_is_ready(env, "upper-case-web")
+        env.set_rows(("acme", 1, "pro"), ("upper-case", 1, "pro"))
+        await wait_for_node_ready(env, "upper-case-web")
         told = await env.client.list(EVENTS, env.namespace)
         assert "s3cret" not in json.dumps([told.items, await env.status()])
 
 
 async def test_of_duplicates_one_stays_and_nothing_flaps(env: Environment) -> None:
     async with running_operator(env):
-        env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form()
+        env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form()
         for name in ("acme-web", "beta-web"):
-            await node_is_ready(env, name)
+            await wait_for_node_ready(env, name)
         before = await env.nodes()
         # The same once more, and one that says something else.
         rows = [("acme", 1, "pro"), ("acme", 1, "pro"), ("beta", 1, "evil"), ("beta", 1, "pro")]
-        env.rows(*rows)
-        await env.has_event("RowRejected", containing="beta")
-        env.rows(*reversed(rows))
-        await env.read_again()
-        await env.settles()
+        env.set_rows(*rows)
+        await env.wait_for_event("RowRejected", containing="beta")
+        env.set_rows(*reversed(rows))
+        await env.force_sync()
+        await env.wait_until_idle()
         after = await env.nodes()
         for name, node in before.items():
             assert after[name]["metadata"]["resourceVersion"] == node["metadata"]["resourceVersion"]
@@ -91,11 +95,11 @@ async def test_no_value_is_ever_read_as_a_template(env: Environment) -> None:
     entry = config_map(spec=manifest, annotationsTemplate={"example.com/plan": "{{ .plan }}"})
     rows = [(uid, 1, text) for uid, text in INJECTIONS.items()]
     async with running_operator(env):
-        env.rows(*rows)
-        await env.hub()
-        await env.form(configMaps=[entry])
+        env.set_rows(*rows)
+        await env.create_hub()
+        await env.create_form(configMaps=[entry])
         for uid, text in INJECTIONS.items():
-            await node_is_ready(env, f"{uid}-web")
+            await wait_for_node_ready(env, f"{uid}-web")
             made = await env.get(CONFIG_MAPS, f"{uid}-settings")
             annotations = made["metadata"]["annotations"]
             got = {made["data"]["plan"], annotations["example.com/plan"]}
@@ -109,12 +113,12 @@ async def test_a_value_in_a_name_or_a_label_fails_its_own_node_only(env: Environ
         nameTemplate="{{ .uid }}-{{ .plan }}", labelsTemplate={"plan": "{{ .plan }}"}
     )
     async with running_operator(env):
-        env.rows(("good", 1, "pro"), ("bad", 1, "{{ .uid }}"), ("worse", 1, "../../secrets/x"))
-        await env.hub()
-        await env.form(configMaps=[named])
-        await node_is_ready(env, "good-web")
+        env.set_rows(("good", 1, "pro"), ("bad", 1, "{{ .uid }}"), ("worse", 1, "../../secrets/x"))
+        await env.create_hub()
+        await env.create_form(configMaps=[named])
+        await wait_for_node_ready(env, "good-web")
         for name in ("bad-web", "worse-web"):
-            node = await node_has_condition(env, name, "Ready", "False")
+            node = await wait_for_node_condition(env, name, "Ready", "False")
             (entry,) = node["status"]["resources"]
             assert entry["state"] == "Failed", entry
         found = await env.client.list(CONFIG_MAPS, env.namespace, labels="lynq.sh/managed=true")
@@ -123,21 +127,21 @@ async def test_a_value_in_a_name_or_a_label_fails_its_own_node_only(env: Environ
 
 async def test_a_value_that_is_too_large_stops_its_own_row_only(env: Environment) -> None:
     async with running_operator(env):
-        env.rows(("small", 1, "pro"), ("large", 1, "x" * 2**20), ("edge", 1, "y" * 100_000))
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form()
-        await node_is_ready(env, "small-web")
-        await node_is_ready(env, "edge-web")
-        await env.has_status(desired=3, failed=1)
+        env.set_rows(("small", 1, "pro"), ("large", 1, "x" * 2**20), ("edge", 1, "y" * 100_000))
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form()
+        await wait_for_node_ready(env, "small-web")
+        await wait_for_node_ready(env, "edge-web")
+        await env.wait_for_status(desired=3, failed=1)
         (row,) = (await env.status())["rejectedRows"]["rows"]
         assert row["uid"] == "large"
         # One that is there keeps what it has when its row grows beyond all bounds.
-        env.rows(("small", 1, "z" * 2**20), ("edge", 1, "y"))
+        env.set_rows(("small", 1, "z" * 2**20), ("edge", 1, "y"))
 
         async def told() -> str:
-            return await env.has_event("RowRejected", containing="small")
+            return await env.wait_for_event("RowRejected", containing="small")
 
         await told()
-        await env.settles()
+        await env.wait_until_idle()
         assert (await env.get(CONFIG_MAPS, "small-settings"))["data"]["plan"] == "pro"
         assert (await env.get(CONFIG_MAPS, "edge-settings"))["data"]["plan"] == "y"

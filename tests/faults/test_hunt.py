@@ -13,7 +13,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from cluster.controllers.environment import HUBS, NODES, Environment, Object, config_map
-from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+)
 from custom_kind import served_custom_kind
 from faults.conftest import Replicas
 from faults.crash import operator_behind
@@ -38,25 +42,25 @@ KEYS = 40
 async def test_a_form_that_is_nested_too_deep_to_be_read_stops_no_other(
     env: Environment, kubectl: Callable[..., str], tmp_path: Path
 ) -> None:
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form()
-        await node_is_ready(env, "acme-web")
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form()
+        await wait_for_node_ready(env, "acme-web")
     text = tmp_path / "deep.json"
     text.write_text(deep_form(env.namespace))
     said = await asyncio.to_thread(kubectl, "create", "--validate=false", "-f", str(text))
     assert "created" in said
 
-    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
     async with running_operator(env):
-        await node_is_ready(env, "beta-web")
+        await wait_for_node_ready(env, "beta-web")
 
 
 async def test_a_foreign_object_that_is_nested_too_deep_stops_no_other_of_its_kind(
     env: Environment, kubectl: Callable[..., str], tmp_path: Path
 ) -> None:
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     group = f"g{uuid.uuid4().hex[:8]}.example.com"
     async with served_custom_kind(env.client, group):
         text = tmp_path / "deep.json"
@@ -65,11 +69,11 @@ async def test_a_foreign_object_that_is_nested_too_deep_stops_no_other_of_its_ki
         assert "created" in said
 
         async with running_operator(env):
-            await env.hub()
+            await env.create_hub()
             manifest = {"apiVersion": f"{group}/v1", "kind": "Gadget"}
             gadget = {"id": "gadget", "nameTemplate": "{{ .uid }}-gadget", "spec": manifest}
-            await env.form(manifests=[gadget])
-            await node_is_ready(env, "acme-web")
+            await env.create_form(manifests=[gadget])
+            await wait_for_node_ready(env, "acme-web")
 
 
 # As text: nothing here could encode them either.
@@ -123,58 +127,58 @@ async def slow_keys(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
 @pytest.mark.usefixtures("slow_keys")
 async def test_a_tenant_does_not_wait_for_the_keys_of_others(env: Environment) -> None:
     uids = [f"t{number:02}" for number in range(12)]
-    env.rows(*((uid, 1, "pro") for uid in uids))
-    env.rows(file="other.db")
+    env.set_rows(*((uid, 1, "pro") for uid in uids))
+    env.set_rows(file="other.db")
     async with running_operator(env):
         other = {"sqlite": {"path": "other.db", "table": "tenants"}, "syncInterval": "1s"}
-        await env.hub("other", source=other)
-        await env.form("plain", hub="other")
-        await env.hub()
-        await env.form(configMaps=[], secrets=[keys()])
-        await env.has_nodes(*(f"{uid}-web" for uid in uids))
-        env.rows(("acme", 1, "pro"), file="other.db")
-        await node_is_ready(env, "acme-plain", within=5)
+        await env.create_hub("other", source=other)
+        await env.create_form("plain", hub="other")
+        await env.create_hub()
+        await env.create_form(configMaps=[], secrets=[keys()])
+        await env.wait_for_nodes(*(f"{uid}-web" for uid in uids))
+        env.set_rows(("acme", 1, "pro"), file="other.db")
+        await wait_for_node_ready(env, "acme-plain", within=5)
 
 
 async def test_keys_that_are_being_made_do_not_keep_a_process(
     env: Environment, replicas: Replicas
 ) -> None:
-    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
-    await env.hub()
-    await env.form(configMaps=[], secrets=[keys()])
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    await env.create_hub()
+    await env.create_form(configMaps=[], secrets=[keys()])
     replica = await replicas()
-    await env.has_nodes("acme-web", "beta-web", within=30)
+    await env.wait_for_nodes("acme-web", "beta-web", within=30)
     # Far below what the keys take, and above what a busy machine needs to end a process.
     assert await replica.stop() < 10
 
 
 async def test_a_key_is_not_made_anew_when_somebody_takes_its_mark_off(env: Environment) -> None:
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     data = {"key": '{{ genPrivateKey "ecdsa" }}'}
     manifest = {"apiVersion": "v1", "kind": "Secret", "stringData": data}
     entry = {"id": "key", "nameTemplate": "key", "creationPolicy": "Once", "spec": manifest}
     async with running_operator(env):
-        await env.hub()
-        await env.form(configMaps=[], secrets=[entry])
-        await node_is_ready(env, "acme-web")
+        await env.create_hub()
+        await env.create_form(configMaps=[], secrets=[entry])
+        await wait_for_node_ready(env, "acme-web")
         before = await env.get(SECRETS, "key")
         unmarked = {"metadata": {"annotations": {"lynq.sh/created-once": None}}}
-        await env.change(SECRETS, "key", unmarked)
-        await env.settles()
+        await env.patch(SECRETS, "key", unmarked)
+        await env.wait_until_idle()
         assert (await env.get(SECRETS, "key"))["data"] == before["data"]
 
 
 async def test_what_is_made_once_is_seen_again_after_somebody_took_its_label_off(
     env: Environment,
 ) -> None:
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
-        await env.hub()
-        await env.form(configMaps=[config_map(creationPolicy="Once")])
-        await node_is_ready(env, "acme-web")
+        await env.create_hub()
+        await env.create_form(configMaps=[config_map(creationPolicy="Once")])
+        await wait_for_node_ready(env, "acme-web")
         unlabelled = {"metadata": {"labels": {"lynq.sh/managed": None}}}
-        await env.change(CONFIG_MAPS, "acme-settings", unlabelled)
-        await env.settles()
+        await env.patch(CONFIG_MAPS, "acme-settings", unlabelled)
+        await env.wait_until_idle()
         await env.client.delete(CONFIG_MAPS, "acme-settings", env.namespace)
         await eventually(lambda: managed_objects(env, CONFIG_MAPS, env.namespace))
 
@@ -197,40 +201,40 @@ async def test_a_rollout_goes_on_when_its_hubs_shard_has_none_of_its_nodes(
     theirs = next(shard for shard in (Shard(0, 2), Shard(1, 2)) if not shard.owns(hub))
     uids = [f"t{number}" for number in range(40)]
     away = [uid for uid in uids if theirs.owns(ObjectKey(env.namespace, f"{uid}-web"))][:2]
-    env.rows(*((uid, 1, "pro") for uid in away))
+    env.set_rows(*((uid, 1, "pro") for uid in away))
     async with AsyncExitStack() as stack:
         for number in range(2):
             process = await stack.enter_async_context(running_operator(env, shard=Shard(number, 2)))
             await process.world.synced()
-        await env.hub()
-        await env.form(configMaps=[], deployments=[deployment()], rollout={"maxSkew": 1})
+        await env.create_hub()
+        await env.create_form(configMaps=[], deployments=[deployment()], rollout={"maxSkew": 1})
         for uid in away:
-            await node_is_ready(env, f"{uid}-web")
+            await wait_for_node_ready(env, f"{uid}-web")
 
 
 async def test_objects_that_change_hands_are_not_left_out_for_half_a_minute(
     env: Environment,
 ) -> None:
     numbers = range(6)
-    env.rows(*((f"t{number}", 1, f"p{number}") for number in numbers))
+    env.set_rows(*((f"t{number}", 1, f"p{number}") for number in numbers))
     async with running_operator(env):
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form(configMaps=[config_map(nameTemplate="{{ .plan }}-settings")])
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form(configMaps=[config_map(nameTemplate="{{ .plan }}-settings")])
         for number in numbers:
-            await node_is_ready(env, f"t{number}-web")
+            await wait_for_node_ready(env, f"t{number}-web")
         # Each gets the object of the next one, all at the same time.
-        env.rows(*((f"t{number}", 1, f"p{(number + 1) % 6}") for number in numbers))
+        env.set_rows(*((f"t{number}", 1, f"p{(number + 1) % 6}") for number in numbers))
         await eventually(lambda: owners_are(env, {f"p{(n + 1) % 6}": f"t{n}" for n in numbers}))
 
 
 async def owners_are(env: Environment, wanted: dict[str, str]) -> bool:
     """Return whether exactly these uids have the settings of these plans."""
     found = await managed_objects(env, CONFIG_MAPS, env.namespace)
-    owners = {
+    owner_uids = {
         name: [each["name"] for each in obj["metadata"]["ownerReferences"]]
         for name, obj in found.items()
     }
-    assert owners == {f"{plan}-settings": [f"{uid}-web"] for plan, uid in wanted.items()}
+    assert owner_uids == {f"{plan}-settings": [f"{uid}-web"] for plan, uid in wanted.items()}
     return True
 
 
@@ -252,24 +256,24 @@ async def test_everything_of_many_nodes_that_are_deleted_with_orphan_stays(
     env: Environment, elsewhere: str
 ) -> None:
     uids = [f"t{number:03}" for number in range(100)]
-    env.rows(*((uid, 1, "pro") for uid in uids))
+    env.set_rows(*((uid, 1, "pro") for uid in uids))
     async with running_operator(env, namespaces=places_of(env)):
-        await env.hub()
-        await env.form(configMaps=[config_map(targetNamespace=elsewhere)])
+        await env.create_hub()
+        await env.create_form(configMaps=[config_map(targetNamespace=elsewhere)])
 
         async def ready() -> bool:
             return bool((await env.status()).get("ready") == len(uids))
 
         await eventually(ready, within=60)
         # Or the nodes would be made anew, and take everything up again.
-        await env.change(HUBS, "hub", {"spec": {"paused": True}})
+        await env.patch(HUBS, "hub", {"spec": {"paused": True}})
         await asyncio.gather(
             *(
                 env.client.delete(NODES, f"{uid}-web", env.namespace, propagation="Orphan")
                 for uid in uids
             )
         )
-        await env.has_nodes(within=60)
+        await env.wait_for_nodes(within=60)
     left = await managed_objects(env, CONFIG_MAPS, elsewhere)
     assert sorted(left) == [f"{uid}-settings" for uid in uids]
 
@@ -277,15 +281,15 @@ async def test_everything_of_many_nodes_that_are_deleted_with_orphan_stays(
 async def test_what_a_delete_orphans_stays_when_the_operator_is_killed_half_way(
     env: Environment, elsewhere: str
 ) -> None:
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     names = [f"acme-{part}" for part in ("one", "two", "three")]
     maps = [config_map(id=name, nameTemplate=name, targetNamespace=elsewhere) for name in names]
     async with running_operator(env, namespaces=places_of(env)):
-        await env.hub()
-        await env.form(configMaps=maps)
-        await node_is_ready(env, "acme-web")
+        await env.create_hub()
+        await env.create_form(configMaps=maps)
+        await wait_for_node_ready(env, "acme-web")
         # Or the node would be made anew, and take everything up again.
-        await env.change(HUBS, "hub", {"spec": {"paused": True}})
+        await env.patch(HUBS, "hub", {"spec": {"paused": True}})
     async with killed_after_one_object(env) as killed:
         await env.client.delete(NODES, "acme-web", env.namespace, propagation="Orphan")
         await asyncio.wait_for(killed.wait(), 20)
@@ -295,7 +299,7 @@ async def test_what_a_delete_orphans_stays_when_the_operator_is_killed_half_way(
 
     await eventually(freed)
     async with running_operator(env, namespaces=places_of(env)):
-        await is_gone(env, NODES, "acme-web")
+        await wait_for_deletion(env, NODES, "acme-web")
     assert sorted(await managed_objects(env, CONFIG_MAPS, elsewhere)) == sorted(names)
 
 
@@ -326,15 +330,15 @@ async def killed_after_one_object(env: Environment) -> AsyncIterator[asyncio.Eve
 
 
 async def test_what_is_edited_out_of_a_node_without_hub_goes(env: Environment) -> None:
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
-        await env.hub()
-        await env.form(configMaps=[config_map()])
-        await node_is_ready(env, "acme-web")
+        await env.create_hub()
+        await env.create_form(configMaps=[config_map()])
+        await wait_for_node_ready(env, "acme-web")
         await env.client.delete(HUBS, "hub", env.namespace, propagation="Orphan")
-        await is_gone(env, HUBS, "hub")
-        await env.change(NODES, "acme-web", {"spec": {"configMaps": []}})
-        await is_gone(env, CONFIG_MAPS, "acme-settings")
+        await wait_for_deletion(env, HUBS, "hub")
+        await env.patch(NODES, "acme-web", {"spec": {"configMaps": []}})
+        await wait_for_deletion(env, CONFIG_MAPS, "acme-settings")
 
 
 # Clocks
@@ -343,11 +347,11 @@ async def test_what_is_edited_out_of_a_node_without_hub_goes(env: Environment) -
 async def test_a_clock_that_was_ahead_does_not_put_off_the_next_full_pass(
     env: Environment,
 ) -> None:
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
-        await env.hub()
-        await env.form()
-        await node_is_ready(env, "acme-web")
+        await env.create_hub()
+        await env.create_form()
+        await wait_for_node_ready(env, "acme-web")
     ahead = {"status": {"lastFullReconcileAt": "2099-01-01T00:00:00Z"}}
     await env.client.patch(NODES, "acme-web", ahead, env.namespace, subresource="status")
     async with running_operator(env, force_reapply_interval=timedelta(seconds=1)):

@@ -33,8 +33,8 @@ async def test_the_end_state_is_that_of_a_run_without_faults(
     model.plans = dict.fromkeys((*LOYAL, *(f"t{number}" for number in range(6))), "pro")
     nobodys = await foreign(env, elsewhere)
     model.write_rows()
-    await env.hub(source={"syncInterval": "1s"})
-    await env.form("web", **tenant_form(elsewhere, model.text))
+    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_form("web", **tenant_form(elsewhere, model.text))
     replica = await replicas()
     await settle(model)
     before = await model.uids(*LOYAL)
@@ -43,7 +43,7 @@ async def test_the_end_state_is_that_of_a_run_without_faults(
         model.disturb(chance, spare=LOYAL)
         if number % 3 == 2:
             model.text = f"{{{{ .plan }}}} {number}"
-            await env.change(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
+            await env.patch(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
         await asyncio.sleep(chance.uniform(0, 2.5))
         replica.kill()
         model.disturb(chance, spare=LOYAL)
@@ -68,8 +68,8 @@ async def test_what_was_wanted_while_nobody_ran_is_done_at_the_start(
     model = Model(env, elsewhere)
     model.plans = {"acme": "pro", "beta": "pro", "corp": "pro"}
     model.write_rows()
-    await env.hub()
-    await env.form("web", **tenant_form(elsewhere, model.text))
+    await env.create_hub()
+    await env.create_form("web", **tenant_form(elsewhere, model.text))
     replica = await replicas()
     await settle(model)
     replica.kill()
@@ -78,7 +78,7 @@ async def test_what_was_wanted_while_nobody_ran_is_done_at_the_start(
     model.plans |= {"corp": "gold", "dora": "free"}
     model.write_rows()
     model.text = "changed: {{ .plan }}"
-    await env.change(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
+    await env.patch(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
     # Somebody removed one object meanwhile, and the mark of another.
     await env.client.delete(CONFIG_MAPS, "acme-settings", env.namespace)
     patch = {"metadata": {"annotations": {"lynq.sh/applied-hash": None}}}

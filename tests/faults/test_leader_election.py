@@ -5,7 +5,7 @@ import signal
 import time
 
 from cluster.controllers.environment import Environment
-from cluster.controllers.running_operator import node_is_ready
+from cluster.controllers.running_operator import wait_for_node_ready
 from faults.conftest import Replicas
 from faults.recording_proxy import RecordedWrite
 from faults.replica import Replica
@@ -29,9 +29,9 @@ async def candidates(env: Environment, replicas: Replicas) -> tuple[Replica, Rep
 
 
 async def begin(env: Environment) -> None:
-    env.rows(("acme", 1, "pro"))
-    await env.hub(source={"syncInterval": "1s"})
-    await env.form()
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_form()
 
 
 async def holder(env: Environment) -> str:
@@ -47,15 +47,15 @@ async def test_a_killed_leader_is_followed_within_seventeen_seconds(
 ) -> None:
     await begin(env)
     first, second = await candidates(env, replicas)
-    await node_is_ready(env, "acme-web")
+    await wait_for_node_ready(env, "acme-web")
     assert second.door.work() == []
     first.kill()
     killed = time.monotonic()
-    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
 
     await eventually(second.door.work, within=25)
     assert second.door.work()[0].at - killed < 17
-    await node_is_ready(env, "beta-web")
+    await wait_for_node_ready(env, "beta-web")
     # What the first had done is not done again.
     assert not [each for each in second.door.work() if "acme" in each.path]
 
@@ -65,14 +65,14 @@ async def test_a_leader_that_is_asked_to_stop_is_followed_within_three_seconds(
 ) -> None:
     await begin(env)
     first, second = await candidates(env, replicas)
-    await node_is_ready(env, "acme-web")
-    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    await wait_for_node_ready(env, "acme-web")
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
     asked = time.monotonic()
     assert await first.stop() < 5
 
     await eventually(second.door.work, within=20)
     assert second.door.work()[0].at - asked < 3
-    await node_is_ready(env, "beta-web")
+    await wait_for_node_ready(env, "beta-web")
     assert await second.stop() < 5
     assert await holder(env) == ""
 
@@ -82,8 +82,8 @@ async def test_a_leader_that_is_asked_to_stop_amid_five_hundred_rows_is_followed
 ) -> None:
     await begin(env)
     first, second = await candidates(env, replicas)
-    await node_is_ready(env, "acme-web")
-    env.rows(*((f"t{number:03}", 1, "pro") for number in range(500)))
+    await wait_for_node_ready(env, "acme-web")
+    env.set_rows(*((f"t{number:03}", 1, "pro") for number in range(500)))
     await eventually(lambda: len(made(first)) >= 50, within=30)
     asked = time.monotonic()
     assert await first.stop() < 5
@@ -110,9 +110,9 @@ async def test_a_frozen_leader_writes_nothing_more_and_ends(
 ) -> None:
     await begin(env)
     first, second = await candidates(env, replicas)
-    await node_is_ready(env, "acme-web")
+    await wait_for_node_ready(env, "acme-web")
     # Frozen with work at hand: a row that it has yet to see.
-    env.rows(("acme", 1, "gold"), ("beta", 1, "pro"))
+    env.set_rows(("acme", 1, "gold"), ("beta", 1, "pro"))
     first.signal(signal.SIGSTOP)
     frozen = time.monotonic()
     await asyncio.sleep(20)
@@ -124,7 +124,7 @@ async def test_a_frozen_leader_writes_nothing_more_and_ends(
     # Nothing of its own reached the API server once it was awake, events neither.
     assert [each for each in first.door.writes if each.at > thawed and each.status < 400] == []
     assert [each for each in first.door.work() if each.at > frozen + 1] == []
-    await node_is_ready(env, "beta-web")
+    await wait_for_node_ready(env, "beta-web")
     assert len([each for each in second.door.work() if each.path.endswith("/lynqnodes")]) == 1
 
 
@@ -132,14 +132,14 @@ async def test_three_shards_do_all_the_work_and_none_of_it_twice_also_when_one_i
     env: Environment, replicas: Replicas
 ) -> None:
     uids = [f"t{number:02}" for number in range(12)]
-    env.rows(*((uid, 1, "pro") for uid in uids))
-    await env.hub(source={"syncInterval": "1s"})
-    await env.form()
+    env.set_rows(*((uid, 1, "pro") for uid in uids))
+    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_form()
     leading = ("--leader-elect", f"--leader-election-namespace={env.namespace}")
     shares = [await replicas(f"--shard={number}/3", *leading) for number in range(3)]
     for uid in uids:
-        await node_is_ready(env, f"{uid}-web", within=60)
-    await env.has_status(desired=12, ready=12)
+        await wait_for_node_ready(env, f"{uid}-web", within=60)
+    await env.wait_for_status(desired=12, ready=12)
 
     owned = [
         {uid for uid in uids if Shard(number, 3).owns(ObjectKey(env.namespace, f"{uid}-web"))}
@@ -153,7 +153,7 @@ async def test_three_shards_do_all_the_work_and_none_of_it_twice_also_when_one_i
     shares[dead].kill()
     for replica in shares:
         replica.door.writes.clear()
-    env.rows(*((uid, 1, "gold") for uid in uids))
+    env.set_rows(*((uid, 1, "gold") for uid in uids))
     living = [number for number in range(3) if number != dead]
 
     def done() -> bool:

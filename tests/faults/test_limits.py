@@ -38,9 +38,9 @@ async def complete(env: Environment, image: str, plan: str) -> bool:
 async def test_the_limit_holds_in_bad_weather_and_over_restarts(env: Environment) -> None:
     chance = random.Random(SEED)
     weather = FaultInjector(chance)
-    env.rows(*((uid, 1, "pro") for uid in UIDS))
-    await env.hub(source={"syncInterval": "1s"})
-    await env.form(configMaps=[], deployments=[app("nginx:1")], rollout={"maxSkew": SKEW})
+    env.set_rows(*((uid, 1, "pro") for uid in UIDS))
+    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_form(configMaps=[], deployments=[app("nginx:1")], rollout={"maxSkew": SKEW})
     image, plan = "nginx:1", "pro"
     async with recording(env) as history:
         for number in range(5):
@@ -48,10 +48,10 @@ async def test_the_limit_holds_in_bad_weather_and_over_restarts(env: Environment
                 await asyncio.sleep(chance.uniform(1, 3))
                 if number % 2:
                     image = f"nginx:{number}"
-                    await env.change(FORMS, "web", {"spec": {"deployments": [app(image)]}})
+                    await env.patch(FORMS, "web", {"spec": {"deployments": [app(image)]}})
                 else:
                     plan = f"plan-{number}"
-                    env.rows(*((uid, 1, plan) for uid in UIDS))
+                    env.set_rows(*((uid, 1, plan) for uid in UIDS))
                 await asyncio.sleep(chance.uniform(1, 3))
         weather.bad = False
         async with run_in_background(operator_behind(env, weather).run(asyncio.Event())):

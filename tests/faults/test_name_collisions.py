@@ -3,7 +3,11 @@
 import asyncio
 
 from cluster.controllers.environment import Environment, Object
-from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+)
 from faults.tenants import managed_objects, places_of
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS
@@ -21,22 +25,22 @@ def entry(this: str, name: str, **parts: object) -> Object:
 async def test_a_very_long_node_keeps_its_name_and_takes_its_objects_along(
     env: Environment, elsewhere: str
 ) -> None:
-    env.rows((LONG_UID, 1, "pro"), ("short", 1, "pro"))
+    env.set_rows((LONG_UID, 1, "pro"), ("short", 1, "pro"))
     near = entry("near", "{{ .uid }}-near")
     far = entry("far", "{{ .uid }}-far", targetNamespace=elsewhere)
     kept = entry("kept", "{{ .uid }}-kept", deletionPolicy="Retain")
     async with running_operator(env, namespaces=places_of(env)):
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form(LONG_FORM, configMaps=[near, far, kept])
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form(LONG_FORM, configMaps=[near, far, kept])
         name = f"{LONG_UID}-{LONG_FORM}"
         assert len(name) == 244
-        await node_is_ready(env, name)
-        await node_is_ready(env, f"short-{LONG_FORM}")
+        await wait_for_node_ready(env, name)
+        await wait_for_node_ready(env, f"short-{LONG_FORM}")
         abroad = await env.client.get(CONFIG_MAPS, f"{LONG_UID}-far", elsewhere)
         label = abroad["metadata"]["labels"]["lynq.sh/node"]
         assert len(label) == 63
         assert abroad["metadata"]["annotations"]["lynq.sh/node-name"] == name
-        await env.has_event("TemplateAppliedSuccess", containing=LONG_UID)
+        await env.wait_for_event("TemplateAppliedSuccess", containing=LONG_UID)
 
         # Somebody removes the object abroad: its long node is woken all the same.
         await env.client.delete(CONFIG_MAPS, f"{LONG_UID}-far", elsewhere)
@@ -45,9 +49,9 @@ async def test_a_very_long_node_keeps_its_name_and_takes_its_objects_along(
             return f"{LONG_UID}-far" in await managed_objects(env, CONFIG_MAPS, elsewhere)
 
         await eventually(back, within=15)
-        env.rows(("short", 1, "pro"))
-        await env.has_nodes(f"short-{LONG_FORM}")
-        await is_gone(env, CONFIG_MAPS, f"{LONG_UID}-near")
+        env.set_rows(("short", 1, "pro"))
+        await env.wait_for_nodes(f"short-{LONG_FORM}")
+        await wait_for_deletion(env, CONFIG_MAPS, f"{LONG_UID}-near")
         assert sorted(await managed_objects(env, CONFIG_MAPS, elsewhere)) == ["short-far"]
         orphan = await env.get(CONFIG_MAPS, f"{LONG_UID}-kept")
         assert orphan["metadata"]["labels"]["lynq.sh/orphaned"] == "true"
@@ -55,30 +59,30 @@ async def test_a_very_long_node_keeps_its_name_and_takes_its_objects_along(
 
 
 async def test_of_two_pairs_with_one_name_one_stays_until_it_goes(env: Environment) -> None:
-    env.rows(("a", 1, "first"), ("a-b", 1, "second"))
+    env.set_rows(("a", 1, "first"), ("a-b", 1, "second"))
     async with running_operator(env):
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form("b-c", configMaps=[entry("one", "{{ .uid }}-one")])
-        await env.form("c", configMaps=[entry("two", "{{ .uid }}-two")])
-        await env.has_nodes("a-b-b-c", "a-b-c", "a-c")
-        await env.has_status(desired=4, failed=1)
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form("b-c", configMaps=[entry("one", "{{ .uid }}-one")])
+        await env.create_form("c", configMaps=[entry("two", "{{ .uid }}-two")])
+        await env.wait_for_nodes("a-b-b-c", "a-b-c", "a-c")
+        await env.wait_for_status(desired=4, failed=1)
         before = (await env.nodes())["a-b-c"]
         assert (before["spec"]["uid"], before["spec"]["templateRef"]) == ("a", "b-c")
         await asyncio.sleep(2)
         assert (await env.nodes())["a-b-c"]["metadata"]["uid"] == before["metadata"]["uid"]
 
         # Its row goes: the other one gets the name, and its own objects.
-        env.rows(("a-b", 1, "second"))
+        env.set_rows(("a-b", 1, "second"))
 
         async def taken_over() -> bool:
             try:
-                node = await node_is_ready(env, "a-b-c", within=2)
+                node = await wait_for_node_ready(env, "a-b-c", within=2)
             except NotFound:
                 return False
             return bool(node["spec"]["uid"] == "a-b")
 
         await eventually(taken_over, within=20)
-        await env.has_status(desired=2, ready=2, failed=0)
+        await env.wait_for_status(desired=2, ready=2, failed=0)
         found = await managed_objects(env, CONFIG_MAPS, env.namespace)
         assert sorted(found) == ["a-b-one", "a-b-two"]
 
@@ -86,10 +90,10 @@ async def test_of_two_pairs_with_one_name_one_stays_until_it_goes(env: Environme
 async def test_a_dotted_name_and_one_that_looks_like_a_path_are_just_names(
     env: Environment,
 ) -> None:
-    env.rows(("a.b", 1, "pro"), ("web", 1, "pro"))
+    env.set_rows(("a.b", 1, "pro"), ("web", 1, "pro"))
     async with running_operator(env):
-        await env.hub()
-        await env.form("v1.web", configMaps=[entry("one", "{{ .uid }}-one")])
+        await env.create_hub()
+        await env.create_form("v1.web", configMaps=[entry("one", "{{ .uid }}-one")])
         for name in ("a.b-v1.web", "web-v1.web"):
-            await node_is_ready(env, name)
+            await wait_for_node_ready(env, name)
         assert await env.get(CONFIG_MAPS, "a.b-one")

@@ -9,7 +9,7 @@ import pytest
 
 import databases
 from cluster.controllers.environment import Environment
-from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from databases import Server, in_mariadb
 from lynq.kube.resource import SECRETS
 
@@ -52,16 +52,18 @@ async def tenants(env: Environment, server: Server, table: str) -> dict[str, Any
         "database": server.database,
         "table": table,
     }
-    await env.hub(source={"type": "mysql", "sqlite": None, "mysql": block, "syncInterval": "1s"})
-    await env.form()
+    await env.create_hub(
+        source={"type": "mysql", "sqlite": None, "mysql": block, "syncInterval": "1s"}
+    )
+    await env.create_form()
     for number in range(15):
-        await node_is_ready(env, f"t{number:02}-web", within=60)
+        await wait_for_node_ready(env, f"t{number:02}-web", within=60)
     return await env.nodes()
 
 
 async def unharmed(env: Environment, before: dict[str, Any]) -> str:
     """Wait until the hub says that it cannot read, and see that no node was touched."""
-    condition = await env.has_condition("Ready", "False")
+    condition = await env.wait_for_condition("Ready", "False")
     await asyncio.sleep(2)
     assert await env.nodes() == before
     message = str(condition["message"])
@@ -79,9 +81,9 @@ async def test_a_server_that_stops_takes_nothing_along(
             await unharmed(env, before)
         finally:
             server.start()
-        await env.has_condition("Ready", "True")
+        await env.wait_for_condition("Ready", "True")
         await in_mariadb(server, f"INSERT INTO {table} VALUES ('new', '1', 'pro')")
-        await node_is_ready(env, "new-web")
+        await wait_for_node_ready(env, "new-web")
 
 
 async def test_rights_that_are_taken_away_take_nothing_along(
@@ -93,7 +95,7 @@ async def test_rights_that_are_taken_away_take_nothing_along(
         await in_mariadb(server, f"REVOKE {grant} FROM {READER}")
         assert "user" in await unharmed(env, before)
         await in_mariadb(server, f"GRANT {grant} TO {READER}")
-        await env.has_condition("Ready", "True")
+        await env.wait_for_condition("Ready", "True")
 
 
 async def test_a_table_emptied_and_filled_in_two_steps_takes_nothing_along(
@@ -103,13 +105,13 @@ async def test_a_table_emptied_and_filled_in_two_steps_takes_nothing_along(
         before = await tenants(env, server, table)
         await in_mariadb(server, f"CREATE TABLE kept AS SELECT * FROM {table}")
         await in_mariadb(server, f"DELETE FROM {table}")
-        await env.has_condition("DeletionHeld", "True")
+        await env.wait_for_condition("DeletionHeld", "True")
         # Half of it is not all of it yet.
         half = f"INSERT INTO {table} SELECT * FROM kept WHERE uid < 't03'"
         await in_mariadb(server, half)
         await asyncio.sleep(2)
         assert await env.nodes() == before
         await in_mariadb(server, f"INSERT INTO {table} SELECT * FROM kept WHERE uid >= 't03'")
-        await env.has_condition("DeletionHeld", "False")
+        await env.wait_for_condition("DeletionHeld", "False")
         assert await env.nodes() == before
         await in_mariadb(server, "DROP TABLE kept")

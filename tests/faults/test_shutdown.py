@@ -9,7 +9,7 @@ import pytest
 
 import databases
 from cluster.controllers.environment import Environment
-from cluster.controllers.running_operator import node_is_ready
+from cluster.controllers.running_operator import wait_for_node_ready
 from databases import Server
 from faults.conftest import Replicas
 from lynq.kube.resource import SECRETS
@@ -37,9 +37,9 @@ async def test_a_database_that_hangs_does_not_keep_it(
         "table": "nowhere",
     }
     hub = {"type": "mysql", "sqlite": None, "mysql": block, "syncInterval": "1s"}
-    await env.hub(source=hub)
+    await env.create_hub(source=hub)
     replica = await replicas()
-    await env.has_condition("Ready", "False")
+    await env.wait_for_condition("Ready", "False")
     assert server.process
     server.process.send(signal.SIGSTOP)
     try:
@@ -53,13 +53,13 @@ async def test_a_database_that_hangs_does_not_keep_it(
 async def test_an_api_server_that_hangs_does_not_keep_it(
     env: Environment, replicas: Replicas
 ) -> None:
-    env.rows(("acme", 1, "pro"))
-    await env.hub(source={"syncInterval": "1s"})
-    await env.form()
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_form()
     replica = await replicas()
-    await node_is_ready(env, "acme-web", within=30)
+    await wait_for_node_ready(env, "acme-web", within=30)
     replica.door.shut()
-    env.rows(("acme", 1, "pro"), *((f"t{number}", 1, "pro") for number in range(20)))
+    env.set_rows(("acme", 1, "pro"), *((f"t{number}", 1, "pro") for number in range(20)))
     await eventually(lambda: replica.door.waiting > 0, within=20)
     await asyncio.sleep(1)
     assert await replica.stop() < 5
@@ -68,9 +68,9 @@ async def test_an_api_server_that_hangs_does_not_keep_it(
 async def test_work_that_is_under_way_is_ended_in_order(
     env: Environment, replicas: Replicas
 ) -> None:
-    env.rows(*((f"t{number:03}", 1, "pro") for number in range(60)))
-    await env.hub(source={"syncInterval": "1s"})
-    await env.form()
+    env.set_rows(*((f"t{number:03}", 1, "pro") for number in range(60)))
+    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_form()
     replica = await replicas()
     await eventually(lambda: len(replica.door.work()) > 30, within=30)
     assert await replica.stop() < 5
@@ -78,7 +78,7 @@ async def test_work_that_is_under_way_is_ended_in_order(
     assert not [line for line in replica.log() if line["level"] == "error"]
     replica.start()
     for number in range(60):
-        await node_is_ready(env, f"t{number:03}-web", within=60)
+        await wait_for_node_ready(env, f"t{number:03}-web", within=60)
     # Nothing was made twice.
     made = [each for each in replica.door.work() if each.path.endswith("/lynqnodes")]
     assert [each.status for each in made] == [201] * 60

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cluster.controllers.environment import Environment, Object
-from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.kube.resource import CONFIG_MAPS
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "free"), ("corp", 1, "pro"))
@@ -104,7 +104,7 @@ async def suffering(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
 @pytest.fixture(autouse=True)
 def plain_file(env: Environment) -> None:
     """Rows in one file, without a log beside it."""
-    env.journal = "DELETE"
+    env.journal_mode = "DELETE"
 
 
 async def everything(env: Environment) -> dict[str, Object]:
@@ -114,7 +114,7 @@ async def everything(env: Environment) -> dict[str, Object]:
 
 async def failing(env: Environment) -> None:
     """Wait until the hub says that it cannot read."""
-    condition = await env.has_condition("Ready", "False")
+    condition = await env.wait_for_condition("Ready", "False")
     assert condition["reason"] == "DatabaseConnectionFailed"
     assert condition["message"]
 
@@ -126,12 +126,12 @@ async def test_rows_that_cannot_be_read_change_nothing(
     async with running_operator(env):
         # Large enough that half of the file is not all of it.
         filler = [(f"idle-{number}", 0, "x" * 500) for number in range(40)]
-        env.rows(*ROWS, *filler)
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form()
+        env.set_rows(*ROWS, *filler)
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form()
         for uid, *_ in ROWS:
-            await node_is_ready(env, f"{uid}-web")
-        await env.has_status(desired=3, ready=3)
+            await wait_for_node_ready(env, f"{uid}-web")
+        await env.wait_for_status(desired=3, ready=3)
         before = await everything(env)
 
         async with suffering(fault(env.directory / "rows.db")):
@@ -140,28 +140,28 @@ async def test_rows_that_cannot_be_read_change_nothing(
                 await failing(env)
             await asyncio.sleep(2)
             assert await everything(env) == before
-            await env.has_status(desired=3, ready=3)
-        await env.has_condition("Ready", "True")
+            await env.wait_for_status(desired=3, ready=3)
+        await env.wait_for_condition("Ready", "True")
         assert await everything(env) == before
-        await asyncio.to_thread(env.rows, *ROWS, ("dora", 1, "pro"))
-        await node_is_ready(env, "dora-web")
+        await asyncio.to_thread(env.set_rows, *ROWS, ("dora", 1, "pro"))
+        await wait_for_node_ready(env, "dora-web")
         after = await everything(env)
         assert {name: after[name] for name in before} == before
 
 
 async def test_one_broken_source_does_not_delay_another_hub(env: Environment) -> None:
-    env.rows(*ROWS)
-    env.rows(("lone", 1, "pro"), file="other.db")
+    env.set_rows(*ROWS)
+    env.set_rows(("lone", 1, "pro"), file="other.db")
     async with running_operator(env, hub_workers=1):
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form()
-        await node_is_ready(env, "acme-web")
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form()
+        await wait_for_node_ready(env, "acme-web")
         other = {"sqlite": {"path": "other.db", "table": "tenants"}, "syncInterval": "1s"}
-        await env.hub("other", source=other)
+        await env.create_hub("other", source=other)
         async with suffering(locked(env.directory / "rows.db")):
             await asyncio.sleep(1.5)
             entry = {"id": "lone", "nameTemplate": "{{ .uid }}-lone"}
             body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
-            await env.form("lone", "other", configMaps=[entry | {"spec": body}])
+            await env.create_form("lone", "other", configMaps=[entry | {"spec": body}])
             # It waits for nobody's lock.
-            await node_is_ready(env, "lone-lone", within=4)
+            await wait_for_node_ready(env, "lone-lone", within=4)

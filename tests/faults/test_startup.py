@@ -8,7 +8,11 @@ import pytest
 from background_tasks import run_in_background
 from cluster.controllers.environment import Environment
 from cluster.controllers.operator.history import recording
-from cluster.controllers.running_operator import condition_of, node_is_ready, running_operator
+from cluster.controllers.running_operator import (
+    node_condition,
+    running_operator,
+    wait_for_node_ready,
+)
 from faults.crash import operator_behind
 from faults.fault_injection import api_error
 from lynq.kube import Request, Response, Send
@@ -33,12 +37,12 @@ class Stumble:
 
 async def made(env: Environment) -> None:
     """Have a tenant from before."""
-    env.rows(("acme", 1, "pro"))
-    await env.hub(source={"syncInterval": "1s"})
-    await env.form()
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_form()
     async with running_operator(env):
-        await node_is_ready(env, "acme-web")
-    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+        await wait_for_node_ready(env, "acme-web")
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
 
 
 OURS = ("/lynqhubs", "/lynqforms", "/lynqnodes")
@@ -56,9 +60,9 @@ async def test_what_fails_at_the_start_is_tried_again(
     stumble = Stumble(ends, times)
     working = run_in_background(operator_behind(env, stumble).run(asyncio.Event()))
     async with recording(env) as history, working:
-        await node_is_ready(env, "beta-web", within=60)
+        await wait_for_node_ready(env, "beta-web", within=60)
     assert stumble.failed
     # Who was ready stays so: that we cannot see its objects yet says nothing about them.
-    assert {condition_of(nodes["acme-web"], "Ready")[0] for _, nodes, _ in history.states()} == {
+    assert {node_condition(nodes["acme-web"], "Ready")[0] for _, nodes, _ in history.states()} == {
         "True"
     }

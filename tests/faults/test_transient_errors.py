@@ -8,21 +8,21 @@ from cluster.controllers.environment import Environment
 from cluster.controllers.node.builders import (
     NODE,
     annotate,
-    apply_node,
-    becomes,
+    create_node,
     entry,
     event_count,
     exists,
-    make_node,
-    plan_is,
-    resources_of,
+    has_plan,
+    resource_statuses,
+    update_node,
+    wait_for_object,
 )
 from cluster.controllers.operator.history import recording
 from cluster.controllers.running_operator import (
-    condition_of,
-    node_is_ready,
-    resource_is,
+    node_condition,
     running_operator,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from faults.fault_injection import api_error
 from lynq.kube import Request, Response, Send
@@ -68,18 +68,18 @@ async def test_who_is_ready_stays_so(env: Environment, error: tuple[type[ApiErro
     hiccup = Hiccup("settings", error)
     env.client = env.client.intercepted(hiccup)
     async with running_operator(env), recording(env) as history:
-        await make_node(env, entry("settings"), entry("after", dependIds=["settings"]))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"), entry("after", dependIds=["settings"]))
+        await wait_for_node_ready(env, NODE)
         seen = len(history.changes)
         hiccup.lasts = True
         await annotate(env, force_reconcile="now")
         await eventually(lambda: hiccup.failed >= 2)
         hiccup.lasts = False
         failed = hiccup.failed
-        await env.settles()
+        await env.wait_until_idle()
         states = list(history.states())[seen:]
     assert hiccup.failed == failed
-    assert {condition_of(nodes[NODE], "Ready")[0] for _, nodes, _ in states} == {"True"}
+    assert {node_condition(nodes[NODE], "Ready")[0] for _, nodes, _ in states} == {"True"}
     assert await event_count(env, "ApplyFailed") == 0
 
 
@@ -87,17 +87,17 @@ async def test_what_is_new_is_on_its_way_and_its_siblings_are_written(env: Envir
     hiccup = Hiccup("settings", (InternalError, 500), lasts=True)
     env.client = env.client.intercepted(hiccup)
     async with running_operator(env):
-        await make_node(env, entry("settings"), entry("beside"))
-        await becomes(env, "beside", plan_is("pro"))
+        await create_node(env, entry("settings"), entry("beside"))
+        await wait_for_object(env, "beside", has_plan("pro"))
 
         async def is_told() -> bool:
-            return "500" in (await resources_of(env))["settings"]["message"]
+            return "500" in (await resource_statuses(env))["settings"]["message"]
 
         await eventually(is_told)
-        await resource_is(env, NODE, "settings", "Progressing")
+        await wait_for_resource_state(env, NODE, "settings", "Progressing")
         assert not await exists(env, "settings")
         hiccup.lasts = False
-        await node_is_ready(env, NODE)
+        await wait_for_node_ready(env, NODE)
         assert await event_count(env, "ApplyFailed") == 0
 
 
@@ -105,11 +105,11 @@ async def test_new_content_is_not_ready_before_it_is_written(env: Environment) -
     hiccup = Hiccup("settings", (InternalError, 500))
     env.client = env.client.intercepted(hiccup)
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
         hiccup.lasts = True
-        await apply_node(env, entry("settings", "new"))
-        await resource_is(env, NODE, "settings", "Progressing")
+        await update_node(env, entry("settings", "new"))
+        await wait_for_resource_state(env, NODE, "settings", "Progressing")
         hiccup.lasts = False
-        await node_is_ready(env, NODE)
+        await wait_for_node_ready(env, NODE)
         assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "new"}

@@ -4,8 +4,8 @@ import asyncio
 
 from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, config_map
 from cluster.controllers.failover import WatchBlocker, candidate, failover
-from cluster.controllers.node.builders import NODE, becomes, entry, make_node, plan_is
-from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.controllers.node.builders import NODE, create_node, entry, has_plan, wait_for_object
+from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
@@ -23,38 +23,38 @@ async def plan_becomes(env: Environment, plan: str) -> None:
 
 
 async def test_a_form_that_the_next_leader_has_not_seen_keeps_its_nodes(env: Environment) -> None:
-    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
     fog = WatchBlocker(FORMS)
     async with failover(env, fog, "acme-web", "beta-web") as change:
         fog.fall()
         late = config_map(nameTemplate="{{ .uid }}-late")
-        await env.form("late", configMaps=[late])
+        await env.create_form("late", configMaps=[late])
         for name in ("acme-late", "beta-late"):
-            await node_is_ready(env, name)
+            await wait_for_node_ready(env, name)
         kept = await node_uids(env)
         await eventually(lambda: len(list(change.heir.world.nodes.values())) == 4)
         await change.happens()
 
-        env.rows(("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
-        await node_is_ready(env, "corp-web", within=30)
+        env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
+        await wait_for_node_ready(env, "corp-web", within=30)
         await asyncio.sleep(2)
         after = await env.nodes()
         assert {name: after[name]["metadata"]["uid"] for name in kept if name in after} == kept
         assert not [name for name in after if "deletionTimestamp" in after[name]["metadata"]]
         fog.lift()
-        await node_is_ready(env, "corp-late", within=30)
+        await wait_for_node_ready(env, "corp-late", within=30)
         assert await env.get(CONFIG_MAPS, "acme-late")
 
 
 async def test_nodes_that_the_next_leader_has_not_seen_are_not_made_twice(
     env: Environment,
 ) -> None:
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     fog = WatchBlocker(NODES)
     async with failover(env, fog, "acme-web") as change:
         fog.fall()
-        env.rows(("acme", 1, "gold"), ("beta", 1, "pro"))
-        await node_is_ready(env, "beta-web")
+        env.set_rows(("acme", 1, "gold"), ("beta", 1, "pro"))
+        await wait_for_node_ready(env, "beta-web")
         await plan_becomes(env, "gold")
         before = await node_uids(env)
         await change.happens()
@@ -63,22 +63,22 @@ async def test_nodes_that_the_next_leader_has_not_seen_are_not_made_twice(
         # It knows of an old acme-web and of no beta-web; neither does harm.
         assert await node_uids(env) == before
         fog.lift()
-        env.rows(("acme", 1, "silver"), ("beta", 1, "pro"), ("corp", 1, "pro"))
-        await node_is_ready(env, "corp-web", within=30)
+        env.set_rows(("acme", 1, "silver"), ("beta", 1, "pro"), ("corp", 1, "pro"))
+        await wait_for_node_ready(env, "corp-web", within=30)
         await plan_becomes(env, "silver")
 
 
 async def test_a_hub_that_was_pointed_elsewhere_meanwhile_loses_nothing(env: Environment) -> None:
     rows = (("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
-    env.rows(rows[0])
-    env.rows(*rows, file="other.db")
+    env.set_rows(rows[0])
+    env.set_rows(*rows, file="other.db")
     fog = WatchBlocker(HUBS)
     async with failover(env, fog, "acme-web") as change:
         fog.fall()
         other = {"sqlite": {"path": "other.db"}}
-        await env.change(HUBS, "hub", {"spec": {"source": other}})
+        await env.patch(HUBS, "hub", {"spec": {"source": other}})
         for uid, *_ in rows:
-            await node_is_ready(env, f"{uid}-web")
+            await wait_for_node_ready(env, f"{uid}-web")
         before = await node_uids(env)
         await change.happens()
 
@@ -86,8 +86,8 @@ async def test_a_hub_that_was_pointed_elsewhere_meanwhile_loses_nothing(env: Env
         await asyncio.sleep(6)
         assert await node_uids(env) == before
         fog.lift()
-        env.rows(*rows[:2], file="other.db")
-        await env.has_nodes("acme-web", "beta-web", within=30)
+        env.set_rows(*rows[:2], file="other.db")
+        await env.wait_for_nodes("acme-web", "beta-web", within=30)
 
 
 async def test_who_waits_for_the_lease_watches_kinds_that_came_into_use_meanwhile(
@@ -100,14 +100,14 @@ async def test_who_waits_for_the_lease_watches_kinds_that_came_into_use_meanwhil
             watched.append(request.path.rpartition("/")[2])
         return await send(request)
 
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     async with candidate(env) as leader, candidate(env, note) as heir:
         await leader.world.synced()
         await heir.world.synced()
         assert "configmaps" not in watched
-        await env.hub()
-        await env.form()
-        await node_is_ready(env, "acme-web")
+        await env.create_hub()
+        await env.create_form()
+        await wait_for_node_ready(env, "acme-web")
         await eventually(lambda: watched.count("configmaps") == 1)
 
 
@@ -128,8 +128,8 @@ async def test_a_pass_ends_when_its_node_is_changed_while_it_announces_what_it_d
 
     env.client = others.intercepted(first)
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        await becomes(env, "settings", plan_is("new"))
-        await node_is_ready(env, NODE)
-    sent = [each.body or b"" for each in env.traffic.sent if each.verb == "apply"]
+        await create_node(env, entry("settings"))
+        await wait_for_object(env, "settings", has_plan("new"))
+        await wait_for_node_ready(env, NODE)
+    sent = [each.body or b"" for each in env.requests.sent if each.verb == "apply"]
     assert [b'"new"' in body for body in sent] == [True]

@@ -70,26 +70,26 @@ class Environment:
     client: Client
     namespace: str
     directory: Path
-    traffic: RequestRecorder = field(default_factory=RequestRecorder)
+    requests: RequestRecorder = field(default_factory=RequestRecorder)
     workloads: dict[str, bool] = field(default_factory=dict)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
-    journal: str = "WAL"
+    journal_mode: str = "WAL"
     """Of the files of rows: written on the loop that the operator reads them on, they need a log
     beside the file, or the one would wait for the other."""
-    world: ControllerContext = field(init=False)
+    context: ControllerContext = field(init=False)
 
     @asynccontextmanager
-    async def operator(self, shard: Shard | None = None) -> AsyncIterator[ControllerContext]:
+    async def run_controllers(self, shard: Shard | None = None) -> AsyncIterator[ControllerContext]:
         """Run hub and form controllers on caches of their own."""
         self.registry = CollectorRegistry()
         metrics = RuntimeMetrics.unread()
-        client = self.client.intercepted(self.traffic)
+        client = self.client.intercepted(self.requests)
         options = Options(
             sqlite_directory=self.directory,
             namespaces=(self.namespace,),
             shard=shard or Shard(),
         )
-        world = self.world = ControllerContext.of(
+        world = self.context = ControllerContext.of(
             client, options, metrics, OperatorMetrics(self.registry)
         )
         validity = FormValidator(world)
@@ -130,7 +130,7 @@ class Environment:
     async def _let_nodes_go(self) -> None:
         """Play the part of the node controller that cleans up: there is nothing to clean."""
         while True:
-            for node in self.world.nodes.values():
+            for node in self.context.nodes.values():
                 if node.metadata.deletion_timestamp and node.metadata.finalizers:
                     await self._without_finalizers(node.metadata.name)
             await asyncio.sleep(0.02)
@@ -144,17 +144,17 @@ class Environment:
 
     # Rows
 
-    def rows(self, *rows: tuple[str | None, int, str], file: str = "rows.db") -> None:
+    def set_rows(self, *rows: tuple[str | None, int, str], file: str = "rows.db") -> None:
         """Have exactly these rows: uid, active, plan."""
         with closing(sqlite3.connect(self.directory / file)) as connection, connection:
-            connection.execute(f"PRAGMA journal_mode={self.journal}")
+            connection.execute(f"PRAGMA journal_mode={self.journal_mode}")
             connection.execute("CREATE TABLE IF NOT EXISTS tenants (uid, active, plan)")
             connection.execute("DELETE FROM tenants")
             connection.executemany("INSERT INTO tenants VALUES (?, ?, ?)", rows)
 
     # Objects
 
-    async def hub(self, name: str = "hub", **spec: Any) -> Object:
+    async def create_hub(self, name: str = "hub", **spec: Any) -> Object:
         """Create a hub on the SQLite file, or on the `source` that is given."""
         source = {
             "type": "sqlite",
@@ -172,7 +172,7 @@ class Environment:
             | spec,
         )
 
-    async def form(self, name: str = "web", hub: str = "hub", **spec: Any) -> Object:
+    async def create_form(self, name: str = "web", hub: str = "hub", **spec: Any) -> Object:
         """Create a form with one ConfigMap."""
         return await self._create(FORMS, name, {"hubId": hub, "configMaps": [config_map()]} | spec)
 
@@ -180,16 +180,16 @@ class Environment:
         obj = {"metadata": {"name": name, "namespace": self.namespace}, "spec": spec}
         return await self.client.create(resource, obj)
 
-    async def change(self, resource: Any, name: str, patch: Object) -> Object:
+    async def patch(self, resource: Any, name: str, patch: Object) -> Object:
         """Merge a patch into an object."""
         return await self.client.patch(resource, name, patch, self.namespace)
 
     async def annotate(self, name: str, **annotations: str | None) -> Object:
         """Put annotations of ours on the hub; `_` stands for a dash."""
         given = {f"lynq.sh/{key.replace('_', '-')}": text for key, text in annotations.items()}
-        return await self.change(HUBS, name, {"metadata": {"annotations": given}})
+        return await self.patch(HUBS, name, {"metadata": {"annotations": given}})
 
-    async def read_again(self, name: str = "hub") -> None:
+    async def force_sync(self, name: str = "hub") -> None:
         """Have the rows read now."""
         await self.annotate(name, force_sync=datetime.now(UTC).isoformat())
 
@@ -212,7 +212,7 @@ class Environment:
         found = await self.client.list(NODES, self.namespace)
         return {node["metadata"]["name"]: node for node in found.items}
 
-    async def names(self) -> list[str]:
+    async def node_names(self) -> list[str]:
         return sorted(await self.nodes())
 
     async def events(self, reason: str) -> list[str]:
@@ -221,17 +221,17 @@ class Environment:
 
     # Waiting
 
-    async def has_nodes(self, *names: str, within: float = 10.0) -> None:
+    async def wait_for_nodes(self, *names: str, within: float = 10.0) -> None:
         """Wait until exactly these nodes are there."""
 
         async def there() -> bool:
-            found = await self.names()
+            found = await self.node_names()
             assert found == sorted(names)
             return True
 
         await eventually(there, within=within, every=0.05)
 
-    async def has_status(self, name: str = "hub", **wanted: Any) -> None:
+    async def wait_for_status(self, name: str = "hub", **wanted: Any) -> None:
         """Wait until the hub's status says so."""
 
         async def so() -> bool:
@@ -242,7 +242,7 @@ class Environment:
 
         await eventually(so, every=0.05)
 
-    async def has_condition(self, aspect: str, status: str, name: str = "hub") -> Object:
+    async def wait_for_condition(self, aspect: str, status: str, name: str = "hub") -> Object:
         async def so() -> Object:
             found = await self.condition(aspect, name)
             assert found.get("status") == status, found
@@ -250,14 +250,14 @@ class Environment:
 
         return await eventually(so, every=0.05)
 
-    async def has_event(self, reason: str, *, containing: str = "") -> str:
+    async def wait_for_event(self, reason: str, *, containing: str = "") -> str:
         async def told() -> str:
             found = [each for each in await self.events(reason) if containing in each]
             return found[0] if found else ""
 
         return await eventually(told, every=0.05)
 
-    async def is_gone(self, resource: Any, name: str) -> None:
+    async def wait_for_deletion(self, resource: Any, name: str) -> None:
         """Wait until an object is no more."""
 
         async def gone() -> bool:
@@ -269,16 +269,16 @@ class Environment:
 
         await eventually(gone, within=30, every=0.05)
 
-    async def settles(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until the controllers have had nothing to send for a while."""
         seen = -1
-        while seen != len(self.traffic.sent):
-            seen = len(self.traffic.sent)
+        while seen != len(self.requests.sent):
+            seen = len(self.requests.sent)
             await asyncio.sleep(1.3)
 
     # The node controller's part
 
-    async def make_ready(self, names: Iterable[str], *, ready: bool = True) -> None:
+    async def set_nodes_ready(self, names: Iterable[str], *, ready: bool = True) -> None:
         """Have nodes say that they are ready with what was last written."""
         for name in names:
             await self._say_ready(name, ready=ready)

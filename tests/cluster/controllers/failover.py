@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from cluster.controllers.environment import Environment
-from cluster.controllers.running_operator import node_is_ready
+from cluster.controllers.running_operator import wait_for_node_ready
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
 from lynq.kube import Interceptor, Request, Resource, Response, Send
@@ -56,10 +56,10 @@ async def failover(env: Environment, fog: WatchBlocker, *nodes: str) -> AsyncIte
     async with AsyncExitStack() as reign:
         leader = await reign.enter_async_context(candidate(env))
         await leader.world.synced()
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form()
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form()
         for name in nodes:
-            await node_is_ready(env, name)
+            await wait_for_node_ready(env, name)
         async with candidate(env, fog) as heir:
             await heir.world.synced()
             yield Failover(heir, reign.aclose)

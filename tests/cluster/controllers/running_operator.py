@@ -22,7 +22,7 @@ async def running_operator(
     settings = ProcessSettings(
         options=Options(sqlite_directory=env.directory, namespaces=places, **options)
     )
-    process = Process(settings, env.client.intercepted(env.traffic))
+    process = Process(settings, env.client.intercepted(env.requests))
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(process.run(stop))
@@ -30,25 +30,25 @@ async def running_operator(
         stop.set()
 
 
-async def node_of(env: Environment, name: str) -> Object:
+async def get_node(env: Environment, name: str) -> Object:
     """Return a node's whole object."""
     return await env.get(NODES, name)
 
 
-def condition_of(node: Object, aspect: str) -> tuple[str, str]:
+def node_condition(node: Object, aspect: str) -> tuple[str, str]:
     """Return status and reason of a node's condition."""
     conditions = node.get("status", {}).get("conditions", [])
     found: Object = next((each for each in conditions if each["type"] == aspect), {})
     return found.get("status", ""), found.get("reason", "")
 
 
-def resource_in(node: Object, this: str) -> Object:
+def resource_status(node: Object, this: str) -> Object:
     """Return what a node's status says of one of its resources."""
     listed = node.get("status", {}).get("resources", [])
     return next((each for each in listed if each["id"] == this), {})
 
 
-async def node_has_condition(
+async def wait_for_node_condition(
     env: Environment,
     name: str,
     aspect: str,
@@ -61,7 +61,7 @@ async def node_has_condition(
 
     async def so() -> Object:
         node = await _node_if_any(env, name)
-        found, why = condition_of(node, aspect)
+        found, why = node_condition(node, aspect)
         assert (found, reason and why) == (status, reason), node.get("status")
         assert node["status"]["observedGeneration"] == node["metadata"]["generation"]
         return node
@@ -71,31 +71,33 @@ async def node_has_condition(
 
 async def _node_if_any(env: Environment, name: str) -> Object:
     try:
-        return await node_of(env, name)
+        return await get_node(env, name)
     except NotFound:
         raise AssertionError(f"there is no node {name}") from None
 
 
-async def node_is_ready(env: Environment, name: str, *, within: float = 15.0) -> Object:
+async def wait_for_node_ready(env: Environment, name: str, *, within: float = 15.0) -> Object:
     """Wait until a node is ready."""
-    return await node_has_condition(env, name, "Ready", "True", within=within)
+    return await wait_for_node_condition(env, name, "Ready", "True", within=within)
 
 
-async def resource_is(
+async def wait_for_resource_state(
     env: Environment, node: str, this: str, state: str, *, within: float = 15.0
 ) -> Object:
     """Wait until a node's status says that a resource is in a state; return its entry."""
 
     async def so() -> Object:
         found = await _node_if_any(env, node)
-        entry = resource_in(found, this)
+        entry = resource_status(found, this)
         assert entry.get("state") == state, found.get("status")
         return entry
 
     return await eventually(so, within=within, every=0.05)
 
 
-async def is_gone(env: Environment, resource: Resource, name: str, *, within: float = 15.0) -> None:
+async def wait_for_deletion(
+    env: Environment, resource: Resource, name: str, *, within: float = 15.0
+) -> None:
     """Wait until an object is not there any more."""
 
     async def gone() -> bool:

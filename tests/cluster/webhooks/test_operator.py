@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster.controllers.environment import HUBS, NODES, Environment
-from cluster.controllers.running_operator import is_gone, node_is_ready
+from cluster.controllers.running_operator import wait_for_deletion, wait_for_node_ready
 from cluster.webhooks.admission import Admission
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
@@ -57,28 +57,26 @@ async def test_a_whole_life_behind_the_webhooks(
     admission: Admission, env: Environment, kubectl: Callable[..., str]
 ) -> None:
     run = partial(asyncio.to_thread, kubectl)
-    env.rows(("acme", 1, "pro"), ("beta", 1, "free"))
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "free"))
     async with (
         operating(admission, env) as process,
         # A second replica, because it looks every moment and not every minute.
         admission.replica(),
         admission.configured(server_of(process)),
     ):
-        await env.hub()
-        await env.form()
+        await env.create_hub()
+        await env.create_form()
         for name in ("acme-web", "beta-web"):
-            await node_is_ready(env, name)
-        await env.change(
+            await wait_for_node_ready(env, name)
+        await env.patch(
             NODES, "beta-web", {"metadata": {"annotations": {"lynq.sh/protect": "true"}}}
         )
         with pytest.raises(Forbidden):
             await env.client.delete(NODES, "beta-web", env.namespace)
         told = await run("delete", "lynqhub", "hub", "-n", env.namespace, "--wait=false")
         assert "Warning: LynqHub hub: 2 LynqNodes and 2 resources will go; 1 LynqNode" in told
-        await is_gone(env, NODES, "acme-web")
-        assert await env.names() == ["beta-web"]
-        await env.change(
-            NODES, "beta-web", {"metadata": {"annotations": {"lynq.sh/protect": None}}}
-        )
-        await is_gone(env, HUBS, "hub", within=30)
-        assert await env.names() == []
+        await wait_for_deletion(env, NODES, "acme-web")
+        assert await env.node_names() == ["beta-web"]
+        await env.patch(NODES, "beta-web", {"metadata": {"annotations": {"lynq.sh/protect": None}}})
+        await wait_for_deletion(env, HUBS, "hub", within=30)
+        assert await env.node_names() == []

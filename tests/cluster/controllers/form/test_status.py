@@ -19,30 +19,30 @@ async def says(env: Environment, aspect: str, status: str, reason: str, name: st
 
 
 async def test_a_form_is_valid_when_its_hub_appears(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.form()
+    env.set_rows(*ROWS)
+    await env.create_form()
 
-    async with env.operator():
+    async with env.run_controllers():
         invalid = await says(env, "Valid", "False", "ValidationFailed")
         assert 'no LynqHub "hub"' in invalid["message"]
-        await env.has_event("HubNotFound")
-        await env.hub()
+        await env.wait_for_event("HubNotFound")
+        await env.create_hub()
         await says(env, "Valid", "True", "ValidationPassed")
-        await env.has_event("ValidationPassed")
-        await env.has_nodes(*NAMES)
+        await env.wait_for_event("ValidationPassed")
+        await env.wait_for_nodes(*NAMES)
         await env.client.delete(HUBS, "hub", env.namespace)
         await says(env, "Valid", "False", "ValidationFailed")
 
 
 async def test_nodes_are_counted_as_they_become_ready(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes(*NAMES)
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NAMES)
         await says(env, "Applied", "False", "NotAllNodesReady")
-        await env.make_ready(NAMES)
+        await env.set_nodes_ready(NAMES)
         ready = await says(env, "Applied", "True", "AllNodesReady")
         assert ready["message"] == "3/3 nodes ready"
         status = await env.form_status()
@@ -51,13 +51,13 @@ async def test_nodes_are_counted_as_they_become_ready(env: Environment) -> None:
 
 
 async def test_a_node_made_by_hand_counts_for_the_form_that_it_names(env: Environment) -> None:
-    env.rows(ROWS[0])
-    await env.hub()
-    await env.form(rollout={"maxSkew": 2})
+    env.set_rows(ROWS[0])
+    await env.create_hub()
+    await env.create_form(rollout={"maxSkew": 2})
 
-    async with env.operator():
-        await env.has_nodes(NAMES[0])
-        await env.make_ready(NAMES[:1])
+    async with env.run_controllers():
+        await env.wait_for_nodes(NAMES[0])
+        await env.set_nodes_ready(NAMES[:1])
         await says(env, "Applied", "True", "AllNodesReady")
 
         metadata = {"name": "by-hand", "annotations": {"example.com/made": "by hand"}}
@@ -67,9 +67,9 @@ async def test_a_node_made_by_hand_counts_for_the_form_that_it_names(env: Enviro
         status = await env.form_status()
         assert (status["totalNodes"], status["readyNodes"]) == (2, 1)
         assert status["rollout"]["totalNodes"] == 2
-        await env.make_ready(["by-hand"])
+        await env.set_nodes_ready(["by-hand"])
         await says(env, "Applied", "True", "AllNodesReady")
-        await env.has_status(desired=1, ready=1)
+        await env.wait_for_status(desired=1, ready=1)
 
         await env.client.delete(NODES, "by-hand", env.namespace)
 
@@ -80,68 +80,68 @@ async def test_a_node_made_by_hand_counts_for_the_form_that_it_names(env: Enviro
 
 
 async def test_an_invalid_form_is_told_and_its_nodes_stay_as_they_are(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes(*NAMES)
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NAMES)
         broken = {"spec": {"configMaps": [config_map("{{ .plan | noSuchFunction }}")]}}
-        await env.change(FORMS, "web", broken)
+        await env.patch(FORMS, "web", broken)
         invalid = await says(env, "Valid", "False", "ValidationFailed")
         assert "noSuchFunction" in invalid["message"]
-        await env.has_event("ValidationFailed")
-        env.rows(*ROWS[:2], ("new", 1, "pro"))
-        await env.read_again()
+        await env.wait_for_event("ValidationFailed")
+        env.set_rows(*ROWS[:2], ("new", 1, "pro"))
+        await env.force_sync()
         # The vanished row takes its node along; the new one waits for a form that can be used.
-        await env.has_nodes(*NAMES[:2])
+        await env.wait_for_nodes(*NAMES[:2])
         generations = {
             node["metadata"]["annotations"]["lynq.sh/template-generation"]
             for node in (await env.nodes()).values()
         }
         assert generations == {"1"}
 
-        await env.change(FORMS, "web", {"spec": {"configMaps": [config_map()]}})
+        await env.patch(FORMS, "web", {"spec": {"configMaps": [config_map()]}})
         await says(env, "Valid", "True", "ValidationPassed")
-        await env.has_nodes(*NAMES[:2], "new-web")
+        await env.wait_for_nodes(*NAMES[:2], "new-web")
 
 
 async def test_a_restart_repeats_no_event_and_writes_nothing(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
-    async with env.operator():
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
+    async with env.run_controllers():
         await says(env, "Valid", "True", "ValidationPassed")
-        await env.has_event("ValidationPassed")
-        await env.has_nodes(*NAMES)
-        await env.settles()
+        await env.wait_for_event("ValidationPassed")
+        await env.wait_for_nodes(*NAMES)
+        await env.wait_until_idle()
     version = (await env.get(FORMS, "web"))["metadata"]["resourceVersion"]
 
-    async with env.operator():
-        await env.settles()
-        await env.read_again()
-        await env.settles()
+    async with env.run_controllers():
+        await env.wait_until_idle()
+        await env.force_sync()
+        await env.wait_until_idle()
 
     assert (await env.get(FORMS, "web"))["metadata"]["resourceVersion"] == version
     assert len(await env.events("ValidationPassed")) == 1
 
 
 async def test_a_rollout_is_followed_and_its_series_go_with_the_form(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form(rollout={"maxSkew": 2})
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form(rollout={"maxSkew": 2})
 
-    async with env.operator():
-        await env.has_nodes(*NAMES[:2])
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NAMES[:2])
 
         async def phase(wanted: str) -> bool:
             rollout = (await env.form_status()).get("rollout", {})
             return bool(rollout.get("phase") == wanted)
 
         await eventually(lambda: phase("InProgress"))
-        await env.make_ready(NAMES[:2])
-        await env.has_nodes(*NAMES)
-        await env.make_ready(NAMES)
+        await env.set_nodes_ready(NAMES[:2])
+        await env.wait_for_nodes(*NAMES)
+        await env.set_nodes_ready(NAMES)
         await eventually(lambda: phase("Complete"))
         assert (await env.form_status())["rollout"]["completionTime"]
 
@@ -156,17 +156,17 @@ async def test_a_rollout_is_followed_and_its_series_go_with_the_form(env: Enviro
 
 
 async def test_a_paused_form_hands_nothing_on(env: Environment) -> None:
-    env.rows(*ROWS[:2])
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS[:2])
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes(*NAMES[:2])
-        await env.change(FORMS, "web", {"spec": {"paused": True}})
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NAMES[:2])
+        await env.patch(FORMS, "web", {"spec": {"paused": True}})
         await says(env, "Paused", "True", "Paused")
-        env.rows(ROWS[0], ROWS[2])
-        await env.read_again()
-        await env.settles()
-        assert await env.names() == NAMES[:2]
-        await env.change(FORMS, "web", {"spec": {"paused": False}})
-        await env.has_nodes(NAMES[0], NAMES[2])
+        env.set_rows(ROWS[0], ROWS[2])
+        await env.force_sync()
+        await env.wait_until_idle()
+        assert await env.node_names() == NAMES[:2]
+        await env.patch(FORMS, "web", {"spec": {"paused": False}})
+        await env.wait_for_nodes(NAMES[0], NAMES[2])

@@ -73,7 +73,7 @@ async def secret(env: Environment, password: str) -> None:
 
 def asked_for_secrets(env: Environment) -> list[str]:
     """Return with which verbs the operator has asked for Secrets."""
-    return [request.verb for request in env.traffic.sent if "/secrets" in request.path]
+    return [request.verb for request in env.requests.sent if "/secrets" in request.path]
 
 
 def source(engine: str, server: Server, **parts: Any) -> dict[str, Any]:
@@ -92,48 +92,48 @@ async def test_mariadb_pushes_a_new_row(
     env: Environment, mariadb: Server, in_mariadb: Execute
 ) -> None:
     await secret(env, mariadb.password)
-    await env.hub(source=source("mysql", mariadb, changes="Push"))
-    await env.form()
+    await env.create_hub(source=source("mysql", mariadb, changes="Push"))
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.has_condition("PushConnected", "True")
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_for_condition("PushConnected", "True")
         await in_mariadb("INSERT INTO hub_rows VALUES ('beta', '1', 'free')")
         # The interval is an hour.
-        await env.has_nodes("acme-web", "beta-web")
+        await env.wait_for_nodes("acme-web", "beta-web")
 
 
 async def test_postgresql_pushes_a_new_row(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await secret(env, postgresql.password)
-    await env.hub(source=source("postgresql", postgresql, changes="Push"))
-    await env.form()
+    await env.create_hub(source=source("postgresql", postgresql, changes="Push"))
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.has_condition("PushConnected", "True")
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_for_condition("PushConnected", "True")
         await in_postgresql("INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')")
-        await env.has_nodes("acme-web", "beta-web")
+        await env.wait_for_nodes("acme-web", "beta-web")
         await in_postgresql("DELETE FROM hub_rows WHERE uid = 'acme'")
-        await env.has_nodes("beta-web")
+        await env.wait_for_nodes("beta-web")
 
 
 async def test_sqlite_pushes_and_a_paused_hub_does_not_listen(env: Environment) -> None:
-    env.rows(("acme", 1, "pro"))
-    await env.hub(source={"changes": "Push"})
-    await env.form()
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub(source={"changes": "Push"})
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.has_condition("PushConnected", "True")
-        env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
-        await env.has_nodes("acme-web", "beta-web")
-        await env.change(HUBS, "hub", {"spec": {"paused": True}})
-        await env.has_condition("Paused", "True")
-        env.rows(("acme", 1, "pro"))
-        await env.settles()
-        assert await env.names() == ["acme-web", "beta-web"]
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_for_condition("PushConnected", "True")
+        env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+        await env.wait_for_nodes("acme-web", "beta-web")
+        await env.patch(HUBS, "hub", {"spec": {"paused": True}})
+        await env.wait_for_condition("Paused", "True")
+        env.set_rows(("acme", 1, "pro"))
+        await env.wait_until_idle()
+        assert await env.node_names() == ["acme-web", "beta-web"]
 
 
 async def test_a_table_without_trigger_is_polled_and_says_so(
@@ -144,15 +144,15 @@ async def test_a_table_without_trigger_is_polled_and_says_so(
     quiet = source(
         "postgresql", postgresql, changes="Push", block={"table": "quiet"}, syncInterval="1s"
     )
-    await env.hub(source=quiet)
-    await env.form()
+    await env.create_hub(source=quiet)
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        lost = await env.has_condition("PushConnected", "False")
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        lost = await env.wait_for_condition("PushConnected", "False")
         assert lost["reason"] == "ChannelLost"
         await in_postgresql("INSERT INTO quiet VALUES ('beta', 'yes', 'free')")
-        await env.has_nodes("acme-web", "beta-web")
+        await env.wait_for_nodes("acme-web", "beta-web")
     await in_postgresql("DROP TABLE quiet")
 
 
@@ -162,18 +162,18 @@ async def test_a_changed_password_is_picked_up_without_a_failed_read(
     await in_postgresql("CREATE USER reader PASSWORD 'first'", "GRANT SELECT ON hub_rows TO reader")
     await secret(env, "first")
     spec = source("postgresql", postgresql, block={"username": "reader"}, syncInterval="1s")
-    await env.hub(source=spec)
-    await env.form()
+    await env.create_hub(source=spec)
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
         await in_postgresql("ALTER USER reader PASSWORD 'second'")
-        await env.change(SECRETS, "login", {"data": encoded("second")})
+        await env.patch(SECRETS, "login", {"data": encoded("second")})
         await in_postgresql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'",
             "INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')",
         )
-        await env.has_nodes("acme-web", "beta-web")
+        await env.wait_for_nodes("acme-web", "beta-web")
         assert await env.events("DatabaseQueryFailed") == []
     await in_postgresql("DROP OWNED BY reader", "DROP USER reader")
 
@@ -183,33 +183,33 @@ async def test_a_wrong_password_is_told_without_it_and_corrected_in_the_secret(
 ) -> None:
     del in_mariadb
     await secret(env, "not-the-passw0rd")
-    await env.hub(source=source("mysql", mariadb))
-    await env.form()
+    await env.create_hub(source=source("mysql", mariadb))
+    await env.create_form()
 
-    async with env.operator():
-        failed = await env.has_condition("Ready", "False")
+    async with env.run_controllers():
+        failed = await env.wait_for_condition("Ready", "False")
         assert "passw0rd" not in failed["message"]
-        await env.change(SECRETS, "login", {"data": encoded(mariadb.password)})
+        await env.patch(SECRETS, "login", {"data": encoded(mariadb.password)})
         # Retries grow from one second; nobody has to touch the hub.
-        await env.has_nodes("acme-web", within=20)
-        await env.has_condition("Ready", "True")
+        await env.wait_for_nodes("acme-web", within=20)
+        await env.wait_for_condition("Ready", "True")
 
 
 async def test_a_sync_reads_the_secret_once_and_never_lists_secrets(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await secret(env, postgresql.password)
-    await env.hub(source=source("postgresql", postgresql))
-    await env.form()
+    await env.create_hub(source=source("postgresql", postgresql))
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.settles()
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_until_idle()
         assert asked_for_secrets(env) == ["get"]
         await in_postgresql("INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')")
-        await env.read_again()
-        await env.has_nodes("acme-web", "beta-web")
-        await env.settles()
+        await env.force_sync()
+        await env.wait_for_nodes("acme-web", "beta-web")
+        await env.wait_until_idle()
         assert asked_for_secrets(env) == ["get", "get"]
 
 
@@ -217,28 +217,28 @@ async def test_a_deleted_secret_shows_at_the_next_sync_and_changes_nothing(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await secret(env, postgresql.password)
-    await env.hub(source=source("postgresql", postgresql, changes="Push"))
-    await env.form()
+    await env.create_hub(source=source("postgresql", postgresql, changes="Push"))
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.has_condition("PushConnected", "True")
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_for_condition("PushConnected", "True")
         await env.client.delete(SECRETS, "login", env.namespace)
         await in_postgresql("DELETE FROM hub_rows")
-        await env.read_again()
+        await env.force_sync()
 
-        failed = await env.has_condition("Ready", "False")
+        failed = await env.wait_for_condition("Ready", "False")
         assert failed["reason"] == "DatabaseConnectionFailed"
-        await env.has_event("DatabaseQueryFailed", containing='no Secret "login"')
-        await env.has_condition("PushConnected", "False")
-        await env.settles()
-        assert await env.names() == ["acme-web"]
+        await env.wait_for_event("DatabaseQueryFailed", containing='no Secret "login"')
+        await env.wait_for_condition("PushConnected", "False")
+        await env.wait_until_idle()
+        assert await env.node_names() == ["acme-web"]
 
         await secret(env, postgresql.password)
         # Retries grow from one second; nobody has to touch the hub.
-        await env.has_nodes(within=20)
-        await env.has_condition("Ready", "True")
-        await env.has_condition("PushConnected", "True")
+        await env.wait_for_nodes(within=20)
+        await env.wait_for_condition("Ready", "True")
+        await env.wait_for_condition("PushConnected", "True")
 
 
 @ON_BOTH
@@ -246,18 +246,18 @@ async def test_a_password_that_is_wrong_now_shows_at_the_next_sync(
     env: Environment, engine: str, servers: dict[str, Server]
 ) -> None:
     await secret(env, servers[engine].password)
-    await env.hub(source=source(engine, servers[engine]))
-    await env.form()
+    await env.create_hub(source=source(engine, servers[engine]))
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
         # The connections that are open would go on for five minutes.
-        await env.change(SECRETS, "login", {"data": encoded("not-the-passw0rd")})
-        await env.read_again()
-        failed = await env.has_condition("Ready", "False")
+        await env.patch(SECRETS, "login", {"data": encoded("not-the-passw0rd")})
+        await env.force_sync()
+        failed = await env.wait_for_condition("Ready", "False")
         assert "passw0rd" not in failed["message"]
-        await env.has_event("DatabaseQueryFailed")
-        assert await env.names() == ["acme-web"]
+        await env.wait_for_event("DatabaseQueryFailed")
+        assert await env.node_names() == ["acme-web"]
 
 
 @ON_BOTH
@@ -265,13 +265,13 @@ async def test_a_key_that_is_gone_is_an_empty_password_and_named(
     env: Environment, engine: str, servers: dict[str, Server]
 ) -> None:
     await secret(env, servers[engine].password)
-    await env.hub(source=source(engine, servers[engine]))
+    await env.create_hub(source=source(engine, servers[engine]))
 
-    async with env.operator():
-        await env.has_condition("Ready", "True")
-        await env.change(SECRETS, "login", {"data": {"password": None}})
-        await env.read_again()
-        failed = await env.has_condition("Ready", "False")
+    async with env.run_controllers():
+        await env.wait_for_condition("Ready", "True")
+        await env.patch(SECRETS, "login", {"data": {"password": None}})
+        await env.force_sync()
+        failed = await env.wait_for_condition("Ready", "False")
         assert 'Secret "login" has no key "password"' in failed["message"]
 
 
@@ -282,11 +282,11 @@ async def test_a_user_without_password_needs_no_key(
     await secret(env, "unused")
     reference = {"name": "login", "key": "absent"}
     block = {"username": "keyless", "passwordRef": reference}
-    await env.hub(source=source("mysql", mariadb, block=block))
-    await env.form()
+    await env.create_hub(source=source("mysql", mariadb, block=block))
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
     await in_mariadb("DROP USER keyless")
 
 
@@ -295,23 +295,23 @@ async def test_the_push_channel_is_opened_again_with_a_changed_password(
 ) -> None:
     await in_postgresql("CREATE USER hearer PASSWORD 'first'", "GRANT SELECT ON hub_rows TO hearer")
     await secret(env, "first")
-    await env.hub(
+    await env.create_hub(
         source=source("postgresql", postgresql, block={"username": "hearer"}, changes="Push")
     )
-    await env.form()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.has_condition("PushConnected", "True")
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_for_condition("PushConnected", "True")
         await in_postgresql("ALTER USER hearer PASSWORD 'second'")
-        await env.change(SECRETS, "login", {"data": encoded("second")})
+        await env.patch(SECRETS, "login", {"data": encoded("second")})
         # All that the old password has opened is cut off, and the interval is an hour.
         await in_postgresql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'hearer'"
         )
         await in_postgresql("INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')")
-        await env.has_nodes("acme-web", "beta-web", within=20)
-        await env.has_condition("PushConnected", "True")
+        await env.wait_for_nodes("acme-web", "beta-web", within=20)
+        await env.wait_for_condition("PushConnected", "True")
         await in_postgresql("INSERT INTO hub_rows VALUES ('corp', 'yes', 'free')")
-        await env.has_nodes("acme-web", "beta-web", "corp-web")
+        await env.wait_for_nodes("acme-web", "beta-web", "corp-web")
     await in_postgresql("DROP OWNED BY hearer", "DROP USER hearer")

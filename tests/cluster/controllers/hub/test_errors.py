@@ -43,62 +43,62 @@ def hanging(port: int) -> dict[str, object]:
 async def test_databases_that_hang_keep_no_other_hub_waiting(
     env: Environment, silence: int
 ) -> None:
-    env.rows(*ROWS[:1])
+    env.set_rows(*ROWS[:1])
     for number in range(5):
-        await env.hub(f"hanging-{number}", source=hanging(silence))
+        await env.create_hub(f"hanging-{number}", source=hanging(silence))
 
-    async with env.operator():
+    async with env.run_controllers():
         await asyncio.sleep(0.5)
-        await env.hub()
-        await env.form()
-        await env.has_nodes(*NAMES[:1], within=3)
+        await env.create_hub()
+        await env.create_form()
+        await env.wait_for_nodes(*NAMES[:1], within=3)
 
 
 async def test_a_corrected_hub_does_not_wait_for_the_read_that_hangs(
     env: Environment, silence: int
 ) -> None:
-    env.rows(*ROWS[:1])
-    await env.hub(source=hanging(silence))
-    await env.form()
+    env.set_rows(*ROWS[:1])
+    await env.create_hub(source=hanging(silence))
+    await env.create_form()
 
-    async with env.operator():
+    async with env.run_controllers():
         await asyncio.sleep(0.5)
         sqlite = {"path": "rows.db", "table": "tenants"}
         corrected = {"type": "sqlite", "mysql": None, "sqlite": sqlite}
-        await env.change(HUBS, "hub", {"spec": {"source": corrected}})
-        await env.has_nodes(*NAMES[:1], within=3)
+        await env.patch(HUBS, "hub", {"spec": {"source": corrected}})
+        await env.wait_for_nodes(*NAMES[:1], within=3)
 
 
 async def test_a_hub_that_hangs_can_be_deleted(env: Environment, silence: int) -> None:
-    await env.hub(source=hanging(silence))
+    await env.create_hub(source=hanging(silence))
 
-    async with env.operator():
+    async with env.run_controllers():
         await asyncio.sleep(0.5)
         await env.client.delete(HUBS, "hub", env.namespace)
-        await env.is_gone(HUBS, "hub")
+        await env.wait_for_deletion(HUBS, "hub")
 
 
 async def test_an_operator_killed_half_way_ends_where_one_that_lives_does(
     env: Environment,
 ) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
-    async with env.operator():
-        await eventually(lambda: env.traffic.count("create") > 40)
-    assert 0 < len(await env.names()) < 120
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
+    async with env.run_controllers():
+        await eventually(lambda: env.requests.count("create") > 40)
+    assert 0 < len(await env.node_names()) < 120
 
-    async with env.operator():
-        await env.has_nodes(*NAMES, within=20)
-        await env.has_status(desired=120)
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NAMES, within=20)
+        await env.wait_for_status(desired=120)
     # Each node was made once.
-    assert env.traffic.count("create") <= 120 + 32
+    assert env.requests.count("create") <= 120 + 32
 
 
 async def test_a_hub_paused_half_way_stops_at_once(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
 
     async def slowly(request: Request, send: Send) -> Response:
         if request.verb == "create" and "lynqnodes" in request.path:
@@ -106,23 +106,23 @@ async def test_a_hub_paused_half_way_stops_at_once(env: Environment) -> None:
         return await send(request)
 
     env.client = env.client.intercepted(slowly)
-    async with env.operator():
-        await eventually(lambda: env.traffic.count("create") >= 32)
-        await env.change(HUBS, "hub", {"spec": {"paused": True}})
-        await env.has_condition("Paused", "True")
-        await env.settles()
-        assert len(await env.names()) < 120
-        await env.change(HUBS, "hub", {"spec": {"paused": False}})
-        await env.has_nodes(*NAMES, within=20)
+    async with env.run_controllers():
+        await eventually(lambda: env.requests.count("create") >= 32)
+        await env.patch(HUBS, "hub", {"spec": {"paused": True}})
+        await env.wait_for_condition("Paused", "True")
+        await env.wait_until_idle()
+        assert len(await env.node_names()) < 120
+        await env.patch(HUBS, "hub", {"spec": {"paused": False}})
+        await env.wait_for_nodes(*NAMES, within=20)
 
 
 async def test_many_nodes_leave_the_loop_free_and_the_status_in_few_writes(
     env: Environment,
 ) -> None:
     many = tuple((f"m{number:04}", 1, "pro") for number in range(500))
-    env.rows(*many)
-    await env.hub()
-    await env.form()
+    env.set_rows(*many)
+    await env.create_hub()
+    await env.create_form()
     loop = asyncio.get_running_loop()
     worst = 0.0
 
@@ -135,15 +135,15 @@ async def test_many_nodes_leave_the_loop_free_and_the_status_in_few_writes(
 
     watcher = asyncio.create_task(lag())
     try:
-        async with env.operator() as world:
+        async with env.run_controllers() as world:
             await eventually(lambda: len(world.nodes.values()) == 500, within=60)
-            await env.has_status(desired=500)
-            patches = env.traffic.count("patch")
-            assert env.traffic.count("create") == 500
-            env.rows(*many[:450])
-            await env.read_again()
+            await env.wait_for_status(desired=500)
+            patches = env.requests.count("patch")
+            assert env.requests.count("create") == 500
+            env.set_rows(*many[:450])
+            await env.force_sync()
             await eventually(lambda: len(world.nodes.values()) == 450, within=60)
-            await env.has_status(desired=450)
+            await env.wait_for_status(desired=450)
     finally:
         watcher.cancel()
     assert patches < 60
@@ -151,28 +151,28 @@ async def test_many_nodes_leave_the_loop_free_and_the_status_in_few_writes(
 
 
 async def test_a_shard_works_on_its_own_hubs_only(env: Environment) -> None:
-    env.rows(*ROWS[:1])
+    env.set_rows(*ROWS[:1])
     first, second = Shard(0, 2), Shard(1, 2)
     names = [f"hub-{number}" for number in range(8)]
     owned = [name for name in names if first.owns(ObjectKey(env.namespace, name))]
     for name in names:
-        await env.hub(name)
-        await env.form(f"of-{name}", name)
+        await env.create_hub(name)
+        await env.create_form(f"of-{name}", name)
 
-    async with env.operator(first):
-        await env.has_nodes(*(f"t000-of-{name}" for name in owned))
-        await env.settles()
-        assert len(await env.names()) == len(owned)
-    async with env.operator(second):
-        await env.has_nodes(*(f"t000-of-{name}" for name in names))
+    async with env.run_controllers(first):
+        await env.wait_for_nodes(*(f"t000-of-{name}" for name in owned))
+        await env.wait_until_idle()
+        assert len(await env.node_names()) == len(owned)
+    async with env.run_controllers(second):
+        await env.wait_for_nodes(*(f"t000-of-{name}" for name in names))
 
 
 async def test_a_node_changed_by_others_at_the_last_moment_is_not_overwritten(
     env: Environment,
 ) -> None:
-    env.rows(*ROWS[:1])
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS[:1])
+    await env.create_hub()
+    await env.create_form()
     admin, meddled = env.client, list[str]()
 
     async def meddling(request: Request, send: Send) -> Response:
@@ -183,11 +183,11 @@ async def test_a_node_changed_by_others_at_the_last_moment_is_not_overwritten(
         return await send(request)
 
     env.client = admin.intercepted(meddling)
-    async with env.operator():
-        await env.has_nodes(NAMES[0])
-        await env.settles()
-        env.rows(("t000", 1, "enterprise"))
-        await env.read_again()
+    async with env.run_controllers():
+        await env.wait_for_nodes(NAMES[0])
+        await env.wait_until_idle()
+        env.set_rows(("t000", 1, "enterprise"))
+        await env.force_sync()
 
         async def written() -> bool:
             annotations = (await env.get(NODES, NAMES[0]))["metadata"]["annotations"]
@@ -198,14 +198,14 @@ async def test_a_node_changed_by_others_at_the_last_moment_is_not_overwritten(
 
 
 async def test_a_node_without_its_label_is_put_right(env: Environment) -> None:
-    env.rows(*ROWS[:1])
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS[:1])
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes(NAMES[0])
-        await env.settles()
-        await env.change(NODES, NAMES[0], {"metadata": {"labels": {"lynq.sh/hub": None}}})
+    async with env.run_controllers():
+        await env.wait_for_nodes(NAMES[0])
+        await env.wait_until_idle()
+        await env.patch(NODES, NAMES[0], {"metadata": {"labels": {"lynq.sh/hub": None}}})
 
         async def labelled() -> bool:
             labels = (await env.get(NODES, NAMES[0]))["metadata"]["labels"]

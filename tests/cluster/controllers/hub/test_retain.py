@@ -4,12 +4,16 @@ from cluster.controllers.environment import HUBS, Environment, config_map
 from cluster.controllers.node.builders import (
     NODE,
     annotate,
-    becomes,
     event_count,
-    event_recorded,
     labels,
+    wait_for_event,
+    wait_for_object,
 )
-from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+)
 from lynq.kube.resource import CONFIG_MAPS
 
 KEPT = config_map(id="kept", nameTemplate="{{ .uid }}-kept", deletionPolicy="Retain")
@@ -18,42 +22,44 @@ TOLD = "RetainResourceProcessFailed"
 
 async def a_tenant(env: Environment) -> None:
     """Have a node with one object that goes with it and one that it retains."""
-    env.rows(("acme", 1, "pro"))
-    await env.hub()
-    await env.form(configMaps=[config_map(), KEPT])
-    await node_is_ready(env, NODE)
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form(configMaps=[config_map(), KEPT])
+    await wait_for_node_ready(env, NODE)
 
 
 async def test_what_cannot_be_retained_is_told_once_on_the_hub(env: Environment) -> None:
     async with running_operator(env):
         await a_tenant(env)
-        env.traffic.refuse.add(("patch", "/acme-kept"))
+        env.requests.refuse.add(("patch", "/acme-kept"))
         await env.client.delete(HUBS, "hub", env.namespace)
 
-        sentence = await event_recorded(env, TOLD, about="hub")
+        sentence = await wait_for_event(env, TOLD, about="hub")
         assert sentence.startswith("Warning: ")
         assert f"ConfigMap {env.namespace}/acme-kept" in sentence
         assert "refused by the test" in sentence
         assert "acme-settings" not in sentence
         # Each change of a leaving node has the hub look at it again.
         await annotate(env, looked_at="again")
-        await env.settles()
+        await env.wait_until_idle()
         assert await event_count(env, TOLD) == 1
 
-        env.traffic.refuse.clear()
-        await is_gone(env, HUBS, "hub", within=40)
-        await becomes(env, "acme-kept", lambda obj: labels(obj).get("lynq.sh/orphaned") == "true")
-        await is_gone(env, CONFIG_MAPS, "acme-settings")
+        env.requests.refuse.clear()
+        await wait_for_deletion(env, HUBS, "hub", within=40)
+        await wait_for_object(
+            env, "acme-kept", lambda obj: labels(obj).get("lynq.sh/orphaned") == "true"
+        )
+        await wait_for_deletion(env, CONFIG_MAPS, "acme-settings")
 
 
 async def test_what_cannot_be_deleted_is_not_told_as_unretained(env: Environment) -> None:
     async with running_operator(env):
         await a_tenant(env)
-        env.traffic.refuse.add(("delete", "/acme-settings"))
+        env.requests.refuse.add(("delete", "/acme-settings"))
         await env.client.delete(HUBS, "hub", env.namespace)
-        await event_recorded(env, "CleanupPartialFailure", about=NODE)
-        await event_recorded(env, "RetainResourcePreserved", about=NODE)
-        await env.settles()
+        await wait_for_event(env, "CleanupPartialFailure", about=NODE)
+        await wait_for_event(env, "RetainResourcePreserved", about=NODE)
+        await env.wait_until_idle()
         assert await event_count(env, TOLD) == 0
-        env.traffic.refuse.clear()
-        await is_gone(env, HUBS, "hub", within=40)
+        env.requests.refuse.clear()
+        await wait_for_deletion(env, HUBS, "hub", within=40)

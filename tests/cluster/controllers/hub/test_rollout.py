@@ -23,19 +23,19 @@ async def updated(env: Environment, generation: str) -> list[str]:
 
 
 async def test_new_nodes_come_one_by_one_each_on_the_event(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form(rollout=ONE)
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form(rollout=ONE)
 
-    async with env.operator():
+    async with env.run_controllers():
         for number, name in enumerate(NAMES, start=1):
             # Far sooner than the interval of an hour.
-            await env.has_nodes(*NAMES[:number], within=5)
+            await env.wait_for_nodes(*NAMES[:number], within=5)
             await asyncio.sleep(0.3)
-            assert await env.names() == NAMES[:number]
-            await env.make_ready([name])
-        await env.has_status(ready=4)
-        await env.has_event("RolloutThrottled", containing="maxSkew is 1")
+            assert await env.node_names() == NAMES[:number]
+            await env.set_nodes_ready([name])
+        await env.wait_for_status(ready=4)
+        await env.wait_for_event("RolloutThrottled", containing="maxSkew is 1")
 
         async def complete() -> bool:
             rollout = (await env.form_status())["rollout"]
@@ -45,60 +45,60 @@ async def test_new_nodes_come_one_by_one_each_on_the_event(env: Environment) -> 
 
 
 async def test_a_restart_half_way_goes_on_where_it_was(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
-    async with env.operator():
-        await env.has_nodes(*NAMES)
-        await env.make_ready(NAMES)
-        await env.settles()
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NAMES)
+        await env.set_nodes_ready(NAMES)
+        await env.wait_until_idle()
         changed = {"configMaps": [config_map("{{ .plan }}!")], "rollout": {"maxSkew": 2}}
-        await env.change(FORMS, "web", {"spec": changed})
+        await env.patch(FORMS, "web", {"spec": changed})
 
         async def two() -> list[str]:
             return found if len(found := await updated(env, "2")) == 2 else []
 
         first = await eventually(two)
-        await env.settles()
+        await env.wait_until_idle()
         assert len(await updated(env, "2")) == 2
 
-    async with env.operator():
-        await env.settles()
+    async with env.run_controllers():
+        await env.wait_until_idle()
         assert await updated(env, "2") == first
-        await env.make_ready(first[:1])
+        await env.set_nodes_ready(first[:1])
 
         async def three() -> bool:
             return len(await updated(env, "2")) == 3
 
         await eventually(three)
-        await env.settles()
+        await env.wait_until_idle()
         assert len(await updated(env, "2")) == 3
         assert (await env.form_status())["rollout"]["updatingNodes"] == 2
 
 
 async def test_workloads_behind_their_nodes_status_keep_the_slot(env: Environment) -> None:
-    env.rows(*ROWS[:2])
+    env.set_rows(*ROWS[:2])
     env.workloads["t0-web"] = False
-    await env.hub()
-    await env.form(rollout=ONE)
+    await env.create_hub()
+    await env.create_form(rollout=ONE)
 
-    async with env.operator():
-        await env.has_nodes("t0-web")
-        await env.make_ready(["t0-web"])
+    async with env.run_controllers():
+        await env.wait_for_nodes("t0-web")
+        await env.set_nodes_ready(["t0-web"])
         await asyncio.sleep(1.5)
-        assert await env.names() == ["t0-web"]
+        assert await env.node_names() == ["t0-web"]
         # No node says anything more; it is noticed all the same.
         env.workloads["t0-web"] = True
-        await env.has_nodes("t0-web", "t1-web", within=5)
+        await env.wait_for_nodes("t0-web", "t1-web", within=5)
 
 
 async def test_a_node_that_is_deleted_gives_its_slot_back(env: Environment) -> None:
-    env.rows(*ROWS[:2])
-    await env.hub()
-    await env.form(rollout=ONE)
+    env.set_rows(*ROWS[:2])
+    await env.create_hub()
+    await env.create_form(rollout=ONE)
 
-    async with env.operator():
-        await env.has_nodes("t0-web")
-        env.rows(ROWS[1])
-        await env.read_again()
-        await env.has_nodes("t1-web")
+    async with env.run_controllers():
+        await env.wait_for_nodes("t0-web")
+        env.set_rows(ROWS[1])
+        await env.force_sync()
+        await env.wait_for_nodes("t1-web")

@@ -26,13 +26,13 @@ def nodes_of(rows: tuple[tuple[str, int, str], ...]) -> list[str]:
 
 
 async def test_rejected_rows_are_told_and_the_others_go_on(env: Environment) -> None:
-    env.rows(("acme", 1, "pro"), ("Beta_", 1, "pro"), (None, 1, "x"), ("Corp", 1, "s3cret"))
-    await env.hub()
-    await env.form()
+    env.set_rows(("acme", 1, "pro"), ("Beta_", 1, "pro"), (None, 1, "x"), ("Corp", 1, "s3cret"))
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.has_status(desired=4, failed=3)
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_for_status(desired=4, failed=3)
         rejected = (await env.status())["rejectedRows"]
         assert rejected["count"] == 3
         assert {row["reason"] for row in rejected["rows"]} == {
@@ -40,37 +40,37 @@ async def test_rejected_rows_are_told_and_the_others_go_on(env: Environment) -> 
             "InvalidUid",
             "InvalidNodeName",
         }
-        message = await env.has_event("RowRejected", containing="Corp")
+        message = await env.wait_for_event("RowRejected", containing="Corp")
         assert "s3cret" not in message
-        await env.read_again()
-        await env.settles()
+        await env.force_sync()
+        await env.wait_until_idle()
         assert len(await env.events("RowRejected")) == 3
         labels = {"hub": "hub", "namespace": env.namespace, "reason": "EmptyUid"}
         assert env.registry.get_sample_value("lynq_rejected_rows", labels) == 1
 
 
 async def test_an_emptied_table_removes_nothing_until_it_is_approved(env: Environment) -> None:
-    env.rows(*MANY)
-    await env.hub()
-    await env.form()
+    env.set_rows(*MANY)
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes(*nodes_of(MANY))
-        env.rows()
-        await env.read_again()
+    async with env.run_controllers():
+        await env.wait_for_nodes(*nodes_of(MANY))
+        env.set_rows()
+        await env.force_sync()
 
-        held = await env.has_condition("DeletionHeld", "True")
-        assert len(await env.names()) == 20
-        await env.has_event("DeletionHeld")
+        held = await env.wait_for_condition("DeletionHeld", "True")
+        assert len(await env.node_names()) == 20
+        await env.wait_for_event("DeletionHeld")
         digest = held["message"].rpartition(", ")[2]
 
         await env.annotate("hub", approve_deletion="0" * 16)
-        await env.settles()
-        assert len(await env.names()) == 20
+        await env.wait_until_idle()
+        assert len(await env.node_names()) == 20
 
         await env.annotate("hub", approve_deletion=digest)
-        await env.has_nodes()
-        await env.has_condition("DeletionHeld", "False")
+        await env.wait_for_nodes()
+        await env.wait_for_condition("DeletionHeld", "False")
 
         async def spent() -> bool:
             annotations = (await env.get(HUBS, "hub"))["metadata"]["annotations"]
@@ -82,16 +82,16 @@ async def test_an_emptied_table_removes_nothing_until_it_is_approved(env: Enviro
 async def test_few_removals_need_no_approval_and_a_stale_one_is_taken_off(
     env: Environment,
 ) -> None:
-    env.rows(*MANY)
-    await env.hub()
-    await env.form()
+    env.set_rows(*MANY)
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes(*nodes_of(MANY))
-        env.rows(*MANY[:15])
+    async with env.run_controllers():
+        await env.wait_for_nodes(*nodes_of(MANY))
+        env.set_rows(*MANY[:15])
         await env.annotate("hub", approve_deletion="0123456789abcdef")
 
-        await env.has_nodes(*nodes_of(MANY[:15]))
+        await env.wait_for_nodes(*nodes_of(MANY[:15]))
 
         async def spent() -> bool:
             metadata = (await env.get(HUBS, "hub"))["metadata"]
@@ -102,32 +102,32 @@ async def test_few_removals_need_no_approval_and_a_stale_one_is_taken_off(
 
 async def test_another_source_holds_every_removal_above_the_count(env: Environment) -> None:
     rows = tuple((f"t{number:02}", 1, "pro") for number in range(50))
-    env.rows(*rows)
-    env.rows(*rows[:38], file="other.db")
-    await env.hub()
-    await env.form()
+    env.set_rows(*rows)
+    env.set_rows(*rows[:38], file="other.db")
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes(*nodes_of(rows))
-        await env.settles()
+    async with env.run_controllers():
+        await env.wait_for_nodes(*nodes_of(rows))
+        await env.wait_until_idle()
         before = (await env.status())["sourceIdentity"]
         # 12 of 50 are more than 10, and less than 30 %.
         other = {"spec": {"source": {"sqlite": {"path": "other.db"}}}}
-        await env.change(HUBS, "hub", other)
+        await env.patch(HUBS, "hub", other)
 
-        held = await env.has_condition("DeletionHeld", "True")
+        held = await env.wait_for_condition("DeletionHeld", "True")
         assert "change of the source" in held["message"]
-        assert len(await env.names()) == 50
+        assert len(await env.node_names()) == 50
         assert (await env.status())["sourceIdentity"] == before
     # Neither does a restart make anybody forget it.
-    async with env.operator():
-        await env.read_again()
-        await env.settles()
+    async with env.run_controllers():
+        await env.force_sync()
+        await env.wait_until_idle()
         assert (await env.condition("DeletionHeld"))["status"] == "True"
-        assert len(await env.names()) == 50
+        assert len(await env.node_names()) == 50
         digest = held["message"].rpartition(", ")[2]
         await env.annotate("hub", approve_deletion=digest)
-        await env.has_nodes(*nodes_of(rows[:38]))
+        await env.wait_for_nodes(*nodes_of(rows[:38]))
 
         async def taken_over() -> bool:
             return bool((await env.status())["sourceIdentity"] != before)
@@ -136,98 +136,98 @@ async def test_another_source_holds_every_removal_above_the_count(env: Environme
 
 
 async def test_a_failed_read_changes_nothing_but_ready(env: Environment) -> None:
-    env.rows(*MANY[:3])
-    await env.hub(source={"syncInterval": "1s"})
-    await env.form()
+    env.set_rows(*MANY[:3])
+    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes(*nodes_of(MANY[:3]))
-        await env.make_ready(nodes_of(MANY[:3]))
-        await env.has_status(desired=3, ready=3)
+    async with env.run_controllers():
+        await env.wait_for_nodes(*nodes_of(MANY[:3]))
+        await env.set_nodes_ready(nodes_of(MANY[:3]))
+        await env.wait_for_status(desired=3, ready=3)
         await asyncio.to_thread(rename, env, "tenants", "elsewhere")
 
-        failed = await env.has_condition("Ready", "False")
+        failed = await env.wait_for_condition("Ready", "False")
         assert failed["reason"] == "DatabaseConnectionFailed"
         assert "tenants" in failed["message"]
-        await env.has_event("DatabaseQueryFailed")
-        await env.form("worker")
+        await env.wait_for_event("DatabaseQueryFailed")
+        await env.create_form("worker")
         await asyncio.sleep(2.5)
-        assert await env.names() == nodes_of(MANY[:3])
-        await env.has_status(desired=3, ready=3)
+        assert await env.node_names() == nodes_of(MANY[:3])
+        await env.wait_for_status(desired=3, ready=3)
         assert len(await env.events("DatabaseQueryFailed")) == 1
 
         await asyncio.to_thread(rename, env, "elsewhere", "tenants")
-        await env.has_condition("Ready", "True")
-        await env.has_status(desired=6)
+        await env.wait_for_condition("Ready", "True")
+        await env.wait_for_status(desired=6)
 
 
 async def test_a_file_outside_the_directory_is_refused_with_a_sentence(env: Environment) -> None:
-    await env.hub(source={"sqlite": {"path": "../elsewhere.db", "table": "tenants"}})
+    await env.create_hub(source={"sqlite": {"path": "../elsewhere.db", "table": "tenants"}})
 
-    async with env.operator():
-        failed = await env.has_condition("Ready", "False")
+    async with env.run_controllers():
+        failed = await env.wait_for_condition("Ready", "False")
         assert "--sqlite-dir" in failed["message"]
 
 
 async def test_a_missing_block_and_a_missing_secret_are_told(env: Environment) -> None:
     server = {"host": "127.0.0.1", "username": "u", "database": "d", "table": "t"}
     reference = {"passwordRef": {"name": "absent", "key": "password"}}
-    await env.hub("blockless", source={"type": "mysql", "sqlite": None})
-    await env.hub("secretless", source={"type": "mysql", "mysql": server | reference})
+    await env.create_hub("blockless", source={"type": "mysql", "sqlite": None})
+    await env.create_hub("secretless", source={"type": "mysql", "mysql": server | reference})
 
-    async with env.operator():
-        blockless = await env.has_condition("Ready", "False", "blockless")
-        secretless = await env.has_condition("Ready", "False", "secretless")
+    async with env.run_controllers():
+        blockless = await env.wait_for_condition("Ready", "False", "blockless")
+        secretless = await env.wait_for_condition("Ready", "False", "secretless")
 
     assert "needs the block mysql" in blockless["message"]
     assert 'no Secret "absent"' in secretless["message"]
 
 
 async def test_a_paused_hub_reads_and_writes_nothing(env: Environment) -> None:
-    env.rows(*MANY[:2])
-    await env.hub(paused=True)
-    await env.form()
+    env.set_rows(*MANY[:2])
+    await env.create_hub(paused=True)
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_condition("Paused", "True")
-        await env.read_again()
-        await env.settles()
-        assert await env.names() == []
+    async with env.run_controllers():
+        await env.wait_for_condition("Paused", "True")
+        await env.force_sync()
+        await env.wait_until_idle()
+        assert await env.node_names() == []
         assert (await env.status()).get("lastSyncTime") is None
 
-        await env.change(HUBS, "hub", {"spec": {"paused": False}})
-        await env.has_nodes(*nodes_of(MANY[:2]))
-        await env.change(HUBS, "hub", {"spec": {"paused": True}})
-        await env.has_condition("Paused", "True")
-        env.rows(*MANY[:3])
-        await env.read_again()
-        await env.settles()
-        assert await env.names() == nodes_of(MANY[:2])
+        await env.patch(HUBS, "hub", {"spec": {"paused": False}})
+        await env.wait_for_nodes(*nodes_of(MANY[:2]))
+        await env.patch(HUBS, "hub", {"spec": {"paused": True}})
+        await env.wait_for_condition("Paused", "True")
+        env.set_rows(*MANY[:3])
+        await env.force_sync()
+        await env.wait_until_idle()
+        assert await env.node_names() == nodes_of(MANY[:2])
 
 
 async def test_force_sync_reads_now(env: Environment) -> None:
-    env.rows(*MANY[:1])
-    await env.hub()
-    await env.form()
+    env.set_rows(*MANY[:1])
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes(*nodes_of(MANY[:1]))
-        env.rows(*MANY[:2])
+    async with env.run_controllers():
+        await env.wait_for_nodes(*nodes_of(MANY[:1]))
+        env.set_rows(*MANY[:2])
         await env.annotate("hub", force_sync=datetime.now(UTC).isoformat())
-        await env.has_nodes(*nodes_of(MANY[:2]))
+        await env.wait_for_nodes(*nodes_of(MANY[:2]))
 
 
 async def test_a_write_that_fails_stops_no_other_and_is_tried_again(env: Environment) -> None:
-    env.rows(*MANY[:3])
-    await env.form()
-    env.traffic.refuse.add(("create", "/lynqnodes"))
+    env.set_rows(*MANY[:3])
+    await env.create_form()
+    env.requests.refuse.add(("create", "/lynqnodes"))
 
-    async with env.operator():
-        await env.hub()
-        await eventually(lambda: env.traffic.count("create") >= 6)
-        assert await env.names() == []
-        env.traffic.refuse.clear()
-        await env.has_nodes(*nodes_of(MANY[:3]))
+    async with env.run_controllers():
+        await env.create_hub()
+        await eventually(lambda: env.requests.count("create") >= 6)
+        assert await env.node_names() == []
+        env.requests.refuse.clear()
+        await env.wait_for_nodes(*nodes_of(MANY[:3]))
 
 
 @pytest.mark.parametrize(
@@ -238,9 +238,9 @@ async def test_a_write_that_fails_stops_no_other_and_is_tried_again(env: Environ
 async def test_a_node_that_changes_before_its_deletion_is_looked_at_again_and_nobody_is_alarmed(
     env: Environment, change: dict[str, dict[str, str]], *, stays: bool
 ) -> None:
-    env.rows(*MANY[:2])
-    await env.hub()
-    await env.form()
+    env.set_rows(*MANY[:2])
+    await env.create_hub()
+    await env.create_form()
     client, changes = env.client, [{"metadata": change}]
 
     async def changing_first(request: Request, send: Send) -> Response:
@@ -249,47 +249,47 @@ async def test_a_node_that_changes_before_its_deletion_is_looked_at_again_and_no
         return await send(request)
 
     env.client = client.intercepted(changing_first)
-    async with env.operator():
-        await env.has_nodes("t00-web", "t01-web")
-        env.rows(MANY[0])
-        await env.read_again()
-        await eventually(lambda: env.traffic.count("delete") > 0)
-        await env.settles()
-        assert ("t01-web" in await env.names()) == stays
-        assert env.traffic.count("delete") == (1 if stays else 2)
+    async with env.run_controllers():
+        await env.wait_for_nodes("t00-web", "t01-web")
+        env.set_rows(MANY[0])
+        await env.force_sync()
+        await eventually(lambda: env.requests.count("delete") > 0)
+        await env.wait_until_idle()
+        assert ("t01-web" in await env.node_names()) == stays
+        assert env.requests.count("delete") == (1 if stays else 2)
         assert await env.events("LynqNodeDeletionFailed") == []
         assert len(await env.events("LynqNodeDeleted")) == (0 if stays else 1)
 
 
 async def test_a_node_of_somebody_else_is_left_alone(env: Environment) -> None:
-    env.rows(*MANY[:2])
+    env.set_rows(*MANY[:2])
     foreign = {
         "metadata": {"name": "t00-web", "namespace": env.namespace},
         "spec": {"uid": "t00", "templateRef": "web"},
     }
     await env.client.create(NODES, foreign)
-    await env.hub()
-    await env.form()
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("t00-web", "t01-web")
-        await env.settles()
+    async with env.run_controllers():
+        await env.wait_for_nodes("t00-web", "t01-web")
+        await env.wait_until_idle()
         assert "labels" not in (await env.get(NODES, "t00-web"))["metadata"]
-        assert env.traffic.count("create") == 1
+        assert env.requests.count("create") == 1
 
 
 async def test_two_hubs_side_by_side_keep_their_own_nodes(env: Environment) -> None:
-    env.rows(*MANY[:2])
-    env.rows(*MANY[2:4], file="other.db")
-    await env.hub("one")
-    await env.hub("two", source={"sqlite": {"path": "other.db", "table": "tenants"}})
-    await env.form("web", "one")
-    await env.form("worker", "two")
+    env.set_rows(*MANY[:2])
+    env.set_rows(*MANY[2:4], file="other.db")
+    await env.create_hub("one")
+    await env.create_hub("two", source={"sqlite": {"path": "other.db", "table": "tenants"}})
+    await env.create_form("web", "one")
+    await env.create_form("worker", "two")
 
-    async with env.operator():
-        await env.has_nodes("t00-web", "t01-web", "t02-worker", "t03-worker")
-        env.rows(file="other.db")
-        await env.read_again("two")
-        await env.has_nodes("t00-web", "t01-web")
-        await env.has_status("one", desired=2)
-        await env.has_status("two", desired=0)
+    async with env.run_controllers():
+        await env.wait_for_nodes("t00-web", "t01-web", "t02-worker", "t03-worker")
+        env.set_rows(file="other.db")
+        await env.force_sync("two")
+        await env.wait_for_nodes("t00-web", "t01-web")
+        await env.wait_for_status("one", desired=2)
+        await env.wait_for_status("two", desired=0)

@@ -12,9 +12,9 @@ from lynq.kube import Request, Resource, Response, Send
 async def test_a_status_that_conflicts_again_and_again_is_sent_ever_more_seldom(
     env: Environment, kind: Resource
 ) -> None:
-    env.rows(("acme", 1, "pro"))
-    await env.hub()
-    await env.form()
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form()
     refused: list[float] = []
     refuses = True
 
@@ -25,13 +25,13 @@ async def test_a_status_that_conflicts_again_and_again_is_sent_ever_more_seldom(
         return await send(request)
 
     env.client = env.client.intercepted(conflicting)
-    async with env.operator():
-        await env.has_nodes("acme-web")
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
         for number in range(20):
             # Each wakes hub and form, which must not send it sooner for that.
-            await env.make_ready(["acme-web"], ready=number % 2 == 0)
+            await env.set_nodes_ready(["acme-web"], ready=number % 2 == 0)
             await asyncio.sleep(0.1)
         assert 3 <= len(refused) <= 8
         refuses = False
-        await env.make_ready(["acme-web"])
-        await env.has_status(desired=1, ready=1)
+        await env.set_nodes_ready(["acme-web"])
+        await env.wait_for_status(desired=1, ready=1)

@@ -52,103 +52,103 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
 
 
 async def test_a_form_that_comes_after_the_rows_waits_for_no_interval(env: Environment) -> None:
-    env.rows()
+    env.set_rows()
 
-    async with env.operator():
-        await env.hub()
-        await env.has_condition("Ready", "True")
-        env.rows(FIRST)
-        await env.form()
-        await env.has_nodes("acme-web", within=3)
+    async with env.run_controllers():
+        await env.create_hub()
+        await env.wait_for_condition("Ready", "True")
+        env.set_rows(FIRST)
+        await env.create_form()
+        await env.wait_for_nodes("acme-web", within=3)
 
 
 async def test_a_changed_form_reads_the_rows(env: Environment) -> None:
-    env.rows(FIRST)
-    await env.hub()
-    await env.form()
+    env.set_rows(FIRST)
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.settles()
-        env.rows(FIRST, SECOND)
-        await env.change(FORMS, "web", {"spec": {"configMaps": [config_map("new")]}})
-        await env.has_nodes("acme-web", "beta-web", within=3)
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_until_idle()
+        env.set_rows(FIRST, SECOND)
+        await env.patch(FORMS, "web", {"spec": {"configMaps": [config_map("new")]}})
+        await env.wait_for_nodes("acme-web", "beta-web", within=3)
 
 
 @pytest.mark.parametrize("part", ["labels", "annotations"])
 async def test_a_label_or_annotation_of_the_hub_reads_the_rows(env: Environment, part: str) -> None:
-    env.rows(FIRST)
-    await env.hub()
-    await env.form()
+    env.set_rows(FIRST)
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.settles()
-        env.rows(FIRST, SECOND)
-        await env.change(HUBS, "hub", {"metadata": {part: {"team": "shop"}}})
-        await env.has_nodes("acme-web", "beta-web", within=3)
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_until_idle()
+        env.set_rows(FIRST, SECOND)
+        await env.patch(HUBS, "hub", {"metadata": {part: {"team": "shop"}}})
+        await env.wait_for_nodes("acme-web", "beta-web", within=3)
 
 
 async def test_many_changes_at_once_are_one_read(env: Environment, reads: Reads) -> None:
-    env.rows(FIRST)
-    await env.hub()
+    env.set_rows(FIRST)
+    await env.create_hub()
 
-    async with env.operator():
-        await env.has_condition("Ready", "True")
-        await env.settles()
+    async with env.run_controllers():
+        await env.wait_for_condition("Ready", "True")
+        await env.wait_until_idle()
         assert len(reads.at) == 1
         async with asyncio.TaskGroup() as group:
             for number in range(12):
-                group.create_task(env.form(f"form-{number}"))
-        await env.has_nodes(*(f"acme-form-{number}" for number in range(12)))
-        await env.settles()
+                group.create_task(env.create_form(f"form-{number}"))
+        await env.wait_for_nodes(*(f"acme-form-{number}" for number in range(12)))
+        await env.wait_until_idle()
         # One for the first of them, and one for those that came while it was under way.
         assert 2 <= len(reads.at) <= 3
 
 
 async def test_a_stream_of_orders_reads_once_a_second(env: Environment, reads: Reads) -> None:
-    env.rows(FIRST)
-    await env.hub()
+    env.set_rows(FIRST)
+    await env.create_hub()
 
-    async with env.operator():
-        await env.has_condition("Ready", "True")
+    async with env.run_controllers():
+        await env.wait_for_condition("Ready", "True")
         for _ in range(25):
-            await env.read_again()
+            await env.force_sync()
             await asyncio.sleep(0.1)
         await eventually(lambda: len(reads.at) > 2)
-        await env.settles()
+        await env.wait_until_idle()
         assert all(later - earlier > 0.95 for earlier, later in pairwise(reads.at))
 
 
 async def test_what_we_write_ourselves_reads_nothing(env: Environment, reads: Reads) -> None:
-    env.rows(FIRST)
-    await env.hub()
-    await env.form()
+    env.set_rows(FIRST)
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.make_ready(["acme-web"])
-        await env.has_status(ready=1)
-        await env.settles()
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.set_nodes_ready(["acme-web"])
+        await env.wait_for_status(ready=1)
+        await env.wait_until_idle()
         # Finalizer and statuses of hub and form, the node and its status are written by now.
         assert len(reads.at) == 1
-        await env.change(FORMS, "web", {"metadata": {"labels": {"team": "shop"}}})
+        await env.patch(FORMS, "web", {"metadata": {"labels": {"team": "shop"}}})
         await env.client.delete(FORMS, "web", env.namespace)
-        await env.has_nodes()
-        await env.settles()
+        await env.wait_for_nodes()
+        await env.wait_until_idle()
         assert len(reads.at) == 1
 
 
 async def test_a_spent_approval_that_is_taken_off_reads_nothing(
     env: Environment, reads: Reads
 ) -> None:
-    env.rows(FIRST)
-    await env.hub()
-    await env.form()
+    env.set_rows(FIRST)
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.settles()
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_until_idle()
         before = len(reads.at)
         await env.annotate("hub", approve_deletion="0123456789abcdef")
 
@@ -156,5 +156,5 @@ async def test_a_spent_approval_that_is_taken_off_reads_nothing(
             return not (await env.get(HUBS, "hub"))["metadata"].get("annotations")
 
         await eventually(spent)
-        await env.settles()
+        await env.wait_until_idle()
         assert len(reads.at) == before + 1

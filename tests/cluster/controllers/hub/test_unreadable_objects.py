@@ -30,48 +30,48 @@ def _marked_objects_make_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def having_one_of_two_forms_unreadable(env: Environment) -> AsyncIterator[None]:
-    """Run the operator; it has made all nodes before `worker` becomes unreadable."""
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
-    await env.form("worker")
+    """Run the operator; it has made all nodes before `worker` wait_for_object unreadable."""
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
+    await env.create_form("worker")
 
-    async with env.operator():
-        await env.has_nodes("acme-web", "acme-worker", "beta-web", "beta-worker")
-        await env.change(FORMS, "worker", MARKED)
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web", "acme-worker", "beta-web", "beta-worker")
+        await env.patch(FORMS, "worker", MARKED)
         yield
 
 
 async def test_the_nodes_of_an_unreadable_form_stay(env: Environment) -> None:
     async with having_one_of_two_forms_unreadable(env):
-        env.rows(ROWS[0])
-        await env.read_again()
-        await env.has_nodes("acme-web", "acme-worker", "beta-worker")
-        await env.settles()
-        assert "beta-worker" in await env.names()
-    async with env.operator():
-        await env.settles()
-        assert await env.names() == ["acme-web", "acme-worker", "beta-worker"]
+        env.set_rows(ROWS[0])
+        await env.force_sync()
+        await env.wait_for_nodes("acme-web", "acme-worker", "beta-worker")
+        await env.wait_until_idle()
+        assert "beta-worker" in await env.node_names()
+    async with env.run_controllers():
+        await env.wait_until_idle()
+        assert await env.node_names() == ["acme-web", "acme-worker", "beta-worker"]
 
 
 async def test_the_nodes_of_an_unreadable_form_go_with_it(env: Environment) -> None:
     async with having_one_of_two_forms_unreadable(env):
-        await env.settles()
+        await env.wait_until_idle()
         await env.client.delete(FORMS, "worker", env.namespace)
-        await env.has_nodes("acme-web", "beta-web")
+        await env.wait_for_nodes("acme-web", "beta-web")
 
 
 async def test_an_unreadable_hub_leaves_its_nodes_and_can_be_deleted(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web", "beta-web")
-        await env.change(HUBS, "hub", MARKED)
-        env.rows()
-        await env.settles()
-        assert await env.names() == ["acme-web", "beta-web"]
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web", "beta-web")
+        await env.patch(HUBS, "hub", MARKED)
+        env.set_rows()
+        await env.wait_until_idle()
+        assert await env.node_names() == ["acme-web", "beta-web"]
         await env.client.delete(HUBS, "hub", env.namespace)
-        await env.is_gone(HUBS, "hub")
-        assert await env.names() == []
+        await env.wait_for_deletion(HUBS, "hub")
+        assert await env.node_names() == []

@@ -15,16 +15,16 @@ ALL = (
 
 
 async def test_three_rows_and_two_forms_make_six_nodes(env: Environment) -> None:
-    env.rows(*ROWS, ("idle", 0, "pro"))
-    await env.hub()
-    await env.form("web-app")
-    await env.form("worker")
+    env.set_rows(*ROWS, ("idle", 0, "pro"))
+    await env.create_hub()
+    await env.create_form("web-app")
+    await env.create_form("worker")
 
-    async with env.operator():
-        await env.has_nodes(*ALL)
-        await env.make_ready(ALL)
+    async with env.run_controllers():
+        await env.wait_for_nodes(*ALL)
+        await env.set_nodes_ready(ALL)
 
-        await env.has_status(referencingTemplates=2, desired=6, ready=6, failed=0)
+        await env.wait_for_status(referencingTemplates=2, desired=6, ready=6, failed=0)
         assert (await env.condition("Ready"))["reason"] == "DatabaseConnected"
         node = (await env.nodes())["acme-worker"]
         assert node["metadata"]["labels"] == {"lynq.sh/hub": "hub", "lynq.sh/uid": "acme"}
@@ -33,92 +33,92 @@ async def test_three_rows_and_two_forms_make_six_nodes(env: Environment) -> None
 
 
 async def test_a_deleted_form_takes_its_nodes_along(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form("web-app")
-    await env.form("worker")
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form("web-app")
+    await env.create_form("worker")
 
-    async with env.operator():
-        await env.has_nodes(*ALL)
+    async with env.run_controllers():
+        await env.wait_for_nodes(*ALL)
         await env.client.delete(FORMS, "worker", env.namespace)
 
-        await env.has_nodes("acme-web-app", "beta-web-app", "corp-web-app")
-        await env.has_status(referencingTemplates=1, desired=3)
-        assert 'LynqNode "beta-worker"' in await env.has_event(
+        await env.wait_for_nodes("acme-web-app", "beta-web-app", "corp-web-app")
+        await env.wait_for_status(referencingTemplates=1, desired=3)
+        assert 'LynqNode "beta-worker"' in await env.wait_for_event(
             "LynqNodeDeleted", containing="beta-worker"
         )
-        await env.has_event("LynqNodeDeleting", containing="its form is gone")
+        await env.wait_for_event("LynqNodeDeleting", containing="its form is gone")
 
 
 async def test_a_deactivated_row_takes_its_nodes_along(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub(source={"syncInterval": "1s"})
-    await env.form("web-app")
-    await env.form("worker")
+    env.set_rows(*ROWS)
+    await env.create_hub(source={"syncInterval": "1s"})
+    await env.create_form("web-app")
+    await env.create_form("worker")
 
-    async with env.operator():
-        await env.has_nodes(*ALL)
-        env.rows(("acme", 1, "pro"), ("beta", 0, "free"), ("corp", 1, "pro"))
+    async with env.run_controllers():
+        await env.wait_for_nodes(*ALL)
+        env.set_rows(("acme", 1, "pro"), ("beta", 0, "free"), ("corp", 1, "pro"))
 
-        await env.has_nodes("acme-web-app", "acme-worker", "corp-web-app", "corp-worker")
-        await env.has_status(desired=4, referencingTemplates=2)
+        await env.wait_for_nodes("acme-web-app", "acme-worker", "corp-web-app", "corp-worker")
+        await env.wait_for_status(desired=4, referencingTemplates=2)
 
 
 async def test_new_values_and_a_new_form_reach_the_nodes(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web", "beta-web", "corp-web")
-        env.rows(("acme", 1, "enterprise"), *ROWS[1:])
-        await env.read_again()
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web", "beta-web", "corp-web")
+        env.set_rows(("acme", 1, "enterprise"), *ROWS[1:])
+        await env.force_sync()
 
         async def extra() -> bool:
             annotations = (await env.get(NODES, "acme-web"))["metadata"]["annotations"]
             return bool(annotations["lynq.sh/extra"] == '{"plan":"enterprise"}')
 
         await eventually(extra)
-        await env.has_event("DataUpdated", containing='uid "acme"')
+        await env.wait_for_event("DataUpdated", containing='uid "acme"')
 
         resource = (await env.get(FORMS, "web"))["spec"]["configMaps"][0]
         renamed = {"spec": {"configMaps": [resource | {"nameTemplate": "{{ .uid }}-new"}]}}
-        await env.change(FORMS, "web", renamed)
+        await env.patch(FORMS, "web", renamed)
 
         async def is_renamed() -> bool:
             specs = [node["spec"] for node in (await env.nodes()).values()]
             return all(spec["configMaps"][0]["nameTemplate"].endswith("-new") for spec in specs)
 
         await eventually(is_renamed)
-        await env.has_event("TemplateApplied", containing='uid "corp"')
+        await env.wait_for_event("TemplateApplied", containing='uid "corp"')
 
 
 async def test_an_edited_node_is_put_right(env: Environment) -> None:
-    env.rows(ROWS[0])
-    await env.hub()
-    await env.form()
+    env.set_rows(ROWS[0])
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.settles()
-        reads = env.world.hubs.values()[0].status.last_sync_time
-        await env.change(NODES, "acme-web", {"spec": {"uid": "other"}})
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_until_idle()
+        reads = env.context.hubs.values()[0].status.last_sync_time
+        await env.patch(NODES, "acme-web", {"spec": {"uid": "other"}})
 
         async def right() -> bool:
             return bool((await env.get(NODES, "acme-web"))["spec"]["uid"] == "acme")
 
         await eventually(right)
-        await env.has_event("DriftCorrected")
-        assert env.world.hubs.values()[0].status.last_sync_time == reads
+        await env.wait_for_event("DriftCorrected")
+        assert env.context.hubs.values()[0].status.last_sync_time == reads
 
 
 async def test_a_node_deleted_by_others_is_made_again(env: Environment) -> None:
-    env.rows(ROWS[0])
-    await env.hub()
-    await env.form()
+    env.set_rows(ROWS[0])
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
         uid = (await env.get(NODES, "acme-web"))["metadata"]["uid"]
         await env.client.delete(NODES, "acme-web", env.namespace)
 
@@ -130,17 +130,17 @@ async def test_a_node_deleted_by_others_is_made_again(env: Environment) -> None:
 
 
 async def test_a_deleted_hub_goes_after_its_nodes(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form("web-app")
-    await env.form("worker")
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form("web-app")
+    await env.create_form("worker")
 
-    async with env.operator():
-        await env.has_nodes(*ALL)
+    async with env.run_controllers():
+        await env.wait_for_nodes(*ALL)
         await env.client.delete(HUBS, "hub", env.namespace)
-        await env.is_gone(HUBS, "hub")
-        assert await env.names() == []
-        await env.has_event("LynqNodeDeleted", containing="its hub is being deleted")
+        await env.wait_for_deletion(HUBS, "hub")
+        assert await env.node_names() == []
+        await env.wait_for_event("LynqNodeDeleted", containing="its hub is being deleted")
         assert (
             env.registry.get_sample_value("hub_desired", {"hub": "hub", "namespace": env.namespace})
             is None
@@ -148,51 +148,51 @@ async def test_a_deleted_hub_goes_after_its_nodes(env: Environment) -> None:
 
 
 async def test_a_deleted_hub_goes_after_a_node_that_has_lost_its_label(env: Environment) -> None:
-    env.rows(ROWS[0])
-    await env.hub()
-    await env.form()
+    env.set_rows(ROWS[0])
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await eventually(env.names)
-        [name] = await env.names()
+    async with env.run_controllers():
+        await eventually(env.node_names)
+        [name] = await env.node_names()
         # Paused: otherwise the label would be put back.
-        await env.change(HUBS, "hub", {"spec": {"paused": True}})
-        await env.has_condition("Paused", "True")
-        await env.change(NODES, name, {"metadata": {"labels": {"lynq.sh/hub": None}}})
-        await env.settles()
+        await env.patch(HUBS, "hub", {"spec": {"paused": True}})
+        await env.wait_for_condition("Paused", "True")
+        await env.patch(NODES, name, {"metadata": {"labels": {"lynq.sh/hub": None}}})
+        await env.wait_until_idle()
         await env.client.delete(HUBS, "hub", env.namespace)
-        await env.is_gone(HUBS, "hub")
-        assert await env.names() == []
+        await env.wait_for_deletion(HUBS, "hub")
+        assert await env.node_names() == []
 
 
 async def test_nodes_of_an_orphaning_delete_stay(env: Environment) -> None:
-    env.rows(ROWS[0])
-    await env.hub()
-    await env.form()
+    env.set_rows(ROWS[0])
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web")
-        await env.settles()
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        await env.wait_until_idle()
         await env.client.delete(HUBS, "hub", env.namespace, propagation="Orphan")
-        await env.is_gone(HUBS, "hub")
+        await env.wait_for_deletion(HUBS, "hub")
         node = (await env.nodes())["acme-web"]
         assert "deletionTimestamp" not in node["metadata"]
         assert not node["metadata"].get("ownerReferences")
 
 
 async def test_a_failing_clean_up_is_told_and_tried_again(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes("acme-web", "beta-web", "corp-web")
-        env.traffic.refuse.add(("delete", "/beta-web"))
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web", "beta-web", "corp-web")
+        env.requests.refuse.add(("delete", "/beta-web"))
         await env.client.delete(HUBS, "hub", env.namespace)
 
-        await env.has_event("CleanupFailed", containing="beta-web")
-        await env.has_event("LynqNodeDeletionFailed", containing="beta-web")
-        await env.has_nodes("beta-web")
-        env.traffic.refuse.clear()
-        await env.is_gone(HUBS, "hub")
-        assert await env.names() == []
+        await env.wait_for_event("CleanupFailed", containing="beta-web")
+        await env.wait_for_event("LynqNodeDeletionFailed", containing="beta-web")
+        await env.wait_for_nodes("beta-web")
+        env.requests.refuse.clear()
+        await env.wait_for_deletion(HUBS, "hub")
+        assert await env.node_names() == []

@@ -49,35 +49,35 @@ def slow(env: Environment, verb: str, seconds: float) -> None:
 async def test_three_busy_hubs_keep_no_other_waiting(env: Environment) -> None:
     for number in range(3):
         rows = tuple((f"busy{number}-{row}", 1, "pro") for row in range(700))
-        env.rows(*rows, file=f"{number}.db")
+        env.set_rows(*rows, file=f"{number}.db")
         source = {"sqlite": {"path": f"{number}.db", "table": "tenants"}}
-        await env.hub(f"busy-{number}", source=source)
-        await env.form(f"form-{number}", f"busy-{number}")
-    env.rows(ROWS[0])
+        await env.create_hub(f"busy-{number}", source=source)
+        await env.create_form(f"form-{number}", f"busy-{number}")
+    env.set_rows(ROWS[0])
     slow(env, "create", 0.5)
 
-    async with env.operator() as world:
-        await eventually(lambda: env.traffic.count("create") > 90)
-        await env.hub(source={"syncInterval": "1s"})
-        await env.form()
+    async with env.run_controllers() as world:
+        await eventually(lambda: env.requests.count("create") > 90)
+        await env.create_hub(source={"syncInterval": "1s"})
+        await env.create_form()
         await eventually(lambda: NAMES[0] in {key.name for key, _ in world.nodes.cache.items()})
-        assert env.traffic.count("create") < 1500
+        assert env.requests.count("create") < 1500
 
 
 @pytest.mark.usefixtures("short_turns")
 async def test_many_writes_are_several_turns_of_one_plan(
     env: Environment, plans: list[HubPlan]
 ) -> None:
-    env.rows(*ROWS, ("Bad_", 1, "pro"))
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS, ("Bad_", 1, "pro"))
+    await env.create_hub()
+    await env.create_form()
     slow(env, "create", 0.05)
 
-    async with env.operator():
-        await env.has_nodes(*NAMES)
-        await env.has_status(desired=121, failed=1)
-        await env.settles()
-        assert env.traffic.count("create") == 120
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NAMES)
+        await env.wait_for_status(desired=121, failed=1)
+        await env.wait_until_idle()
+        assert env.requests.count("create") == 120
         assert len(await env.events("RowRejected")) == 1
         # One when there was no form yet, and those that form and nodes may call for.
         assert len(plans) <= 4
@@ -87,57 +87,57 @@ async def test_many_writes_are_several_turns_of_one_plan(
 async def test_an_approval_holds_for_all_turns_and_spares_who_has_come_back(
     env: Environment,
 ) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
     slow(env, "delete", 1.0)
 
-    async with env.operator():
-        await env.has_nodes(*NAMES)
-        env.rows()
-        await env.read_again()
-        held = await env.has_condition("DeletionHeld", "True")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NAMES)
+        env.set_rows()
+        await env.force_sync()
+        held = await env.wait_for_condition("DeletionHeld", "True")
         digest = held["message"].rpartition(", ")[2]
         await env.annotate("hub", approve_deletion=digest)
-        await eventually(lambda: env.traffic.count("delete") >= 32)
-        env.rows(ROWS[-1])
-        await env.read_again()
+        await eventually(lambda: env.requests.count("delete") >= 32)
+        env.set_rows(ROWS[-1])
+        await env.force_sync()
 
-        await env.has_nodes(NAMES[-1])
-        await env.has_condition("DeletionHeld", "False")
-        assert env.traffic.count("delete") == 119
+        await env.wait_for_nodes(NAMES[-1])
+        await env.wait_for_condition("DeletionHeld", "False")
+        assert env.requests.count("delete") == 119
 
 
 async def test_rows_that_waited_too_long_make_nodes_but_remove_none(
     env: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    env.rows(ROWS[0])
-    await env.hub()
-    await env.form()
+    env.set_rows(ROWS[0])
+    await env.create_hub()
+    await env.create_form()
 
-    async with env.operator():
-        await env.has_nodes(NAMES[0])
+    async with env.run_controllers():
+        await env.wait_for_nodes(NAMES[0])
         monkeypatch.setattr(apply, "may_delete_by", lambda *_: False)
-        env.rows(ROWS[1])
-        await env.read_again()
-        await env.has_nodes(*NAMES[:2])
+        env.set_rows(ROWS[1])
+        await env.force_sync()
+        await env.wait_for_nodes(*NAMES[:2])
         monkeypatch.undo()
-        await env.has_nodes(NAMES[1])
+        await env.wait_for_nodes(NAMES[1])
 
 
 @pytest.mark.usefixtures("short_turns")
 async def test_a_deleted_hub_takes_its_turns_and_every_node_along(env: Environment) -> None:
-    env.rows(*ROWS)
-    await env.hub()
-    await env.form()
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
     slow(env, "delete", 0.05)
 
-    async with env.operator():
-        await env.has_nodes(*NAMES)
-        env.traffic.sent.clear()
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NAMES)
+        env.requests.sent.clear()
         await env.client.delete(HUBS, "hub", env.namespace)
-        await env.is_gone(HUBS, "hub")
+        await env.wait_for_deletion(HUBS, "hub")
 
-    sent = Counter(each.path for each in env.traffic.sent if each.verb == "delete")
+    sent = Counter(each.path for each in env.requests.sent if each.verb == "delete")
     assert len(sent) == 120
     assert set(sent.values()) == {1}

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from cluster.controllers.environment import NODES, Environment, Object
-from cluster.controllers.running_operator import node_of
+from cluster.controllers.running_operator import get_node
 from lynq.kube import Resource
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES
@@ -17,7 +17,7 @@ NODE = "acme-web"
 """The node of most tests; its row is "acme"."""
 
 
-async def make_node(
+async def create_node(
     env: Environment,
     *config_maps: Object,
     name: str = NODE,
@@ -32,17 +32,17 @@ async def make_node(
     return await env.client.create(NODES, {"metadata": metadata, "spec": spec})
 
 
-async def apply_node(
+async def update_node(
     env: Environment, *config_maps: Object, name: str = NODE, **lists: list[Object]
 ) -> None:
     """Have the node want these entries from now on."""
-    await env.change(NODES, name, {"spec": {"configMaps": list(config_maps), **lists}})
+    await env.patch(NODES, name, {"spec": {"configMaps": list(config_maps), **lists}})
 
 
 async def annotate(env: Environment, name: str = NODE, **annotations: str | None) -> None:
     """Put annotations of ours on the node; `_` stands for a dash."""
     given = {f"lynq.sh/{key.replace('_', '-')}": text for key, text in annotations.items()}
-    await env.change(NODES, name, {"metadata": {"annotations": given}})
+    await env.patch(NODES, name, {"metadata": {"annotations": given}})
 
 
 def entry(this: str, text: str = "{{ .plan }}", **parts: Any) -> Object:
@@ -51,7 +51,7 @@ def entry(this: str, text: str = "{{ .plan }}", **parts: Any) -> Object:
     return {"id": this, "nameTemplate": this, "spec": manifest} | parts
 
 
-def of_kind(this: str, manifest: Object, **parts: Any) -> Object:
+def manifest_entry(this: str, manifest: Object, **parts: Any) -> Object:
     """Return an entry for an object of any kind, named as its id."""
     return {"id": this, "nameTemplate": this, "spec": manifest} | parts
 
@@ -64,7 +64,7 @@ async def exists(env: Environment, name: str, resource: Resource = CONFIG_MAPS) 
     return True
 
 
-async def becomes(
+async def wait_for_object(
     env: Environment,
     name: str,
     so: Callable[[Object], object],
@@ -87,7 +87,7 @@ async def becomes(
     return await eventually(is_so, within=within, every=0.05)
 
 
-def plan_is(text: str) -> Callable[[Object], bool]:
+def has_plan(text: str) -> Callable[[Object], bool]:
     return lambda obj: obj.get("data", {}).get("plan") == text
 
 
@@ -101,7 +101,7 @@ def annotations(obj: Object) -> dict[str, str]:
     return found
 
 
-def owners(obj: Object) -> list[str]:
+def owner_uids(obj: Object) -> list[str]:
     return [each["uid"] for each in obj["metadata"].get("ownerReferences", [])]
 
 
@@ -127,7 +127,7 @@ async def event_count(env: Environment, reason: str, about: str = "") -> int:
     )
 
 
-async def event_recorded(
+async def wait_for_event(
     env: Environment, reason: str, *, about: str = "", containing: str = ""
 ) -> str:
     """Wait until something has been told; return its sentence."""
@@ -143,11 +143,11 @@ async def event_recorded(
     return await eventually(so, every=0.05)
 
 
-def writes(env: Environment, name: str) -> list[str]:
+def write_verbs(env: Environment, name: str) -> list[str]:
     """Return the verbs of all writes of an object so far."""
     return [
         request.verb
-        for request in env.traffic.sent
+        for request in env.requests.sent
         if request.verb != "get" and request.path.endswith(f"/{name}")
     ]
 
@@ -156,14 +156,14 @@ async def delete_node(env: Environment, name: str = NODE) -> None:
     await env.client.delete(NODES, name, env.namespace)
 
 
-async def resources_of(env: Environment, name: str = NODE) -> dict[str, Object]:
+async def resource_statuses(env: Environment, name: str = NODE) -> dict[str, Object]:
     """Return what a node's status says of its resources, by id."""
-    listed = (await node_of(env, name)).get("status", {}).get("resources", [])
+    listed = (await get_node(env, name)).get("status", {}).get("resources", [])
     return {each["id"]: each for each in listed}
 
 
 @asynccontextmanager
-async def another_namespace(env: Environment) -> AsyncIterator[str]:
+async def extra_namespace(env: Environment) -> AsyncIterator[str]:
     """Have one more namespace for a while."""
     name = f"more-{uuid.uuid4().hex[:10]}"
     await env.client.create(NAMESPACES, {"metadata": {"name": name}})

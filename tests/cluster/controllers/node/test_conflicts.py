@@ -7,24 +7,24 @@ from cluster.controllers.node.builders import (
     NODE,
     annotate,
     annotations,
-    apply_node,
-    becomes,
+    create_node,
     delete_node,
     entry,
     event_count,
-    event_recorded,
     exists,
+    has_plan,
     labels,
-    make_node,
-    plan_is,
+    update_node,
+    wait_for_event,
+    wait_for_object,
 )
 from cluster.controllers.running_operator import (
-    condition_of,
-    is_gone,
-    node_has_condition,
-    node_is_ready,
-    resource_is,
+    node_condition,
     running_operator,
+    wait_for_deletion,
+    wait_for_node_condition,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from lynq.kube.resource import CONFIG_MAPS
 
@@ -40,20 +40,22 @@ async def theirs(env: Environment, name: str = "settings", **data: str) -> Objec
 async def test_stuck_reports_a_conflict_and_leaves_the_object_alone(env: Environment) -> None:
     old = await theirs(env)
     async with running_operator(env):
-        await make_node(env, entry("settings"), entry("other"))
-        node = await node_has_condition(env, NODE, "Ready", "False", "ResourcesFailedAndConflicted")
-        assert condition_of(node, "Conflicted") == ("True", "ResourceConflict")
-        assert condition_of(node, "Degraded") == ("True", "ResourceFailuresAndConflicts")
-        assert condition_of(node, "Progressing") == ("False", "ReconcileComplete")
+        await create_node(env, entry("settings"), entry("other"))
+        node = await wait_for_node_condition(
+            env, NODE, "Ready", "False", "ResourcesFailedAndConflicted"
+        )
+        assert node_condition(node, "Conflicted") == ("True", "ResourceConflict")
+        assert node_condition(node, "Degraded") == ("True", "ResourceFailuresAndConflicts")
+        assert node_condition(node, "Progressing") == ("False", "ReconcileComplete")
         assert node["status"]["failedResources"] == 1
         assert node["status"]["readyResources"] == 1
-        found = await resource_is(env, NODE, "settings", "Conflicted")
+        found = await wait_for_resource_state(env, NODE, "settings", "Conflicted")
         assert found["reason"] == "ResourceConflict"
         assert ".data.plan is managed by 'somebody'" in found["message"]
         assert "conflictPolicy: Force" in found["message"]
-        sentence = await event_recorded(env, "ResourceConflict", about=NODE)
+        sentence = await wait_for_event(env, "ResourceConflict", about=NODE)
         assert sentence.startswith("Warning: ")
-        await event_recorded(env, "TemplateAppliedPartial", about=NODE)
+        await wait_for_event(env, "TemplateAppliedPartial", about=NODE)
 
         # Long enough for two more attempts, which say nothing new.
         await asyncio.sleep(4)
@@ -62,7 +64,7 @@ async def test_stuck_reports_a_conflict_and_leaves_the_object_alone(env: Environ
         assert now["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
 
         await delete_node(env)
-        await is_gone(env, NODES, NODE)
+        await wait_for_deletion(env, NODES, NODE)
         assert await exists(env, "settings")
         assert not await exists(env, "other")
 
@@ -70,21 +72,21 @@ async def test_stuck_reports_a_conflict_and_leaves_the_object_alone(env: Environ
 async def test_a_conflict_ends_when_the_other_lets_go(env: Environment) -> None:
     await theirs(env)
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        await node_has_condition(env, NODE, "Conflicted", "True", "ResourceConflict")
+        await create_node(env, entry("settings"))
+        await wait_for_node_condition(env, NODE, "Conflicted", "True", "ResourceConflict")
         await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
-        node = await node_is_ready(env, NODE)
-        assert condition_of(node, "Conflicted") == ("False", "NoConflict")
-        await becomes(env, "settings", plan_is("pro"))
+        node = await wait_for_node_ready(env, NODE)
+        assert node_condition(node, "Conflicted") == ("False", "NoConflict")
+        await wait_for_object(env, "settings", has_plan("pro"))
 
 
 async def test_a_conflicted_object_that_leaves_the_form_stays(env: Environment) -> None:
     await theirs(env)
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        await node_has_condition(env, NODE, "Conflicted", "True")
-        await apply_node(env, entry("other"))
-        node = await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"))
+        await wait_for_node_condition(env, NODE, "Conflicted", "True")
+        await update_node(env, entry("other"))
+        node = await wait_for_node_ready(env, NODE)
         assert [each["id"] for each in node["status"]["resources"]] == ["other"]
         assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "theirs"}
         assert await event_count(env, "OrphanedResourceDeleted") == 0
@@ -93,22 +95,22 @@ async def test_a_conflicted_object_that_leaves_the_form_stays(env: Environment) 
 async def test_force_takes_the_fields_over_and_tells_from_whom(env: Environment) -> None:
     old = await theirs(env, plan="theirs", more="stays")
     async with running_operator(env):
-        await make_node(env, entry("settings", **FORCE))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings", **FORCE))
+        await wait_for_node_ready(env, NODE)
         now = await env.get(CONFIG_MAPS, "settings")
         assert now["data"] == {"plan": "pro", "more": "stays"}
         assert now["metadata"]["uid"] == old["metadata"]["uid"]
         assert labels(now)["lynq.sh/managed"] == "true"
-        assert "somebody" in await event_recorded(env, "ForceApply", about=NODE)
+        assert "somebody" in await wait_for_event(env, "ForceApply", about=NODE)
 
 
 async def test_force_over_nobody_is_no_news(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings", **FORCE))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings", **FORCE))
+        await wait_for_node_ready(env, NODE)
         await annotate(env, extra='{"plan": "free"}')
-        await becomes(env, "settings", plan_is("free"))
-        await env.settles()
+        await wait_for_object(env, "settings", has_plan("free"))
+        await env.wait_until_idle()
         assert await event_count(env, "ForceApply") == 0
 
 
@@ -117,8 +119,8 @@ async def test_an_object_whose_fields_nobody_disputes_is_taken_under_stuck(
 ) -> None:
     await theirs(env, other="stays")
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
         assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {
             "plan": "pro",
             "other": "stays",
@@ -127,19 +129,21 @@ async def test_an_object_whose_fields_nobody_disputes_is_taken_under_stuck(
 
 async def test_of_two_nodes_that_want_one_object_the_first_keeps_it(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("shared"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("shared"))
+        await wait_for_node_ready(env, NODE)
         first = await env.get(CONFIG_MAPS, "shared")
-        await make_node(env, entry("shared", "second", **FORCE), name="beta-web")
-        node = await node_has_condition(env, "beta-web", "Conflicted", "True", "ResourceConflict")
+        await create_node(env, entry("shared", "second", **FORCE), name="beta-web")
+        node = await wait_for_node_condition(
+            env, "beta-web", "Conflicted", "True", "ResourceConflict"
+        )
         assert "another LynqNode" in node["status"]["resources"][0]["message"]
-        await env.settles()
+        await env.wait_until_idle()
         now = await env.get(CONFIG_MAPS, "shared")
         assert now["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
         # The loser takes nothing along.
         await delete_node(env, "beta-web")
-        await is_gone(env, NODES, "beta-web")
+        await wait_for_deletion(env, NODES, "beta-web")
         assert await exists(env, "shared")
 
 
@@ -148,12 +152,12 @@ async def test_the_second_node_gets_the_object_when_the_first_lets_it_go(
 ) -> None:
     retain = {"deletionPolicy": "Retain"}
     async with running_operator(env):
-        await make_node(env, entry("shared", **retain))
-        await node_is_ready(env, NODE)
-        await make_node(env, entry("shared", "second"), name="beta-web")
-        await node_has_condition(env, "beta-web", "Conflicted", "True")
+        await create_node(env, entry("shared", **retain))
+        await wait_for_node_ready(env, NODE)
+        await create_node(env, entry("shared", "second"), name="beta-web")
+        await wait_for_node_condition(env, "beta-web", "Conflicted", "True")
         await delete_node(env)
-        await is_gone(env, NODES, NODE)
-        await node_is_ready(env, "beta-web")
-        found = await becomes(env, "shared", plan_is("second"))
+        await wait_for_deletion(env, NODES, NODE)
+        await wait_for_node_ready(env, "beta-web")
+        found = await wait_for_object(env, "shared", has_plan("second"))
         assert "lynq.sh/orphaned-at" not in annotations(found)

@@ -9,23 +9,27 @@ import pytest
 from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
-    apply_node,
-    becomes,
+    create_node,
     entry,
     exists,
+    has_plan,
     labels,
-    make_node,
-    of_kind,
-    plan_is,
+    manifest_entry,
+    update_node,
+    wait_for_object,
 )
-from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+)
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS, SECRETS, SERVICES
 
-SECRET = of_kind("secret", {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}})
-SERVICE = of_kind(
+SECRET = manifest_entry("secret", {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}})
+SERVICE = manifest_entry(
     "service", {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}
 )
 FIRST: dict[str, Any] = {
@@ -87,49 +91,49 @@ async def test_a_node_that_was_being_made_comes_out_right_and_nothing_leaks(
     env: Environment, at: int, *, is_sent: bool
 ) -> None:
     """What was half made leaves the form meanwhile, and is of kinds that nobody else uses."""
-    await make_node(env, entry("settings"), entry("kept", deletionPolicy="Retain"), **FIRST)
+    await create_node(env, entry("settings"), entry("kept", deletionPolicy="Retain"), **FIRST)
     await run_until(env, Death(at, is_sent))
     was_kept = await exists(env, "kept")
-    await apply_node(env, entry("settings", "{{ .plan }} again"), **NOTHING)
+    await update_node(env, entry("settings", "{{ .plan }} again"), **NOTHING)
 
     async with running_operator(env):
-        await node_is_ready(env, NODE)
-        await becomes(env, "settings", plan_is("pro again"))
-        await is_gone(env, SECRETS, "secret")
-        await is_gone(env, SERVICES, "service")
+        await wait_for_node_ready(env, NODE)
+        await wait_for_object(env, "settings", has_plan("pro again"))
+        await wait_for_deletion(env, SECRETS, "secret")
+        await wait_for_deletion(env, SERVICES, "service")
         if was_kept:
-            await becomes(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
-        node = await node_is_ready(env, NODE)
+            await wait_for_object(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
+        node = await wait_for_node_ready(env, NODE)
         assert [each["id"] for each in node["status"]["resources"]] == ["settings"]
 
 
 @pytest.mark.parametrize("at", range(1, 7))
 async def test_a_node_that_was_being_removed_is_removed(env: Environment, at: int) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings"), entry("kept", deletionPolicy="Retain"), **FIRST)
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"), entry("kept", deletionPolicy="Retain"), **FIRST)
+        await wait_for_node_ready(env, NODE)
     await env.client.delete(NODES, NODE, env.namespace)
     await run_until(env, Death(at, is_sent=True))
     async with running_operator(env):
-        await is_gone(env, NODES, NODE)
-        await is_gone(env, SECRETS, "secret")
-        await is_gone(env, SERVICES, "service")
-        await is_gone(env, CONFIG_MAPS, "settings")
-        await becomes(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
+        await wait_for_deletion(env, NODES, NODE)
+        await wait_for_deletion(env, SECRETS, "secret")
+        await wait_for_deletion(env, SERVICES, "service")
+        await wait_for_deletion(env, CONFIG_MAPS, "settings")
+        await wait_for_object(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
 
 
 async def test_an_orphan_that_was_being_adopted_is_adopted(env: Environment) -> None:
     kept: Object = entry("kept", deletionPolicy="Retain")
     async with running_operator(env):
-        await make_node(env, kept)
-        await node_is_ready(env, NODE)
-        await apply_node(env)
-        await becomes(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
-        await node_is_ready(env, NODE)
-    await apply_node(env, kept)
+        await create_node(env, kept)
+        await wait_for_node_ready(env, NODE)
+        await update_node(env)
+        await wait_for_object(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
+        await wait_for_node_ready(env, NODE)
+    await update_node(env, kept)
     await run_until(env, Death(1, is_sent=True))
     async with running_operator(env):
-        await node_is_ready(env, NODE)
+        await wait_for_node_ready(env, NODE)
         found = await env.get(CONFIG_MAPS, "kept")
         assert "lynq.sh/orphaned" not in labels(found)
         assert labels(found)["lynq.sh/node"] == NODE

@@ -10,23 +10,23 @@ from cluster.controllers.node.builders import (
     NODE,
     annotate,
     annotations,
-    becomes,
+    create_node,
     edit,
     entry,
     event_count,
-    event_recorded,
+    has_plan,
     labels,
-    make_node,
-    owners,
-    plan_is,
-    writes,
+    owner_uids,
+    wait_for_event,
+    wait_for_object,
+    write_verbs,
 )
 from cluster.controllers.running_operator import (
-    condition_of,
-    node_has_condition,
-    node_is_ready,
-    resource_is,
+    node_condition,
     running_operator,
+    wait_for_node_condition,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from lynq.kube.resource import CONFIG_MAPS
 
@@ -36,8 +36,8 @@ AT_ONCE = 5.0
 
 
 async def ready(env: Environment, *wish: Object) -> Object:
-    made = await make_node(env, *wish)
-    await node_is_ready(env, NODE)
+    made = await create_node(env, *wish)
+    await wait_for_node_ready(env, NODE)
     return made
 
 
@@ -50,7 +50,7 @@ async def test_a_hash_that_is_lost_or_changed_is_written_again(
         right = annotations(await env.get(CONFIG_MAPS, "settings"))["lynq.sh/applied-hash"]
         patch: Object = {"metadata": {"annotations": {"lynq.sh/applied-hash": text}}}
         await edit(env, "settings", patch | {"data": {"plan": None}}, by="lynq-operator")
-        found = await becomes(env, "settings", plan_is("pro"), within=AT_ONCE)
+        found = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
         assert annotations(found)["lynq.sh/applied-hash"] == right
 
 
@@ -58,29 +58,29 @@ async def test_data_edited_under_force_is_restored_at_once(env: Environment) -> 
     async with running_operator(env):
         await ready(env, entry("settings", **FORCE))
         await edit(env, "settings", {"data": {"plan": "by hand", "more": "theirs"}})
-        found = await becomes(env, "settings", plan_is("pro"), within=AT_ONCE)
+        found = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
         assert found["data"]["more"] == "theirs"
-        assert "somebody" in await event_recorded(env, "ForceApply", about=NODE)
-        await node_is_ready(env, NODE)
+        assert "somebody" in await wait_for_event(env, "ForceApply", about=NODE)
+        await wait_for_node_ready(env, NODE)
 
 
 async def test_data_edited_under_stuck_is_a_conflict_at_once(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings"))
         await edit(env, "settings", {"data": {"plan": "by hand"}})
-        node = await node_has_condition(
+        node = await wait_for_node_condition(
             env, NODE, "Ready", "False", "ResourcesFailedAndConflicted", within=AT_ONCE
         )
-        assert condition_of(node, "Conflicted") == ("True", "ResourceConflict")
-        found = await resource_is(env, NODE, "settings", "Conflicted")
+        assert node_condition(node, "Conflicted") == ("True", "ResourceConflict")
+        found = await wait_for_resource_state(env, NODE, "settings", "Conflicted")
         assert "'somebody'" in found["message"]
         assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "by hand"}
-        await event_recorded(env, "ResourceConflict", about=NODE)
+        await wait_for_event(env, "ResourceConflict", about=NODE)
 
         # Given back, all is well again.
         await edit(env, "settings", {"data": {"plan": None}})
-        await becomes(env, "settings", plan_is("pro"))
-        await node_is_ready(env, NODE)
+        await wait_for_object(env, "settings", has_plan("pro"))
+        await wait_for_node_ready(env, NODE)
 
 
 async def test_a_field_that_was_only_removed_is_restored_under_stuck_too(
@@ -89,8 +89,8 @@ async def test_a_field_that_was_only_removed_is_restored_under_stuck_too(
     async with running_operator(env):
         await ready(env, entry("settings"))
         await edit(env, "settings", {"data": {"plan": None}})
-        await becomes(env, "settings", plan_is("pro"), within=AT_ONCE)
-        await node_is_ready(env, NODE)
+        await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
+        await wait_for_node_ready(env, NODE)
         assert await event_count(env, "ResourceConflict") == 0
         assert await event_count(env, "ForceApply") == 0
 
@@ -104,18 +104,18 @@ async def test_drift_of_what_is_merged_or_replaced_is_restored_at_once(
     async with running_operator(env):
         await ready(env, entry("settings", patchStrategy=strategy))
         await edit(env, "settings", {"data": {"plan": text}})
-        await becomes(env, "settings", plan_is("pro"), within=AT_ONCE)
-        await node_is_ready(env, NODE)
-        await env.settles()
-        assert len(writes(env, "settings")) <= 2
+        await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
+        await wait_for_node_ready(env, NODE)
+        await env.wait_until_idle()
+        assert len(write_verbs(env, "settings")) <= 2
 
 
 async def test_an_owner_reference_that_was_removed_is_restored(env: Environment) -> None:
     async with running_operator(env):
         made = await ready(env, entry("settings"))
         await edit(env, "settings", {"metadata": {"ownerReferences": None}})
-        found = await becomes(env, "settings", owners, within=AT_ONCE)
-        assert owners(found) == [made["metadata"]["uid"]]
+        found = await wait_for_object(env, "settings", owner_uids, within=AT_ONCE)
+        assert owner_uids(found) == [made["metadata"]["uid"]]
 
 
 @pytest.mark.parametrize("label", ["lynq.sh/managed", "lynq.sh/node", "lynq.sh/node-namespace"])
@@ -123,8 +123,8 @@ async def test_a_label_that_was_removed_is_restored(env: Environment, label: str
     async with running_operator(env):
         await ready(env, entry("settings", deletionPolicy="Retain"))
         await edit(env, "settings", {"metadata": {"labels": {label: None}}})
-        await becomes(env, "settings", lambda obj: label in labels(obj), within=AT_ONCE)
-        await node_is_ready(env, NODE)
+        await wait_for_object(env, "settings", lambda obj: label in labels(obj), within=AT_ONCE)
+        await wait_for_node_ready(env, NODE)
 
 
 async def test_an_object_that_was_deleted_is_made_again(env: Environment) -> None:
@@ -132,19 +132,19 @@ async def test_an_object_that_was_deleted_is_made_again(env: Environment) -> Non
         await ready(env, entry("settings"))
         old = await env.get(CONFIG_MAPS, "settings")
         await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
-        found = await becomes(env, "settings", plan_is("pro"), within=AT_ONCE)
+        found = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
         assert found["metadata"]["uid"] != old["metadata"]["uid"]
 
 
 async def test_what_others_add_and_own_is_no_drift(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings"))
-        await env.settles()
-        env.traffic.sent.clear()
+        await env.wait_until_idle()
+        env.requests.sent.clear()
         more = {"labels": {"team": "shop"}, "annotations": {"note": "x"}}
         await edit(env, "settings", {"metadata": more, "data": {"more": "theirs"}})
-        await env.settles()
-        assert env.traffic.sent == []
+        await env.wait_until_idle()
+        assert env.requests.sent == []
 
 
 @pytest.mark.parametrize(
@@ -160,38 +160,38 @@ async def test_two_controllers_that_fight_never_fight_hot(env: Environment, undo
     async def insist() -> None:
         while True:
             # Before the edit: the answer to it may come after what we do about it.
-            seen = len(writes(env, "settings"))
+            seen = len(write_verbs(env, "settings"))
             if undo is None:
                 await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
             else:
                 await edit(env, "settings", undo, by="rival")
-            while len(writes(env, "settings")) == seen:
+            while len(write_verbs(env, "settings")) == seen:
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.1)
 
     async with running_operator(env):
         await ready(env, entry("settings", **FORCE), entry("other"))
-        env.traffic.sent.clear()
+        env.requests.sent.clear()
         rival = asyncio.create_task(insist())
         await asyncio.sleep(5)
         rival.cancel()
         # At once, then after 1, 2, 4 s; each of them may be an apply that finds out who holds
         # the fields and one that takes them.
-        assert 2 <= len(writes(env, "settings")) <= 8, writes(env, "settings")
+        assert 2 <= len(write_verbs(env, "settings")) <= 8, write_verbs(env, "settings")
 
         # Somebody else's fight delays nobody, and new content waits for no back-off.
         await annotate(env, extra='{"plan": "free"}')
-        await becomes(env, "other", plan_is("free"), within=AT_ONCE)
-        await becomes(env, "settings", plan_is("free"))
+        await wait_for_object(env, "other", has_plan("free"), within=AT_ONCE)
+        await wait_for_object(env, "settings", has_plan("free"))
 
 
 async def test_drift_after_a_restart_is_seen_too(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings", **FORCE))
     async with running_operator(env):
-        await env.settles()
+        await env.wait_until_idle()
         await edit(env, "settings", {"data": {"plan": "by hand"}})
-        await becomes(env, "settings", plan_is("pro"), within=AT_ONCE)
+        await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
 
 
 async def test_data_edited_while_nobody_ran_is_restored_under_force(env: Environment) -> None:
@@ -199,7 +199,7 @@ async def test_data_edited_while_nobody_ran_is_restored_under_force(env: Environ
         await ready(env, entry("settings", **FORCE))
     await edit(env, "settings", {"data": {"plan": "by hand"}})
     async with running_operator(env):
-        await becomes(env, "settings", plan_is("pro"), within=AT_ONCE)
+        await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
 
 
 async def test_data_edited_while_nobody_ran_is_a_conflict_under_stuck(env: Environment) -> None:
@@ -208,9 +208,9 @@ async def test_data_edited_while_nobody_ran_is_a_conflict_under_stuck(env: Envir
     await edit(env, "settings", {"data": {"plan": "by hand"}})
     for _ in range(2):
         async with running_operator(env):
-            await env.settles()
-            await resource_is(env, NODE, "settings", "Conflicted")
-            await node_has_condition(env, NODE, "Conflicted", "True")
+            await env.wait_until_idle()
+            await wait_for_resource_state(env, NODE, "settings", "Conflicted")
+            await wait_for_node_condition(env, NODE, "Conflicted", "True")
     assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "by hand"}
 
 
@@ -223,6 +223,6 @@ async def test_a_digest_that_somebody_wrote_breaks_nothing(env: Environment) -> 
     patch = {"status": {"resources": node["status"]["resources"]}}
     await env.client.patch(NODES, NODE, patch, env.namespace, subresource="status")
     async with running_operator(env):
-        await env.settles()
+        await env.wait_until_idle()
         await edit(env, "settings", {"data": {"plan": "by hand"}})
-        await becomes(env, "settings", plan_is("pro"), within=AT_ONCE)
+        await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)

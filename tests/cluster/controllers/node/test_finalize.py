@@ -6,22 +6,22 @@ from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
     annotate,
-    apply_node,
-    becomes,
+    create_node,
     delete_node,
     edit,
     entry,
-    event_recorded,
     exists,
-    make_node,
-    plan_is,
+    has_plan,
+    update_node,
+    wait_for_event,
+    wait_for_object,
 )
 from cluster.controllers.running_operator import (
-    is_gone,
-    node_is_ready,
-    node_of,
-    resource_is,
+    get_node,
     running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
@@ -31,40 +31,40 @@ LET_GO: Object = {"metadata": {"finalizers": None}}
 
 
 def deleted(env: Environment) -> list[str]:
-    sent = (request for request in env.traffic.sent if request.verb == "delete")
+    sent = (request for request in env.requests.sent if request.verb == "delete")
     return [request.path.rpartition("/")[2] for request in sent]
 
 
 async def test_dependents_go_before_what_they_depend_on(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(
+        await create_node(
             env,
             entry("first"),
             entry("third", dependIds=["second"]),
             entry("second", dependIds=["first"]),
         )
-        await node_is_ready(env, NODE)
+        await wait_for_node_ready(env, NODE)
         await delete_node(env)
-        await is_gone(env, NODES, NODE)
+        await wait_for_deletion(env, NODES, NODE)
     assert deleted(env) == ["third", "second", "first"]
 
 
 async def test_an_object_that_cannot_go_is_named_and_keeps_the_node(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("first"), entry("second", dependIds=["first"]))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("first"), entry("second", dependIds=["first"]))
+        await wait_for_node_ready(env, NODE)
         await edit(env, "second", HELD)
         await delete_node(env)
-        found = await resource_is(env, NODE, "second", "Deleting", within=20)
+        found = await wait_for_resource_state(env, NODE, "second", "Deleting", within=20)
         assert found["message"]
-        node = await node_of(env, NODE)
+        node = await get_node(env, NODE)
         assert "second" in node["status"]["conditions"][0]["message"]
         assert await exists(env, "first")
 
         await edit(env, "second", LET_GO)
-        await is_gone(env, NODES, NODE)
+        await wait_for_deletion(env, NODES, NODE)
         assert not await exists(env, "first")
-        await event_recorded(env, "LynqNodeDeleted", about=NODE)
+        await wait_for_event(env, "LynqNodeDeleted", about=NODE)
 
 
 async def test_an_object_that_somebody_replaced_by_their_own_is_not_deleted(
@@ -83,31 +83,31 @@ async def test_an_object_that_somebody_replaced_by_their_own_is_not_deleted(
 
     actor = Environment(env.client.intercepted(replace_first), env.namespace, env.directory)
     async with running_operator(actor):
-        await make_node(env, entry("settings"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
         await env.client.delete(NODES, NODE, env.namespace)
-        await is_gone(env, NODES, NODE)
+        await wait_for_deletion(env, NODES, NODE)
         assert replaced.is_set()
-        await becomes(env, "settings", plan_is("theirs"))
+        await wait_for_object(env, "settings", has_plan("theirs"))
 
 
 async def test_an_object_that_left_the_form_just_before_goes_too(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("stays"), entry("left"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("stays"), entry("left"))
+        await wait_for_node_ready(env, NODE)
         await edit(env, "left", HELD)
-        await apply_node(env, entry("stays"))
-        found = await resource_is(env, NODE, "left", "Deleting")
+        await update_node(env, entry("stays"))
+        found = await wait_for_resource_state(env, NODE, "left", "Deleting")
         assert found["name"] == "left"
-        node = await node_is_ready(env, NODE)
+        node = await wait_for_node_ready(env, NODE)
         assert node["status"]["desiredResources"] == 1
         await delete_node(env)
-        await env.settles()
+        await env.wait_until_idle()
         # What it depended on is forgotten, so all that is left may be needed by it.
         assert await exists(env, "stays")
         assert await exists(env, NODE, NODES)
         await edit(env, "left", LET_GO)
-        await is_gone(env, NODES, NODE)
+        await wait_for_deletion(env, NODES, NODE)
         assert not await exists(env, "left")
         assert not await exists(env, "stays")
 
@@ -116,62 +116,62 @@ async def test_what_left_the_form_while_nobody_worked_goes_with_the_node(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await make_node(env, entry("stays"), entry("left"))
-        await node_is_ready(env, NODE)
-    await apply_node(env, entry("stays"))
+        await create_node(env, entry("stays"), entry("left"))
+        await wait_for_node_ready(env, NODE)
+    await update_node(env, entry("stays"))
     await delete_node(env)
     async with running_operator(env):
-        await is_gone(env, NODES, NODE)
+        await wait_for_deletion(env, NODES, NODE)
         assert not await exists(env, "left")
 
 
 async def test_a_paused_or_broken_node_can_be_deleted(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
         await annotate(env, paused="true")
-        await apply_node(env, entry("settings", dependIds=["nobody"]))
+        await update_node(env, entry("settings", dependIds=["nobody"]))
         await annotate(env, extra="no json")
-        await env.settles()
+        await env.wait_until_idle()
         await delete_node(env)
-        await is_gone(env, NODES, NODE)
+        await wait_for_deletion(env, NODES, NODE)
         assert not await exists(env, "settings")
 
 
 async def test_a_deletion_that_is_refused_is_told_and_tried_again(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings"), entry("other"))
-        await node_is_ready(env, NODE)
-        env.traffic.refuse.add(("delete", "/settings"))
+        await create_node(env, entry("settings"), entry("other"))
+        await wait_for_node_ready(env, NODE)
+        env.requests.refuse.add(("delete", "/settings"))
         await delete_node(env)
-        sentence = await event_recorded(env, "CleanupPartialFailure", about=NODE)
+        sentence = await wait_for_event(env, "CleanupPartialFailure", about=NODE)
         assert "settings" in sentence
         assert not await exists(env, "other")
         assert await exists(env, NODE, NODES)
-        env.traffic.refuse.clear()
-        await is_gone(env, NODES, NODE)
+        env.requests.refuse.clear()
+        await wait_for_deletion(env, NODES, NODE)
         assert not await exists(env, "settings")
 
 
 async def test_an_object_that_is_gone_already_holds_nobody_up(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
     await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
     await delete_node(env)
     async with running_operator(env):
-        await is_gone(env, NODES, NODE, within=5)
+        await wait_for_deletion(env, NODES, NODE, within=5)
 
 
 async def test_the_row_goes_and_so_does_everything_of_it(env: Environment) -> None:
-    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"))
-    await env.hub()
-    await env.form()
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    await env.create_hub()
+    await env.create_form()
     async with running_operator(env):
-        await node_is_ready(env, "acme-web")
-        await node_is_ready(env, "beta-web")
-        env.rows(("acme", 0, "pro"), ("beta", 1, "pro"))
-        await env.read_again()
-        await is_gone(env, NODES, "acme-web")
+        await wait_for_node_ready(env, "acme-web")
+        await wait_for_node_ready(env, "beta-web")
+        env.set_rows(("acme", 0, "pro"), ("beta", 1, "pro"))
+        await env.force_sync()
+        await wait_for_deletion(env, NODES, "acme-web")
         assert not await exists(env, "acme-settings")
         assert await exists(env, "beta-settings")

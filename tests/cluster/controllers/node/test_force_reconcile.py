@@ -6,14 +6,14 @@ from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
     annotate,
-    becomes,
+    create_node,
     edit,
     entry,
-    make_node,
-    plan_is,
-    writes,
+    has_plan,
+    wait_for_object,
+    write_verbs,
 )
-from cluster.controllers.running_operator import node_is_ready, node_of, running_operator
+from cluster.controllers.running_operator import get_node, running_operator, wait_for_node_ready
 from waiting import eventually
 
 
@@ -23,70 +23,72 @@ def last_full(node: Object) -> datetime:
 
 async def test_everything_is_written_again_after_the_interval(env: Environment) -> None:
     async with running_operator(env, force_reapply_interval=timedelta(seconds=3)):
-        await make_node(env, entry("settings"), entry("once", creationPolicy="Once"))
-        node = await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"), entry("once", creationPolicy="Once"))
+        node = await wait_for_node_ready(env, NODE)
         baseline = last_full(node)
-        env.traffic.sent.clear()
-        await eventually(lambda: writes(env, "settings") == ["apply"])
+        env.requests.sent.clear()
+        await eventually(lambda: write_verbs(env, "settings") == ["apply"])
         assert (datetime.now(baseline.tzinfo) - baseline).total_seconds() >= 3
 
         async def stamped() -> bool:
-            return last_full(await node_of(env, NODE)) > baseline
+            return last_full(await get_node(env, NODE)) > baseline
 
         await eventually(stamped)
-        assert writes(env, "once") == []
+        assert write_verbs(env, "once") == []
 
 
 async def test_without_a_baseline_nothing_is_forced_and_now_becomes_it(env: Environment) -> None:
     """Nor is it after a restart: a thousand nodes would be written at once."""
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
     gone = {"status": {"lastFullReconcileAt": None}}
     await env.client.patch(NODES, NODE, gone, env.namespace, subresource="status")
-    env.traffic.sent.clear()
+    env.requests.sent.clear()
     async with running_operator(env):
 
         async def stamped() -> bool:
-            node = await node_of(env, NODE)
+            node = await get_node(env, NODE)
             return "lastFullReconcileAt" in node["status"]
 
         await eventually(stamped)
-        await env.settles()
-        assert writes(env, "settings") == []
+        await env.wait_until_idle()
+        assert write_verbs(env, "settings") == []
 
 
 async def test_a_baseline_in_the_past_forces_the_first_pass_after_a_restart(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
     past = {"status": {"lastFullReconcileAt": "2026-01-01T00:00:00Z"}}
     await env.client.patch(NODES, NODE, past, env.namespace, subresource="status")
     await edit(env, "settings", {"data": {"plan": None}})
     async with running_operator(env):
-        await becomes(env, "settings", plan_is("pro"))
-        await env.settles()
-        assert last_full(await node_of(env, NODE)).year >= 2026
-        assert writes(env, "settings").count("apply") == 2
+        await wait_for_object(env, "settings", has_plan("pro"))
+        await env.wait_until_idle()
+        assert last_full(await get_node(env, NODE)).year >= 2026
+        assert write_verbs(env, "settings").count("apply") == 2
 
 
 async def test_a_person_can_ask_for_it_once(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings"), entry("other"))
-        await node_is_ready(env, NODE)
-        await env.settles()
-        env.traffic.sent.clear()
+        await create_node(env, entry("settings"), entry("other"))
+        await wait_for_node_ready(env, NODE)
+        await env.wait_until_idle()
+        env.requests.sent.clear()
         await annotate(env, force_reconcile="1700000000")
-        await eventually(lambda: writes(env, "settings") == writes(env, "other") == ["apply"])
-        await env.settles()
-        status = (await node_of(env, NODE))["status"]
+        await eventually(
+            lambda: write_verbs(env, "settings") == write_verbs(env, "other") == ["apply"]
+        )
+        await env.wait_until_idle()
+        status = (await get_node(env, NODE))["status"]
         assert status["lastHandledForceReconcile"] == "1700000000"
-        assert writes(env, "settings") == ["apply"]
-    env.traffic.sent.clear()
+        assert write_verbs(env, "settings") == ["apply"]
+    env.requests.sent.clear()
     async with running_operator(env):
-        await env.settles()
-        assert writes(env, "settings") == []
+        await env.wait_until_idle()
+        assert write_verbs(env, "settings") == []
         await annotate(env, force_reconcile="1700000001")
-        await eventually(lambda: writes(env, "settings") == ["apply"])
+        await eventually(lambda: write_verbs(env, "settings") == ["apply"])

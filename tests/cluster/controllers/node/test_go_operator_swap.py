@@ -8,19 +8,23 @@ import pytest
 from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
-    another_namespace,
-    apply_node,
-    becomes,
+    create_node,
     delete_node,
     entry,
     event_count,
     exists,
+    extra_namespace,
+    has_plan,
     labels,
-    make_node,
-    of_kind,
-    plan_is,
+    manifest_entry,
+    update_node,
+    wait_for_object,
 )
-from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+)
 from cluster.local.manifests import deployment
 from custom_kind import served_custom_kind
 from lynq.core.node.desired_object import applied_hash
@@ -83,11 +87,11 @@ def named(name: str, **parts: Any) -> Object:
 
 async def test_what_runs_goes_on_running(env: Environment) -> None:
     app = deployment("app", replicas=1)
-    node = await make_node(
+    node = await create_node(
         env,
         entry("settings"),
         entry("kept", deletionPolicy="Retain"),
-        deployments=[of_kind("app", app)],
+        deployments=[manifest_entry("app", app)],
     )
     plan = {"data": {"plan": "pro"}}
     retained = {"lynq.sh/deletion-policy": "Retain"}
@@ -109,8 +113,8 @@ async def test_what_runs_goes_on_running(env: Environment) -> None:
         f"Deployment/{place}/app@app",
     )
     async with running_operator(env):
-        await node_is_ready(env, NODE)
-        await env.settles()
+        await wait_for_node_ready(env, NODE)
+        await env.wait_until_idle()
         after = [
             await env.get(CONFIG_MAPS, "settings"),
             await env.get(CONFIG_MAPS, "kept"),
@@ -120,19 +124,19 @@ async def test_what_runs_goes_on_running(env: Environment) -> None:
             assert new["metadata"]["uid"] == old["metadata"]["uid"]
             assert labels(new)["lynq.sh/managed"] == "true"
         assert after[2]["spec"] == before[2]["spec"]
-        assert env.traffic.count("delete") == 0
+        assert env.requests.count("delete") == 0
         assert await event_count(env, "ResourceConflict") == 0
         assert await event_count(env, "ForceApply") == 0
 
-        await apply_node(env, entry("settings", "new"), entry("kept", deletionPolicy="Retain"))
-        await becomes(env, "settings", plan_is("new"))
+        await update_node(env, entry("settings", "new"), entry("kept", deletionPolicy="Retain"))
+        await wait_for_object(env, "settings", has_plan("new"))
 
 
 async def test_what_the_go_operator_leaked_is_cleaned_up(env: Environment) -> None:
     """It looked for them as v1, found none, and let them be."""
     group = f"g{uuid.uuid4().hex[:8]}.example.com"
     async with served_custom_kind(env.client, group) as gadget:
-        node = await make_node(env, entry("settings"))
+        node = await create_node(env, entry("settings"))
         left = (*LEFT, (gadget, {"size": 1}))
         for resource, spec in left:
             await made_by_go(env, node, resource, named("old", spec=spec))
@@ -142,22 +146,22 @@ async def test_what_the_go_operator_leaked_is_cleaned_up(env: Environment) -> No
         keys = [f"{resource.kind}/{place}/old@{resource.plural}" for resource, _ in left]
         await status_of_go(env, *keys, f"NetworkPolicy/{place}/theirs@x", "no key at all")
         async with running_operator(env):
-            await node_is_ready(env, NODE)
+            await wait_for_node_ready(env, NODE)
             for resource, _ in left:
-                await is_gone(env, resource, "old")
+                await wait_for_deletion(env, resource, "old")
             assert await exists(env, "theirs", POLICIES)
             assert await event_count(env, "OrphanedResourceDeleted") == len(left)
 
 
 async def test_a_namespace_that_was_kept_as_a_template_is_found(env: Environment) -> None:
-    async with another_namespace(env) as other:
-        node = await make_node(env, entry("settings"), plan=other)
+    async with extra_namespace(env) as other:
+        node = await create_node(env, entry("settings"), plan=other)
         far = {"metadata": {"name": "far", "namespace": other}, "data": {"a": "b"}}
         await made_by_go(env, node, CONFIG_MAPS, far)
         await status_of_go(env, "ConfigMap/{{ .plan }}/far@far")
         async with running_operator(env, namespaces=()):
-            await node_is_ready(env, NODE)
-            await env.settles()
+            await wait_for_node_ready(env, NODE)
+            await env.wait_until_idle()
             found = await env.client.list(CONFIG_MAPS, other)
             assert "far" not in [each["metadata"]["name"] for each in found.items]
 
@@ -165,16 +169,16 @@ async def test_a_namespace_that_was_kept_as_a_template_is_found(env: Environment
 async def test_a_node_that_is_deleted_right_after_the_swap_leaves_nothing(
     env: Environment,
 ) -> None:
-    node = await make_node(env, entry("settings"))
+    node = await create_node(env, entry("settings"))
     finalizers = ["lynqnode.operator.lynq.sh/finalizer"]
-    await env.change(NODES, NODE, {"metadata": {"finalizers": finalizers}})
+    await env.patch(NODES, NODE, {"metadata": {"finalizers": finalizers}})
     plan = {"data": {"plan": "pro"}}
     await made_by_go(env, node, CONFIG_MAPS, named("settings", **plan))
     await made_by_go(env, node, CONFIG_MAPS, named("left", **plan))
     await status_of_go(env, f"ConfigMap/{env.namespace}/left@left")
     await delete_node(env)
     async with running_operator(env):
-        await is_gone(env, NODES, NODE)
+        await wait_for_deletion(env, NODES, NODE)
         assert not await exists(env, "settings")
         assert not await exists(env, "left")
 
@@ -193,8 +197,8 @@ async def test_an_orphan_of_the_go_operator_is_adopted(env: Environment, data: s
     }
     old = await env.client.create(CONFIG_MAPS, orphan, env.namespace, manager="manager")
     async with running_operator(env):
-        await make_node(env, entry("kept", deletionPolicy="Retain"))
-        await node_is_ready(env, NODE)
-        found = await becomes(env, "kept", plan_is("pro"))
+        await create_node(env, entry("kept", deletionPolicy="Retain"))
+        await wait_for_node_ready(env, NODE)
+        found = await wait_for_object(env, "kept", has_plan("pro"))
         assert found["metadata"]["uid"] == old["metadata"]["uid"]
         assert "lynq.sh/orphaned" not in labels(found)

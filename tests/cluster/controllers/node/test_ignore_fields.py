@@ -8,15 +8,15 @@ from cluster.controllers.environment import Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
     annotate,
-    apply_node,
-    becomes,
+    create_node,
     edit,
     entry,
     event_count,
-    make_node,
-    of_kind,
+    manifest_entry,
+    update_node,
+    wait_for_object,
 )
-from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
@@ -25,7 +25,7 @@ REPLICAS: Object = {"ignoreFields": ["$.spec.replicas"]}
 
 
 def app(image: str = "nginx", **parts: Any) -> Object:
-    return of_kind("app", deployment("app", replicas=1, image=image), **parts)
+    return manifest_entry("app", deployment("app", replicas=1, image=image), **parts)
 
 
 def image_is(image: str) -> Any:
@@ -38,21 +38,23 @@ async def scale(env: Environment, replicas: int) -> None:
 
 async def test_an_ignored_field_that_another_client_changes_stays(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, deployments=[app(**REPLICAS)])
-        await node_is_ready(env, NODE)
+        await create_node(env, deployments=[app(**REPLICAS)])
+        await wait_for_node_ready(env, NODE)
         await scale(env, 3)
-        await becomes(env, "app", lambda obj: obj["status"].get("readyReplicas") == 3, DEPLOYMENTS)
-        await apply_node(env, deployments=[app("nginx:2", **REPLICAS)])
-        found = await becomes(env, "app", image_is("nginx:2"), DEPLOYMENTS)
+        await wait_for_object(
+            env, "app", lambda obj: obj["status"].get("readyReplicas") == 3, DEPLOYMENTS
+        )
+        await update_node(env, deployments=[app("nginx:2", **REPLICAS)])
+        found = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
         assert found["spec"]["replicas"] == 3
         await annotate(env, force_reconcile="now")
-        await node_is_ready(env, NODE)
-        await env.settles()
+        await wait_for_node_ready(env, NODE)
+        await env.wait_until_idle()
         assert (await env.get(DEPLOYMENTS, "app"))["spec"]["replicas"] == 3
         assert await event_count(env, "ResourceConflict") == 0
 
         await scale(env, 2)
-        await env.settles()
+        await env.wait_until_idle()
         assert (await env.get(DEPLOYMENTS, "app"))["spec"]["replicas"] == 2
 
 
@@ -64,15 +66,15 @@ async def test_an_ignored_field_of_each_item_is_kept_item_by_item(env: Environme
             for name in ("main", "side")
         ]
         path = "$.spec.template.spec.containers[*].resources"
-        return of_kind("app", manifest, ignoreFields=[path])
+        return manifest_entry("app", manifest, ignoreFields=[path])
 
     def sizes(obj: Object) -> dict[str, str]:
         containers = obj["spec"]["template"]["spec"]["containers"]
         return {each["name"]: each["resources"]["requests"]["cpu"] for each in containers}
 
     async with running_operator(env):
-        await make_node(env, deployments=[two("nginx")])
-        await node_is_ready(env, NODE)
+        await create_node(env, deployments=[two("nginx")])
+        await wait_for_node_ready(env, NODE)
         await env.client.apply(
             DEPLOYMENTS,
             {
@@ -92,24 +94,24 @@ async def test_an_ignored_field_of_each_item_is_kept_item_by_item(env: Environme
             manager="vpa",
             force=True,
         )
-        await apply_node(env, deployments=[two("nginx:2")])
-        found = await becomes(env, "app", image_is("nginx:2"), DEPLOYMENTS)
+        await update_node(env, deployments=[two("nginx:2")])
+        found = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
         assert sizes(found) == {"main": "1m", "side": "7m"}
-        await node_is_ready(env, NODE)
+        await wait_for_node_ready(env, NODE)
         assert await event_count(env, "ResourceConflict") == 0
 
 
 async def test_an_item_is_found_by_its_name(env: Environment) -> None:
     path = "$.spec.template.spec.containers[?(@.name=='main')].image"
     async with running_operator(env):
-        await make_node(env, deployments=[app(ignoreFields=[path])])
-        await node_is_ready(env, NODE)
+        await create_node(env, deployments=[app(ignoreFields=[path])])
+        await wait_for_node_ready(env, NODE)
         container = [{"name": "main", "image": "theirs"}]
         patch = {"spec": {"template": {"spec": {"containers": container}}}}
         await edit(env, "app", patch, resource=DEPLOYMENTS)
-        await apply_node(env, deployments=[app("ours", ignoreFields=[path])])
-        await node_is_ready(env, NODE)
-        await env.settles()
+        await update_node(env, deployments=[app("ours", ignoreFields=[path])])
+        await wait_for_node_ready(env, NODE)
+        await env.wait_until_idle()
         assert image_is("theirs")(await env.get(DEPLOYMENTS, "app"))
 
 
@@ -128,22 +130,22 @@ async def test_an_ignored_field_of_a_foreign_object_survives_the_first_write(
             ignoreFields=["$.data.plan"],
         )
         wish["spec"]["data"]["more"] = "{{ .plan }}"
-        await make_node(env, wish)
-        await node_is_ready(env, NODE)
+        await create_node(env, wish)
+        await wait_for_node_ready(env, NODE)
         found = await env.get(CONFIG_MAPS, "settings")
         assert found["data"] == {"plan": "theirs", "more": "pro"}
 
 
 async def test_an_ignored_field_is_written_when_the_object_is_made(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings", ignoreFields=["$.data.plan"]))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings", ignoreFields=["$.data.plan"]))
+        await wait_for_node_ready(env, NODE)
         assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "pro"}
         await edit(env, "settings", {"data": {"plan": None}})
         await annotate(env, extra='{"plan": "free"}')
-        await env.settles()
+        await env.wait_until_idle()
         assert "data" not in await env.get(CONFIG_MAPS, "settings")
-        await node_is_ready(env, NODE)
+        await wait_for_node_ready(env, NODE)
 
 
 @pytest.mark.parametrize("parts", [{"conflictPolicy": "Force"}, {"patchStrategy": "merge"}])
@@ -162,13 +164,13 @@ async def test_an_ignored_field_that_changes_while_we_write_stays(
 
     env.client = others.intercepted(first)
     async with running_operator(env):
-        await make_node(env, deployments=[app(**REPLICAS, **parts)])
-        await node_is_ready(env, NODE)
-        await apply_node(env, deployments=[app("nginx:2", **REPLICAS, **parts)])
-        found = await becomes(env, "app", image_is("nginx:2"), DEPLOYMENTS)
+        await create_node(env, deployments=[app(**REPLICAS, **parts)])
+        await wait_for_node_ready(env, NODE)
+        await update_node(env, deployments=[app("nginx:2", **REPLICAS, **parts)])
+        found = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
         assert next(once, 0) == 0
         assert found["spec"]["replicas"] == 3
-        await node_is_ready(env, NODE)
+        await wait_for_node_ready(env, NODE)
         assert (
             await event_count(env, "ResourceConflict") == await event_count(env, "ForceApply") == 0
         )

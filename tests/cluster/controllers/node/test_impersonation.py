@@ -8,22 +8,22 @@ import pytest
 from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, config_map
 from cluster.controllers.node.builders import (
     NODE,
-    apply_node,
+    create_node,
     delete_node,
     edit,
     entry,
     exists,
     labels,
-    make_node,
-    of_kind,
+    manifest_entry,
+    update_node,
 )
 from cluster.controllers.node.test_missing_rights import BINDINGS, ROLES, rule
 from cluster.controllers.running_operator import (
-    is_gone,
-    node_is_ready,
-    node_of,
-    resource_is,
+    get_node,
     running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from lynq.controllers import context
 from lynq.controllers.decoding import Loose, Unreadable
@@ -57,20 +57,20 @@ async def let(env: Environment, account: str, *rules: Any) -> None:
 
 async def test_a_form_gets_no_more_than_its_account_may_do(env: Environment) -> None:
     await let(env, "writer", rule("", "configmaps"))
-    env.rows(("acme", 1, "pro"))
-    await env.hub()
-    await env.form(serviceAccountName="writer", secrets=[SECRET])
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form(serviceAccountName="writer", secrets=[SECRET])
     async with running_operator(env):
-        refused = await resource_is(env, "acme-web", "secret", "Failed")
-        await resource_is(env, "acme-web", "settings", "Ready")
+        refused = await wait_for_resource_state(env, "acme-web", "secret", "Failed")
+        await wait_for_resource_state(env, "acme-web", "settings", "Ready")
         assert "secrets" in refused["message"]
         assert "patch" in refused["message"]
-        node = await node_of(env, "acme-web")
+        node = await get_node(env, "acme-web")
         assert node["metadata"]["annotations"]["lynq.sh/service-account"] == "writer"
 
         role = {"rules": [rule("", "configmaps", "secrets")]}
-        await env.change(ROLES, "writer", role)
-        await node_is_ready(env, "acme-web", within=60)
+        await env.patch(ROLES, "writer", role)
+        await wait_for_node_ready(env, "acme-web", within=60)
 
 
 async def test_deletes_are_done_as_the_account_too_also_when_the_form_is_gone(
@@ -78,26 +78,26 @@ async def test_deletes_are_done_as_the_account_too_also_when_the_form_is_gone(
 ) -> None:
     may_not_delete = rule("", "configmaps", verbs=("get", "create", "patch"))
     await let(env, "writer", may_not_delete)
-    env.rows(("acme", 1, "pro"))
-    await env.hub()
-    await env.form(serviceAccountName="writer")
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form(serviceAccountName="writer")
     async with running_operator(env):
-        await node_is_ready(env, "acme-web")
+        await wait_for_node_ready(env, "acme-web")
         await env.client.delete(FORMS, "web", env.namespace)
-        assert "delete" in await env.has_event("CleanupPartialFailure")
+        assert "delete" in await env.wait_for_event("CleanupPartialFailure")
         assert await env.get(CONFIG_MAPS, "acme-settings")
 
-        await env.change(ROLES, "writer", {"rules": [rule("", "configmaps")]})
-        await is_gone(env, CONFIG_MAPS, "acme-settings", within=60)
-        await env.has_nodes()
+        await env.patch(ROLES, "writer", {"rules": [rule("", "configmaps")]})
+        await wait_for_deletion(env, CONFIG_MAPS, "acme-settings", within=60)
+        await env.wait_for_nodes()
 
 
 async def test_an_operator_can_insist_on_accounts(env: Environment) -> None:
-    env.rows(("acme", 1, "pro"))
-    await env.hub()
-    await env.form()
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form()
     async with running_operator(env, requires_service_account=True):
-        refused = await resource_is(env, "acme-web", "settings", "Failed")
+        refused = await wait_for_resource_state(env, "acme-web", "settings", "Failed")
         assert "serviceAccountName" in refused["message"]
         with pytest.raises(NotFound):
             await env.get(CONFIG_MAPS, "acme-settings")
@@ -110,21 +110,21 @@ async def test_the_annotation_of_a_live_node_chooses_no_account(
     """Whoever may edit nodes could act as any account otherwise."""
     await let(env, "writer", rule("", "configmaps"))
     async with running_operator(env, requires_service_account=insists):
-        await make_node(env, entry("settings"), annotations=AS_WRITER)
-        refused = await resource_is(env, NODE, "settings", "Failed")
+        await create_node(env, entry("settings"), annotations=AS_WRITER)
+        refused = await wait_for_resource_state(env, NODE, "settings", "Failed")
         assert FORMLESS in refused["message"]
         assert "create the form, or delete the node" in refused["message"]
         assert not await exists(env, "settings")
         await delete_node(env)
-        await is_gone(env, NODES, NODE)
+        await wait_for_deletion(env, NODES, NODE)
 
 
 async def test_a_node_made_by_hand_is_refused_where_accounts_are_insisted_on(
     env: Environment,
 ) -> None:
     async with running_operator(env, requires_service_account=True):
-        await make_node(env, entry("settings"))
-        refused = await resource_is(env, NODE, "settings", "Failed")
+        await create_node(env, entry("settings"))
+        refused = await wait_for_resource_state(env, NODE, "settings", "Failed")
         assert FORMLESS in refused["message"]
         assert not await exists(env, "settings")
 
@@ -133,40 +133,40 @@ async def test_a_node_whose_form_went_while_its_hub_is_paused_keeps_its_objects(
     env: Environment,
 ) -> None:
     await let(env, "writer", rule("", "configmaps"))
-    env.rows(("acme", 1, "pro"))
-    await env.hub()
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
     entries = [config_map(conflictPolicy="Force")]
-    await env.form(serviceAccountName="writer", configMaps=entries)
+    await env.create_form(serviceAccountName="writer", configMaps=entries)
     async with running_operator(env):
-        await node_is_ready(env, NODE)
-        await env.change(HUBS, "hub", {"spec": {"paused": True}})
-        await env.has_status(observedGeneration=2)
+        await wait_for_node_ready(env, NODE)
+        await env.patch(HUBS, "hub", {"spec": {"paused": True}})
+        await env.wait_for_status(observedGeneration=2)
         await env.client.delete(FORMS, "web", env.namespace)
-        await is_gone(env, FORMS, "web")
+        await wait_for_deletion(env, FORMS, "web")
 
         await edit(env, "acme-settings", {"data": {"plan": "edited"}})
-        refused = await resource_is(env, NODE, "settings", "Failed")
+        refused = await wait_for_resource_state(env, NODE, "settings", "Failed")
         assert FORMLESS in refused["message"]
         kept = await env.get(CONFIG_MAPS, "acme-settings")
         assert kept["data"] == {"plan": "edited"}
 
-        await env.form(serviceAccountName="writer", configMaps=entries)
-        await node_is_ready(env, NODE, within=60)
+        await env.create_form(serviceAccountName="writer", configMaps=entries)
+        await wait_for_node_ready(env, NODE, within=60)
 
 
 async def test_a_live_node_without_its_form_takes_nothing_away_either(env: Environment) -> None:
     await let(env, "writer", rule("", "configmaps"))
-    await env.form(serviceAccountName="writer")
+    await env.create_form(serviceAccountName="writer")
     async with running_operator(env):
-        await make_node(env, entry("settings"), entry("dropped"), annotations=AS_WRITER)
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"), entry("dropped"), annotations=AS_WRITER)
+        await wait_for_node_ready(env, NODE)
         await env.client.delete(FORMS, "web", env.namespace)
-        await is_gone(env, FORMS, "web")
+        await wait_for_deletion(env, FORMS, "web")
 
-        await apply_node(env, entry("settings"))
-        refused = await resource_is(env, NODE, "settings", "Failed")
+        await update_node(env, entry("settings"))
+        refused = await wait_for_resource_state(env, NODE, "settings", "Failed")
         assert FORMLESS in refused["message"]
-        kept = await resource_is(env, NODE, "dropped", "Deleting")
+        kept = await wait_for_resource_state(env, NODE, "dropped", "Deleting")
         assert FORMLESS in kept["message"]
         assert await exists(env, "dropped")
 
@@ -180,10 +180,10 @@ async def test_nothing_is_written_for_a_form_that_cannot_be_read(
         return Unreadable(obj.metadata, "its spec makes no sense, see $.configMaps")
 
     monkeypatch.setattr(context, "form_from", unreadable)
-    await env.form()
+    await env.create_form()
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        refused = await resource_is(env, NODE, "settings", "Failed")
+        await create_node(env, entry("settings"))
+        refused = await wait_for_resource_state(env, NODE, "settings", "Failed")
         assert 'the form "web" cannot be read' in refused["message"]
         assert "$.configMaps" in refused["message"]
         assert not await exists(env, "settings")
@@ -195,10 +195,10 @@ async def test_only_allowed_namespaces_are_written_to(env: Environment, by: str)
     allowed, other = f"tenant-{suffix}", f"kube-{suffix}"
     for name in (allowed, other):
         await env.client.create(NAMESPACES, {"metadata": {"name": name}})
-    env.rows(("acme", 1, "pro"))
-    await env.hub()
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
     patterns = ["tenant-*"]
-    await env.form(
+    await env.create_form(
         allowedNamespaces=patterns if by == "form" else [],
         configMaps=[
             config_map(targetNamespace=allowed),
@@ -208,16 +208,16 @@ async def test_only_allowed_namespaces_are_written_to(env: Environment, by: str)
     )
     options = {"allowed_namespaces": tuple(patterns)} if by == "operator" else {}
     async with running_operator(env, namespaces=(), **options):
-        refused = await resource_is(env, "acme-web", "outside", "Failed")
-        await resource_is(env, "acme-web", "settings", "Ready")
-        await resource_is(env, "acme-web", "own", "Ready")
+        refused = await wait_for_resource_state(env, "acme-web", "outside", "Failed")
+        await wait_for_resource_state(env, "acme-web", "settings", "Ready")
+        await wait_for_resource_state(env, "acme-web", "own", "Ready")
         assert other in refused["message"]
         assert await env.client.get(CONFIG_MAPS, "acme-settings", allowed)
         with pytest.raises(NotFound):
             await env.client.get(CONFIG_MAPS, "acme-settings", other)
-        env.rows()
-        await env.read_again()
-        await env.has_nodes()
+        env.set_rows()
+        await env.force_sync()
+        await env.wait_for_nodes()
     for name in (allowed, other):
         await env.client.delete(NAMESPACES, name)
 
@@ -231,20 +231,20 @@ async def test_a_namespace_that_is_not_allowed_is_not_written_either(
     allowed, other = f"tenant-{suffix}", f"kube-{suffix}"
     await env.client.create(NAMESPACES, {"metadata": {"name": other}})
     patterns = ["tenant-*"]
-    await env.form(allowedNamespaces=patterns if by == "form" else [])
+    await env.create_form(allowedNamespaces=patterns if by == "form" else [])
     options = {"allowed_namespaces": tuple(patterns)} if by == "operator" else {}
     async with running_operator(env, namespaces=(), **options):
         names = {"inside": allowed, "outside": other, "own": env.namespace}
-        await make_node(
+        await create_node(
             env,
             namespaces=[
-                of_kind(this, NAMESPACE, nameTemplate=name) for this, name in names.items()
+                manifest_entry(this, NAMESPACE, nameTemplate=name) for this, name in names.items()
             ],
         )
-        refused = await resource_is(env, NODE, "outside", "Failed")
+        refused = await wait_for_resource_state(env, NODE, "outside", "Failed")
         assert f'the namespace "{other}" is not among' in refused["message"]
-        await resource_is(env, NODE, "inside", "Ready")
-        await resource_is(env, NODE, "own", "Ready")
+        await wait_for_resource_state(env, NODE, "inside", "Ready")
+        await wait_for_resource_state(env, NODE, "own", "Ready")
         found = await env.client.get(NAMESPACES, other)
         assert "lynq.sh/node" not in labels(found)
     for name in (allowed, other):
@@ -256,16 +256,16 @@ async def test_a_namespace_that_is_allowed_no_more_stays_and_keeps_its_node(
 ) -> None:
     name = f"kube-{uuid.uuid4().hex[:8]}"
     async with running_operator(env, namespaces=()):
-        await make_node(env, namespaces=[of_kind("place", NAMESPACE, nameTemplate=name)])
-        await node_is_ready(env, NODE)
+        await create_node(env, namespaces=[manifest_entry("place", NAMESPACE, nameTemplate=name)])
+        await wait_for_node_ready(env, NODE)
     async with running_operator(env, namespaces=(), allowed_namespaces=("tenant-*",)):
-        refused = await resource_is(env, NODE, "place", "Failed")
+        refused = await wait_for_resource_state(env, NODE, "place", "Failed")
         assert "--allowed-namespaces" in refused["message"]
         await delete_node(env)
-        kept = await resource_is(env, NODE, "place", "Deleting")
+        kept = await wait_for_resource_state(env, NODE, "place", "Deleting")
         assert "--allowed-namespaces" in kept["message"]
         assert "deletionTimestamp" not in (await env.client.get(NAMESPACES, name))["metadata"]
     async with running_operator(env, namespaces=()):
-        await is_gone(env, NODES, NODE, within=120)
+        await wait_for_deletion(env, NODES, NODE, within=120)
         with pytest.raises(NotFound):
             await env.client.get(NAMESPACES, name)

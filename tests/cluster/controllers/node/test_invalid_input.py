@@ -8,21 +8,21 @@ import pytest
 from cluster.controllers.environment import Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
-    another_namespace,
-    apply_node,
-    becomes,
+    create_node,
     entry,
     event_count,
-    event_recorded,
-    make_node,
-    of_kind,
-    plan_is,
+    extra_namespace,
+    has_plan,
+    manifest_entry,
+    update_node,
+    wait_for_event,
+    wait_for_object,
 )
 from cluster.controllers.running_operator import (
-    node_has_condition,
-    node_is_ready,
-    resource_is,
     running_operator,
+    wait_for_node_condition,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from cluster.local.manifests import deployment
 from custom_kind import served_custom_kind
@@ -58,18 +58,18 @@ def misshapen() -> Object:
 
 BAD: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "unknown kind": (
-        {"manifests": [of_kind("bad", {"apiVersion": "example.com/v1", "kind": "Nothing"})]},
+        {"manifests": [manifest_entry("bad", {"apiVersion": "example.com/v1", "kind": "Nothing"})]},
         "ApplyFailed",
         ["example.com/v1 Nothing", "is the CRD installed?"],
     ),
     "unknown kind of a known group": (
-        {"manifests": [of_kind("bad", {"apiVersion": "apps/v1", "kind": "Deploymnt"})]},
+        {"manifests": [manifest_entry("bad", {"apiVersion": "apps/v1", "kind": "Deploymnt"})]},
         "ApplyFailed",
         ["apps/v1 Deploymnt", "Deployment"],
     ),
     "config map too large": ({"configMaps": [large()]}, "ApplyFailed", ["larger than", "1 MiB"]),
     "too large for the store": (
-        {"deployments": [of_kind("bad", huge())]},
+        {"deployments": [manifest_entry("bad", huge())]},
         "ApplyFailed",
         ["larger than", "1.5 MiB"],
     ),
@@ -79,7 +79,7 @@ BAD: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         ["data.text", "line 2", "nothing"],
     ),
     "name over 63": (
-        {"services": [of_kind("bad", SERVICE, nameTemplate="s" * 64)]},
+        {"services": [manifest_entry("bad", SERVICE, nameTemplate="s" * 64)]},
         "ApplyFailed",
         ["metadata.name"],
     ),
@@ -98,20 +98,20 @@ async def test_a_resource_that_cannot_be_written_says_why(env: Environment, case
     lists = dict(lists)
     config_maps = lists.pop("configMaps", [])
     async with running_operator(env):
-        await make_node(env, entry("good"), *config_maps, **lists)
-        found = await resource_is(env, NODE, "bad", "Failed")
+        await create_node(env, entry("good"), *config_maps, **lists)
+        found = await wait_for_resource_state(env, NODE, "bad", "Failed")
         assert found["reason"] == reason
         for word in words:
             assert word in found["message"]
-        await node_has_condition(env, NODE, "Ready", "False", "ResourcesFailed")
-        await becomes(env, "good", plan_is("pro"))
-        await resource_is(env, NODE, "good", "Ready")
-        assert (await event_recorded(env, reason, about=NODE)).startswith("Warning: ")
+        await wait_for_node_condition(env, NODE, "Ready", "False", "ResourcesFailed")
+        await wait_for_object(env, "good", has_plan("pro"))
+        await wait_for_resource_state(env, NODE, "good", "Ready")
+        assert (await wait_for_event(env, reason, about=NODE)).startswith("Warning: ")
 
         # Corrected, all is well.
         empty: dict[str, Any] = {name: [] for name in lists}
-        await apply_node(env, entry("good"), **empty)
-        await node_is_ready(env, NODE)
+        await update_node(env, entry("good"), **empty)
+        await wait_for_node_ready(env, NODE)
         assert await event_count(env, reason) == 1
 
 
@@ -119,13 +119,13 @@ async def test_a_kind_that_is_installed_later_is_found(env: Environment) -> None
     group = f"g{uuid.uuid4().hex[:8]}.example.com"
     gadget = {"apiVersion": f"{group}/v1", "kind": "Gadget", "spec": {"size": 1}}
     async with running_operator(env):
-        await make_node(env, entry("good"), manifests=[of_kind("gadget", gadget)])
-        await resource_is(env, NODE, "gadget", "Failed")
+        await create_node(env, entry("good"), manifests=[manifest_entry("gadget", gadget)])
+        await wait_for_resource_state(env, NODE, "gadget", "Failed")
         async with served_custom_kind(env.client, group) as resource:
-            await becomes(
+            await wait_for_object(
                 env, "gadget", lambda obj: obj["spec"] == {"size": 1}, resource, within=40
             )
-            await node_is_ready(env, NODE, within=40)
+            await wait_for_node_ready(env, NODE, within=40)
 
 
 async def test_a_namespace_that_does_not_exist_is_named_and_used_when_it_does(
@@ -133,38 +133,38 @@ async def test_a_namespace_that_does_not_exist_is_named_and_used_when_it_does(
 ) -> None:
     name = f"late-{uuid.uuid4().hex[:10]}"
     async with running_operator(env, namespaces=()):
-        await make_node(env, entry("far", targetNamespace=name), entry("near"))
-        found = await resource_is(env, NODE, "far", "Failed")
+        await create_node(env, entry("far", targetNamespace=name), entry("near"))
+        found = await wait_for_resource_state(env, NODE, "far", "Failed")
         assert f'the namespace "{name}" does not exist' in found["message"]
-        await resource_is(env, NODE, "near", "Ready")
+        await wait_for_resource_state(env, NODE, "near", "Ready")
         await env.client.create(NAMESPACES, {"metadata": {"name": name}})
         try:
-            await node_is_ready(env, NODE, within=40)
+            await wait_for_node_ready(env, NODE, within=40)
         finally:
             await env.client.delete(NAMESPACES, name)
 
 
 async def test_a_namespace_that_is_going_is_named(env: Environment) -> None:
     held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
-    async with another_namespace(env) as name:
+    async with extra_namespace(env) as name:
         await env.client.create(CONFIG_MAPS, held, name)
         await env.client.delete(NAMESPACES, name)
         async with running_operator(env, namespaces=()):
-            await make_node(env, entry("far", targetNamespace=name), entry("near"))
-            found = await resource_is(env, NODE, "far", "Failed")
+            await create_node(env, entry("far", targetNamespace=name), entry("near"))
+            found = await wait_for_resource_state(env, NODE, "far", "Failed")
             assert f'the namespace "{name}" is being deleted' in found["message"]
-            await resource_is(env, NODE, "near", "Ready")
+            await wait_for_resource_state(env, NODE, "near", "Ready")
         await env.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, name)
 
 
 async def test_a_typo_takes_nobody_down(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings"), entry("other"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"), entry("other"))
+        await wait_for_node_ready(env, NODE)
         uid = (await env.get(CONFIG_MAPS, "settings"))["metadata"]["uid"]
-        await apply_node(env, entry("settings", "{{ .nothing }}"), entry("other", "new"))
-        node = await node_has_condition(env, NODE, "Ready", "False", "ResourcesFailed")
-        await becomes(env, "other", plan_is("new"))
+        await update_node(env, entry("settings", "{{ .nothing }}"), entry("other", "new"))
+        node = await wait_for_node_condition(env, NODE, "Ready", "False", "ResourcesFailed")
+        await wait_for_object(env, "other", has_plan("new"))
         found = await env.get(CONFIG_MAPS, "settings")
         assert found["metadata"]["uid"] == uid
         assert found["data"] == {"plan": "pro"}

@@ -10,19 +10,19 @@ from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
     annotate,
-    apply_node,
+    create_node,
     delete_node,
     edit,
-    event_recorded,
-    make_node,
-    of_kind,
+    manifest_entry,
+    update_node,
+    wait_for_event,
 )
 from cluster.controllers.running_operator import (
-    is_gone,
-    node_is_ready,
-    node_of,
-    resource_is,
+    get_node,
     running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from lynq.kube.resource import EVENTS, SECRETS
 
@@ -31,13 +31,13 @@ NUMBER = "8675309867"
 
 
 def secret(**parts: Any) -> Object:
-    return of_kind("secret", {"apiVersion": "v1", "kind": "Secret"} | parts)
+    return manifest_entry("secret", {"apiVersion": "v1", "kind": "Secret"} | parts)
 
 
 async def words(env: Environment, logs: list[Any]) -> str:
     """Return everything that people can read."""
     events = (await env.client.list(EVENTS, env.namespace)).items
-    status = (await node_of(env, NODE)).get("status", {})
+    status = (await get_node(env, NODE)).get("status", {})
     assert logs
     assert events
     return json.dumps([events, status]) + repr(logs)
@@ -65,9 +65,9 @@ async def test_a_refused_secret_tells_nothing_of_its_contents(
     with capture_logs() as logs:
         async with running_operator(env):
             wish = REFUSED[case] | {"patchStrategy": strategy}
-            await make_node(env, secrets=[wish], plan=WORD)
-            found = await resource_is(env, NODE, "secret", "Failed")
-            await event_recorded(env, found["reason"], about=NODE)
+            await create_node(env, secrets=[wish], plan=WORD)
+            found = await wait_for_resource_state(env, NODE, "secret", "Failed")
+            await wait_for_event(env, found["reason"], about=NODE)
         said = await words(env, logs)
     assert WORD not in said
     assert NUMBER not in said
@@ -77,8 +77,8 @@ async def test_a_secret_lives_and_goes_without_a_word_of_its_contents(env: Envir
     wish = secret(stringData={"password": "{{ .plan }}"}, immutable=False)
     with capture_logs() as logs:
         async with running_operator(env):
-            await make_node(env, secrets=[wish], plan=WORD)
-            await node_is_ready(env, NODE)
+            await create_node(env, secrets=[wish], plan=WORD)
+            await wait_for_node_ready(env, NODE)
             # Drift, conflict, refused as immutable, adopted, removed.
             await edit(
                 env,
@@ -86,12 +86,12 @@ async def test_a_secret_lives_and_goes_without_a_word_of_its_contents(env: Envir
                 {"stringData": {"password": WORD + "x"}, "immutable": True},
                 resource=SECRETS,
             )
-            await resource_is(env, NODE, "secret", "Conflicted")
-            await apply_node(env, secrets=[wish | {"conflictPolicy": "Force"}])
+            await wait_for_resource_state(env, NODE, "secret", "Conflicted")
+            await update_node(env, secrets=[wish | {"conflictPolicy": "Force"}])
             await annotate(env, extra=json.dumps({"plan": WORD + "y"}))
-            await resource_is(env, NODE, "secret", "Failed")
+            await wait_for_resource_state(env, NODE, "secret", "Failed")
             said = await words(env, logs)
             await delete_node(env)
-            await is_gone(env, NODES, NODE)
+            await wait_for_deletion(env, NODES, NODE)
         said += json.dumps((await env.client.list(EVENTS, env.namespace)).items) + repr(logs)
     assert WORD not in said

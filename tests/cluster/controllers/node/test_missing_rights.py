@@ -9,19 +9,19 @@ import pytest
 from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
-    becomes,
+    create_node,
     delete_node,
     entry,
-    make_node,
-    of_kind,
-    plan_is,
+    has_plan,
+    manifest_entry,
+    wait_for_object,
 )
 from cluster.controllers.running_operator import (
-    is_gone,
-    node_has_condition,
-    node_is_ready,
-    resource_is,
     running_operator,
+    wait_for_deletion,
+    wait_for_node_condition,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from lynq.kube import Client, Impersonation, Resource, load_config
 from lynq.kube.resource import SECRETS, SERVICE_ACCOUNTS
@@ -30,7 +30,7 @@ ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=
 BINDINGS = Resource(
     "rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced=True
 )
-SECRET = of_kind("secret", {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}})
+SECRET = manifest_entry("secret", {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}})
 
 
 def rule(group: str, *resources: str, verbs: tuple[str, ...] = ("*",)) -> Object:
@@ -60,7 +60,7 @@ async def limited(env: Environment, kubeconfig: Path) -> AsyncIterator[Environme
 
 
 async def grant(env: Environment, *rules: Object) -> None:
-    await env.change(ROLES, "limited", {"rules": list(rules)})
+    await env.patch(ROLES, "limited", {"rules": list(rules)})
 
 
 async def test_a_kind_that_may_not_be_watched_fails_alone(
@@ -68,16 +68,16 @@ async def test_a_kind_that_may_not_be_watched_fails_alone(
 ) -> None:
     await grant(env, *BASIC)
     async with running_operator(limited):
-        await make_node(env, entry("good"), secrets=[SECRET])
-        found = await resource_is(env, NODE, "secret", "Failed", within=20)
+        await create_node(env, entry("good"), secrets=[SECRET])
+        found = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
         assert "Secret" in found["message"]
         assert "grant the verb" in found["message"]
         assert "on secrets" in found["message"]
-        await resource_is(env, NODE, "good", "Ready")
+        await wait_for_resource_state(env, NODE, "good", "Ready")
 
         # Its watch is tried in the background: no restart is needed.
         await grant(env, *BASIC, rule("", "secrets"))
-        await node_is_ready(env, NODE, within=60)
+        await wait_for_node_ready(env, NODE, within=60)
         await env.get(SECRETS, "secret")
 
 
@@ -86,10 +86,10 @@ async def test_a_kind_that_may_not_be_written_fails_alone(
 ) -> None:
     await grant(env, *BASIC, rule("", "secrets", verbs=("list", "watch")))
     async with running_operator(limited):
-        await make_node(env, entry("good"), secrets=[SECRET])
-        found = await resource_is(env, NODE, "secret", "Failed", within=20)
+        await create_node(env, entry("good"), secrets=[SECRET])
+        found = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
         assert "grant the verb patch on secrets" in found["message"]
-        await resource_is(env, NODE, "good", "Ready")
+        await wait_for_resource_state(env, NODE, "good", "Ready")
 
 
 async def test_a_kind_that_may_not_be_read_fails_alone(
@@ -100,11 +100,11 @@ async def test_a_kind_that_may_not_be_read_fails_alone(
     await grant(env, *BASIC, rule("", "secrets", verbs=written))
     secret = SECRET | {"ignoreFields": ["$.data.x"]}
     async with running_operator(limited):
-        await make_node(env, entry("good"), secrets=[secret | {"conflictPolicy": "Force"}])
-        found = await resource_is(env, NODE, "secret", "Failed", within=20)
+        await create_node(env, entry("good"), secrets=[secret | {"conflictPolicy": "Force"}])
+        found = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
         assert "grant the verb get on secrets" in found["message"]
-        await resource_is(env, NODE, "good", "Ready")
-        await node_has_condition(env, NODE, "Ready", "False", "ResourcesFailed")
+        await wait_for_resource_state(env, NODE, "good", "Ready")
+        await wait_for_node_condition(env, NODE, "Ready", "False", "ResourcesFailed")
 
 
 async def test_what_may_not_be_deleted_keeps_the_node_and_names_the_right(
@@ -113,13 +113,13 @@ async def test_what_may_not_be_deleted_keeps_the_node_and_names_the_right(
     written = ("list", "watch", "get", "patch", "create")
     await grant(env, *BASIC, rule("", "secrets", verbs=written))
     async with running_operator(limited):
-        await make_node(env, entry("good"), secrets=[SECRET])
-        await node_is_ready(env, NODE, within=20)
+        await create_node(env, entry("good"), secrets=[SECRET])
+        await wait_for_node_ready(env, NODE, within=20)
         await delete_node(env)
-        found = await resource_is(env, NODE, "secret", "Deleting", within=20)
+        found = await wait_for_resource_state(env, NODE, "secret", "Deleting", within=20)
         assert "grant the verb delete on secrets" in found["message"]
         await grant(env, *BASIC, rule("", "secrets"))
-        await is_gone(env, NODES, NODE, within=40)
+        await wait_for_deletion(env, NODES, NODE, within=40)
 
 
 async def test_rights_of_one_kind_say_nothing_of_the_start(
@@ -127,14 +127,14 @@ async def test_rights_of_one_kind_say_nothing_of_the_start(
 ) -> None:
     await grant(env, *BASIC, rule("", "secrets"))
     async with running_operator(limited):
-        await make_node(env, entry("good"), secrets=[SECRET])
-        await node_is_ready(env, NODE, within=20)
+        await create_node(env, entry("good"), secrets=[SECRET])
+        await wait_for_node_ready(env, NODE, within=20)
     await grant(env, *BASIC)
-    await env.change(NODES, NODE, {"metadata": {"annotations": {"lynq.sh/extra": "{}"}}})
+    await env.patch(NODES, NODE, {"metadata": {"annotations": {"lynq.sh/extra": "{}"}}})
     async with running_operator(limited):
-        found = await resource_is(env, NODE, "secret", "Failed", within=20)
+        found = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
         assert "on secrets" in found["message"]
-        await env.change(
+        await env.patch(
             NODES, NODE, {"metadata": {"annotations": {"lynq.sh/extra": '{"plan": "free"}'}}}
         )
-        await becomes(env, "good", plan_is("free"))
+        await wait_for_object(env, "good", has_plan("free"))

@@ -7,19 +7,19 @@ from cluster.controllers.node.builders import (
     NODE,
     annotate,
     annotations,
-    apply_node,
-    becomes,
+    create_node,
     edit,
     entry,
     event_count,
+    has_plan,
     labels,
-    make_node,
-    of_kind,
-    owners,
-    plan_is,
-    writes,
+    manifest_entry,
+    owner_uids,
+    update_node,
+    wait_for_object,
+    write_verbs,
 )
-from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
@@ -39,21 +39,21 @@ def both(first: str, second: str | None, **parts: object) -> Object:
 async def test_an_object_is_made_and_changed(env: Environment, strategy: str) -> None:
     parts = {"patchStrategy": strategy}
     async with running_operator(env):
-        made = await make_node(env, entry("settings", **parts))
-        await node_is_ready(env, NODE)
-        first = await becomes(env, "settings", plan_is("pro"))
-        assert owners(first) == [made["metadata"]["uid"]]
+        made = await create_node(env, entry("settings", **parts))
+        await wait_for_node_ready(env, NODE)
+        first = await wait_for_object(env, "settings", has_plan("pro"))
+        assert owner_uids(first) == [made["metadata"]["uid"]]
         assert labels(first)["lynq.sh/managed"] == "true"
         assert "lynq.sh/applied-hash" in annotations(first)
 
-        env.traffic.sent.clear()
+        env.requests.sent.clear()
         await annotate(env, extra='{"plan": "free"}')
-        now = await becomes(env, "settings", plan_is("free"))
+        now = await wait_for_object(env, "settings", has_plan("free"))
         assert now["metadata"]["uid"] == first["metadata"]["uid"]
-        await node_is_ready(env, NODE)
-        await env.settles()
+        await wait_for_node_ready(env, NODE)
+        await env.wait_until_idle()
         verb = {"apply": "apply", "merge": "patch", "replace": "replace"}[strategy]
-        assert writes(env, "settings") == [verb]
+        assert write_verbs(env, "settings") == [verb]
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ async def test_merge_and_replace_take_an_object_that_is_there(
     theirs = {"metadata": {"name": "settings"}, "data": {"plan": "theirs", "more": "theirs"}}
     old = await env.client.create(CONFIG_MAPS, theirs, env.namespace, manager="somebody")
     async with running_operator(env):
-        made = await make_node(env, entry("settings", patchStrategy=strategy))
-        await node_is_ready(env, NODE)
+        made = await create_node(env, entry("settings", patchStrategy=strategy))
+        await wait_for_node_ready(env, NODE)
         now = await env.get(CONFIG_MAPS, "settings")
         assert now["data"] == left
         assert now["metadata"]["uid"] == old["metadata"]["uid"]
-        assert owners(now) == [made["metadata"]["uid"]]
+        assert owner_uids(now) == [made["metadata"]["uid"]]
         assert await event_count(env, "ResourceConflict") == 0
 
 
@@ -83,14 +83,14 @@ async def test_what_leaves_an_applied_or_replaced_manifest_leaves_the_object(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await make_node(env, both("pro", "x"))
-        await node_is_ready(env, NODE)
-        await apply_node(env, both("pro", None))
-        await becomes(env, "settings", lambda obj: obj["data"] == {"plan": "pro"})
-        await apply_node(env, both("pro", "x", patchStrategy="replace"))
-        await becomes(env, "settings", lambda obj: "second" in obj["data"])
-        await apply_node(env, both("pro", None, patchStrategy="replace"))
-        await becomes(env, "settings", lambda obj: obj["data"] == {"plan": "pro"})
+        await create_node(env, both("pro", "x"))
+        await wait_for_node_ready(env, NODE)
+        await update_node(env, both("pro", None))
+        await wait_for_object(env, "settings", lambda obj: obj["data"] == {"plan": "pro"})
+        await update_node(env, both("pro", "x", patchStrategy="replace"))
+        await wait_for_object(env, "settings", lambda obj: "second" in obj["data"])
+        await update_node(env, both("pro", None, patchStrategy="replace"))
+        await wait_for_object(env, "settings", lambda obj: obj["data"] == {"plan": "pro"})
 
 
 @pytest.mark.parametrize("before", ["merge", "replace"])
@@ -98,22 +98,22 @@ async def test_a_strategy_that_changes_to_apply_owns_what_it_made_before(
     env: Environment, before: str
 ) -> None:
     async with running_operator(env):
-        await make_node(env, both("pro", "x", patchStrategy=before))
-        await node_is_ready(env, NODE)
+        await create_node(env, both("pro", "x", patchStrategy=before))
+        await wait_for_node_ready(env, NODE)
         # New value, dropped key: neither may be a conflict with ourselves, nor stay behind.
-        await apply_node(env, both("free", None, patchStrategy="apply"))
-        await becomes(env, "settings", lambda obj: obj["data"] == {"plan": "free"})
-        await node_is_ready(env, NODE)
+        await update_node(env, both("free", None, patchStrategy="apply"))
+        await wait_for_object(env, "settings", lambda obj: obj["data"] == {"plan": "free"})
+        await wait_for_node_ready(env, NODE)
         assert await event_count(env, "ResourceConflict") == 0
 
 
 async def test_apply_leaves_to_others_what_the_manifest_does_not_say(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
         await edit(env, "settings", {"data": {"more": "theirs"}})
         await annotate(env, extra='{"plan": "free"}')
-        found = await becomes(env, "settings", plan_is("free"))
+        found = await wait_for_object(env, "settings", has_plan("free"))
         assert found["data"]["more"] == "theirs"
         assert await event_count(env, "ResourceConflict") == 0
 
@@ -122,13 +122,17 @@ async def test_replace_of_an_object_that_others_write_too_gets_through(env: Envi
     """The Deployment's own controller writes its status all the time."""
     app = deployment("app", replicas=1)
     async with running_operator(env):
-        await make_node(env, deployments=[of_kind("app", app, patchStrategy="replace")])
-        await node_is_ready(env, NODE)
+        await create_node(env, deployments=[manifest_entry("app", app, patchStrategy="replace")])
+        await wait_for_node_ready(env, NODE)
         for replicas in (2, 3):
             app["spec"]["replicas"] = replicas
-            await apply_node(env, deployments=[of_kind("app", app, patchStrategy="replace")])
-        await becomes(env, "app", lambda obj: obj["status"].get("readyReplicas") == 3, DEPLOYMENTS)
-        await node_is_ready(env, NODE)
+            await update_node(
+                env, deployments=[manifest_entry("app", app, patchStrategy="replace")]
+            )
+        await wait_for_object(
+            env, "app", lambda obj: obj["status"].get("readyReplicas") == 3, DEPLOYMENTS
+        )
+        await wait_for_node_ready(env, NODE)
         assert await event_count(env, "ApplyFailed") == 0
 
 
@@ -145,10 +149,10 @@ async def test_replace_gets_through_although_others_write_in_between_each_time(
 
     env.client = others.intercepted(first)
     async with running_operator(env):
-        await make_node(env, entry("settings", patchStrategy="replace"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings", patchStrategy="replace"))
+        await wait_for_node_ready(env, NODE)
         await annotate(env, extra='{"plan": "free"}')
-        await becomes(env, "settings", plan_is("free"))
-        await node_is_ready(env, NODE)
+        await wait_for_object(env, "settings", has_plan("free"))
+        await wait_for_node_ready(env, NODE)
         assert next(rivals, None) is None
         assert await event_count(env, "ApplyFailed") == 0

@@ -8,24 +8,24 @@ from cluster.controllers.node.builders import (
     NODE,
     annotate,
     annotations,
-    apply_node,
-    becomes,
+    create_node,
     edit,
     entry,
     event_count,
-    event_recorded,
     exists,
-    make_node,
-    of_kind,
-    owners,
+    manifest_entry,
+    owner_uids,
+    update_node,
+    wait_for_event,
+    wait_for_object,
 )
 from cluster.controllers.running_operator import (
-    condition_of,
-    node_has_condition,
-    node_is_ready,
-    resource_in,
-    resource_is,
+    node_condition,
+    resource_status,
     running_operator,
+    wait_for_node_condition,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from cluster.local.manifests import deployment, job
 from lynq.kube.resource import DEPLOYMENTS
@@ -34,7 +34,9 @@ NEVER = {"local.lynq.sh/ready": "never"}
 
 
 def app(pods: dict[str, str] | None = None, *, replicas: int = 1, **parts: Any) -> Object:
-    return of_kind("app", deployment("app", replicas=replicas, annotations=pods or {}), **parts)
+    return manifest_entry(
+        "app", deployment("app", replicas=replicas, annotations=pods or {}), **parts
+    )
 
 
 def at(moment: str) -> datetime:
@@ -43,11 +45,11 @@ def at(moment: str) -> datetime:
 
 async def test_the_timeout_strikes_at_its_deadline_and_is_told_once(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(
+        await create_node(
             env, entry("after", dependIds=["app"]), deployments=[app(NEVER, timeoutSeconds=2)]
         )
-        await resource_is(env, NODE, "app", "Progressing")
-        found = await resource_is(env, NODE, "app", "Failed")
+        await wait_for_resource_state(env, NODE, "app", "Progressing")
+        found = await wait_for_resource_state(env, NODE, "app", "Failed")
         assert found["reason"] == "ReadinessTimeout"
         assert "2 s" in found["message"]
         live = await env.get(DEPLOYMENTS, "app")
@@ -55,93 +57,93 @@ async def test_the_timeout_strikes_at_its_deadline_and_is_told_once(env: Environ
         late = (at(found["since"]) - began).total_seconds() - 2
         # `since` is in whole seconds.
         assert -1 <= late < 1.5
-        await resource_is(env, NODE, "after", "Skipped")
-        sentence = await event_recorded(env, "ReadinessTimeout", about=NODE)
+        await wait_for_resource_state(env, NODE, "after", "Skipped")
+        sentence = await wait_for_event(env, "ReadinessTimeout", about=NODE)
         assert sentence.startswith("Warning: ")
         await annotate(env, touched="1")
-        await env.settles()
+        await env.wait_until_idle()
         assert await event_count(env, "ReadinessTimeout") == 1
 
 
 async def test_a_failed_resource_recovers_when_it_becomes_ready(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(
+        await create_node(
             env, entry("after", dependIds=["app"]), deployments=[app(NEVER, timeoutSeconds=1)]
         )
-        await resource_is(env, NODE, "app", "Failed")
-        await apply_node(
+        await wait_for_resource_state(env, NODE, "app", "Failed")
+        await update_node(
             env,
             entry("after", dependIds=["app"]),
             deployments=[app(timeoutSeconds=120)],
         )
-        node = await node_is_ready(env, NODE)
-        assert condition_of(node, "Degraded") == ("False", "Healthy")
+        node = await wait_for_node_ready(env, NODE)
+        assert node_condition(node, "Degraded") == ("False", "Healthy")
         assert await exists(env, "after")
-        await event_recorded(env, "LynqNodeReady", about=NODE)
+        await wait_for_event(env, "LynqNodeReady", about=NODE)
 
 
 async def test_what_need_not_be_waited_for_is_ready_when_it_is_written(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(
+        await create_node(
             env, entry("after", dependIds=["app"]), deployments=[app(NEVER, waitForReady=False)]
         )
-        node = await node_is_ready(env, NODE)
-        assert resource_in(node, "app")["state"] == "Ready"
+        node = await wait_for_node_ready(env, NODE)
+        assert resource_status(node, "app")["state"] == "Ready"
         assert await exists(env, "after")
 
 
 async def test_scaled_to_zero_is_ready(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, deployments=[app(replicas=0)])
-        await node_is_ready(env, NODE)
+        await create_node(env, deployments=[app(replicas=0)])
+        await wait_for_node_ready(env, NODE)
 
 
 async def test_a_bad_update_shows_while_the_old_pods_run(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("beside"), deployments=[app(timeoutSeconds=3)])
-        await node_is_ready(env, NODE)
-        await apply_node(env, entry("beside"), deployments=[app(NEVER, timeoutSeconds=3)])
-        node = await node_has_condition(env, NODE, "Ready", "False", "NotAllResourcesReady")
-        assert resource_in(node, "app")["state"] == "Progressing"
-        assert resource_in(node, "beside")["state"] == "Ready"
-        node = await node_has_condition(env, NODE, "Ready", "False", "ResourcesFailed")
+        await create_node(env, entry("beside"), deployments=[app(timeoutSeconds=3)])
+        await wait_for_node_ready(env, NODE)
+        await update_node(env, entry("beside"), deployments=[app(NEVER, timeoutSeconds=3)])
+        node = await wait_for_node_condition(env, NODE, "Ready", "False", "NotAllResourcesReady")
+        assert resource_status(node, "app")["state"] == "Progressing"
+        assert resource_status(node, "beside")["state"] == "Ready"
+        node = await wait_for_node_condition(env, NODE, "Ready", "False", "ResourcesFailed")
         live = await env.get(DEPLOYMENTS, "app")
         assert live["status"]["availableReplicas"] == 1
 
-        await apply_node(env, entry("beside"), deployments=[app(timeoutSeconds=3)])
-        await node_is_ready(env, NODE)
+        await update_node(env, entry("beside"), deployments=[app(timeoutSeconds=3)])
+        await wait_for_node_ready(env, NODE)
 
 
 async def test_a_ready_workload_that_degrades_is_failed_by_the_clock_of_its_last_change(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await make_node(env, deployments=[app(timeoutSeconds=1)])
-        await node_is_ready(env, NODE)
-        await env.settles()
+        await create_node(env, deployments=[app(timeoutSeconds=1)])
+        await wait_for_node_ready(env, NODE)
+        await env.wait_until_idle()
         await edit(
             env,
             "app",
             {"spec": {"template": {"metadata": {"annotations": NEVER}}}},
             resource=DEPLOYMENTS,
         )
-        found = await resource_is(env, NODE, "app", "Failed")
+        found = await wait_for_resource_state(env, NODE, "app", "Failed")
         assert found["reason"] == "ReadinessTimeout"
 
 
 async def test_a_job_that_failed_is_a_failed_resource(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, jobs=[of_kind("seed", job("seed", job="fail"))])
-        found = await resource_is(env, NODE, "seed", "Failed")
+        await create_node(env, jobs=[manifest_entry("seed", job("seed", job="fail"))])
+        found = await wait_for_resource_state(env, NODE, "seed", "Failed")
         assert found["message"]
-        await event_recorded(env, "ResourceFailed", about=NODE)
+        await wait_for_event(env, "ResourceFailed", about=NODE)
 
 
 async def test_an_unchanged_write_gives_nobody_more_time(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, deployments=[app(NEVER, timeoutSeconds=300)])
-        found = await becomes(env, "app", annotations, DEPLOYMENTS)
+        await create_node(env, deployments=[app(NEVER, timeoutSeconds=300)])
+        found = await wait_for_object(env, "app", annotations, DEPLOYMENTS)
         first = annotations(found)["lynq.sh/apply-start-time"]
         await edit(env, "app", {"metadata": {"ownerReferences": None}}, resource=DEPLOYMENTS)
-        found = await becomes(env, "app", owners, DEPLOYMENTS)
+        found = await wait_for_object(env, "app", owner_uids, DEPLOYMENTS)
         assert annotations(found)["lynq.sh/apply-start-time"] == first

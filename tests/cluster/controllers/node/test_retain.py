@@ -6,20 +6,24 @@ from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
     annotations,
-    apply_node,
-    becomes,
+    create_node,
     delete_node,
     edit,
     entry,
     event_count,
-    event_recorded,
+    has_plan,
     labels,
-    make_node,
-    owners,
-    plan_is,
-    writes,
+    owner_uids,
+    update_node,
+    wait_for_event,
+    wait_for_object,
+    write_verbs,
 )
-from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+)
 from lynq.kube.resource import CONFIG_MAPS
 
 RETAIN = {"deletionPolicy": "Retain"}
@@ -31,56 +35,56 @@ def is_orphan(obj: Object) -> bool:
 
 async def test_what_leaves_the_form_is_deleted_or_retained(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(
+        await create_node(
             env, entry("stays"), entry("goes"), entry("kept", **RETAIN), entry("also-kept")
         )
-        await node_is_ready(env, NODE)
+        await wait_for_node_ready(env, NODE)
         kept = await env.get(CONFIG_MAPS, "kept")
-        assert owners(kept) == []
+        assert owner_uids(kept) == []
         assert labels(kept)["lynq.sh/node"] == NODE
         assert labels(kept)["lynq.sh/node-namespace"] == env.namespace
 
         # The policy of what is no longer in the form is the annotation's.
-        await apply_node(env, entry("stays"), entry("also-kept"))
-        await is_gone(env, CONFIG_MAPS, "goes")
-        found = await becomes(env, "kept", is_orphan)
+        await update_node(env, entry("stays"), entry("also-kept"))
+        await wait_for_deletion(env, CONFIG_MAPS, "goes")
+        found = await wait_for_object(env, "kept", is_orphan)
         assert annotations(found)["lynq.sh/orphaned-reason"] == "RemovedFromTemplate"
         assert "lynq.sh/orphaned-at" in annotations(found)
         assert {"lynq.sh/node", "lynq.sh/node-namespace"}.isdisjoint(labels(found))
         assert labels(found)["lynq.sh/managed"] == "true"
         assert found["data"] == {"plan": "pro"}
 
-        gone = await event_recorded(env, "OrphanedResourceDeleted", about=NODE)
+        gone = await wait_for_event(env, "OrphanedResourceDeleted", about=NODE)
         assert gone.startswith("Normal: ")
         assert "goes" in gone
-        assert "kept" in await event_recorded(env, "OrphanedResourceRetained", about=NODE)
-        await event_recorded(env, "OrphanMarkersAdded", about="kept")
-        node = await node_is_ready(env, NODE)
+        assert "kept" in await wait_for_event(env, "OrphanedResourceRetained", about=NODE)
+        await wait_for_event(env, "OrphanMarkersAdded", about="kept")
+        node = await wait_for_node_ready(env, NODE)
         assert [each["id"] for each in node["status"]["resources"]] == ["stays", "also-kept"]
-        await env.settles()
+        await env.wait_until_idle()
         assert await event_count(env, "OrphanedResourceDeleted") == 1
 
 
 async def test_an_orphan_that_is_wanted_again_is_adopted_in_one_write(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("kept", **RETAIN))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("kept", **RETAIN))
+        await wait_for_node_ready(env, NODE)
         uid = (await env.get(CONFIG_MAPS, "kept"))["metadata"]["uid"]
-        await apply_node(env)
-        await becomes(env, "kept", is_orphan)
-        await env.settles()
-        env.traffic.sent.clear()
+        await update_node(env)
+        await wait_for_object(env, "kept", is_orphan)
+        await env.wait_until_idle()
+        env.requests.sent.clear()
 
-        await apply_node(env, entry("kept", "again", **RETAIN))
-        found = await becomes(env, "kept", plan_is("again"))
+        await update_node(env, entry("kept", "again", **RETAIN))
+        found = await wait_for_object(env, "kept", has_plan("again"))
         assert found["metadata"]["uid"] == uid
         assert "lynq.sh/orphaned" not in labels(found)
         assert {"lynq.sh/orphaned-at", "lynq.sh/orphaned-reason"}.isdisjoint(annotations(found))
         assert labels(found)["lynq.sh/node"] == NODE
-        await node_is_ready(env, NODE)
-        await env.settles()
-        assert writes(env, "kept") == ["patch"]
-        await event_recorded(env, "OrphanMarkersRemoved", about="kept")
+        await wait_for_node_ready(env, NODE)
+        await env.wait_until_idle()
+        assert write_verbs(env, "kept") == ["patch"]
+        await wait_for_event(env, "OrphanMarkersRemoved", about="kept")
 
 
 async def test_what_was_adopted_follows_the_form_without_a_conflict_with_ourselves(
@@ -88,78 +92,78 @@ async def test_what_was_adopted_follows_the_form_without_a_conflict_with_ourselv
 ) -> None:
     """Adopted fields are ours by Update: the next apply must not take us for somebody else."""
     async with running_operator(env):
-        await make_node(env, entry("kept", **RETAIN))
-        await node_is_ready(env, NODE)
-        await apply_node(env)
-        await becomes(env, "kept", is_orphan)
-        await apply_node(env, entry("kept", "again", **RETAIN))
-        await becomes(env, "kept", plan_is("again"))
+        await create_node(env, entry("kept", **RETAIN))
+        await wait_for_node_ready(env, NODE)
+        await update_node(env)
+        await wait_for_object(env, "kept", is_orphan)
+        await update_node(env, entry("kept", "again", **RETAIN))
+        await wait_for_object(env, "kept", has_plan("again"))
 
-        await apply_node(env, entry("kept", "third", **RETAIN))
-        await becomes(env, "kept", plan_is("third"))
-        await node_is_ready(env, NODE)
+        await update_node(env, entry("kept", "third", **RETAIN))
+        await wait_for_object(env, "kept", has_plan("third"))
+        await wait_for_node_ready(env, NODE)
         assert await event_count(env, "ResourceConflict") == 0
         # Whose it is now is told by the next drift.
         await edit(env, "kept", {"data": {"plan": "by hand"}})
-        await event_recorded(env, "ResourceConflict", about=NODE)
+        await wait_for_event(env, "ResourceConflict", about=NODE)
 
 
 async def test_a_deleted_node_takes_its_objects_along_and_leaves_the_retained(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await make_node(env, entry("goes"), entry("kept", **RETAIN))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("goes"), entry("kept", **RETAIN))
+        await wait_for_node_ready(env, NODE)
         await delete_node(env)
-        await is_gone(env, NODES, NODE)
+        await wait_for_deletion(env, NODES, NODE)
 
-        await is_gone(env, CONFIG_MAPS, "goes", within=0)
-        found = await becomes(env, "kept", is_orphan)
+        await wait_for_deletion(env, CONFIG_MAPS, "goes", within=0)
+        found = await wait_for_object(env, "kept", is_orphan)
         assert annotations(found)["lynq.sh/orphaned-reason"] == "LynqNodeDeleted"
         assert "lynq.sh/node" not in labels(found)
-        assert "kept" in await event_recorded(env, "ResourceRetained", about=NODE)
-        await event_recorded(env, "OrphanMarkersAdded", about="kept")
-        await event_recorded(env, "LynqNodeDeleted", about=NODE)
+        assert "kept" in await wait_for_event(env, "ResourceRetained", about=NODE)
+        await wait_for_event(env, "OrphanMarkersAdded", about="kept")
+        await wait_for_event(env, "LynqNodeDeleted", about=NODE)
 
 
 async def test_an_orphan_of_one_node_can_be_adopted_by_another(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("kept", **RETAIN))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("kept", **RETAIN))
+        await wait_for_node_ready(env, NODE)
         await delete_node(env)
-        await is_gone(env, NODES, NODE)
-        await make_node(env, entry("kept", "second", **RETAIN), name="beta-web")
-        await node_is_ready(env, "beta-web")
-        found = await becomes(env, "kept", plan_is("second"))
+        await wait_for_deletion(env, NODES, NODE)
+        await create_node(env, entry("kept", "second", **RETAIN), name="beta-web")
+        await wait_for_node_ready(env, "beta-web")
+        found = await wait_for_object(env, "kept", has_plan("second"))
         assert labels(found)["lynq.sh/node"] == "beta-web"
 
 
 async def test_a_policy_that_changes_changes_how_the_object_is_tied(env: Environment) -> None:
     async with running_operator(env):
-        made = await make_node(env, entry("settings"))
-        await node_is_ready(env, NODE)
-        await apply_node(env, entry("settings", **RETAIN))
-        found = await becomes(env, "settings", lambda obj: not owners(obj))
+        made = await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
+        await update_node(env, entry("settings", **RETAIN))
+        found = await wait_for_object(env, "settings", lambda obj: not owner_uids(obj))
         assert labels(found)["lynq.sh/node"] == NODE
-        await apply_node(env, entry("settings"))
-        found = await becomes(env, "settings", owners)
-        assert owners(found) == [made["metadata"]["uid"]]
+        await update_node(env, entry("settings"))
+        found = await wait_for_object(env, "settings", owner_uids)
+        assert owner_uids(found) == [made["metadata"]["uid"]]
         assert "lynq.sh/node" not in labels(found)
-        await node_is_ready(env, NODE)
+        await wait_for_node_ready(env, NODE)
 
 
 async def test_an_id_that_is_used_for_another_object_does_not_lend_it_its_policy(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await make_node(env, entry("data", **RETAIN), entry("cache"))
-        await node_is_ready(env, NODE)
-        await apply_node(
+        await create_node(env, entry("data", **RETAIN), entry("cache"))
+        await wait_for_node_ready(env, NODE)
+        await update_node(
             env, entry("data", nameTemplate="data-2"), entry("cache", nameTemplate="c", **RETAIN)
         )
-        await becomes(env, "data", is_orphan)
-        await is_gone(env, CONFIG_MAPS, "cache")
-        await node_is_ready(env, NODE)
+        await wait_for_object(env, "data", is_orphan)
+        await wait_for_deletion(env, CONFIG_MAPS, "cache")
+        await wait_for_node_ready(env, NODE)
 
 
 @pytest.mark.parametrize("strategy", ["apply", "replace"])
@@ -170,13 +174,13 @@ async def test_what_the_manifest_no_longer_says_goes_when_an_orphan_is_adopted(
     old = entry("kept", **parts)
     old["spec"]["data"]["old"] = "x"
     async with running_operator(env):
-        await make_node(env, old)
-        await node_is_ready(env, NODE)
-        await apply_node(env)
-        await becomes(env, "kept", is_orphan)
+        await create_node(env, old)
+        await wait_for_node_ready(env, NODE)
+        await update_node(env)
+        await wait_for_object(env, "kept", is_orphan)
         await edit(env, "kept", {"data": {"theirs": "y"}})
-        await apply_node(env, entry("kept", **parts | {"labelsTemplate": {"new": "1"}}))
-        found = await becomes(env, "kept", lambda obj: not is_orphan(obj))
+        await update_node(env, entry("kept", **parts | {"labelsTemplate": {"new": "1"}}))
+        found = await wait_for_object(env, "kept", lambda obj: not is_orphan(obj))
         assert found["data"] == {"plan": "pro", "theirs": "y"}
         assert labels(found).get("new") == "1"
         assert "old" not in labels(found)
@@ -190,10 +194,10 @@ async def test_a_merge_takes_our_owner_reference_off_what_is_to_be_retained(
     uid = made["metadata"]["uid"]
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": uid}
     async with running_operator(env):
-        await make_node(env, entry("kept", patchStrategy="merge"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("kept", patchStrategy="merge"))
+        await wait_for_node_ready(env, NODE)
         ours = (await env.get(CONFIG_MAPS, "kept"))["metadata"]["ownerReferences"]
         await edit(env, "kept", {"metadata": {"ownerReferences": [*ours, other]}})
-        await apply_node(env, entry("kept", patchStrategy="merge", **RETAIN))
-        await becomes(env, "kept", lambda obj: owners(obj) == [uid])
-        await node_is_ready(env, NODE)
+        await update_node(env, entry("kept", patchStrategy="merge", **RETAIN))
+        await wait_for_object(env, "kept", lambda obj: owner_uids(obj) == [uid])
+        await wait_for_node_ready(env, NODE)

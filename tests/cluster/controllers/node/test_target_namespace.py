@@ -7,23 +7,23 @@ from cluster.controllers.environment import NODES, Environment
 from cluster.controllers.node.builders import (
     NODE,
     annotations,
-    another_namespace,
-    apply_node,
-    becomes,
+    create_node,
     delete_node,
     entry,
+    extra_namespace,
+    has_plan,
     labels,
-    make_node,
-    of_kind,
-    owners,
-    plan_is,
+    manifest_entry,
+    owner_uids,
+    update_node,
+    wait_for_object,
 )
 from cluster.controllers.running_operator import (
-    is_gone,
-    node_is_ready,
-    resource_in,
-    resource_is,
+    resource_status,
     running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from lynq.kube import Resource
 from lynq.kube.errors import NotFound
@@ -46,53 +46,53 @@ async def has_gone(env: Environment, resource: Resource, name: str, place: str |
 
 
 async def test_an_object_in_another_namespace_is_tied_by_labels(env: Environment) -> None:
-    async with another_namespace(env) as other, running_operator(env, namespaces=()):
-        await make_node(env, entry("settings", targetNamespace=other), plan="pro")
-        node = await node_is_ready(env, NODE)
-        assert resource_in(node, "settings")["namespace"] == other
+    async with extra_namespace(env) as other, running_operator(env, namespaces=()):
+        await create_node(env, entry("settings", targetNamespace=other), plan="pro")
+        node = await wait_for_node_ready(env, NODE)
+        assert resource_status(node, "settings")["namespace"] == other
         assert node["status"]["appliedResources"] == [f"ConfigMap/{other}/settings@settings"]
         found = await env.client.get(CONFIG_MAPS, "settings", other)
-        assert owners(found) == []
+        assert owner_uids(found) == []
         assert labels(found)["lynq.sh/node"] == NODE
         assert labels(found)["lynq.sh/node-namespace"] == env.namespace
 
         # Seen by its labels when somebody takes it away.
         await env.client.delete(CONFIG_MAPS, "settings", other)
-        await becomes(env, "settings", plan_is("pro"), namespace=other)
+        await wait_for_object(env, "settings", has_plan("pro"), namespace=other)
         await delete_node(env)
-        await is_gone(env, NODES, NODE)
+        await wait_for_deletion(env, NODES, NODE)
         await has_gone(env, CONFIG_MAPS, "settings", other)
 
 
 async def test_a_target_namespace_that_changes_moves_the_object(env: Environment) -> None:
     """Its text is a template, rendered with the row: the inventory holds what came of it."""
     async with (
-        another_namespace(env) as first,
-        another_namespace(env) as second,
+        extra_namespace(env) as first,
+        extra_namespace(env) as second,
         running_operator(env, namespaces=()),
     ):
         wish = entry("settings", targetNamespace="{{ .plan }}")
-        await make_node(env, wish, plan=first)
-        await node_is_ready(env, NODE)
-        await becomes(env, "settings", plan_is(first), namespace=first)
+        await create_node(env, wish, plan=first)
+        await wait_for_node_ready(env, NODE)
+        await wait_for_object(env, "settings", has_plan(first), namespace=first)
         patch = {"metadata": {"annotations": {"lynq.sh/extra": f'{{"plan": "{second}"}}'}}}
-        await env.change(NODES, NODE, patch)
-        await becomes(env, "settings", plan_is(second), namespace=second)
+        await env.patch(NODES, NODE, patch)
+        await wait_for_object(env, "settings", has_plan(second), namespace=second)
         await has_gone(env, CONFIG_MAPS, "settings", first)
 
 
 async def test_a_kind_without_namespace_is_tied_by_labels(env: Environment) -> None:
     name = f"lynq-{uuid.uuid4().hex[:10]}"
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}
-    wish = of_kind("role", role, nameTemplate=name, targetNamespace="ignored-here")
+    wish = manifest_entry("role", role, nameTemplate=name, targetNamespace="ignored-here")
     async with running_operator(env, namespaces=()):
-        await make_node(env, manifests=[wish])
-        node = await node_is_ready(env, NODE)
-        assert resource_in(node, "role")["namespace"] == ""
+        await create_node(env, manifests=[wish])
+        node = await wait_for_node_ready(env, NODE)
+        assert resource_status(node, "role")["namespace"] == ""
         found = await env.client.get(ROLES, name)
-        assert owners(found) == []
+        assert owner_uids(found) == []
         assert labels(found)["lynq.sh/node"] == NODE
-        await apply_node(env, manifests=[])
+        await update_node(env, manifests=[])
         await has_gone(env, ROLES, name, None)
 
 
@@ -100,18 +100,18 @@ async def test_a_namespace_of_the_form_comes_first_and_goes_last(env: Environmen
     name = f"tenant-{uuid.uuid4().hex[:10]}"
     place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"labels": {"team": "shop"}}}
     async with running_operator(env, namespaces=()):
-        await make_node(
+        await create_node(
             env,
             entry("settings", targetNamespace=name, dependIds=["place"]),
-            namespaces=[of_kind("place", place, nameTemplate=name)],
+            namespaces=[manifest_entry("place", place, nameTemplate=name)],
         )
-        await node_is_ready(env, NODE)
+        await wait_for_node_ready(env, NODE)
         found = await env.client.get(NAMESPACES, name)
         assert labels(found)["team"] == "shop"
         assert labels(found)["lynq.sh/node"] == NODE
         await delete_node(env)
         # The namespace controller takes its time while kinds come and go.
-        await is_gone(env, NODES, NODE, within=120)
+        await wait_for_deletion(env, NODES, NODE, within=120)
         await has_gone(env, NAMESPACES, name, None)
 
 
@@ -119,48 +119,48 @@ async def test_a_namespace_that_cannot_go_keeps_its_node(env: Environment) -> No
     name = f"tenant-{uuid.uuid4().hex[:10]}"
     place = {"apiVersion": "v1", "kind": "Namespace"}
     async with running_operator(env, namespaces=()):
-        await make_node(env, namespaces=[of_kind("place", place, nameTemplate=name)])
-        await node_is_ready(env, NODE)
+        await create_node(env, namespaces=[manifest_entry("place", place, nameTemplate=name)])
+        await wait_for_node_ready(env, NODE)
         held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
         await env.client.create(CONFIG_MAPS, held, name)
         await delete_node(env)
-        found = await resource_is(env, NODE, "place", "Deleting", within=20)
+        found = await wait_for_resource_state(env, NODE, "place", "Deleting", within=20)
         assert found["name"] == name
         await env.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, name)
-        await is_gone(env, NODES, NODE, within=120)
+        await wait_for_deletion(env, NODES, NODE, within=120)
         await has_gone(env, NAMESPACES, name, None)
 
 
 async def test_a_node_with_a_long_name_finds_and_removes_its_objects(env: Environment) -> None:
     digest = hashlib.sha256(LONG.encode()).hexdigest()[:8]
-    async with another_namespace(env) as other:
+    async with extra_namespace(env) as other:
         async with running_operator(env, namespaces=()):
-            await make_node(
+            await create_node(
                 env,
                 entry("far", targetNamespace=other),
                 entry("kept", deletionPolicy="Retain"),
                 entry("near"),
                 name=LONG,
             )
-            await node_is_ready(env, LONG)
+            await wait_for_node_ready(env, LONG)
             found = await env.client.get(CONFIG_MAPS, "far", other)
             assert labels(found)["lynq.sh/node"] == f"{LONG[:54]}-{digest}"
             assert annotations(found)["lynq.sh/node-name"] == LONG
             await env.client.delete(CONFIG_MAPS, "far", other)
-            await becomes(env, "far", plan_is("pro"), namespace=other)
+            await wait_for_object(env, "far", has_plan("pro"), namespace=other)
         async with running_operator(env, namespaces=()):
             await delete_node(env, LONG)
-            await is_gone(env, NODES, LONG)
+            await wait_for_deletion(env, NODES, LONG)
             await has_gone(env, CONFIG_MAPS, "far", other)
-            await is_gone(env, CONFIG_MAPS, "near")
+            await wait_for_deletion(env, CONFIG_MAPS, "near")
             kept = await env.get(CONFIG_MAPS, "kept")
             assert "lynq.sh/node-name" not in annotations(kept)
             assert labels(kept)["lynq.sh/orphaned"] == "true"
 
 
 async def test_a_namespace_that_is_not_watched_is_told(env: Environment) -> None:
-    async with another_namespace(env) as other, running_operator(env):
-        await make_node(env, entry("far", targetNamespace=other), entry("near"))
-        found = await resource_is(env, NODE, "far", "Failed")
+    async with extra_namespace(env) as other, running_operator(env):
+        await create_node(env, entry("far", targetNamespace=other), entry("near"))
+        found = await wait_for_resource_state(env, NODE, "far", "Failed")
         assert "--watch-namespaces" in found["message"]
-        await becomes(env, "near", plan_is("pro"))
+        await wait_for_object(env, "near", has_plan("pro"))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from cluster.controllers.environment import FORMS, Environment, Object
-from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
@@ -50,14 +50,14 @@ async def rollout_is(env: Environment, phase: str, generation: int) -> Object:
 
 async def stuck(env: Environment) -> None:
     """Have three nodes, of which the first is stuck with the second form."""
-    env.rows(*((uid, 1, "pro") for uid in ("t0", "t1", "t2")))
-    await env.hub()
+    env.set_rows(*((uid, 1, "pro") for uid in ("t0", "t1", "t2")))
+    await env.create_hub()
     limit = {"maxSkew": 1, "progressDeadlineSeconds": 60}
-    await env.form(configMaps=[], deployments=[app("nginx:1")], rollout=limit)
+    await env.create_form(configMaps=[], deployments=[app("nginx:1")], rollout=limit)
     for name in ("t0-web", "t1-web", "t2-web"):
-        await node_is_ready(env, name, within=30)
+        await wait_for_node_ready(env, name, within=30)
     await rollout_is(env, "Complete", 1)
-    await env.change(FORMS, "web", {"spec": {"deployments": [app(GOOD)]}})
+    await env.patch(FORMS, "web", {"spec": {"deployments": [app(GOOD)]}})
     await rollout_is(env, "InProgress", 2)
 
 
@@ -71,8 +71,8 @@ async def test_a_rollout_without_progress_fails_and_a_row_repairs_it(env: Enviro
         labels = {"form": "web", "namespace": env.namespace}
         assert process.registry.get_sample_value("lynqform_rollout_phase", labels) == 2
 
-        env.rows(*((uid, 1, "gold") for uid in ("t0", "t1", "t2")))
-        await env.read_again()
+        env.set_rows(*((uid, 1, "gold") for uid in ("t0", "t1", "t2")))
+        await env.force_sync()
         complete = await rollout_is(env, "Complete", 2)
         assert complete["readyUpdatedNodes"] == 3
         assert process.registry.get_sample_value("lynqform_rollout_phase", labels) == 3
@@ -85,7 +85,7 @@ async def test_a_rollout_without_progress_fails_and_the_next_form_repairs_it(
         await stuck(env)
     async with operating_later(env):
         await rollout_is(env, "Failed", 2)
-        await env.change(FORMS, "web", {"spec": {"deployments": [app("nginx:3")]}})
+        await env.patch(FORMS, "web", {"spec": {"deployments": [app("nginx:3")]}})
         complete = await rollout_is(env, "Complete", 3)
         assert complete["readyUpdatedNodes"] == 3
         assert complete["startTime"] <= complete["completionTime"]

@@ -5,7 +5,7 @@ import resource
 import time
 
 from cluster.controllers.environment import Environment, Object
-from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from waiting import eventually
 
 NODES = 200
@@ -19,9 +19,9 @@ def settings(number: int) -> Object:
 
 
 async def many(env: Environment) -> None:
-    env.rows(*((f"t{number:03}", 1, "pro") for number in range(NODES)))
-    await env.hub()
-    await env.form(configMaps=[settings(number) for number in range(RESOURCES)])
+    env.set_rows(*((f"t{number:03}", 1, "pro") for number in range(NODES)))
+    await env.create_hub()
+    await env.create_form(configMaps=[settings(number) for number in range(RESOURCES)])
 
 
 async def all_ready(env: Environment) -> None:
@@ -41,14 +41,14 @@ async def test_two_hundred_nodes_cost_what_they_have_to_and_nothing_when_idle(
         await many(env)
         await all_ready(env)
         seconds = time.monotonic() - began
-        await env.settles()
-        sent = [request for request in env.traffic.sent if "/lynqnodes" in request.path]
-        sent += [request for request in env.traffic.sent if "/configmaps" in request.path]
+        await env.wait_until_idle()
+        sent = [request for request in env.requests.sent if "/lynqnodes" in request.path]
+        sent += [request for request in env.requests.sent if "/configmaps" in request.path]
         verbs = {request.verb for request in sent}
         applied = [request.path for request in sent if request.verb == "apply"]
-        mark = len(env.traffic.sent)
+        mark = len(env.requests.sent)
         await asyncio.sleep(20)
-        assert env.traffic.sent[mark:] == []
+        assert env.requests.sent[mark:] == []
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{NODES} nodes in {seconds:.1f} s, {len(sent)} requests, {peak:.0f} MiB at most")  # noqa: T201
     assert "get" not in verbs
@@ -59,20 +59,20 @@ async def test_two_hundred_nodes_cost_what_they_have_to_and_nothing_when_idle(
 
 
 async def test_one_row_of_another_hub_does_not_wait_for_two_hundred(env: Environment) -> None:
-    env.rows(("single", 1, "pro"), file="other.db")
+    env.set_rows(("single", 1, "pro"), file="other.db")
     async with running_operator(env):
         await many(env)
 
         async def under_way() -> bool:
-            return sum(request.verb == "apply" for request in env.traffic.sent) >= 20
+            return sum(request.verb == "apply" for request in env.requests.sent) >= 20
 
         await eventually(under_way, within=60)
         other = {"sqlite": {"path": "other.db", "table": "tenants"}}
-        await env.hub("other", source=other)
+        await env.create_hub("other", source=other)
         lone = settings(0) | {"nameTemplate": "{{ .uid }}-lone"}
-        await env.form("lone", "other", configMaps=[lone])
+        await env.create_form("lone", "other", configMaps=[lone])
         began = time.monotonic()
-        await node_is_ready(env, "single-lone", within=60)
+        await wait_for_node_ready(env, "single-lone", within=60)
         single = time.monotonic() - began
         done = (await env.status()).get("ready", 0)
         await all_ready(env)

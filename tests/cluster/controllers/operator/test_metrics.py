@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from prometheus_client import CollectorRegistry, generate_latest
 
 from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, Object, config_map
-from cluster.controllers.running_operator import node_has_condition, node_is_ready, running_operator
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_node_condition,
+    wait_for_node_ready,
+)
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -59,12 +63,12 @@ async def scenario(env: Environment) -> None:
     theirs: Object = {"metadata": {"name": "beta-settings", "namespace": env.namespace}}
     theirs["data"] = {"plan": "theirs"}
     await env.client.apply(CONFIG_MAPS, theirs, manager="somebody")
-    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"), (None, 1, "pro"))
-    await env.hub()
-    await env.form(rollout={"maxSkew": 2})
-    await node_is_ready(env, "acme-web")
-    await node_has_condition(env, "beta-web", "Conflicted", "True")
-    await env.has_status(desired=3, ready=1, failed=2)
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"), (None, 1, "pro"))
+    await env.create_hub()
+    await env.create_form(rollout={"maxSkew": 2})
+    await wait_for_node_ready(env, "acme-web")
+    await wait_for_node_condition(env, "beta-web", "Conflicted", "True")
+    await env.wait_for_status(desired=3, ready=1, failed=2)
 
 
 async def test_all_series_are_there_with_their_labels(env: Environment) -> None:
@@ -99,18 +103,18 @@ async def test_the_series_of_what_is_gone_go_with_it(env: Environment) -> None:
     async with running_operator(env) as process:
         await scenario(env)
         registry = process.registry
-        env.rows(("acme", 1, "pro"))
-        await env.read_again()
-        await env.has_nodes("acme-web")
+        env.set_rows(("acme", 1, "pro"))
+        await env.force_sync()
+        await env.wait_for_nodes("acme-web")
         await eventually(lambda: not about(registry, lynqnode="beta-web"))
         assert about(registry, lynqnode="acme-web")
 
         await env.client.delete(FORMS, "web", env.namespace)
-        await env.has_nodes()
+        await env.wait_for_nodes()
         await eventually(lambda: not about(registry, form="web"))
         await eventually(lambda: not about(registry, lynqnode="acme-web"))
         await env.client.delete(HUBS, "hub", env.namespace)
-        await env.is_gone(HUBS, "hub")
+        await env.wait_for_deletion(HUBS, "hub")
         await eventually(lambda: not about(registry, namespace=env.namespace))
 
 
@@ -118,8 +122,8 @@ async def test_a_conflict_that_is_over_is_told_so(env: Environment) -> None:
     async with running_operator(env) as process:
         await scenario(env)
         forced = config_map(conflictPolicy="Force")
-        await env.change(FORMS, "web", {"spec": {"configMaps": [forced]}})
-        await node_is_ready(env, "beta-web")
+        await env.patch(FORMS, "web", {"spec": {"configMaps": [forced]}})
+        await wait_for_node_ready(env, "beta-web")
 
         def healed() -> bool:
             beta = about(process.registry, lynqnode="beta-web")
@@ -143,12 +147,12 @@ async def test_what_an_earlier_process_left_ready_or_paused_has_its_series(
     async with running_operator(env):
         await scenario(env)
         paused = {"metadata": {"annotations": {"lynq.sh/paused": "true"}}}
-        await env.change(NODES, "acme-web", paused)
-        await node_has_condition(env, "acme-web", "Paused", "True")
+        await env.patch(NODES, "acme-web", paused)
+        await wait_for_node_condition(env, "acme-web", "Paused", "True")
     async with running_operator(env) as process:
         await eventually(lambda: about(process.registry, lynqnode="acme-web", type="Ready"))
         resumed = {"metadata": {"annotations": {"lynq.sh/paused": None}}}
-        await env.change(NODES, "acme-web", resumed)
+        await env.patch(NODES, "acme-web", resumed)
         # Nothing had to be written, and that is a success as well.
         success = {"kind": "ConfigMap", "result": "success"}
         await eventually(lambda: about(process.registry, **success).get("apply_attempts_total"))
@@ -157,10 +161,10 @@ async def test_what_an_earlier_process_left_ready_or_paused_has_its_series(
 async def test_what_cannot_even_be_tried_is_counted_as_an_error(env: Environment) -> None:
     nowhere = {"apiVersion": "example.com/v1", "kind": "Nothing"}
     entry = {"id": "nothing", "nameTemplate": "nothing", "spec": nowhere}
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     async with running_operator(env) as process:
-        await env.hub()
-        await env.form(manifests=[entry])
-        await node_has_condition(env, "acme-web", "Degraded", "True", "ResourceFailures")
+        await env.create_hub()
+        await env.create_form(manifests=[entry])
+        await wait_for_node_condition(env, "acme-web", "Degraded", "True", "ResourceFailures")
         error = {"kind": "Nothing", "result": "error"}
         await eventually(lambda: about(process.registry, **error).get("apply_attempts_total"))

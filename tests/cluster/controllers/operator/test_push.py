@@ -10,7 +10,7 @@ import pytest
 
 import databases
 from cluster.controllers.environment import Environment, Object
-from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from databases import Server, in_mariadb, in_postgresql
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
 from lynq.sources.push.postgresql_trigger import trigger_sql
@@ -79,10 +79,10 @@ async def tenants(env: Environment, engine: Engine, interval: str) -> None:
     data = {"password": base64.b64encode(engine.server.password.encode()).decode()}
     metadata = {"name": "login", "namespace": env.namespace}
     await env.client.create(SECRETS, {"metadata": metadata, "data": data})
-    await env.hub(source=engine.source | {"syncInterval": interval})
-    await env.form()
-    await node_is_ready(env, "acme-web")
-    await env.has_condition("PushConnected", "True")
+    await env.create_hub(source=engine.source | {"syncInterval": interval})
+    await env.create_form()
+    await wait_for_node_ready(env, "acme-web")
+    await env.wait_for_condition("PushConnected", "True")
 
 
 async def says(env: Environment, plan: str, *, within: float = 20) -> float:
@@ -102,7 +102,7 @@ async def test_a_committed_row_is_in_its_object_in_under_two_seconds(
     async with running_operator(env):
         await tenants(env, engine, "1h")
         # The first wake-up of a channel is for what came before it.
-        await env.settles()
+        await env.wait_until_idle()
         took = []
         for plan in ("gold", "silver", "bronze"):
             await engine.execute(engine.server, f"UPDATE push_rows SET plan = '{plan}'")
@@ -119,16 +119,16 @@ async def test_without_the_channel_rows_are_polled_until_it_is_back(
         before = await env.nodes()
         engine.server.stop()
         try:
-            lost = await env.has_condition("PushConnected", "False")
+            lost = await env.wait_for_condition("PushConnected", "False")
             assert "polled" in lost["message"]
             assert engine.server.password not in lost["message"]
-            await env.has_condition("Ready", "False")
+            await env.wait_for_condition("Ready", "False")
             assert await env.nodes() == before
         finally:
             engine.server.start()
         await engine.execute(engine.server, "UPDATE push_rows SET plan = 'gold'")
         await says(env, "gold")
-        await env.has_condition("Ready", "True")
+        await env.wait_for_condition("Ready", "True")
 
         async def connected() -> bool:
             return bool((await env.condition("PushConnected"))["status"] == "True")

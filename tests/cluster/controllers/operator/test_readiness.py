@@ -8,11 +8,11 @@ import pytest
 
 from cluster.controllers.environment import Environment, Object, config_map
 from cluster.controllers.running_operator import (
-    node_has_condition,
-    node_is_ready,
-    resource_in,
-    resource_is,
+    resource_status,
     running_operator,
+    wait_for_node_condition,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from cluster.local.manifests import claim, daemon_set, deployment, job, stateful_set
 from custom_kind import served_custom_kind
@@ -88,21 +88,21 @@ async def test_a_form_with_every_kind_becomes_ready(
     place = f"{env.namespace}-space"
     space = {"id": "space", "nameTemplate": place, "spec": of("v1", "Namespace")}
     lists = every_kind(gadget) | {"namespaces": [space]}
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     # A namespace is in no namespace: whoever sees only some does not see it.
     async with running_operator(env, namespaces=()):
-        await env.hub()
-        await env.form("web", **lists)
-        node = await node_is_ready(env, "acme-web", within=90)
+        await env.create_hub()
+        await env.create_form("web", **lists)
+        node = await wait_for_node_ready(env, "acme-web", within=90)
         count = sum(map(len, lists.values()))
         status = node["status"]
         assert (status["desiredResources"], status["readyResources"]) == (count, count)
         assert {each["state"] for each in status["resources"]} == {"Ready"}
         assert (await client.get(NAMESPACES, place))["status"]["phase"] == "Active"
 
-        env.rows()
-        await env.read_again()
-        await env.has_nodes(within=60)
+        env.set_rows()
+        await env.force_sync()
+        await env.wait_for_nodes(within=60)
 
 
 def not_ready(gadget: Resource) -> dict[str, tuple[str, Object, str]]:
@@ -147,52 +147,52 @@ async def test_each_kind_that_is_not_ready_says_why(env: Environment, gadget: Re
     waiting = config_map(dependIds=["claim"])
     skipped = config_map(id="skipped", nameTemplate="{{ .uid }}-skipped", dependIds=["failing"])
     lists["configMaps"] = [waiting, skipped]
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
-        await env.hub()
-        await env.form("web", **lists)
-        await env.has_nodes("acme-web")
-        found = await resource_is(env, "acme-web", "failing", "Failed", within=60)
+        await env.create_hub()
+        await env.create_form("web", **lists)
+        await env.wait_for_nodes("acme-web")
+        found = await wait_for_resource_state(env, "acme-web", "failing", "Failed", within=60)
         assert "BackoffLimitExceeded" in found["reason"] + found["message"]
         for this, (_, _, words) in cases.items():
-            told = await resource_is(env, "acme-web", this, "Progressing", within=30)
+            told = await wait_for_resource_state(env, "acme-web", this, "Progressing", within=30)
             assert words in told["message"], told
             assert told["message"], told
-        assert (await resource_is(env, "acme-web", "settings", "Waiting"))["message"]
-        assert (await resource_is(env, "acme-web", "skipped", "Skipped"))["message"]
-        node = await node_has_condition(env, "acme-web", "Ready", "False", "ResourcesFailed")
+        assert (await wait_for_resource_state(env, "acme-web", "settings", "Waiting"))["message"]
+        assert (await wait_for_resource_state(env, "acme-web", "skipped", "Skipped"))["message"]
+        node = await wait_for_node_condition(env, "acme-web", "Ready", "False", "ResourcesFailed")
     assert node["status"]["skippedResourceIds"] == ["skipped"]
-    assert "failing" in resource_in(node, "skipped")["message"]
+    assert "failing" in resource_status(node, "skipped")["message"]
 
 
 async def test_a_resource_that_takes_too_long_fails_at_its_deadline(env: Environment) -> None:
     slow = entry("app", deployment("app", annotations=NEVER), timeoutSeconds=3)
     after = config_map(dependIds=["app"])
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
-        await env.hub()
-        await env.form(deployments=[slow], configMaps=[after])
-        await env.has_nodes("acme-web")
-        await resource_is(env, "acme-web", "app", "Progressing")
-        told = await resource_is(env, "acme-web", "app", "Failed")
+        await env.create_hub()
+        await env.create_form(deployments=[slow], configMaps=[after])
+        await env.wait_for_nodes("acme-web")
+        await wait_for_resource_state(env, "acme-web", "app", "Progressing")
+        told = await wait_for_resource_state(env, "acme-web", "app", "Failed")
         assert "3" in told["message"]
-        await env.has_event("ReadinessTimeout")
-        await resource_is(env, "acme-web", "settings", "Skipped")
-        await env.has_status(ready=0, failed=1)
+        await env.wait_for_event("ReadinessTimeout")
+        await wait_for_resource_state(env, "acme-web", "settings", "Skipped")
+        await env.wait_for_status(ready=0, failed=1)
 
 
 async def test_a_custom_kind_is_followed_as_its_controller_speaks(
     env: Environment, gadget: Resource
 ) -> None:
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
-        await env.hub()
+        await env.create_hub()
         plain = of(gadget.api_version, "Gadget", spec={"size": 1})
-        await env.form(manifests=[entry("gadget", plain)])
-        await node_is_ready(env, "acme-web")
+        await env.create_form(manifests=[entry("gadget", plain)])
+        await wait_for_node_ready(env, "acme-web")
         for status, state in (("False", "Progressing"), ("True", "Ready")):
             condition = {"type": "Ready", "status": status, "message": "said by its controller"}
             patch = {"status": {"conditions": [condition]}}
-            await env.change(gadget, "acme-gadget", patch)
-            await resource_is(env, "acme-web", "gadget", state)
-        await node_is_ready(env, "acme-web")
+            await env.patch(gadget, "acme-gadget", patch)
+            await wait_for_resource_state(env, "acme-web", "gadget", state)
+        await wait_for_node_ready(env, "acme-web")

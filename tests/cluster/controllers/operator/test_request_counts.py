@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 
 from cluster.controllers.environment import FORMS, Environment, Object, config_map
-from cluster.controllers.running_operator import node_is_ready, running_operator
+from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
 
 SERVICE: Object = {
@@ -26,9 +26,9 @@ def app(**parts: object) -> Object:
 
 async def three(env: Environment, *uids: str) -> list[str]:
     """Have a form of three resources, and these rows."""
-    env.rows(*((uid, 1, "pro") for uid in uids))
-    await env.hub()
-    await env.form(deployments=[app()], services=[SERVICE])
+    env.set_rows(*((uid, 1, "pro") for uid in uids))
+    await env.create_hub()
+    await env.create_form(deployments=[app()], services=[SERVICE])
     return [f"{uid}-web" for uid in uids]
 
 
@@ -36,7 +36,7 @@ def about(env: Environment, *uids: str) -> Counter[str]:
     """Count the requests about nodes of these uids and their resources."""
     return Counter(
         request.verb
-        for request in env.traffic.sent
+        for request in env.requests.sent
         if any(f"/{uid}-" in request.path for uid in uids)
         or (request.verb == "create" and request.path.endswith("/lynqnodes"))
     )
@@ -47,8 +47,8 @@ async def test_a_node_costs_its_resources_and_three_requests_from_row_to_ready(
 ) -> None:
     async with running_operator(env):
         (name,) = await three(env, "acme")
-        await node_is_ready(env, name)
-        await env.settles()
+        await wait_for_node_ready(env, name)
+        await env.wait_until_idle()
         costs = about(env, "acme")
     assert costs["create"] == 1
     assert costs["apply"] == 3
@@ -60,27 +60,27 @@ async def test_idle_nodes_cost_nothing(env: Environment) -> None:
     async with running_operator(env):
         names = await three(env, *(f"t{number}" for number in range(20)))
         for name in names:
-            await node_is_ready(env, name, within=60)
-        await env.settles()
-        before = len(env.traffic.sent)
+            await wait_for_node_ready(env, name, within=60)
+        await env.wait_until_idle()
+        before = len(env.requests.sent)
         await asyncio.sleep(15)
-        assert env.traffic.sent[before:] == []
+        assert env.requests.sent[before:] == []
 
 
 async def test_a_form_change_that_touches_one_resource_applies_that_one(env: Environment) -> None:
     async with running_operator(env):
         names = await three(env, "acme", "beta")
         for name in names:
-            await node_is_ready(env, name)
-        await env.settles()
-        env.traffic.sent.clear()
+            await wait_for_node_ready(env, name)
+        await env.wait_until_idle()
+        env.requests.sent.clear()
         changed = config_map("{{ .plan }} plan")
-        await env.change(FORMS, "web", {"spec": {"configMaps": [changed]}})
+        await env.patch(FORMS, "web", {"spec": {"configMaps": [changed]}})
 
         for name in names:
-            await node_is_ready(env, name)
-        await env.settles()
-    applied = [request.path for request in env.traffic.sent if request.verb == "apply"]
+            await wait_for_node_ready(env, name)
+        await env.wait_until_idle()
+    applied = [request.path for request in env.requests.sent if request.verb == "apply"]
     assert sorted(path.rpartition("/")[2] for path in applied) == [
         "acme-settings",
         "beta-settings",

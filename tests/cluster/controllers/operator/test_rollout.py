@@ -7,7 +7,11 @@ import pytest
 
 from cluster.controllers.environment import FORMS, Environment, Object
 from cluster.controllers.operator.history import recording
-from cluster.controllers.running_operator import node_is_ready, resource_is, running_operator
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_node_ready,
+    wait_for_resource_state,
+)
 from cluster.local.manifests import deployment
 from waiting import eventually
 
@@ -38,14 +42,14 @@ async def rolled_out(env: Environment, generation: int, nodes: int, *, within: f
 
 
 async def tenants(env: Environment, skew: int, *, uids: tuple[str, ...] = UIDS) -> None:
-    env.rows(*((uid, 1, "pro") for uid in uids))
-    await env.hub()
+    env.set_rows(*((uid, 1, "pro") for uid in uids))
+    await env.create_hub()
     limit = {"maxSkew": skew, "progressDeadlineSeconds": 60}
-    await env.form(configMaps=[], deployments=[app()], rollout=limit)
+    await env.create_form(configMaps=[], deployments=[app()], rollout=limit)
 
 
 async def change(env: Environment, *deployments: Object) -> None:
-    await env.change(FORMS, "web", {"spec": {"deployments": list(deployments)}})
+    await env.patch(FORMS, "web", {"spec": {"deployments": list(deployments)}})
 
 
 @pytest.mark.parametrize("skew", [1, 2])
@@ -58,7 +62,7 @@ async def test_never_more_than_max_skew_nodes_are_on_their_way(env: Environment,
         await change(env, app("nginx:2"))
         await rolled_out(env, 2, 6)
         seconds = time.monotonic() - began
-        await env.has_event("RolloutThrottled", containing=f"maxSkew is {skew}")
+        await env.wait_for_event("RolloutThrottled", containing=f"maxSkew is {skew}")
     # Slots open on the event: the interval is an hour.
     assert seconds < 40
     assert history.most_on_the_way() == skew
@@ -87,8 +91,8 @@ async def test_new_values_of_rows_take_turns_too(env: Environment) -> None:
     async with recording(env) as history, running_operator(env):
         await tenants(env, 1, uids=UIDS[:4])
         await rolled_out(env, 1, 4)
-        env.rows(*((uid, 1, "gold") for uid in UIDS[:4]))
-        await env.read_again()
+        env.set_rows(*((uid, 1, "gold") for uid in UIDS[:4]))
+        await env.force_sync()
 
         async def all_golden() -> bool:
             nodes = (await env.nodes()).values()
@@ -115,17 +119,17 @@ async def test_a_stuck_node_holds_the_others_back_and_its_own_row_repairs_it(
             return next(name for name, generation in history.writes() if generation == "2")
 
         first = await eventually(stuck, within=30)
-        entry = await resource_is(env, first, "app", "Progressing")
+        entry = await wait_for_resource_state(env, first, "app", "Progressing")
         assert entry["message"]
         await asyncio.sleep(2)
         assert [name for name, made in history.writes() if made == "2"] == [first]
 
         # A row that is not stuck does not overtake; the stuck one does get its new values.
-        env.rows(*((uid, 1, "gold") for uid in UIDS[:3]))
-        await env.read_again()
+        env.set_rows(*((uid, 1, "gold") for uid in UIDS[:3]))
+        await env.force_sync()
         await rolled_out(env, 2, 3)
         for name in NAMES[:3]:
-            await node_is_ready(env, name)
+            await wait_for_node_ready(env, name)
     assert history.most_on_the_way() == 1
 
 

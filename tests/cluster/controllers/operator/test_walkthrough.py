@@ -5,7 +5,11 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from cluster.controllers.environment import FORMS, HUBS, Environment, Object, config_map
-from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+)
 from lynq.kube.resource import CONFIG_MAPS, SERVICES
 from waiting import eventually
 
@@ -24,22 +28,22 @@ SERVICE: Object = {
 
 async def customers(env: Environment) -> None:
     """Make the hub and the two forms of the example, and wait until all is ready."""
-    env.rows(*ROWS, ("idle", 0, "pro"))
-    await env.hub("customer-hub")
+    env.set_rows(*ROWS, ("idle", 0, "pro"))
+    await env.create_hub("customer-hub")
     web = config_map(nameTemplate="{{ .uid }}-web-settings")
-    await env.form("web-app", "customer-hub", configMaps=[web], services=[SERVICE])
+    await env.create_form("web-app", "customer-hub", configMaps=[web], services=[SERVICE])
     work = config_map(nameTemplate="{{ .uid }}-worker-settings")
-    await env.form("worker", "customer-hub", configMaps=[work])
+    await env.create_form("worker", "customer-hub", configMaps=[work])
     for name in (*WEB, *WORKERS):
-        await node_is_ready(env, name, within=30)
+        await wait_for_node_ready(env, name, within=30)
 
 
 async def test_three_rows_and_two_forms_become_six_ready_nodes(env: Environment) -> None:
     async with running_operator(env):
         await customers(env)
-        await env.has_nodes(*WEB, *WORKERS)
+        await env.wait_for_nodes(*WEB, *WORKERS)
         counts = {"referencingTemplates": 2, "desired": 6, "ready": 6, "failed": 0}
-        await env.has_status("customer-hub", **counts)
+        await env.wait_for_status("customer-hub", **counts)
 
         nodes = await env.nodes()
         hub = await env.get(HUBS, "customer-hub")
@@ -79,10 +83,10 @@ async def test_a_deleted_form_takes_its_nodes_and_their_objects_along(env: Envir
         await customers(env)
         await env.client.delete(FORMS, "worker", env.namespace)
 
-        await env.has_nodes(*WEB, within=30)
+        await env.wait_for_nodes(*WEB, within=30)
         for uid, *_ in ROWS:
-            await is_gone(env, CONFIG_MAPS, f"{uid}-worker-settings")
-        await env.has_status("customer-hub", referencingTemplates=1, desired=3, ready=3)
+            await wait_for_deletion(env, CONFIG_MAPS, f"{uid}-worker-settings")
+        await env.wait_for_status("customer-hub", referencingTemplates=1, desired=3, ready=3)
         for uid, *_ in ROWS:
             assert await env.get(SERVICES, f"{uid}-web")
             assert await env.get(CONFIG_MAPS, f"{uid}-web-settings")
@@ -94,39 +98,39 @@ async def test_a_deactivated_row_takes_its_nodes_and_their_objects_along(
     async with running_operator(env):
         await customers(env)
         untouched = await env.get(CONFIG_MAPS, "acme-web-settings")
-        env.rows(ROWS[0], ("beta", 0, "free"), ROWS[2])
-        await env.read_again("customer-hub")
+        env.set_rows(ROWS[0], ("beta", 0, "free"), ROWS[2])
+        await env.force_sync("customer-hub")
 
-        await env.has_nodes(WEB[0], WEB[2], WORKERS[0], WORKERS[2], within=30)
+        await env.wait_for_nodes(WEB[0], WEB[2], WORKERS[0], WORKERS[2], within=30)
         for name in ("beta-web-settings", "beta-worker-settings"):
-            await is_gone(env, CONFIG_MAPS, name)
-        await is_gone(env, SERVICES, "beta-web")
-        await env.has_status("customer-hub", referencingTemplates=2, desired=4, ready=4)
+            await wait_for_deletion(env, CONFIG_MAPS, name)
+        await wait_for_deletion(env, SERVICES, "beta-web")
+        await env.wait_for_status("customer-hub", referencingTemplates=2, desired=4, ready=4)
         assert await env.get(CONFIG_MAPS, "acme-web-settings") == untouched
 
         # And back: with new objects, from nothing.
-        env.rows(*ROWS)
-        await env.read_again("customer-hub")
-        await node_is_ready(env, "beta-web-app")
-        await env.has_status("customer-hub", desired=6, ready=6)
+        env.set_rows(*ROWS)
+        await env.force_sync("customer-hub")
+        await wait_for_node_ready(env, "beta-web-app")
+        await env.wait_for_status("customer-hub", desired=6, ready=6)
 
 
 async def test_a_value_and_a_new_form_reach_the_objects(env: Environment) -> None:
     async with running_operator(env):
         await customers(env)
-        env.rows(ROWS[0], ("beta", 1, "gold"), ROWS[2])
-        await env.read_again("customer-hub")
+        env.set_rows(ROWS[0], ("beta", 1, "gold"), ROWS[2])
+        await env.force_sync("customer-hub")
 
         async def says(name: str, text: str) -> bool:
             return bool((await env.get(CONFIG_MAPS, name))["data"]["plan"] == text)
 
         await eventually(lambda: says("beta-worker-settings", "gold"))
         changed = config_map("plan {{ .plan }}", nameTemplate="{{ .uid }}-worker-settings")
-        await env.change(FORMS, "worker", {"spec": {"configMaps": [changed]}})
+        await env.patch(FORMS, "worker", {"spec": {"configMaps": [changed]}})
         await eventually(lambda: says("beta-worker-settings", "plan gold"))
         await eventually(lambda: says("acme-worker-settings", "plan pro"))
-        await env.has_event("TemplateApplied")
-        await env.has_event("DataUpdated")
+        await env.wait_for_event("TemplateApplied")
+        await env.wait_for_event("DataUpdated")
 
 
 async def test_a_deleted_hub_takes_everything_of_its_own_along(env: Environment) -> None:
@@ -134,11 +138,11 @@ async def test_a_deleted_hub_takes_everything_of_its_own_along(env: Environment)
         await customers(env)
         await env.client.delete(HUBS, "customer-hub", env.namespace)
 
-        await env.is_gone(HUBS, "customer-hub")
-        assert await env.names() == []
+        await env.wait_for_deletion(HUBS, "customer-hub")
+        assert await env.node_names() == []
         for uid, *_ in ROWS:
-            await is_gone(env, CONFIG_MAPS, f"{uid}-web-settings")
-            await is_gone(env, SERVICES, f"{uid}-web")
+            await wait_for_deletion(env, CONFIG_MAPS, f"{uid}-web-settings")
+            await wait_for_deletion(env, SERVICES, f"{uid}-web")
         assert await env.get(FORMS, "worker")
 
 
@@ -147,7 +151,7 @@ async def test_kubectl_shows_the_columns_that_people_know(
 ) -> None:
     async with running_operator(env):
         await customers(env)
-        await env.has_status("customer-hub", ready=6)
+        await env.wait_for_status("customer-hub", ready=6)
 
         async def complete() -> bool:
             return bool((await env.form_status("worker")).get("readyNodes") == 3)

@@ -10,14 +10,18 @@ import pytest
 from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
-    another_namespace,
-    apply_node,
+    create_node,
     delete_node,
     entry,
-    make_node,
-    of_kind,
+    extra_namespace,
+    manifest_entry,
+    update_node,
 )
-from cluster.controllers.running_operator import is_gone, node_is_ready, running_operator
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+)
 from custom_kind import served_custom_kind
 from lynq.kube import Client, Resource
 from lynq.kube.crd_install import install_crd
@@ -85,23 +89,23 @@ async def gone_from(env: Environment, resource: Resource, place: str) -> None:
 async def test_an_object_whose_version_is_served_no_more_is_still_taken_away(
     env: Environment, leaves: str, *, restarted: bool
 ) -> None:
-    async with widgets(env.client) as group, another_namespace(env) as place:
+    async with widgets(env.client) as group, extra_namespace(env) as place:
         now = Resource(group, "v1", "Widget", "widgets", namespaced=True)
         manifest = {"apiVersion": f"{group}/v1beta1", "kind": "Widget"}
-        there = of_kind("widget", manifest, targetNamespace=place)
+        there = manifest_entry("widget", manifest, targetNamespace=place)
         places = (env.namespace, place)
 
         async def leave() -> None:
             if leaves == "node":
                 await delete_node(env)
-                await is_gone(env, NODES, NODE, within=30)
+                await wait_for_deletion(env, NODES, NODE, within=30)
             else:
-                await apply_node(env, entry("other"), manifests=[])
+                await update_node(env, entry("other"), manifests=[])
             await gone_from(env, now, place)
 
         async with running_operator(env, namespaces=places):
-            await make_node(env, manifests=[there])
-            await node_is_ready(env, NODE)
+            await create_node(env, manifests=[there])
+            await wait_for_node_ready(env, NODE)
             assert len((await env.client.list(now, place)).items) == 1
             if not restarted:
                 await only_v1(env.client, group)
@@ -120,9 +124,9 @@ async def test_an_entry_of_the_go_operator_means_the_group_that_has_its_object(
     async with (
         served_custom_kind(env.client, first) as others,
         served_custom_kind(env.client, second) as ours,
-        another_namespace(env) as place,
+        extra_namespace(env) as place,
     ):
-        node = await make_node(env, entry("settings"))
+        node = await create_node(env, entry("settings"))
         tracked = {"lynq.sh/node": NODE, "lynq.sh/node-namespace": env.namespace}
         for resource, marks in ((others, {}), (ours, tracked)):
             metadata = {"name": "thing", "namespace": place, "labels": marks}
@@ -133,5 +137,5 @@ async def test_an_entry_of_the_go_operator_means_the_group_that_has_its_object(
         await env.client.patch(NODES, name, patch, env.namespace, subresource="status")
         async with running_operator(env, namespaces=(env.namespace, place)):
             await gone_from(env, ours, place)
-            await node_is_ready(env, NODE)
+            await wait_for_node_ready(env, NODE)
             assert len((await env.client.list(others, place)).items) == 1

@@ -7,20 +7,20 @@ import pytest
 from cluster.controllers.environment import Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
-    apply_node,
-    becomes,
+    create_node,
     edit,
     entry,
+    has_plan,
     labels,
-    make_node,
-    plan_is,
-    writes,
+    update_node,
+    wait_for_object,
+    write_verbs,
 )
 from cluster.controllers.running_operator import (
-    node_has_condition,
-    node_is_ready,
-    resource_is,
     running_operator,
+    wait_for_node_condition,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from lynq.kube.resource import CONFIG_MAPS
 
@@ -46,35 +46,35 @@ async def test_a_mark_that_is_set_again_and_again_is_no_hot_fight(
             await asyncio.sleep(0.05)
 
     async with running_operator(env):
-        await make_node(env, entry("settings", conflictPolicy="Force"))
-        await node_is_ready(env, NODE)
-        env.traffic.sent.clear()
+        await create_node(env, entry("settings", conflictPolicy="Force"))
+        await wait_for_node_ready(env, NODE)
+        env.requests.sent.clear()
         rival = asyncio.create_task(insist())
         await asyncio.sleep(5)
         rival.cancel()
-        assert 2 <= len(writes(env, "settings")) <= 8, writes(env, "settings")
+        assert 2 <= len(write_verbs(env, "settings")) <= 8, write_verbs(env, "settings")
 
 
 async def test_an_orphan_that_somebody_else_has_taken_is_not_overwritten_under_stuck(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await make_node(env, entry("kept", **RETAIN))
-        await node_is_ready(env, NODE)
-        await apply_node(env)
-        await becomes(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
+        await create_node(env, entry("kept", **RETAIN))
+        await wait_for_node_ready(env, NODE)
+        await update_node(env)
+        await wait_for_object(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
         await edit(env, "kept", {"data": {"plan": "theirs"}}, by="argocd")
 
-        await apply_node(env, entry("kept", "ours", **RETAIN))
-        await node_has_condition(env, NODE, "Conflicted", "True", "ResourceConflict")
-        found = await resource_is(env, NODE, "kept", "Conflicted")
+        await update_node(env, entry("kept", "ours", **RETAIN))
+        await wait_for_node_condition(env, NODE, "Conflicted", "True", "ResourceConflict")
+        found = await wait_for_resource_state(env, NODE, "kept", "Conflicted")
         assert "'argocd'" in found["message"]
         assert (await env.get(CONFIG_MAPS, "kept"))["data"] == {"plan": "theirs"}
 
         # Force takes it, as its name says.
-        await apply_node(env, entry("kept", "ours", **RETAIN, conflictPolicy="Force"))
-        await becomes(env, "kept", plan_is("ours"))
-        await node_is_ready(env, NODE)
+        await update_node(env, entry("kept", "ours", **RETAIN, conflictPolicy="Force"))
+        await wait_for_object(env, "kept", has_plan("ours"))
+        await wait_for_node_ready(env, NODE)
         assert "lynq.sh/orphaned" not in labels(await env.get(CONFIG_MAPS, "kept"))
 
 
@@ -82,11 +82,11 @@ async def test_an_orphan_to_which_others_only_added_is_adopted_under_stuck(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await make_node(env, entry("kept", **RETAIN))
-        await node_is_ready(env, NODE)
-        await apply_node(env)
-        await becomes(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
+        await create_node(env, entry("kept", **RETAIN))
+        await wait_for_node_ready(env, NODE)
+        await update_node(env)
+        await wait_for_object(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
         await edit(env, "kept", {"data": {"more": "theirs"}}, by="argocd")
-        await apply_node(env, entry("kept", "ours", **RETAIN))
-        await becomes(env, "kept", plan_is("ours"))
-        await node_is_ready(env, NODE)
+        await update_node(env, entry("kept", "ours", **RETAIN))
+        await wait_for_object(env, "kept", has_plan("ours"))
+        await wait_for_node_ready(env, NODE)

@@ -7,10 +7,10 @@ import pytest
 
 from cluster.controllers.environment import HUBS, NODES, Environment, config_map
 from cluster.controllers.running_operator import (
-    is_gone,
-    node_is_ready,
-    resource_is,
     running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
@@ -21,22 +21,22 @@ ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"))
 async def test_a_node_labelled_as_another_hubs_is_not_deleted_by_that_hub(
     env: Environment,
 ) -> None:
-    env.rows(*ROWS)
-    env.rows(file="other.db")
-    await env.hub()
-    await env.hub("other", source={"sqlite": {"path": "other.db", "table": "tenants"}})
-    await env.form()
-    async with env.operator():
-        await env.has_nodes("acme-web", "beta-web")
+    env.set_rows(*ROWS)
+    env.set_rows(file="other.db")
+    await env.create_hub()
+    await env.create_hub("other", source={"sqlite": {"path": "other.db", "table": "tenants"}})
+    await env.create_form()
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web", "beta-web")
     before = (await env.nodes())["acme-web"]["metadata"]
-    await env.change(NODES, "acme-web", {"metadata": {"labels": {"lynq.sh/hub": "other"}}})
+    await env.patch(NODES, "acme-web", {"metadata": {"labels": {"lynq.sh/hub": "other"}}})
     # The hub that it does not belong to is the first to look.
-    await env.change(HUBS, "hub", {"spec": {"paused": True}})
-    async with env.operator():
-        await env.has_condition("Ready", "True", "other")
+    await env.patch(HUBS, "hub", {"spec": {"paused": True}})
+    async with env.run_controllers():
+        await env.wait_for_condition("Ready", "True", "other")
         await asyncio.sleep(1)
         assert (await env.get(NODES, "acme-web"))["metadata"]["uid"] == before["uid"]
-        await env.change(HUBS, "hub", {"spec": {"paused": False}})
+        await env.patch(HUBS, "hub", {"spec": {"paused": False}})
 
         async def healed() -> bool:
             found = (await env.get(NODES, "acme-web"))["metadata"]
@@ -47,11 +47,11 @@ async def test_a_node_labelled_as_another_hubs_is_not_deleted_by_that_hub(
 
 
 async def test_a_node_deleted_with_orphan_leaves_its_objects(env: Environment) -> None:
-    env.rows(*ROWS)
+    env.set_rows(*ROWS)
     async with running_operator(env):
-        await env.hub()
-        await env.form()
-        node = await node_is_ready(env, "acme-web")
+        await env.create_hub()
+        await env.create_form()
+        node = await wait_for_node_ready(env, "acme-web")
         settings = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
         await env.client.delete(NODES, "acme-web", env.namespace, propagation="Orphan")
 
@@ -61,27 +61,27 @@ async def test_a_node_deleted_with_orphan_leaves_its_objects(env: Environment) -
 
         # The row is still there, so a new node comes and takes up what the old one has left.
         await eventually(another, within=30)
-        again = await node_is_ready(env, "acme-web", within=30)
+        again = await wait_for_node_ready(env, "acme-web", within=30)
         found = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
         assert found["uid"] == settings["uid"]
-        owners = [each["uid"] for each in found.get("ownerReferences", [])]
-        assert owners == [again["metadata"]["uid"]]
+        owner_uids = [each["uid"] for each in found.get("ownerReferences", [])]
+        assert owner_uids == [again["metadata"]["uid"]]
         assert "lynq.sh/orphaned" not in found["labels"]
 
 
 async def test_everything_of_a_node_deleted_with_orphan_stays_with_its_row_gone(
     env: Environment,
 ) -> None:
-    env.rows(*ROWS)
+    env.set_rows(*ROWS)
     async with running_operator(env):
-        await env.hub()
-        await env.form()
-        await node_is_ready(env, "acme-web")
+        await env.create_hub()
+        await env.create_form()
+        await wait_for_node_ready(env, "acme-web")
         settings = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
-        env.rows(ROWS[1])
+        env.set_rows(ROWS[1])
         await env.client.delete(NODES, "acme-web", env.namespace, propagation="Orphan")
-        await env.read_again()
-        await is_gone(env, NODES, "acme-web")
+        await env.force_sync()
+        await wait_for_deletion(env, NODES, "acme-web")
         await asyncio.sleep(2)
         found = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
         assert found["uid"] == settings["uid"]
@@ -94,47 +94,47 @@ async def test_everything_of_a_node_deleted_with_orphan_stays_with_its_row_gone(
 async def test_an_object_that_somebody_edits_out_of_a_node_stays(
     env: Environment, edited: list[Any]
 ) -> None:
-    env.rows(*ROWS)
+    env.set_rows(*ROWS)
     async with running_operator(env):
-        await env.hub()
-        await env.form(configMaps=[config_map()])
-        await node_is_ready(env, "acme-web")
+        await env.create_hub()
+        await env.create_form(configMaps=[config_map()])
+        await wait_for_node_ready(env, "acme-web")
         before = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
         # Not to be put right before the node's own pass has seen it.
-        await env.change(HUBS, "hub", {"spec": {"paused": True}})
-        await env.has_condition("Paused", "True")
-        await env.change(NODES, "acme-web", {"spec": {"configMaps": edited}})
+        await env.patch(HUBS, "hub", {"spec": {"paused": True}})
+        await env.wait_for_condition("Paused", "True")
+        await env.patch(NODES, "acme-web", {"spec": {"configMaps": edited}})
         await eventually(lambda: is_spared(env, "acme-web"))
-        await env.settles()
+        await env.wait_until_idle()
         assert (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]["uid"] == before["uid"]
-        await env.change(HUBS, "hub", {"spec": {"paused": False}})
-        await resource_is(env, "acme-web", "settings", "Ready")
-        await node_is_ready(env, "acme-web")
-        await is_gone(env, CONFIG_MAPS, "acme-other")
+        await env.patch(HUBS, "hub", {"spec": {"paused": False}})
+        await wait_for_resource_state(env, "acme-web", "settings", "Ready")
+        await wait_for_node_ready(env, "acme-web")
+        await wait_for_deletion(env, CONFIG_MAPS, "acme-other")
         assert (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]["uid"] == before["uid"]
 
 
 async def test_an_object_that_somebody_edits_the_row_away_from_stays(env: Environment) -> None:
     """What an object is called may come from the row, which people can edit in the node as well."""
-    env.rows(*ROWS)
+    env.set_rows(*ROWS)
     async with running_operator(env):
-        await env.hub()
+        await env.create_hub()
         named = config_map()
         named["spec"]["metadata"] = {"name": "{{ .uid }}-{{ .plan }}"}
         del named["nameTemplate"]
-        await env.form(configMaps=[named])
-        await node_is_ready(env, "acme-web")
+        await env.create_form(configMaps=[named])
+        await wait_for_node_ready(env, "acme-web")
         before = (await env.get(CONFIG_MAPS, "acme-pro"))["metadata"]
         # Not to be put right before the node's own pass has seen it.
-        await env.change(HUBS, "hub", {"spec": {"paused": True}})
-        await env.has_condition("Paused", "True")
+        await env.patch(HUBS, "hub", {"spec": {"paused": True}})
+        await env.wait_for_condition("Paused", "True")
         edited = {"lynq.sh/extra": '{"plan": "other"}'}
-        await env.change(NODES, "acme-web", {"metadata": {"annotations": edited}})
+        await env.patch(NODES, "acme-web", {"metadata": {"annotations": edited}})
         await eventually(lambda: is_spared(env, "acme-web"))
-        await env.settles()
+        await env.wait_until_idle()
         assert (await env.get(CONFIG_MAPS, "acme-pro"))["metadata"]["uid"] == before["uid"]
-        await env.change(HUBS, "hub", {"spec": {"paused": False}})
-        await is_gone(env, CONFIG_MAPS, "acme-other")
+        await env.patch(HUBS, "hub", {"spec": {"paused": False}})
+        await wait_for_deletion(env, CONFIG_MAPS, "acme-other")
         assert (await env.get(CONFIG_MAPS, "acme-pro"))["metadata"]["uid"] == before["uid"]
 
 

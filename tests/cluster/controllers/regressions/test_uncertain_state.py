@@ -6,19 +6,19 @@ from cluster.controllers.environment import FORMS, NODES, Environment, config_ma
 from cluster.controllers.failover import WatchBlocker, failover
 from cluster.controllers.node.builders import (
     NODE,
-    apply_node,
-    becomes,
+    create_node,
     entry,
     exists,
-    make_node,
-    plan_is,
+    has_plan,
+    update_node,
+    wait_for_object,
 )
 from cluster.controllers.running_operator import (
-    is_gone,
-    node_has_condition,
-    node_is_ready,
-    resource_is,
     running_operator,
+    wait_for_deletion,
+    wait_for_node_condition,
+    wait_for_node_ready,
+    wait_for_resource_state,
 )
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS
@@ -42,51 +42,51 @@ async def test_an_entry_that_is_renamed_and_broken_at_once_keeps_its_object(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings"))
-        await node_is_ready(env, NODE)
+        await create_node(env, entry("settings"))
+        await wait_for_node_ready(env, NODE)
         before = (await env.get(CONFIG_MAPS, "settings"))["metadata"]["uid"]
 
-        await apply_node(env, {**entry("settings", BROKEN), "id": "config"})
-        await node_has_condition(env, NODE, "Degraded", "True", "ResourceFailures")
+        await update_node(env, {**entry("settings", BROKEN), "id": "config"})
+        await wait_for_node_condition(env, NODE, "Degraded", "True", "ResourceFailures")
         assert (await env.get(CONFIG_MAPS, "settings"))["metadata"]["uid"] == before
-        kept = await resource_is(env, NODE, "settings", "Deleting")
+        kept = await wait_for_resource_state(env, NODE, "settings", "Deleting")
         assert '"config"' in kept["message"]
 
         # Mended, it has its object; nothing else is remembered of the old name.
-        await apply_node(env, {**entry("settings", "mended"), "id": "config"})
-        await becomes(env, "settings", plan_is("mended"))
-        node = await node_is_ready(env, NODE)
+        await update_node(env, {**entry("settings", "mended"), "id": "config"})
+        await wait_for_object(env, "settings", has_plan("mended"))
+        node = await wait_for_node_ready(env, NODE)
         assert [each["id"] for each in node["status"]["resources"]] == ["config"]
         assert (await env.get(CONFIG_MAPS, "settings"))["metadata"]["uid"] == before
 
 
 async def test_what_a_broken_entry_kept_goes_when_nobody_wants_it(env: Environment) -> None:
     async with running_operator(env):
-        await make_node(env, entry("settings"), entry("other"))
-        await node_is_ready(env, NODE)
-        await apply_node(env, {**entry("settings", BROKEN), "id": "config"})
-        await is_gone(env, CONFIG_MAPS, "other")
-        await resource_is(env, NODE, "settings", "Deleting")
+        await create_node(env, entry("settings"), entry("other"))
+        await wait_for_node_ready(env, NODE)
+        await update_node(env, {**entry("settings", BROKEN), "id": "config"})
+        await wait_for_deletion(env, CONFIG_MAPS, "other")
+        await wait_for_resource_state(env, NODE, "settings", "Deleting")
         assert await exists(env, "settings")
 
-        await apply_node(env, entry("other"))
-        await is_gone(env, CONFIG_MAPS, "settings")
-        await node_is_ready(env, NODE)
+        await update_node(env, entry("other"))
+        await wait_for_deletion(env, CONFIG_MAPS, "settings")
+        await wait_for_node_ready(env, NODE)
 
 
 async def test_an_object_of_a_node_that_the_next_leader_knows_of_old_stays(
     env: Environment,
 ) -> None:
-    env.rows(("acme", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"))
     fog = WatchBlocker(NODES)
     async with failover(env, fog, "acme-web") as change:
         fog.fall()
         more = config_map(id="more", nameTemplate="{{ .uid }}-more")
-        await env.change(FORMS, "web", {"spec": {"configMaps": [config_map(), more]}})
+        await env.patch(FORMS, "web", {"spec": {"configMaps": [config_map(), more]}})
 
-        await becomes(env, "acme-more", plan_is("pro"))
+        await wait_for_object(env, "acme-more", has_plan("pro"))
         before = await uid_of(env, "acme-more")
-        await node_is_ready(env, "acme-web")
+        await wait_for_node_ready(env, "acme-web")
         await change.happens()
 
         # It sees both objects, and a node that wants one of them.
@@ -98,15 +98,15 @@ async def test_an_object_of_a_node_that_the_next_leader_knows_of_old_stays(
 
 
 async def test_a_node_that_was_protected_meanwhile_stays(env: Environment) -> None:
-    env.rows(("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
     fog = WatchBlocker(NODES)
     async with failover(env, fog, "acme-web", "beta-web", "corp-web") as change:
         await asyncio.sleep(1)
         fog.fall()
         shield = {"metadata": {"annotations": {"lynq.sh/protect": "true"}}}
-        await env.change(NODES, "acme-web", shield)
+        await env.patch(NODES, "acme-web", shield)
         await change.happens()
-        env.rows(("corp", 1, "pro"))
+        env.set_rows(("corp", 1, "pro"))
 
         async def beta_goes() -> bool:
             return await is_leaving(env, "beta-web")
