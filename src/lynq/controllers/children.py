@@ -26,6 +26,7 @@ from lynq.api.naming import tracked_name
 from lynq.api.wire import Wire
 from lynq.controllers.cached_client import ResourceCache
 from lynq.controllers.managed_fields import digest_of_ours, updated_by_us
+from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.readiness.rules import evaluate_readiness, reads_body
 from lynq.kube import Client, Discovery, ObjectChange, PartialObject, Resource, RuntimeMetrics
@@ -36,11 +37,6 @@ BY_NODE: Final = "node"
 BY_OWNER: Final = "owner"
 """Index of children: by the uids of their owners."""
 
-_PATIENCE: Final = 5.0
-"""How long a watch that fails at first is waited for: a stumble is no tenant's failure."""
-_LONGEST_LIST: Final = 60.0
-"""How long the first list of a kind may take: that of a great many objects takes its time."""
-_GLANCE: Final = 0.02
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 
 
@@ -88,7 +84,9 @@ class WatchedKind:
         resource: Resource,
         metrics: RuntimeMetrics,
         namespaces: tuple[str, ...],
+        timing: Timing = DEFAULT_TIMING,
     ) -> None:
+        self._timing = timing
         self.resource = resource
         has_body = reads_body(resource.api_version, resource.kind)
         self.into: type[Any] = FullObject if has_body else PartialObject
@@ -111,7 +109,9 @@ class WatchedKind:
         """Whether its objects are not listed yet, and it is too early to give them up."""
         if self.cache.has_synced or self.cache.is_forbidden:
             return False
-        patience = _PATIENCE if self.cache.health.problem else _LONGEST_LIST
+        timing = self._timing
+        has_failed = bool(self.cache.health.problem)
+        patience = timing.watch_retry_tolerance if has_failed else timing.max_list_duration
         return time.monotonic() - self._begun < patience
 
     def child_of(self, obj: Any) -> Child:  # noqa: ANN401 - Whole or Partial
@@ -178,7 +178,9 @@ class Children:
         *,
         wake: Callable[["ChildChange"], None],
         namespaces: tuple[str, ...] = (),
+        timing: Timing = DEFAULT_TIMING,
     ) -> None:
+        self._timing = timing
         self._client = client
         self._discovery = discovery
         self._metrics = metrics
@@ -210,7 +212,7 @@ class Children:
         """
         kind = self._kind(resource)
         while kind.may_come_up:
-            await asyncio.sleep(_GLANCE)
+            await asyncio.sleep(self._timing.watch_poll_interval)
         if not kind.cache.has_synced:
             problem = kind.cache.health.problem or "the API server has not answered yet"
             raise KindNotWatched(f"{resource.kind} objects cannot be watched: {problem}")
@@ -265,7 +267,9 @@ class Children:
     def _kind(self, resource: Resource) -> WatchedKind:
         name = (resource.api_version, resource.kind)
         if name not in self._kinds:
-            kind = WatchedKind(self._client, resource, self._metrics, self._namespaces)
+            kind = WatchedKind(
+                self._client, resource, self._metrics, self._namespaces, self._timing
+            )
             kind.cache.on_change(lambda change: self._told(kind, change))
             self._kinds[name] = kind
             if self._running:

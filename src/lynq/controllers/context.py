@@ -11,6 +11,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.controllers.cached_client import CachedClient, ResourceCache
 from lynq.controllers.decoding import Nodes, form_from, hub_from
 from lynq.controllers.options import Options
+from lynq.controllers.timing import Timing
 from lynq.core.hub.node_counts import FleetCounts, form_of, hub_of
 from lynq.kube import Client, RuntimeMetrics
 from lynq.telemetry import OperatorMetrics
@@ -71,6 +72,11 @@ class ControllerContext:
         # First of all handlers, so that whoever is woken by a change finds it counted.
         nodes.on_change(world.census.take)
         return world
+
+    @property
+    def timing(self) -> Timing:
+        """Delays and intervals of the controllers."""
+        return self.options.timing
 
     @property
     def caches(self) -> tuple[ResourceCache[Any, Any], ...]:

@@ -11,8 +11,8 @@ from lynq.controllers.context import ControllerContext
 from lynq.core.form.validation import hub_not_found, validate_form
 from lynq.core.node.ignore_fields.parse import path_problem
 
-REMEMBERED: Final = 1024
-"""How many answers are kept."""
+_CACHE_SIZE: Final = 1024
+"""Number of validation results that are cached."""
 
 
 class _Question(NamedTuple):
@@ -27,8 +27,9 @@ class _Question(NamedTuple):
 class FormValidator:
     """What is wrong with forms; each is looked at once per generation of itself and its hub."""
 
-    def __init__(self, world: ControllerContext) -> None:
+    def __init__(self, world: ControllerContext, *, cache_size: int = _CACHE_SIZE) -> None:
         self._world = world
+        self._cache_size = cache_size
         self._answers: OrderedDict[_Question, tuple[Problem, ...]] = OrderedDict()
 
     async def problems(self, form: LynqForm) -> tuple[Problem, ...]:
@@ -62,7 +63,7 @@ class FormValidator:
     def _remember(self, question: _Question, answer: tuple[Problem, ...]) -> None:
         self._answers[question] = answer
         self._answers.move_to_end(question)
-        if len(self._answers) > REMEMBERED:
+        if len(self._answers) > self._cache_size:
             self._answers.popitem(last=False)
 
 

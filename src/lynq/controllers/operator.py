@@ -8,7 +8,6 @@ reconcile that takes long is cut short, which is as safe as being killed.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 import structlog
 
@@ -21,13 +20,6 @@ from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.controller import HubController
 from lynq.controllers.node.controller import NodeController
 from lynq.kube import Controller, Recorder, Result, WorkQueue
-
-_DRAIN: Final = 0.5
-"""Seconds that running reconciles have to end."""
-_FLUSH: Final = 0.5
-"""Seconds that recorded events have to be written: they are fenced, and need the lease."""
-_LANDING: Final = 0.5
-"""Seconds, the same ones, for a write that was cut short to arrive before anybody else may lead."""
 
 _log = structlog.get_logger(__name__)
 
@@ -102,14 +94,19 @@ class Operator:
                     controller.stop()
             for recorder in self._recorders:
                 recorder.stop()
-            telling.create_task(asyncio.sleep(_LANDING), name="landing")
+            telling.create_task(
+                asyncio.sleep(self._world.timing.write_landing_delay), name="landing"
+            )
 
     def _queue(self, name: str) -> WorkQueue[ObjectKey]:
         return WorkQueue(metrics=self._world.metrics.queue(name))
 
     def _teller(self, component: str) -> EventEmitter:
         recorder = Recorder(
-            self._world.client, component, grace=_FLUSH, metrics=self._world.metrics.events()
+            self._world.client,
+            component,
+            grace=self._world.timing.event_flush_timeout,
+            metrics=self._world.metrics.events(),
         )
         self._recorders.append(recorder)
         return EventEmitter(recorder)
@@ -122,4 +119,11 @@ class Operator:
         workers: int,
     ) -> Controller[ObjectKey]:
         metrics = self._world.metrics.controller(name)
-        return Controller(name, queue, reconcile, workers=workers, grace=_DRAIN, metrics=metrics)
+        return Controller(
+            name,
+            queue,
+            reconcile,
+            workers=workers,
+            grace=self._world.timing.drain_timeout,
+            metrics=metrics,
+        )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import LEASE
+from lynq.controllers.timing import Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The operator's settings; each is a flag of `lynq run`."""
+    """The operator's settings; each except `timing` is a flag of `lynq run`."""
 
     hub_workers: int = 3
     form_workers: int = 5
@@ -64,3 +65,5 @@ class Options:
     """Whether a form without serviceAccountName is refused its writes."""
     shard: Shard = field(default_factory=Shard)
     """Which hubs, forms and nodes this process works on."""
+    timing: Timing = field(default_factory=Timing)
+    """Delays and intervals of the controllers."""

@@ -1,23 +1,17 @@
 """How often the status of a hub or form is written: seldom, and more so while it is refused."""
 
 import asyncio
-from typing import Final
 
-from lynq.kube import Backoff
-
-_PACE: Final = 1.0
-"""Seconds between two writes at least: ten thousand nodes becoming ready are a few writes."""
-_BEHIND: Final = Backoff(base=0.05, cap=5.0)
-"""Seconds until the next try while the cache is behind: as a rule a moment, but a watch that is cut
-stays so for longer, and must not have the same write refused twenty times a second."""
+from lynq.controllers.timing import DEFAULT_TIMING, Timing
 
 
 class StatusLimiter:
     """When the status of one object may be written again."""
 
-    __slots__ = ("_conflicts", "_due")
+    __slots__ = ("_conflicts", "_due", "_timing")
 
-    def __init__(self) -> None:
+    def __init__(self, timing: Timing = DEFAULT_TIMING) -> None:
+        self._timing = timing
         self._due: float | None = None
         self._conflicts = 0
 
@@ -28,11 +22,11 @@ class StatusLimiter:
 
     def rest(self) -> None:
         """Put the next write off, as after every one."""
-        self._due = _now() + _PACE
+        self._due = _now() + self._timing.status_write_interval
 
     def fall_behind(self) -> float:
         """Put it off because somebody changed the object and the cache does not know yet."""
-        self._due = _now() + _BEHIND.delay(self._conflicts)
+        self._due = _now() + self._timing.status_conflict_backoff.delay(self._conflicts)
         self._conflicts += 1
         return self.wait
 

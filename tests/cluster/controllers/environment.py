@@ -20,6 +20,7 @@ from lynq.controllers.form.controller import FormController
 from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.controller import HubController
 from lynq.controllers.options import Options, Shard
+from lynq.controllers.timing import Timing
 from lynq.kube import (
     Client,
     Controller,
@@ -76,6 +77,7 @@ class Environment:
     journal_mode: str = "WAL"
     """Of the files of rows: written on the loop that the operator reads them on, they need a log
     beside the file, or the one would wait for the other."""
+    timing: Timing = field(default_factory=Timing)
     context: ControllerContext = field(init=False)
 
     @asynccontextmanager
@@ -88,6 +90,7 @@ class Environment:
             sqlite_directory=self.directory,
             namespaces=(self.namespace,),
             shard=shard or Shard(),
+            timing=self.timing,
         )
         world = self.context = ControllerContext.of(
             client, options, metrics, OperatorMetrics(self.registry)

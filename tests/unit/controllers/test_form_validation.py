@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from lynq.api import LynqForm, LynqHub
 from lynq.api.metadata import ObjectKey
-from lynq.controllers import form_validation
 from lynq.controllers.form_validation import FormValidator
 from unit.core.hub.fixtures import a_form, a_hub, resource
 
@@ -27,8 +26,8 @@ class Hubs:
         return self.unreadable or self.get(key) is not None
 
 
-def about(hubs: Hubs) -> FormValidator:
-    return FormValidator(cast("Any", SimpleNamespace(hubs=hubs)))
+def about(hubs: Hubs, *, cache_size: int = 10) -> FormValidator:
+    return FormValidator(cast("Any", SimpleNamespace(hubs=hubs)), cache_size=cache_size)
 
 
 def of_generation(form: LynqForm, generation: int) -> LynqForm:
@@ -60,9 +59,8 @@ async def test_the_answer_is_kept_until_a_generation_changes() -> None:
     assert await asked.problems(broken) is not first
 
 
-async def test_no_more_answers_are_kept_than_fit(monkeypatch: Any) -> None:
-    monkeypatch.setattr(form_validation, "REMEMBERED", 3)
-    asked = about(Hubs(a_hub()))
+async def test_number_of_cached_results_is_bounded() -> None:
+    asked = about(Hubs(a_hub()), cache_size=3)
     for generation in range(1, 10):
         await asked.is_valid(of_generation(a_form(), generation))
     assert len(asked._answers) == 3

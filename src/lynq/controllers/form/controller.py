@@ -6,8 +6,7 @@ Turns changes of forms, hubs and nodes into keys of forms.
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 import structlog
 
@@ -101,11 +100,6 @@ def _is_limited(form: LynqForm) -> bool:
 
 _log = structlog.get_logger(__name__)
 
-_SOONEST: Final = 0.001
-_CACHES: Final = 0.1
-_WORKLOADS: Final = timedelta(seconds=1)
-"""How long until workloads are looked at again that are behind the status of their node."""
-
 
 class FormController:
     """Reconciles forms."""
@@ -137,7 +131,7 @@ class FormController:
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring a form's status up to date."""
         if not self._world.has_synced:
-            return Result(_CACHES)
+            return Result(self._world.timing.cache_sync_requeue)
         form = self._world.forms.get(key)
         if form is None:
             return self._without(key)
@@ -145,7 +139,7 @@ class FormController:
         assessment = self._assessed(form)
         self._world.series.form_rollout(key, assessment.status)
         wait = await self._report(form, problems, assessment)
-        return _result(wait, assessment.look_again, self._world.now())
+        return self._result(wait, assessment.look_again)
 
     def _without(self, key: ObjectKey) -> Result:
         self._paces.pop(key, None)
@@ -169,7 +163,7 @@ class FormController:
             now=now,
         )
         if any(_is_behind(each, now) for each in facts):
-            soon = now + _WORKLOADS
+            soon = now + self._world.timing.workload_recheck
             return RolloutAssessment(found.status, min(found.look_again or soon, soon))
         return found
 
@@ -192,7 +186,7 @@ class FormController:
         status = next_status(form, problems, self._totals(form), assessment.status, now)
         if status == form.status:
             return None
-        pace = self._paces.setdefault(form.metadata.key, StatusLimiter())
+        pace = self._paces.setdefault(form.metadata.key, StatusLimiter(self._world.timing))
         if (wait := pace.wait) > 0:
             return wait
         try:
@@ -213,13 +207,13 @@ class FormController:
         pace = self._paces.get(key)
         return pace.wait if pace else 0.0
 
+    def _result(self, wait: float | None, look_again: datetime | None) -> Result:
+        waits = [] if wait is None else [wait]
+        if look_again is not None:
+            waits.append((look_again - self._world.now()).total_seconds())
+        return Result(max(min(waits), self._world.timing.min_requeue)) if waits else Result()
+
 
 def _is_behind(facts: NodeFacts, now: datetime) -> bool:
     """Return whether a node says it has settled, and its workloads have not."""
     return not facts.workloads_ready and facts.holds_slot(now) and facts.ready
-
-
-def _result(wait: float | None, look_again: datetime | None, now: datetime) -> Result:
-    waits = [] if wait is None else [wait]
-    waits += [] if look_again is None else [(look_again - now).total_seconds()]
-    return Result(max(min(waits), _SOONEST)) if waits else Result()

@@ -26,7 +26,7 @@ from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.predicates import is_as_written
 from lynq.controllers.hub.schedule import may_delete_by
-from lynq.controllers.hub.state import WRITE_TURN, HubState, PlanExecution, Write
+from lynq.controllers.hub.state import HubState, PlanExecution, Write
 from lynq.core.hub.diff import DeletionCause, NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
 from lynq.kube import Resource
@@ -65,7 +65,7 @@ class PlanApplier:
         Raises Fenced, and nothing else that the API server answers.
         """
         clock = asyncio.get_running_loop().time
-        until = clock() + WRITE_TURN
+        until = clock() + self._world.timing.hub_write_turn
         carried, due, course.left = course.carried, course.left, []
 
         async def write(each: Write) -> None:
@@ -185,7 +185,7 @@ class DeletionConfirmer:
         except KubeError as error:
             _log.warning("nodes stay for now", hub=str(hub.metadata.key), error=str(error))
             return ()
-        believed = may_delete_by(hub, course.rows_at, self._world.now())
+        believed = may_delete_by(hub, course.rows_at, self._world.now(), self._world.timing)
         return tuple(
             each
             for each in removals

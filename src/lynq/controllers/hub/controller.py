@@ -100,9 +100,6 @@ _log = structlog.get_logger(__name__)
 _NO_SPEC: Final = HubSpec(
     source=HubSource(type=SourceType.SQLITE), value_mappings=ValueMappings(uid="", activate="")
 )
-_CACHES = 0.1
-"""Seconds until a hub is looked at again while caches are not complete."""
-_SOONEST = 0.001
 _QUICK = 16
 """A failed write is tried again so many times sooner than a failed read."""
 
@@ -151,7 +148,7 @@ class HubController:
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring a hub's nodes and status one step further."""
         if not self._world.has_synced:
-            return Result(_CACHES)
+            return Result(self._world.timing.cache_sync_requeue)
         hub = self._world.hubs.get(key) or self._stand_in(key)
         if hub is None:
             return await self._without(key)
@@ -184,7 +181,7 @@ class HubController:
         memory = self._memories.get(key)
         if memory is None or memory.uid != uid:
             await self._forget(key)
-            memory = HubState(uid)
+            memory = HubState(uid, self._world.timing)
             self._memories.put(key, memory)
         return memory
 
@@ -273,7 +270,7 @@ class HubController:
         look = next_run_at(hub, memory, now)
         waits = [] if wait is None else [wait]
         waits += [] if look is None else [(look - now).total_seconds()]
-        return Result(max(min(waits), _SOONEST)) if waits else Result()
+        return Result(max(min(waits), self._world.timing.min_requeue)) if waits else Result()
 
     async def _forget(self, key: ObjectKey) -> None:
         if memory := self._memories.pop(key):

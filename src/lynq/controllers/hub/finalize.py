@@ -6,7 +6,6 @@ freed are no longer the hub's.
 """
 
 import asyncio
-from datetime import timedelta
 from typing import Final
 
 import structlog
@@ -21,7 +20,7 @@ from lynq.controllers.concurrency import for_each_parallel
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.apply import PlanApplier
-from lynq.controllers.hub.state import WRITE_TURN, HubState
+from lynq.controllers.hub.state import HubState
 from lynq.core.graph.build import collect
 from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.schedule import retry_delay
@@ -33,8 +32,6 @@ from lynq.kube.requests import FINALIZER_ORPHAN
 
 _log = structlog.get_logger(__name__)
 
-_LONGEST_RETRY: Final = timedelta(seconds=30)
-_SOONEST: Final = 0.001
 _NAMED: Final = 3
 _PROTECTED: Final = KubeError(f"the annotation {ANNOTATION_PROTECT} forbids it: take it off")
 
@@ -61,7 +58,7 @@ class HubFinalizer:
         is_round_over = await self._delete(hub, nodes, memory)
         self._tell_of_unretained(hub, nodes, memory)
         if not is_round_over:
-            return Result(_SOONEST)
+            return Result(self._world.timing.min_requeue)
         failures = _failures(nodes, memory)
         memory.tried.clear()
         if not failures:
@@ -69,7 +66,8 @@ class HubFinalizer:
             return Result()
         memory.write_failures += 1
         self._tell_of(hub, failures)
-        return Result(retry_delay(memory.write_failures, _LONGEST_RETRY).total_seconds())
+        longest = self._world.timing.hub_finalizer_max_retry
+        return Result(retry_delay(memory.write_failures, longest).total_seconds())
 
     def _nodes(self, hub: LynqHub) -> list[LynqNode]:
         """Return all nodes that the hub owns, whatever their labels say by now."""
@@ -83,7 +81,7 @@ class HubFinalizer:
     async def _delete(self, hub: LynqHub, nodes: list[LynqNode], memory: HubState) -> bool:
         """Delete nodes for a turn; return whether each was tried in this round."""
         clock = asyncio.get_running_loop().time
-        until = clock() + WRITE_TURN
+        until = clock() + self._world.timing.hub_write_turn
         due = [node for node in nodes if not (is_deleting(node) or is_protected(node))]
         due = [node for node in due if node.metadata.uid not in memory.tried]
 

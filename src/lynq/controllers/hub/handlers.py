@@ -14,9 +14,6 @@ from lynq.controllers.hub.state import HubState, HubStates
 from lynq.core.hub.node_counts import hub_of
 from lynq.kube import WorkQueue
 
-_GATHERING = 0.2
-"""Seconds in which the nodes of a deleted hub that go are taken together."""
-
 
 class HubEventHandlers:
     """Wakes hubs, each no more often than it has something to do."""
@@ -69,7 +66,9 @@ class HubEventHandlers:
             memory = self._memories.get(hub)
             if memory and key.name not in memory.writing:
                 if self._is_deleting(hub):
-                    self._queue.add_after(hub, _GATHERING, group=str(hub))
+                    self._queue.add_after(
+                        hub, self._world.timing.hub_finalizer_batch, group=str(hub)
+                    )
                 else:
                     self._bring(hub, node_changed(old, new, memory, self._world.now()))
 

@@ -23,8 +23,6 @@ MANY: Final = 300
 """From so many nodes or rows on, planning leaves the event loop to leases and watches."""
 _SHARE: Final = 4
 """Planning rests for so many times as long as it took."""
-_WORKLOADS: Final = timedelta(seconds=1)
-"""How long until workloads are looked at again that are behind the status of their node."""
 
 
 class HubPlanner:
@@ -70,7 +68,7 @@ class HubPlanner:
         taken_time = timedelta(seconds=time.monotonic() - began)
         memory.rest_until = self._world.now() + _SHARE * taken_time
         if decided.throttled and self._is_behind(nodes, ready):
-            soon = self._world.now() + _WORKLOADS
+            soon = self._world.now() + self._world.timing.workload_recheck
             memory.look_again = min(decided.look_again or soon, soon)
         return PlannedSync(decided, source_changed)
 

@@ -16,17 +16,12 @@ Pure: the hub, what is remembered of it and the time in. The rules:
 - After a failed read nothing is planned. What could not be read may say anything by now.
 """
 
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from lynq.api import LynqHub
 from lynq.controllers.hub.state import HubState, UserRequests
+from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.hub.schedule import sync_interval
-
-_PACE: Final = timedelta(seconds=1)
-"""Between the beginnings of two reads at least."""
-_PATIENCE: Final = timedelta(minutes=1)
-"""How old rows may be, at least, when a node goes by them."""
 
 
 def must_abandon(hub: LynqHub, memory: HubState) -> bool:
@@ -48,9 +43,13 @@ def must_plan(hub: LynqHub, memory: HubState, now: datetime) -> bool:
     return due is not None and due <= now
 
 
-def may_delete_by(hub: LynqHub, rows_at: datetime, now: datetime) -> bool:
+def may_delete_by(
+    hub: LynqHub, rows_at: datetime, now: datetime, timing: Timing = DEFAULT_TIMING
+) -> bool:
     """Return whether rows of that time may still say that one of them is gone."""
-    return now - rows_at <= max(sync_interval(hub.spec.source.sync_interval), _PATIENCE)
+    return now - rows_at <= max(
+        sync_interval(hub.spec.source.sync_interval), timing.deletion_max_row_age
+    )
 
 
 def next_run_at(hub: LynqHub, memory: HubState, now: datetime) -> datetime | None:
@@ -69,7 +68,9 @@ def _read_due(hub: LynqHub, memory: HubState, now: datetime) -> datetime:
     due = now if _is_asked_for(hub, memory) else _due_by_time(hub, memory, now)
     began = memory.began
     # A clock that was set back must not keep a hub from reading for as long; nor below.
-    return due if began is None or began > now else max(due, began + _PACE)
+    return (
+        due if began is None or began > now else max(due, began + memory.timing.min_read_interval)
+    )
 
 
 def _is_asked_for(hub: LynqHub, memory: HubState) -> bool:

@@ -23,6 +23,7 @@ from lynq.api.naming import NodePair
 from lynq.controllers.concurrency import BackgroundJob
 from lynq.controllers.hub.source_config import SourceConfig
 from lynq.controllers.status_limiter import StatusLimiter
+from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.guard.announcements import AnnouncedRejections
 from lynq.core.hub.diff import CheckedSpecs, NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.plan import HubPlan
@@ -40,9 +41,6 @@ from lynq.kube.errors import (
 from lynq.sources import Row, Settings, Source
 
 Write: TypeAlias = NodeDeletion | NodeCreation | NodeUpdate
-
-WRITE_TURN: Final = 1.0
-"""For so many seconds the writes of a hub are begun before the other hubs have their turn."""
 
 _OUTAGES: Final = (
     ConnectionFailed,
@@ -177,6 +175,7 @@ class HubState:
     """One hub. Changed only on the event loop, between two awaits."""
 
     uid: str
+    timing: Timing = DEFAULT_TIMING
 
     # Where the rows come from.
     origin: SourceConfig | None = None
@@ -237,8 +236,12 @@ class HubState:
     standing: tuple[Event, ...] = ()
     unretained: set[ObjectRef] = field(default_factory=set)
     """Objects of which a leaving hub has told that they could not be retained."""
-    pace: StatusLimiter = field(default_factory=StatusLimiter)
+    pace: StatusLimiter = field(init=False)
     """When the status may be written again."""
+
+    def __post_init__(self) -> None:
+        """Create the limiter of the hub's status writes."""
+        self.pace = StatusLimiter(self.timing)
 
 
 class HubStates:

@@ -47,8 +47,9 @@ class NodeController:
             world.metrics,
             wake=self._wake_owners,
             namespaces=world.options.namespaces,
+            timing=world.timing,
         )
-        self._memories = NodeStates()
+        self._memories = NodeStates(world.timing)
         accounts = ClientSelector(world)
         self._makers = RenderPool(self._wake)
         lookout = Observer(world.client, accounts, self.children, discovery, self._makers)

@@ -5,8 +5,6 @@ keeps an object is named in the status. With `--cascade=orphan` everything is re
 """
 
 import time
-from datetime import timedelta
-from typing import Final
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.events import Event
@@ -25,13 +23,9 @@ from lynq.core.node.inventory import InventoryItem, read_inventory
 from lynq.core.node.render import Renderer, RenderError
 from lynq.core.node.status import deleting_status
 from lynq.core.node.variables import VariablesError, variables_of
-from lynq.kube import Backoff, Result
+from lynq.kube import Result
 from lynq.kube.errors import NotFound, UnknownKind
 from lynq.kube.requests import FINALIZER_ORPHAN
-
-_TELL_AFTER: Final = timedelta(seconds=2)
-"""How long objects may take to go before the status says that they do."""
-_AGAIN: Final = Backoff(base=1.0, cap=30.0)
 
 
 def is_to_retain(node: LynqNode) -> bool:
@@ -77,7 +71,8 @@ class NodeFinalizer:
             return Result()
         await self._tell_what_is_left(node, cleared)
         memory.finalize_attempts += 1
-        return Result(_AGAIN.delay(memory.finalize_attempts - 1))
+        backoff = self._world.timing.node_finalizer_backoff
+        return Result(backoff.delay(memory.finalize_attempts - 1))
 
     async def _with_mark(self, node: LynqNode) -> LynqNode:
         """Make sure that whoever goes on with it knows as well that everything is retained."""
@@ -147,7 +142,7 @@ class NodeFinalizer:
     async def _tell_what_is_left(self, node: LynqNode, cleared: PruneResult) -> None:
         since = node.metadata.deletion_timestamp
         now = self._world.now()
-        if since is None or now - since < _TELL_AFTER:
+        if since is None or now - since < self._world.timing.deletion_report_delay:
             return
         status = deleting_status(
             node.status, cleared.remaining, node.metadata.namespace, node.metadata.generation, now

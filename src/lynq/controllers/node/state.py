@@ -15,23 +15,13 @@ import msgspec
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.node.slow_render import PendingRender
+from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.graph.build import collect
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.state import LastWrite, WriteCause, WriteRejection
-from lynq.kube import Backoff
 
 ObjectPlace = tuple[str, str, str, str]
 
-_REVERTED_BACKOFF: Final = Backoff(base=1.0, cap=60.0)
-"""Between two writes of the same content that another controller reverts."""
-_REJECTED_BACKOFF: Final = Backoff(base=1.0, cap=30.0)
-"""Between two attempts of a write that the API server rejects."""
-_REVERT_WINDOW: Final = timedelta(minutes=5)
-"""A revert later than this after our last write starts a new back-off."""
-_TRANSIENT_LIMIT: Final = timedelta(seconds=30)
-"""How long an error may last and still count as transient."""
-_DISCOVERY_GRACE: Final = timedelta(seconds=5)
-"""How long an API server that has just started may lack CustomResourceDefinitions."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -79,6 +69,7 @@ class NodeState:
     """In-memory state of one node."""
 
     uid: str
+    timing: Timing = DEFAULT_TIMING
     generation: int = 0
     """metadata.generation of the node at the last reconcile."""
     applied: dict[ObjectRef, AppliedObject] = field(default_factory=dict)
@@ -121,11 +112,12 @@ class NodeState:
 
     def is_briefly_unobservable(self, resource_id: str, now: datetime) -> bool:
         """Record a failed observation; return whether the failure may still be transient."""
-        return now - self.unobservable_since.setdefault(resource_id, now) < _TRANSIENT_LIMIT
+        since = self.unobservable_since.setdefault(resource_id, now)
+        return now - since < self.timing.transient_error_tolerance
 
     def is_confirmed_unserved(self, ref: ObjectRef, now: datetime) -> bool:
         """Record that a kind is not served; return whether that has lasted long enough."""
-        return now - self.unserved_since.setdefault(ref, now) >= _DISCOVERY_GRACE
+        return now - self.unserved_since.setdefault(ref, now) >= self.timing.unknown_kind_tolerance
 
     def drop_render(self, resource_id: str) -> None:
         """Forget the slow render of a resource, and cancel it if it is not finished."""
@@ -143,8 +135,9 @@ class NodeState:
         """Record a write that the API server accepted."""
         # A repeated write that we did not force means that another controller reverted ours.
         is_forced = cause is WriteCause.FORCED
-        reverts = 0 if is_forced else _reverts(self.applied.get(ref), content_hash, now)
-        delay = timedelta(seconds=_REVERTED_BACKOFF.delay(reverts - 1)) if reverts else None
+        window, backoff = self.timing.revert_window, self.timing.revert_backoff
+        reverts = 0 if is_forced else _reverts(self.applied.get(ref), content_hash, now, window)
+        delay = timedelta(seconds=backoff.delay(reverts - 1)) if reverts else None
         not_before = now + delay if delay is not None else None
         last_write = LastWrite(hash=content_hash, digest=digest, not_before=not_before)
         self.applied[ref] = AppliedObject(last_write, now, reverts)
@@ -156,9 +149,9 @@ class NodeState:
         """Record a write that the API server rejected."""
         previous = _same_rejected(self.applied.get(ref), content_hash)
         repeats, since = (previous.repeats + 1, previous.rejected_since) if previous else (0, now)
-        if now - since >= _TRANSIENT_LIMIT:
+        if now - since >= self.timing.transient_error_tolerance:
             rejection = replace(rejection, is_passing=False)
-        not_before = now + timedelta(seconds=_REJECTED_BACKOFF.delay(repeats))
+        not_before = now + timedelta(seconds=self.timing.rejection_backoff.delay(repeats))
         last_write = LastWrite(hash=content_hash, refusal=rejection, not_before=not_before)
         self.applied[ref] = AppliedObject(last_write, now, repeats, since)
         return last_write
@@ -178,14 +171,16 @@ class NodeState:
                 del objects[ref]
 
 
-def _reverts(applied: AppliedObject | None, content_hash: str, now: datetime) -> int:
+def _reverts(
+    applied: AppliedObject | None, content_hash: str, now: datetime, window: timedelta
+) -> int:
     """Return how often in a row this content was reverted, this time included."""
     if applied is None:
         return 0
     last_write = applied.last_write
     if last_write.hash != content_hash or last_write.refusal is not None:
         return 0
-    return applied.repeats + 1 if now - applied.written_at < _REVERT_WINDOW else 1
+    return applied.repeats + 1 if now - applied.written_at < window else 1
 
 
 def _same_rejected(applied: AppliedObject | None, content_hash: str) -> AppliedObject | None:
@@ -198,7 +193,8 @@ def _same_rejected(applied: AppliedObject | None, content_hash: str) -> AppliedO
 class NodeStates:
     """The in-memory state of all nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, timing: Timing = DEFAULT_TIMING) -> None:
+        self._timing = timing
         self._states: dict[ObjectKey, NodeState] = {}
         self._contenders: dict[ObjectPlace, set[ObjectKey]] = {}
 
@@ -208,7 +204,7 @@ class NodeStates:
         state = self._states.get(key)
         if state is None or state.uid != uid:
             self.forget(key)
-            state = self._states[key] = NodeState(uid)
+            state = self._states[key] = NodeState(uid, self._timing)
         return state
 
     def forget(self, key: ObjectKey) -> None:

@@ -8,7 +8,6 @@ What a pass comes to: the node's status, and for how long nothing happens by its
 
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -162,10 +161,6 @@ def _deeds(
         yield events.applied(node, changed=progress.changed, failed=status.failed_resources)
 
 
-_LOOK_AT_LEAST: Final = timedelta(seconds=30)
-"""How often a node that is not ready is looked at, whatever the watches say."""
-
-
 class StatusBuilder:
     """Sums up passes."""
 
@@ -234,10 +229,10 @@ class StatusBuilder:
             status.ready_resources != status.desired_resources
             or len(status.resources) > status.desired_resources
         ):
-            moments.append(now + _LOOK_AT_LEAST)
+            moments.append(now + self._world.timing.not_ready_requeue)
         soonest = min(moment for moment in moments if moment is not None)
         # Never at once: what is due now was either done, or cannot be.
-        return max((soonest - now).total_seconds(), 0.05)
+        return max((soonest - now).total_seconds(), self._world.timing.min_node_requeue)
 
     def intention(
         self,

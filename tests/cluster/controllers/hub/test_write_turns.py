@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from cluster.controllers.environment import HUBS, NODES, Environment
-from lynq.controllers.hub import apply, finalize, plan
+from lynq.controllers.hub import apply, plan
+from lynq.controllers.timing import Timing
 from lynq.core.hub.plan import HubPlan, plan_hub
 from lynq.kube import Request, Response, Send
 from waiting import eventually
@@ -16,10 +17,9 @@ NAMES = [f"{uid}-web" for uid, *_ in ROWS]
 
 
 @pytest.fixture
-def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have turns end before even a few dozen nodes are written."""
-    monkeypatch.setattr(apply, "WRITE_TURN", 0.03)
-    monkeypatch.setattr(finalize, "WRITE_TURN", 0.03)
+def short_turns(env: Environment) -> None:
+    """End write turns before even a few dozen nodes are written."""
+    env.timing = Timing(hub_write_turn=0.03)
 
 
 @pytest.fixture
