@@ -20,8 +20,7 @@ from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.status_limiter import StatusLimiter
 from lynq.core.form.status import FormTotals, next_status, validation_events
 from lynq.core.hub.node_counts import NodeHealth, form_of, health_of
-from lynq.core.hub.rollout import facts_of
-from lynq.core.rollout.facts import NodeFacts
+from lynq.core.rollout.facts import NodeFacts, facts_of
 from lynq.core.rollout.progress import RolloutAssessment, assess
 from lynq.kube import Result, WorkQueue
 from lynq.kube.errors import Conflict, NotFound

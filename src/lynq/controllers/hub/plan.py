@@ -16,8 +16,9 @@ from lynq.controllers.decoding import Unreadable
 from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.state import HubState, PlannedSync, ReadRows
 from lynq.core.hub.plan import FormCandidate, plan_hub
-from lynq.core.hub.rollout import WorkloadsReady, facts_of
+from lynq.core.hub.rollout import WorkloadsReady
 from lynq.core.hub.status import SyncResult
+from lynq.core.rollout.facts import facts_of
 
 MANY: Final = 300
 """From so many nodes or rows on, planning leaves the event loop to leases and watches."""

@@ -12,7 +12,7 @@ from lynq.api.names import ANNOTATION_APPROVE_DELETION
 from lynq.api.node_metadata import is_deleting, pair_of
 from lynq.controllers.hub.state import HubState
 from lynq.core.hub.node_counts import NodeHealth, health_of
-from lynq.core.hub.rollout import facts_of
+from lynq.core.rollout.facts import facts_of
 
 
 class Trigger(IntEnum):

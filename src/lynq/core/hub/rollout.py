@@ -10,14 +10,10 @@ from datetime import datetime
 from typing import TypeAlias
 
 from lynq.api import LynqForm, LynqNode
-from lynq.api.conditions import find_condition, is_true
-from lynq.api.node_metadata import form_generation, is_paused, written_at
-from lynq.api.reasons import ConditionType
-from lynq.api.wire import parse_rfc3339
 from lynq.core.hub.diff import NodeWrite, Throttle
 from lynq.core.hub.row_values import RenderFailure, RowRenderError
 from lynq.core.rollout.budget import Admission, admit
-from lynq.core.rollout.facts import NodeFacts
+from lynq.core.rollout.facts import facts_of
 
 WorkloadsReady: TypeAlias = Callable[[LynqNode], bool]
 """Tells whether the workloads of a node are ready themselves: its status can be behind them."""
@@ -63,23 +59,6 @@ def admit_writes(
         failures=dict(sorted(made.failures.items())),
         throttle=_throttle(form, admission),
         look_again=admission.look_again if admission.wait else None,
-    )
-
-
-def facts_of(node: LynqNode, *, workloads_ready: bool) -> NodeFacts:
-    """Return what the rollout has to know of a node."""
-    ready = find_condition(node.status.conditions, ConditionType.READY)
-    return NodeFacts(
-        name=node.metadata.name,
-        form_generation=form_generation(node),
-        written_at=written_at(node),
-        generation=node.metadata.generation,
-        observed_generation=node.status.observed_generation,
-        ready=is_true(node.status.conditions, ConditionType.READY),
-        ready_changed_at=ready.last_transition_time if ready else None,
-        workloads_ready=workloads_ready,
-        observed_write=parse_rfc3339(node.status.observed_update_start),
-        paused=is_paused(node),
     )
 
 

@@ -8,6 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from lynq.api import LynqNode
+from lynq.api.conditions import find_condition, is_true
+from lynq.api.node_metadata import form_generation, is_paused, written_at
+from lynq.api.reasons import ConditionType
+from lynq.api.wire import parse_rfc3339
+
 GRACE: Final = timedelta(seconds=2)
 """How long a node counts as unsettled after a write that its status does not acknowledge.
 
@@ -76,3 +82,20 @@ class NodeFacts:
         if self.observed_write is not None:
             return self.observed_write == self.written_at
         return self.grace_ends(now) is None
+
+
+def facts_of(node: LynqNode, *, workloads_ready: bool) -> NodeFacts:
+    """Return the facts of a LynqNode that its rollout depends on."""
+    ready = find_condition(node.status.conditions, ConditionType.READY)
+    return NodeFacts(
+        name=node.metadata.name,
+        form_generation=form_generation(node),
+        written_at=written_at(node),
+        generation=node.metadata.generation,
+        observed_generation=node.status.observed_generation,
+        ready=is_true(node.status.conditions, ConditionType.READY),
+        ready_changed_at=ready.last_transition_time if ready else None,
+        workloads_ready=workloads_ready,
+        observed_write=parse_rfc3339(node.status.observed_update_start),
+        paused=is_paused(node),
+    )
