@@ -45,13 +45,16 @@ def usage(process: "subprocess.Popen[bytes]") -> tuple[float, float]:
 
 
 async def ready(client: Client, namespace: str, plan: str) -> bool:
-    found = await client.list(NODES, namespace)
+    nodes = await client.list(NODES, namespace)
     counted: Counter[bool] = Counter()
-    for node in found:
-        conditions = {each["type"]: each for each in node.get("status", {}).get("conditions", [])}
+    for node in nodes:
+        conditions = {
+            condition["type"]: condition
+            for condition in node.get("status", {}).get("conditions", [])
+        }
         is_new = f'"{plan}"' in node["metadata"]["annotations"]["lynq.sh/extra"]
-        told = node.get("status", {}).get("observedUpdateStart")
-        seen = told == node["metadata"]["annotations"]["lynq.sh/rollout-update-start"]
+        observed = node.get("status", {}).get("observedUpdateStart")
+        seen = observed == node["metadata"]["annotations"]["lynq.sh/rollout-update-start"]
         is_ready = conditions.get("Ready", {}).get("status") == "True"
         counted[is_ready and is_new and seen] += 1
     return counted[True] == ROWS

@@ -96,15 +96,15 @@ async def cost(read: Read, rows: int) -> Cost:
 
 def middle(costs: list[Cost]) -> Cost:
     return Cost(
-        statistics.median(each.wall for each in costs),
-        statistics.median(each.cpu for each in costs),
+        statistics.median(cost.wall for cost in costs),
+        statistics.median(cost.cpu for cost in costs),
     )
 
 
 def asked(table: str, extra: int = 0) -> Query:
     extras = ["url", "plan", "seats", "created", *(f"more{n}" for n in range(extra))]
     return Query(
-        table=table, uid="uid", activate="activate", extras={each: each for each in extras}
+        table=table, uid="uid", activate="activate", extras={column: column for column in extras}
     )
 
 

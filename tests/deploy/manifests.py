@@ -37,16 +37,16 @@ def rendered(
     namespace: str = "lynq-system",
 ) -> str:
     """Return what the chart renders to, its notes as a comment at the top; raises RefusedError."""
-    answer = subprocess.run(
+    result = subprocess.run(
         [binary_of(_HELM), CHART, release, namespace],
         input=json.dumps(values or {}),
         capture_output=True,
         text=True,
         check=False,
     )
-    if answer.returncode:
-        raise RefusedError(answer.stderr)
-    return answer.stdout
+    if result.returncode:
+        raise RefusedError(result.stderr)
+    return result.stdout
 
 
 def chart(values: Mapping[str, Any] | None = None, **names: str) -> list[Object]:
@@ -77,9 +77,9 @@ def loaded(path: str) -> list[Object]:
 def one(objects: Iterable[Object], kind: str, name: str = "") -> Object:
     """Return the only object of a kind, or the one of them with this name."""
     (found,) = (
-        each
-        for each in objects
-        if each["kind"] == kind and (not name or each["metadata"]["name"] == name)
+        obj
+        for obj in objects
+        if obj["kind"] == kind and (not name or obj["metadata"]["name"] == name)
     )
     return found
 
@@ -93,4 +93,4 @@ def manager(objects: Iterable[Object]) -> Object:
 
 def _objects(text: str) -> list[Object]:
     # In C: the definitions have thousands of lines.
-    return [each for each in yaml.load_all(text, yaml.CSafeLoader) if each]
+    return [obj for obj in yaml.load_all(text, yaml.CSafeLoader) if obj]

@@ -28,15 +28,15 @@ def rules() -> list[Object]:
 def queries() -> list[str]:
     """Return all expressions of alerts and panels."""
     dashboard = json.loads(DASHBOARD.read_text())
-    shown = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    return [rule["expr"] for rule in rules()] + shown
+    panels = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    return [rule["expr"] for rule in rules()] + panels
 
 
 def selectors(expression: str) -> Iterator[str]:
     """Yield the series that an expression asks for."""
-    for found in _SELECTOR.finditer(expression):
-        if found.group(1) not in _NO_SERIES:
-            text = found.group().replace("$namespace", ".*")
+    for match in _SELECTOR.finditer(expression):
+        if match.group(1) not in _NO_SERIES:
+            text = match.group().replace("$namespace", ".*")
             # A result that has not happened yet has no series.
             yield text.replace('result="error"', 'result=~".+"')
 
@@ -45,10 +45,10 @@ def promtool(folder: Path, test: dict[str, Any]) -> str:
     """Run `promtool test rules` on our rules; return what it complains about."""
     path = folder / "test.yaml"
     path.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "1m", **test}))
-    answer = subprocess.run(
+    result = subprocess.run(
         ["promtool", "test", "rules", path], capture_output=True, text=True, check=False
     )
-    return "" if answer.returncode == 0 else answer.stdout + answer.stderr
+    return "" if result.returncode == 0 else result.stdout + result.stderr
 
 
 def as_input(text: str) -> list[dict[str, str]]:
@@ -63,14 +63,14 @@ def as_input(text: str) -> list[dict[str, str]]:
 
 def missing(folder: Path, text: str) -> str:
     """Return the complaints about series that expressions name and a scrape does not have."""
-    wanted = sorted({each for query in queries() for each in selectors(query)})
+    expected = sorted({selector for query in queries() for selector in selectors(query)})
     asked = [
         {
             "expr": f"count({selector}) > bool 0",
             "eval_time": "1m",
             "exp_samples": [{"labels": "{}", "value": 1}],
         }
-        for selector in wanted
+        for selector in expected
     ]
     return promtool(
         folder,

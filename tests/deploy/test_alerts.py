@@ -126,13 +126,13 @@ def counted(alert: str, minute: int, series: dict[str, str], *, is_due: bool) ->
 
 def test_the_go_operators_alerts_are_all_there() -> None:
     found = {rule["alert"]: (rule["labels"]["severity"], rule["for"]) for rule in rules()}
-    wanted = {
+    expected = {
         alert: (severity, duration)
         for severity, alerts in GO_OPERATORS.items()
         for alert, duration in alerts.items()
     }
-    assert found.items() >= wanted.items()
-    assert len(wanted) == 14
+    assert found.items() >= expected.items()
+    assert len(expected) == 14
     assert found.keys() == CASES.keys()
 
 

@@ -13,7 +13,7 @@ VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
 
 
 def names(objects: list[Object], *kinds: str) -> list[str]:
-    return sorted(each["metadata"]["name"] for each in objects if each["kind"] in kinds)
+    return sorted(obj["metadata"]["name"] for obj in objects if obj["kind"] in kinds)
 
 
 def pod(objects: list[Object]) -> Object:
@@ -22,19 +22,22 @@ def pod(objects: list[Object]) -> Object:
 
 
 def paths(schema: Any, start: str = "") -> set[str]:
-    known = schema.get("properties", {})
-    return {f"{start}{name}" for name in known}.union(
-        *(paths(each, f"{start}{name}.") for name, each in known.items())
+    properties = schema.get("properties", {})
+    return {f"{start}{name}" for name in properties}.union(
+        *(paths(value, f"{start}{name}.") for name, value in properties.items())
     )
 
 
 def keys(values: Any, schema: Any, start: str = "") -> set[str]:
     """Return the paths of values, as deep as the schema says what is there."""
-    known = schema.get("properties")
-    if not known or not isinstance(values, dict):
+    properties = schema.get("properties")
+    if not properties or not isinstance(values, dict):
         return set()
     return {f"{start}{name}" for name in values}.union(
-        *(keys(each, known.get(name, {}), f"{start}{name}.") for name, each in values.items())
+        *(
+            keys(value, properties.get(name, {}), f"{start}{name}.")
+            for name, value in values.items()
+        )
     )
 
 
@@ -68,7 +71,7 @@ def test_a_wrong_value_is_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_by_default_it_needs_nobody_else() -> None:
-    groups = {each["apiVersion"].rpartition("/")[0] for each in chart()}
+    groups = {obj["apiVersion"].rpartition("/")[0] for obj in chart()}
     assert groups == {
         "",
         "apps",
@@ -85,7 +88,7 @@ def test_the_namespace_is_made_unless_it_is_the_releases_own() -> None:
     assert names(chart(namespace="lynq-system"), "Namespace") == []
     assert names(chart({"namespace": {"create": False}}, namespace="default"), "Namespace") == []
     elsewhere = chart({"namespace": {"name": "tools"}}, namespace="default")
-    placed = {each["metadata"].get("namespace", "tools") for each in elsewhere}
+    placed = {obj["metadata"].get("namespace", "tools") for obj in elsewhere}
     assert placed == {"tools"}
     own = chart({"namespace": {"name": ""}}, namespace="mine")
     assert one(own, "Deployment")["metadata"]["namespace"] == "mine"
@@ -159,7 +162,7 @@ def test_the_managers_values_become_arguments() -> None:
     assert container["env"] == [{"name": "TZ", "value": "UTC"}]
     assert {"name": "rows", "mountPath": "/rows"} in container["volumeMounts"]
     assert {"name": "rows", "emptyDir": {}} in pod(objects)["volumes"]
-    assert [each["containerPort"] for each in container["ports"]] == [9443, 9444, 9081]
+    assert [port["containerPort"] for port in container["ports"]] == [9443, 9444, 9081]
     metrics = one(objects, "Service", "lynq-controller-manager-metrics-service")
     assert metrics["spec"]["ports"][0]["targetPort"] == 9443
     assert "lynq-leader-election-role" not in names(objects, "Role")
@@ -185,7 +188,7 @@ def test_without_leader_election_the_old_pod_goes_before_the_new_one_comes() -> 
 )
 def test_the_kubelet_asks_where_the_probes_are_answered(address: str, port: int) -> None:
     container = manager(chart({"manager": {"healthProbeBindAddress": address}}))
-    named = {each["name"]: each["containerPort"] for each in container["ports"]}
+    named = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert named["health"] == port
     for probe in ("livenessProbe", "readinessProbe"):
         assert container[probe]["httpGet"]["port"] == "health"
@@ -195,7 +198,7 @@ def test_nobody_is_probed_where_nobody_answers() -> None:
     container = manager(chart({"manager": {"healthProbeBindAddress": "0"}}))
     assert "--health-probe-bind-address=0" in container["args"]
     assert not {"livenessProbe", "readinessProbe"} & container.keys()
-    assert "health" not in [each["name"] for each in container["ports"]]
+    assert "health" not in [port["name"] for port in container["ports"]]
 
 
 def test_metrics_can_be_off() -> None:
@@ -231,10 +234,12 @@ def test_a_service_account_of_ones_own_is_used() -> None:
     objects = chart({"serviceAccount": {"create": False, "name": "mine"}})
     assert names(objects, "ServiceAccount") == []
     assert pod(objects)["serviceAccountName"] == "mine"
-    bindings = [each for each in objects if each["kind"].endswith("Binding")]
-    assert {each["subjects"][0]["name"] for each in bindings} == {"mine"}
-    made = chart({"serviceAccount": {"annotations": {"a": "1"}, "automount": False, "name": "x"}})
-    account = one(made, "ServiceAccount")
+    bindings = [obj for obj in objects if obj["kind"].endswith("Binding")]
+    assert {binding["subjects"][0]["name"] for binding in bindings} == {"mine"}
+    objects_with_account = chart(
+        {"serviceAccount": {"annotations": {"a": "1"}, "automount": False, "name": "x"}}
+    )
+    account = one(objects_with_account, "ServiceAccount")
     assert account["metadata"]["name"] == "x"
     assert account["metadata"]["annotations"] == {"a": "1"}
     assert account["automountServiceAccountToken"] is False
@@ -258,7 +263,7 @@ def test_another_release_has_names_of_its_own_and_the_operator_is_told() -> None
 
 def test_rights_are_the_users_own_business_without_rbac() -> None:
     objects = chart({"rbac": {"create": False}})
-    assert not [each for each in objects if each["apiVersion"].startswith("rbac.")]
+    assert not [obj for obj in objects if obj["apiVersion"].startswith("rbac.")]
     few = names(chart({"rbac": {"userRoles": False}}), "ClusterRole")
     assert not [name for name in few if name.endswith(("admin-role", "editor-role", "viewer-role"))]
 
@@ -272,8 +277,8 @@ def test_watched_namespaces_get_roles_and_the_cluster_gets_nothing() -> None:
         }
     )
     assert names(objects, "ClusterRole", "ClusterRoleBinding") == []
-    roles = [each for each in objects if each["metadata"]["name"] == "lynq-manager-role"]
-    assert [each["metadata"]["namespace"] for each in roles] == ["shop", "bank"]
+    roles = [obj for obj in objects if obj["metadata"]["name"] == "lynq-manager-role"]
+    assert [role["metadata"]["namespace"] for role in roles] == ["shop", "bank"]
     assert "--watch-namespaces=shop,bank" in manager(objects)["args"]
     assert "--enable-webhooks=false" in manager(objects)["args"]
 
@@ -326,7 +331,7 @@ def test_cert_manager_makes_the_certificate_if_it_is_asked_to() -> None:
 
 def test_without_webhooks_nothing_of_them_is_left() -> None:
     objects = chart({"webhook": {"enabled": False}, "certManager": {"enabled": True}})
-    assert not [each for each in objects if "webhook" in each["metadata"]["name"]]
+    assert not [obj for obj in objects if "webhook" in obj["metadata"]["name"]]
     assert names(objects, "Certificate", "Issuer") == []
 
 

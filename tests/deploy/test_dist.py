@@ -17,8 +17,8 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist") / "new"
     command = [ROOT / "scripts" / "dist", Path(sys.executable).parent, folder]
     # Builds the wheel twice, and fails if the two differ.
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert answer.returncode == 0, answer.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
     return folder
 
 
@@ -35,23 +35,25 @@ def test_the_bill_names_the_wheel_and_everything_it_runs_with(dist: Path) -> Non
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.5")
     (known,) = bill["metadata"]["component"]["hashes"]
     assert known["content"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
-    parts = {each["name"] for each in bill["components"]}
+    parts = {component["name"] for component in bill["components"]}
     assert {"aiohttp", "msgspec", "asyncpg", "mysql-replication", "uvloop"} <= parts
     # Tools are no part of what runs.
     assert not {"ruff", "mypy", "pytest", "hypothesis"} & parts
-    assert all(each["purl"].startswith("pkg:pypi/") for each in bill["components"])
-    assert all(each.get("licenses") for each in bill["components"])
+    assert all(component["purl"].startswith("pkg:pypi/") for component in bill["components"])
+    assert all(component.get("licenses") for component in bill["components"])
 
 
 def test_the_image_is_made_from_the_same_list(dist: Path) -> None:
     bill = json.loads((dist / "sbom.cdx.json").read_text())
     listed = (ROOT / "deploy" / "requirements.txt").read_text()
-    assert all(f"{each['name']}=={each['version']}" in listed for each in bill["components"])
+    assert all(
+        f"{component['name']}=={component['version']}" in listed for component in bill["components"]
+    )
     assert listed.count("==") >= len(bill["components"])
 
 
 def test_the_generated_files_are_fresh() -> None:
     check = [sys.executable, str(ROOT / "tools" / "manifests.py"), "--check"]
-    answer = subprocess.run(check, capture_output=True, text=True, check=False)
-    assert answer.stderr == ""
-    assert answer.returncode == 0
+    result = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert result.stderr == ""
+    assert result.returncode == 0

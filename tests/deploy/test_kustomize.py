@@ -18,31 +18,31 @@ def pod() -> Object:
 
 def test_every_object_is_where_scripts_look_for_it() -> None:
     found = {
-        (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"])
-        for each in kustomized()
+        (obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+        for obj in kustomized()
     }
-    place = "lynq-system"
+    namespace = "lynq-system"
     people = {
         ("ClusterRole", "", f"lynq-lynq{kind}-{who}-role")
         for kind in ("hub", "form", "node")
         for who in ("admin", "editor", "viewer")
     }
     assert found == people | {
-        ("Namespace", "", place),
+        ("Namespace", "", namespace),
         ("CustomResourceDefinition", "", "lynqhubs.operator.lynq.sh"),
         ("CustomResourceDefinition", "", "lynqforms.operator.lynq.sh"),
         ("CustomResourceDefinition", "", "lynqnodes.operator.lynq.sh"),
-        ("ServiceAccount", place, "lynq-controller-manager"),
-        ("Deployment", place, "lynq-controller-manager"),
-        ("PodDisruptionBudget", place, "lynq-controller-manager"),
-        ("Service", place, "lynq-controller-manager-metrics-service"),
-        ("Service", place, "lynq-webhook-service"),
+        ("ServiceAccount", namespace, "lynq-controller-manager"),
+        ("Deployment", namespace, "lynq-controller-manager"),
+        ("PodDisruptionBudget", namespace, "lynq-controller-manager"),
+        ("Service", namespace, "lynq-controller-manager-metrics-service"),
+        ("Service", namespace, "lynq-webhook-service"),
         ("MutatingWebhookConfiguration", "", "lynq-mutating-webhook-configuration"),
         ("ValidatingWebhookConfiguration", "", "lynq-validating-webhook-configuration"),
-        ("Role", place, "lynq-leader-election-role"),
-        ("RoleBinding", place, "lynq-leader-election-rolebinding"),
-        ("Role", place, "lynq-webhook-role"),
-        ("RoleBinding", place, "lynq-webhook-rolebinding"),
+        ("Role", namespace, "lynq-leader-election-role"),
+        ("RoleBinding", namespace, "lynq-leader-election-rolebinding"),
+        ("Role", namespace, "lynq-webhook-role"),
+        ("RoleBinding", namespace, "lynq-webhook-rolebinding"),
         ("ClusterRole", "", "lynq-webhook-role"),
         ("ClusterRoleBinding", "", "lynq-webhook-rolebinding"),
         ("ClusterRole", "", "lynq-manager-role"),
@@ -66,7 +66,7 @@ def test_the_container_is_started_as_the_go_operators() -> None:
         "--leader-elect",
         "--health-probe-bind-address=:8081",
     ]
-    assert [(each["name"], each["containerPort"]) for each in container["ports"]] == [
+    assert [(port["name"], port["containerPort"]) for port in container["ports"]] == [
         ("https", 8443),
         ("webhook-server", 9443),
     ]
@@ -94,11 +94,11 @@ def test_the_services_lead_to_the_pod() -> None:
     webhook = one(kustomized(), "Service", "lynq-webhook-service")["spec"]
     assert metrics["selector"] == webhook["selector"] == LABELS
     for objects in (kustomized(), chart()):
-        found = one(objects, "Service", "lynq-controller-manager-metrics-service")
+        service = one(objects, "Service", "lynq-controller-manager-metrics-service")
         # By these the ServiceMonitor finds it.
-        assert found["metadata"]["labels"].items() >= LABELS.items()
-    assert [(each["port"], each["targetPort"]) for each in metrics["ports"]] == [(8443, 8443)]
-    assert [(each["port"], each["targetPort"]) for each in webhook["ports"]] == [(443, 9443)]
+        assert service["metadata"]["labels"].items() >= LABELS.items()
+    assert [(port["port"], port["targetPort"]) for port in metrics["ports"]] == [(8443, 8443)]
+    assert [(port["port"], port["targetPort"]) for port in webhook["ports"]] == [(443, 9443)]
 
 
 def test_the_webhooks_lead_to_the_service() -> None:
@@ -125,9 +125,7 @@ def test_the_pod_is_as_narrow_as_can_be() -> None:
 
 
 def test_nobody_gets_all_rights() -> None:
-    bound = {
-        each["roleRef"]["name"] for each in kustomized() if each["kind"].endswith("RoleBinding")
-    }
+    bound = {obj["roleRef"]["name"] for obj in kustomized() if obj["kind"].endswith("RoleBinding")}
     for role in kustomized():
         if role["kind"].endswith("Role") and role["metadata"]["name"] in bound:
             assert "*" not in json.dumps(role.get("rules", [])), role["metadata"]["name"]
@@ -152,11 +150,13 @@ def plain(obj: Object) -> Object:
         # The chart's default is what the API server fills in.
         copy["spec"].pop("strategy", None)
         container = copy["spec"]["template"]["spec"]["containers"][0]
-        container["args"] = [each for each in container["args"] if "log-level" not in each]
+        container["args"] = [
+            argument for argument in container["args"] if "log-level" not in argument
+        ]
         container.pop("imagePullPolicy", None)
         # The chart's port can be chosen, so its probes call it by a name.
-        ports = {each["name"]: each["containerPort"] for each in container["ports"]}
-        container["ports"] = [each for each in container["ports"] if each["name"] != "health"]
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        container["ports"] = [port for port in container["ports"] if port["name"] != "health"]
         for probe in (container["livenessProbe"], container["readinessProbe"]):
             asked = probe["httpGet"]["port"]
             probe["httpGet"]["port"] = ports.get(asked, asked)
@@ -169,8 +169,8 @@ def plain(obj: Object) -> Object:
 
 def by_name(objects: list[Object]) -> dict[tuple[str, str, str], Any]:
     return {
-        (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): plain(each)
-        for each in objects
+        (obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): plain(obj)
+        for obj in objects
     }
 
 
@@ -191,11 +191,11 @@ def by_name(objects: list[Object]) -> dict[tuple[str, str, str], Any]:
 def test_chart_and_kustomize_install_the_same(
     folders: tuple[str, ...], values: dict[str, Any]
 ) -> None:
-    base = [each for folder in folders for each in kustomized(folder)]
-    for each in base:
-        if each["metadata"].get("namespace") == "system":
-            each["metadata"]["namespace"] = "lynq-system"
-            each["metadata"]["name"] = f"lynq-{each['metadata']['name']}"
+    base = [obj for folder in folders for obj in kustomized(folder)]
+    for obj in base:
+        if obj["metadata"].get("namespace") == "system":
+            obj["metadata"]["namespace"] = "lynq-system"
+            obj["metadata"]["name"] = f"lynq-{obj['metadata']['name']}"
     assert by_name(chart(values, namespace="default")) == by_name(base)
 
 
@@ -209,7 +209,7 @@ def test_the_dockerfile_names_what_there_is() -> None:
         if not source.startswith("--")
     ]
     assert copied
-    assert [each for each in copied if not (ROOT / each).exists()] == []
+    assert [source for source in copied if not (ROOT / source).exists()] == []
     assert 'ENTRYPOINT ["/manager"]' in lines
     assert "USER 65532:65532" in lines
     assert any(line.startswith("COPY ") and line.endswith(" /manager") for line in lines)

@@ -9,13 +9,13 @@ PAGE = (ROOT / "docs" / "operations.md").read_text()
 
 
 def test_every_flag_is_in_the_table() -> None:
-    flags = [each.opts[0] for each in run.params if isinstance(each, click.Option)]
+    flags = [option.opts[0] for option in run.params if isinstance(option, click.Option)]
     assert len(flags) > 30
     assert [flag for flag in flags if f"`{flag}`" not in PAGE] == []
 
 
 def test_no_flag_is_in_the_table_that_does_not_exist() -> None:
     table = PAGE.partition("## Flags")[2].partition("## Rights")[0]
-    known = {each.opts[0] for each in run.params if isinstance(each, click.Option)}
+    flags = {option.opts[0] for option in run.params if isinstance(option, click.Option)}
     named = {word.strip("`,") for word in table.split() if word.startswith("`--")}
-    assert named - known - {"--flag", "--flag=value"} == set()
+    assert named - flags - {"--flag", "--flag=value"} == set()

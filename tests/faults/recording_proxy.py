@@ -71,7 +71,9 @@ class RecordingProxy:
     def work(self) -> list[RecordedWrite]:
         """Return the writes that changed anything but leases and events."""
         return [
-            each for each in self.writes if not each.is_about_leases and "/events" not in each.path
+            write
+            for write in self.writes
+            if not write.is_about_leases and "/events" not in write.path
         ]
 
     def asked(self, end: str) -> bool:

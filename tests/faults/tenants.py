@@ -75,24 +75,24 @@ class Model:
         assert sorted(nodes) == [f"{uid}-web" for uid in uids]
         for name, node in nodes.items():
             conditions = node.get("status", {}).get("conditions", [])
-            ready = [each for each in conditions if each["type"] == "Ready"]
-            assert [each["status"] for each in ready] == ["True"], (name, conditions)
+            ready = [condition for condition in conditions if condition["type"] == "Ready"]
+            assert [condition["status"] for condition in ready] == ["True"], (name, conditions)
             assert node["status"]["observedGeneration"] == node["metadata"]["generation"]
         texts = {uid: self.text.replace("{{ .plan }}", plan) for uid, plan in self.plans.items()}
         settings = await managed_objects(env, CONFIG_MAPS, env.namespace)
-        wanted = {f"{uid}-settings": {"plan": text} for uid, text in texts.items()}
-        assert {name: each.get("data") for name, each in settings.items()} == wanted
+        expected = {f"{uid}-settings": {"plan": text} for uid, text in texts.items()}
+        assert {name: obj.get("data") for name, obj in settings.items()} == expected
         far = await managed_objects(env, CONFIG_MAPS, self.elsewhere)
-        wanted = {f"{uid}-abroad": {"plan": text} for uid, text in texts.items()}
-        assert {name: each.get("data") for name, each in far.items()} == wanted
+        expected = {f"{uid}-abroad": {"plan": text} for uid, text in texts.items()}
+        assert {name: obj.get("data") for name, obj in far.items()} == expected
         for resource, part in ((SECRETS, "secret"), (SERVICES, "service")):
-            found = await managed_objects(env, resource, env.namespace)
-            assert sorted(found) == [f"{uid}-{part}" for uid in uids]
+            listed = await managed_objects(env, resource, env.namespace)
+            assert sorted(listed) == [f"{uid}-{part}" for uid in uids]
 
     async def uids(self, *tenants: str) -> dict[tuple[str, str], str]:
         """Return the uids of all objects of some tenants, their nodes included."""
         found: dict[tuple[str, str], str] = {}
-        for resource, place, part in (
+        for resource, namespace, part in (
             (NODES, self.env.namespace, "web"),
             (CONFIG_MAPS, self.env.namespace, "settings"),
             (CONFIG_MAPS, self.elsewhere, "abroad"),
@@ -100,7 +100,7 @@ class Model:
             (SERVICES, self.env.namespace, "service"),
         ):
             for tenant in tenants:
-                obj = await self.env.client.get(resource, f"{tenant}-{part}", place)
+                obj = await self.env.client.get(resource, f"{tenant}-{part}", namespace)
                 found[tenant, part] = obj["metadata"]["uid"]
         return found
 
@@ -109,9 +109,9 @@ async def managed_objects(
     env: Environment, resource: Resource, namespace: str
 ) -> dict[str, Object]:
     """Return what is managed in a namespace, without what tests made to look so."""
-    found = await env.client.list(resource, namespace, labels=MANAGED)
-    named = {each["metadata"]["name"]: each for each in found.items}
-    return {name: each for name, each in named.items() if name not in FOREIGN}
+    listed = await env.client.list(resource, namespace, labels=MANAGED)
+    named = {obj["metadata"]["name"]: obj for obj in listed.items}
+    return {name: obj for name, obj in named.items() if name not in FOREIGN}
 
 
 async def objects_in_other_namespace(env: Environment, elsewhere: str) -> list[str]:

@@ -78,11 +78,11 @@ async def test_a_rollout_goes_on_after_an_outage_and_nothing_is_made_anew(
         await env.patch(FORMS, "web", {"spec": changed})
 
         async def under_way() -> bool:
-            made = [
+            generations = [
                 node["metadata"]["annotations"]["lynq.sh/template-generation"]
                 for node in (await env.nodes()).values()
             ]
-            return 0 < made.count("2") < len(UIDS)
+            return 0 < generations.count("2") < len(UIDS)
 
         await eventually(under_way, within=30)
         # A row goes and another changes while nobody answers.
@@ -94,8 +94,10 @@ async def test_a_rollout_goes_on_after_an_outage_and_nothing_is_made_anew(
         async def all_changed() -> bool:
             listed = await env.client.list(DEPLOYMENTS, "default", labels="lynq.sh/managed=true")
             images = {
-                each["metadata"]["name"]: each["spec"]["template"]["spec"]["containers"][0]["image"]
-                for each in listed
+                resource["metadata"]["name"]: resource["spec"]["template"]["spec"]["containers"][0][
+                    "image"
+                ]
+                for resource in listed
             }
             assert images == {f"{uid}-app": "nginx:2" for uid in UIDS[:5]}
             status = await env.form_status()

@@ -30,9 +30,11 @@ class Forgetful:
         if request.path != "/apis" or self.left_out >= self.times:
             return response
         self.left_out += 1
-        found = msgspec.json.decode(response.body)
-        found["items"] = [each for each in found["items"] if each["metadata"]["name"] != self.group]
-        return replace(response, body=msgspec.json.encode(found))
+        groups = msgspec.json.decode(response.body)
+        groups["items"] = [
+            group for group in groups["items"] if group["metadata"]["name"] != self.group
+        ]
+        return replace(response, body=msgspec.json.encode(groups))
 
 
 async def test_a_kind_that_is_missing_for_a_moment_is_no_reason_to_let_a_node_go(

@@ -28,21 +28,21 @@ async def tenants(env: Environment, rows: tuple[tuple[str, int, str], ...] = ROW
 async def everything(env: Environment) -> dict[str, Object]:
     """Return all nodes and their objects, as they are."""
     settings = await env.client.list(CONFIG_MAPS, env.namespace, labels="lynq.sh/managed=true")
-    return await env.nodes() | {each["metadata"]["name"]: each for each in settings.items}
+    return await env.nodes() | {obj["metadata"]["name"]: obj for obj in settings.items}
 
 
 async def held(env: Environment) -> str:
     """Wait until removals are held, and return the digest that would approve them."""
     condition = await env.wait_for_condition("DeletionHeld", "True")
-    found = re.search(r"\b12\b.*\b([0-9a-f]{16})$", condition["message"])
-    assert found, condition["message"]
-    return found[1]
+    match = re.search(r"\b12\b.*\b([0-9a-f]{16})$", condition["message"])
+    assert match, condition["message"]
+    return match[1]
 
 
 async def approval(env: Environment) -> str | None:
     hub = await env.get(HUBS, "hub")
-    found: str | None = hub["metadata"].get("annotations", {}).get(APPROVAL)
-    return found
+    approval: str | None = hub["metadata"].get("annotations", {}).get(APPROVAL)
+    return approval
 
 
 async def test_only_the_right_digest_lets_the_nodes_go(env: Environment) -> None:

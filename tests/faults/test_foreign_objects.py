@@ -27,8 +27,8 @@ async def tenants(env: Environment) -> None:
 
 async def test_an_object_of_somebody_else_is_neither_taken_nor_deleted(env: Environment) -> None:
     metadata = {"name": "acme-settings", "namespace": env.namespace}
-    theirs: Object = {"metadata": metadata, "data": {"plan": "theirs"}}
-    made = await env.client.apply(CONFIG_MAPS, theirs, manager="somebody")
+    foreign: Object = {"metadata": metadata, "data": {"plan": "theirs"}}
+    obj = await env.client.apply(CONFIG_MAPS, foreign, manager="somebody")
     async with running_operator(env):
         env.set_rows(*ROWS)
         await env.create_hub(source={"syncInterval": "1s"})
@@ -42,7 +42,7 @@ async def test_an_object_of_somebody_else_is_neither_taken_nor_deleted(env: Envi
 
         env.set_rows(ROWS[1])
         await env.wait_for_nodes("beta-web")
-        assert await env.get(CONFIG_MAPS, "acme-settings") == made
+        assert await env.get(CONFIG_MAPS, "acme-settings") == obj
         await env.wait_for_status(desired=1, ready=1, failed=0)
 
 
@@ -59,9 +59,9 @@ async def test_a_node_deleted_by_hand_comes_back(env: Environment) -> None:
 
         await eventually(another, within=15)
         await wait_for_node_ready(env, "acme-web")
-        again = await env.get(CONFIG_MAPS, "acme-settings")
-        assert again["metadata"]["uid"] != settings["metadata"]["uid"]
-        assert again["data"] == settings["data"]
+        recreated = await env.get(CONFIG_MAPS, "acme-settings")
+        assert recreated["metadata"]["uid"] != settings["metadata"]["uid"]
+        assert recreated["data"] == settings["data"]
         assert (await env.nodes())["beta-web"] == before["beta-web"]
 
 
@@ -90,17 +90,17 @@ async def test_what_ties_a_node_to_its_hub_is_put_back(env: Environment) -> None
             await env.patch(NODES, "acme-web", {"metadata": {mark: None}})
 
             async def healed(mark: str = mark) -> bool:
-                found = (await env.get(NODES, "acme-web"))["metadata"]
-                assert found["uid"] == before["uid"]
-                return bool(found.get(mark) == before[mark])
+                metadata = (await env.get(NODES, "acme-web"))["metadata"]
+                assert metadata["uid"] == before["uid"]
+                return bool(metadata.get(mark) == before[mark])
 
             await eventually(healed, within=15)
         # Without both, labels and owner, nothing would say whose it is; with one of them it heals.
         await env.patch(NODES, "acme-web", {"metadata": {"labels": None, "finalizers": None}})
 
         async def whole() -> bool:
-            found = (await env.get(NODES, "acme-web"))["metadata"]
-            return all(found.get(mark) == before[mark] for mark in marks)
+            metadata = (await env.get(NODES, "acme-web"))["metadata"]
+            return all(metadata.get(mark) == before[mark] for mark in marks)
 
         await eventually(whole, within=15)
         assert before["finalizers"] == [FINALIZER]
@@ -144,10 +144,10 @@ async def test_objects_deleted_or_stripped_by_others_come_back(env: Environment)
         await env.client.delete(CONFIG_MAPS, "acme-settings", env.namespace)
 
         async def back() -> bool:
-            found = await env.client.list(CONFIG_MAPS, env.namespace)
-            named = {each["metadata"]["name"]: each for each in found.items}
-            again = named.get("acme-settings", {})
-            return bool(again.get("data") == before["data"])
+            listed = await env.client.list(CONFIG_MAPS, env.namespace)
+            named = {obj["metadata"]["name"]: obj for obj in listed.items}
+            recreated = named.get("acme-settings", {})
+            return bool(recreated.get("data") == before["data"])
 
         await eventually(back, within=15)
         strip = {"metadata": {"labels": None, "annotations": None, "ownerReferences": None}}

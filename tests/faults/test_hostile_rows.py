@@ -60,8 +60,8 @@ async def test_bad_uids_are_set_apart_one_by_one_and_the_others_go_on(env: Envir
         # Corrected, it is a tenant like any other.
         env.set_rows(("acme", 1, "pro"), ("upper-case", 1, "pro"))
         await wait_for_node_ready(env, "upper-case-web")
-        told = await env.client.list(EVENTS, env.namespace)
-        assert "s3cret" not in json.dumps([told.items, await env.status()])
+        events = await env.client.list(EVENTS, env.namespace)
+        assert "s3cret" not in json.dumps([events.items, await env.status()])
 
 
 async def test_of_duplicates_one_stays_and_nothing_flaps(env: Environment) -> None:
@@ -100,12 +100,12 @@ async def test_no_value_is_ever_read_as_a_template(env: Environment) -> None:
         await env.create_form(configMaps=[entry])
         for uid, text in INJECTIONS.items():
             await wait_for_node_ready(env, f"{uid}-web")
-            made = await env.get(CONFIG_MAPS, f"{uid}-settings")
-            annotations = made["metadata"]["annotations"]
-            got = {made["data"]["plan"], annotations["example.com/plan"]}
+            obj = await env.get(CONFIG_MAPS, f"{uid}-settings")
+            annotations = obj["metadata"]["annotations"]
+            got = {obj["data"]["plan"], annotations["example.com/plan"]}
             got.add(annotations["example.com/own"])
-            shown = text.replace("__LYNQ_TYPE_INT__", "") if uid == "marker" else text
-            assert got <= {text, shown}, uid
+            rendered = text.replace("__LYNQ_TYPE_INT__", "") if uid == "marker" else text
+            assert got <= {text, rendered}, uid
 
 
 async def test_a_value_in_a_name_or_a_label_fails_its_own_node_only(env: Environment) -> None:
@@ -121,8 +121,8 @@ async def test_a_value_in_a_name_or_a_label_fails_its_own_node_only(env: Environ
             node = await wait_for_node_condition(env, name, "Ready", "False")
             (entry,) = node["status"]["resources"]
             assert entry["state"] == "Failed", entry
-        found = await env.client.list(CONFIG_MAPS, env.namespace, labels="lynq.sh/managed=true")
-        assert [each["metadata"]["name"] for each in found.items] == ["good-pro"]
+        listed = await env.client.list(CONFIG_MAPS, env.namespace, labels="lynq.sh/managed=true")
+        assert [obj["metadata"]["name"] for obj in listed.items] == ["good-pro"]
 
 
 async def test_a_value_that_is_too_large_stops_its_own_row_only(env: Environment) -> None:

@@ -49,8 +49,8 @@ async def test_a_form_that_is_nested_too_deep_to_be_read_stops_no_other(
         await wait_for_node_ready(env, "acme-web")
     text = tmp_path / "deep.json"
     text.write_text(deep_form(env.namespace))
-    said = await asyncio.to_thread(kubectl, "create", "--validate=false", "-f", str(text))
-    assert "created" in said
+    output = await asyncio.to_thread(kubectl, "create", "--validate=false", "-f", str(text))
+    assert "created" in output
 
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
     async with running_operator(env):
@@ -65,8 +65,8 @@ async def test_a_foreign_object_that_is_nested_too_deep_stops_no_other_of_its_ki
     async with served_custom_kind(env.client, group):
         text = tmp_path / "deep.json"
         text.write_text(deep_gadget(env.namespace, group))
-        said = await asyncio.to_thread(kubectl, "create", "--validate=false", "-f", str(text))
-        assert "created" in said
+        output = await asyncio.to_thread(kubectl, "create", "--validate=false", "-f", str(text))
+        assert "created" in output
 
         async with running_operator(env):
             await env.create_hub()
@@ -198,9 +198,9 @@ async def test_a_rollout_goes_on_when_its_hubs_shard_has_none_of_its_nodes(
     env: Environment,
 ) -> None:
     hub = ObjectKey(env.namespace, "hub")
-    theirs = next(shard for shard in (Shard(0, 2), Shard(1, 2)) if not shard.owns(hub))
+    other_shard = next(shard for shard in (Shard(0, 2), Shard(1, 2)) if not shard.owns(hub))
     uids = [f"t{number}" for number in range(40)]
-    away = [uid for uid in uids if theirs.owns(ObjectKey(env.namespace, f"{uid}-web"))][:2]
+    away = [uid for uid in uids if other_shard.owns(ObjectKey(env.namespace, f"{uid}-web"))][:2]
     env.set_rows(*((uid, 1, "pro") for uid in away))
     async with AsyncExitStack() as stack:
         for number in range(2):
@@ -227,14 +227,14 @@ async def test_objects_that_change_hands_are_not_left_out_for_half_a_minute(
         await eventually(lambda: owners_are(env, {f"p{(n + 1) % 6}": f"t{n}" for n in numbers}))
 
 
-async def owners_are(env: Environment, wanted: dict[str, str]) -> bool:
+async def owners_are(env: Environment, expected: dict[str, str]) -> bool:
     """Return whether exactly these uids have the settings of these plans."""
-    found = await managed_objects(env, CONFIG_MAPS, env.namespace)
+    listed = await managed_objects(env, CONFIG_MAPS, env.namespace)
     owner_uids = {
-        name: [each["name"] for each in obj["metadata"]["ownerReferences"]]
-        for name, obj in found.items()
+        name: [owner["name"] for owner in obj["metadata"]["ownerReferences"]]
+        for name, obj in listed.items()
     }
-    assert owner_uids == {f"{plan}-settings": [f"{uid}-web"] for plan, uid in wanted.items()}
+    assert owner_uids == {f"{plan}-settings": [f"{uid}-web"] for plan, uid in expected.items()}
     return True
 
 
@@ -314,10 +314,10 @@ async def killed_after_one_object(env: Environment) -> AsyncIterator[asyncio.Eve
             await killed.wait()
         if killed.is_set():
             raise KubeError("nobody is there any more")
-        answer = await send(request)
+        response = await send(request)
         if lets_go:
             killed.set()
-        return answer
+        return response
 
     process = operator_behind(env, intercept)
     running = asyncio.create_task(process.run(asyncio.Event()))

@@ -18,9 +18,9 @@ LOYAL = ("loyal-1", "loyal-2")
 async def foreign(env: Environment, elsewhere: str) -> list[Object]:
     """Make objects that look like a tenant's and are nobody's; return them as they are."""
     made = []
-    for place, name in ((env.namespace, "foreign-settings"), (elsewhere, "foreign-abroad")):
+    for namespace, name in ((env.namespace, "foreign-settings"), (elsewhere, "foreign-abroad")):
         labels = {"lynq.sh/managed": "true", "lynq.sh/uid": "foreign"}
-        metadata = {"name": name, "namespace": place, "labels": labels}
+        metadata = {"name": name, "namespace": namespace, "labels": labels}
         made.append(await env.client.create(CONFIG_MAPS, {"metadata": metadata}))
     return made
 
@@ -51,9 +51,9 @@ async def test_the_end_state_is_that_of_a_run_without_faults(
 
     await settle(model)
     assert await model.uids(*LOYAL) == before
-    for each in nobodys:
-        place, name = each["metadata"]["namespace"], each["metadata"]["name"]
-        assert await env.client.get(CONFIG_MAPS, name, place) == each
+    for obj in nobodys:
+        place, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
+        assert await env.client.get(CONFIG_MAPS, name, place) == obj
     # Reached, and it stays: statuses of hub and form follow within a second or two, then nothing.
     await asyncio.sleep(3)
     replica.door.writes.clear()

@@ -57,7 +57,7 @@ async def test_a_killed_leader_is_followed_within_seventeen_seconds(
     assert second.door.work()[0].at - killed < 17
     await wait_for_node_ready(env, "beta-web")
     # What the first had done is not done again.
-    assert not [each for each in second.door.work() if "acme" in each.path]
+    assert not [write for write in second.door.work() if "acme" in write.path]
 
 
 async def test_a_leader_that_is_asked_to_stop_is_followed_within_three_seconds(
@@ -92,16 +92,16 @@ async def test_a_leader_that_is_asked_to_stop_amid_five_hundred_rows_is_followed
     await eventually(second.door.work, within=20)
     assert second.door.work()[0].at - asked < 3
     # Whoever may lead by then, the first has written nothing since it gave the lease back.
-    given_back = max(each.at for each in first.door.writes if each.is_about_leases)
-    assert [each for each in first.door.writes if each.at > given_back] == []
+    given_back = max(write.at for write in first.door.writes if write.is_about_leases)
+    assert [write for write in first.door.writes if write.at > given_back] == []
 
 
 def made(replica: Replica) -> list[RecordedWrite]:
     """Return the nodes that a process has created."""
     return [
-        each
-        for each in replica.door.work()
-        if each.method == "POST" and each.path.endswith("/lynqnodes")
+        write
+        for write in replica.door.work()
+        if write.method == "POST" and write.path.endswith("/lynqnodes")
     ]
 
 
@@ -122,10 +122,10 @@ async def test_a_frozen_leader_writes_nothing_more_and_ends(
 
     assert await first.ended() == 1
     # Nothing of its own reached the API server once it was awake, events neither.
-    assert [each for each in first.door.writes if each.at > thawed and each.status < 400] == []
-    assert [each for each in first.door.work() if each.at > frozen + 1] == []
+    assert [write for write in first.door.writes if write.at > thawed and write.status < 400] == []
+    assert [write for write in first.door.work() if write.at > frozen + 1] == []
     await wait_for_node_ready(env, "beta-web")
-    assert len([each for each in second.door.work() if each.path.endswith("/lynqnodes")]) == 1
+    assert len([write for write in second.door.work() if write.path.endswith("/lynqnodes")]) == 1
 
 
 async def test_three_shards_do_all_the_work_and_none_of_it_twice_also_when_one_is_killed(
@@ -169,5 +169,5 @@ async def test_three_shards_do_all_the_work_and_none_of_it_twice_also_when_one_i
 
 def touched(replica: Replica) -> set[str]:
     """Return the uids of the tenants that a process has written objects of."""
-    writes = [each for each in replica.door.work() if "/configmaps/" in each.path]
-    return {each.path.rpartition("/")[2].removesuffix("-settings") for each in writes}
+    writes = [write for write in replica.door.work() if "/configmaps/" in write.path]
+    return {write.path.rpartition("/")[2].removesuffix("-settings") for write in writes}

@@ -17,9 +17,9 @@ LONG_UID = "u" * 63
 LONG_FORM = "f" * 180
 
 
-def entry(this: str, name: str, **parts: object) -> Object:
+def entry(resource_id: str, name: str, **parts: object) -> Object:
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": "{{ .plan }}"}}
-    return {"id": this, "nameTemplate": name, "spec": manifest} | parts
+    return {"id": resource_id, "nameTemplate": name, "spec": manifest} | parts
 
 
 async def test_a_very_long_node_keeps_its_name_and_takes_its_objects_along(
@@ -83,8 +83,8 @@ async def test_of_two_pairs_with_one_name_one_stays_until_it_goes(env: Environme
 
         await eventually(taken_over, within=20)
         await env.wait_for_status(desired=2, ready=2, failed=0)
-        found = await managed_objects(env, CONFIG_MAPS, env.namespace)
-        assert sorted(found) == ["a-b-one", "a-b-two"]
+        listed = await managed_objects(env, CONFIG_MAPS, env.namespace)
+        assert sorted(listed) == ["a-b-one", "a-b-two"]
 
 
 async def test_a_dotted_name_and_one_that_looks_like_a_path_are_just_names(

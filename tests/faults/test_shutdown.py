@@ -80,5 +80,5 @@ async def test_work_that_is_under_way_is_ended_in_order(
     for number in range(60):
         await wait_for_node_ready(env, f"t{number:03}-web", within=60)
     # Nothing was made twice.
-    made = [each for each in replica.door.work() if each.path.endswith("/lynqnodes")]
-    assert [each.status for each in made] == [201] * 60
+    creates = [write for write in replica.door.work() if write.path.endswith("/lynqnodes")]
+    assert [write.status for write in creates] == [201] * 60

@@ -109,7 +109,7 @@ def plain_file(env: Environment) -> None:
 
 async def everything(env: Environment) -> dict[str, Object]:
     settings = await env.client.list(CONFIG_MAPS, env.namespace, labels="lynq.sh/managed=true")
-    return await env.nodes() | {each["metadata"]["name"]: each for each in settings.items}
+    return await env.nodes() | {obj["metadata"]["name"]: obj for obj in settings.items}
 
 
 async def failing(env: Environment) -> None:

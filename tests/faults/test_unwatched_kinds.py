@@ -131,5 +131,5 @@ async def test_a_pass_ends_when_its_node_is_changed_while_it_announces_what_it_d
         await create_node(env, entry("settings"))
         await wait_for_object(env, "settings", has_plan("new"))
         await wait_for_node_ready(env, NODE)
-    sent = [each.body or b"" for each in env.requests.sent if each.verb == "apply"]
+    sent = [request.body or b"" for request in env.requests.sent if request.verb == "apply"]
     assert [b'"new"' in body for body in sent] == [True]

@@ -122,8 +122,8 @@ class Environment:
             await stack.enter_async_context(run_in_background(world.watch()))
             await world.synced()
             work = [hubs.run(), self._let_nodes_go()]
-            work += [each.run() for each in recorders]
-            work += [each.run() for each in runners]
+            work += [recorder.run() for recorder in recorders]
+            work += [controller.run() for controller in runners]
             await stack.enter_async_context(run_in_background(*work))
             yield world
 
@@ -209,18 +209,18 @@ class Environment:
 
     async def condition(self, aspect: str, name: str = "hub", resource: Any = HUBS) -> Object:
         conditions = (await self.get(resource, name)).get("status", {}).get("conditions", [])
-        return next((each for each in conditions if each["type"] == aspect), {})
+        return next((condition for condition in conditions if condition["type"] == aspect), {})
 
     async def nodes(self) -> dict[str, Object]:
-        found = await self.client.list(NODES, self.namespace)
-        return {node["metadata"]["name"]: node for node in found.items}
+        nodes = await self.client.list(NODES, self.namespace)
+        return {node["metadata"]["name"]: node for node in nodes.items}
 
     async def node_names(self) -> list[str]:
         return sorted(await self.nodes())
 
     async def events(self, reason: str) -> list[str]:
-        found = await self.client.list(EVENTS, self.namespace)
-        return [each["message"] for each in found.items if each["reason"] == reason]
+        events = await self.client.list(EVENTS, self.namespace)
+        return [event["message"] for event in events.items if event["reason"] == reason]
 
     # Waiting
 
@@ -247,16 +247,16 @@ class Environment:
 
     async def wait_for_condition(self, aspect: str, status: str, name: str = "hub") -> Object:
         async def so() -> Object:
-            found = await self.condition(aspect, name)
-            assert found.get("status") == status, found
-            return found
+            condition = await self.condition(aspect, name)
+            assert condition.get("status") == status, condition
+            return condition
 
         return await eventually(so, every=0.05)
 
     async def wait_for_event(self, reason: str, *, containing: str = "") -> str:
         async def told() -> str:
-            found = [each for each in await self.events(reason) if containing in each]
-            return found[0] if found else ""
+            messages = [message for message in await self.events(reason) if containing in message]
+            return messages[0] if messages else ""
 
         return await eventually(told, every=0.05)
 

@@ -18,9 +18,9 @@ async def running_operator(
     env: Environment, *, namespaces: tuple[str, ...] | None = None, **options: Any
 ) -> AsyncIterator[Process]:
     """Run hub, form and node controllers; `namespaces=()` lets them see the whole cluster."""
-    places = (env.namespace,) if namespaces is None else namespaces
+    watched = (env.namespace,) if namespaces is None else namespaces
     settings = ProcessSettings(
-        options=Options(sqlite_directory=env.directory, namespaces=places, **options)
+        options=Options(sqlite_directory=env.directory, namespaces=watched, **options)
     )
     process = Process(settings, env.client.intercepted(env.requests))
     stop = asyncio.Event()
@@ -38,14 +38,16 @@ async def get_node(env: Environment, name: str) -> Object:
 def node_condition(node: Object, aspect: str) -> tuple[str, str]:
     """Return status and reason of a node's condition."""
     conditions = node.get("status", {}).get("conditions", [])
-    found: Object = next((each for each in conditions if each["type"] == aspect), {})
-    return found.get("status", ""), found.get("reason", "")
+    condition: Object = next(
+        (condition for condition in conditions if condition["type"] == aspect), {}
+    )
+    return condition.get("status", ""), condition.get("reason", "")
 
 
-def resource_status(node: Object, this: str) -> Object:
+def resource_status(node: Object, resource_id: str) -> Object:
     """Return what a node's status says of one of its resources."""
     listed = node.get("status", {}).get("resources", [])
-    return next((each for each in listed if each["id"] == this), {})
+    return next((resource for resource in listed if resource["id"] == resource_id), {})
 
 
 async def wait_for_node_condition(
@@ -82,14 +84,14 @@ async def wait_for_node_ready(env: Environment, name: str, *, within: float = 15
 
 
 async def wait_for_resource_state(
-    env: Environment, node: str, this: str, state: str, *, within: float = 15.0
+    env: Environment, node: str, resource_id: str, state: str, *, within: float = 15.0
 ) -> Object:
     """Wait until a node's status says that a resource is in a state; return its entry."""
 
     async def so() -> Object:
-        found = await _node_if_any(env, node)
-        entry = resource_status(found, this)
-        assert entry.get("state") == state, found.get("status")
+        found_node = await _node_if_any(env, node)
+        entry = resource_status(found_node, resource_id)
+        assert entry.get("state") == state, found_node.get("status")
         return entry
 
     return await eventually(so, within=within, every=0.05)

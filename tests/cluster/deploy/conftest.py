@@ -30,6 +30,6 @@ def tenancy(installer: Installer, namespace: str, tmp_path: Path) -> Tenancy:
 async def default(installer: Installer) -> AsyncIterator[list[Object]]:
     """kustomize/default, installed; its webhooks are not, for nobody would answer them."""
     objects = kustomized()
-    quiet = [each for each in objects if not each["kind"].endswith("WebhookConfiguration")]
+    quiet = [obj for obj in objects if not obj["kind"].endswith("WebhookConfiguration")]
     async with installer.installed(quiet):
         yield objects

@@ -55,7 +55,7 @@ class Installer:
     @asynccontextmanager
     async def installed(self, objects: Iterable[Object]) -> AsyncIterator[None]:
         """Have objects in the cluster while the block runs; definitions are there anyway."""
-        mine = [each for each in objects if each["kind"] != "CustomResourceDefinition"]
+        mine = [obj for obj in objects if obj["kind"] != "CustomResourceDefinition"]
         await self._make_room(mine)
         try:
             for obj in mine:
@@ -134,9 +134,9 @@ class Run:
     def memory(self) -> int:
         """How many MiB it holds."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        found = re.search(r"VmRSS:\s+(\d+)", status)
-        assert found
-        return int(found.group(1)) // 1024
+        match = re.search(r"VmRSS:\s+(\d+)", status)
+        assert match
+        return int(match.group(1)) // 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +152,14 @@ class Starter:
         """Run it with the rendered arguments and the rendered ServiceAccount's token."""
         deployment = one(objects, "Deployment")
         pod = deployment["spec"]["template"]["spec"]
-        place = deployment["metadata"]["namespace"]
-        token = self.kubectl("create", "token", pod["serviceAccountName"], "-n", place).strip()
+        namespace = deployment["metadata"]["namespace"]
+        token = self.kubectl("create", "token", pod["serviceAccountName"], "-n", namespace).strip()
         ports, log = Ports(), self.folder / f"operator-{os.urandom(3).hex()}.log"
         arguments = [
             *_on_free_ports(manager([deployment])["args"], ports),
             f"--kubeconfig={self._account(token)}",
-            f"--leader-election-namespace={place}",
-            f"--webhook-namespace={place}",
+            f"--leader-election-namespace={namespace}",
+            f"--webhook-namespace={namespace}",
             f"--sqlite-dir={self.folder}",
             *more,
         ]
@@ -192,22 +192,22 @@ def _on_free_ports(arguments: Iterable[str], ports: Ports) -> list[str]:
         "--health-probe-bind-address": f"127.0.0.1:{ports.health}",
         "--webhook-port": str(ports.webhook),
     }
-    given = [each for each in arguments if each.partition("=")[0] != "--webhook-port"]
+    given = [argument for argument in arguments if argument.partition("=")[0] != "--webhook-port"]
     given.append("--webhook-port=0")
     return [
-        f"{name}={chosen[name]}" if (name := each.partition("=")[0]) in chosen else each
-        for each in given
+        f"{name}={chosen[name]}" if (name := argument.partition("=")[0]) in chosen else argument
+        for argument in given
     ]
 
 
 def answering_at(objects: Iterable[Object], port: int, namespace: str) -> list[Object]:
     """Return the webhook configurations, leading to this machine and only for one namespace."""
-    found = [each for each in objects if each["kind"].endswith("WebhookConfiguration")]
-    for configuration in found:
+    configurations = [obj for obj in objects if obj["kind"].endswith("WebhookConfiguration")]
+    for configuration in configurations:
         for webhook in configuration["webhooks"]:
             path = webhook["clientConfig"]["service"]["path"]
             webhook["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}"}
             webhook["namespaceSelector"] = {
                 "matchLabels": {"kubernetes.io/metadata.name": namespace}
             }
-    return found
+    return configurations

@@ -51,8 +51,8 @@ class Tenancy:
 
     async def look_again(self) -> None:
         """Have the rows read now."""
-        now = {"metadata": {"annotations": {"lynq.sh/force-sync": uuid.uuid4().hex}}}
-        await self.installer.client.patch(HUBS, "tenants", now, self.namespace)
+        patch = {"metadata": {"annotations": {"lynq.sh/force-sync": uuid.uuid4().hex}}}
+        await self.installer.client.patch(HUBS, "tenants", patch, self.namespace)
 
     async def node(self, form: str) -> Object:
         try:
@@ -65,7 +65,9 @@ class Tenancy:
 
         async def so() -> Object:
             node = await self.node(form)
-            waiting = [each for each in _resources(node) if each.get("state") != "Ready"]
+            waiting = [
+                resource for resource in _resources(node) if resource.get("state") != "Ready"
+            ]
             assert _condition(node, "Ready") == "True", waiting or node.get("status")
             return node
 
@@ -73,15 +75,23 @@ class Tenancy:
 
     async def is_settled(self, form: str, failing: Iterable[str]) -> dict[str, Object]:
         """Wait until all resources are ready but these, which have failed; return them."""
-        wanted = set(failing)
+        expected = set(failing)
 
         async def so() -> dict[str, Object]:
-            listed = {each["id"]: each for each in _resources(await self.node(form))}
-            failed = {this for this, each in listed.items() if each.get("state") == "Failed"}
-            ready = {this for this, each in listed.items() if each.get("state") == "Ready"}
-            assert failed == wanted, listed
-            assert ready == listed.keys() - wanted, listed
-            return {this: listed[this] for this in wanted}
+            listed = {resource["id"]: resource for resource in _resources(await self.node(form))}
+            failed = {
+                resource_id
+                for resource_id, resource in listed.items()
+                if resource.get("state") == "Failed"
+            }
+            ready = {
+                resource_id
+                for resource_id, resource in listed.items()
+                if resource.get("state") == "Ready"
+            }
+            assert failed == expected, listed
+            assert ready == listed.keys() - expected, listed
+            return {resource_id: listed[resource_id] for resource_id in expected}
 
         return await eventually(so, within=60, every=0.2)
 
@@ -105,4 +115,6 @@ def _resources(node: Object) -> list[Object]:
 
 def _condition(node: dict[str, Any], aspect: str) -> str:
     conditions = node.get("status", {}).get("conditions", [])
-    return next((each["status"] for each in conditions if each["type"] == aspect), "")
+    return next(
+        (condition["status"] for condition in conditions if condition["type"] == aspect), ""
+    )

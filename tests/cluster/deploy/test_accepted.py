@@ -48,7 +48,7 @@ FOREIGN: Final = ("monitoring.coreos.com", "cert-manager.io")
 
 
 def known(objects: list[Object]) -> list[Object]:
-    return [each for each in objects if not each["apiVersion"].startswith(FOREIGN)]
+    return [obj for obj in objects if not obj["apiVersion"].startswith(FOREIGN)]
 
 
 def pod_of(objects: list[Object], namespace: str) -> Object:

@@ -27,15 +27,15 @@ BINDING: Object = {
 
 def form() -> Object:
     """Return the sample's Secret and ConfigMaps, to be written by the account."""
-    found = one(loaded("samples/form-policies.yaml"), "LynqForm")
-    spec = found["spec"]
-    found["spec"] = {
+    form = one(loaded("samples/form-policies.yaml"), "LynqForm")
+    spec = form["spec"]
+    form["spec"] = {
         "hubId": spec["hubId"],
         "serviceAccountName": "tenant-writer",
         "secrets": spec["secrets"],
         "configMaps": spec["configMaps"],
     }
-    return found
+    return form
 
 
 async def test_what_the_account_may_write_is_written_once_the_operator_may_act_for_it(
@@ -50,7 +50,7 @@ async def test_what_the_account_may_write_is_written_once_the_operator_may_act_f
         await tenancy.apply(form())
         ids = ("password", "settings", "shared", "merged", "replaced")
         failed = await tenancy.is_settled("policies", ids)
-        wanted = "grant the verb impersonate on serviceaccounts"
-        assert all(wanted in each["message"] for each in failed.values()), failed
+        expected = "grant the verb impersonate on serviceaccounts"
+        assert all(expected in resource["message"] for resource in failed.values()), failed
         await tenancy.sample("role-service-account")
         await tenancy.is_ready("policies")

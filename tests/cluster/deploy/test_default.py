@@ -19,8 +19,8 @@ async def test_its_pod_is_let_into_a_restricted_namespace(
     named = one(default, "Deployment")["metadata"]
 
     async def available() -> bool:
-        found = await client.get(DEPLOYMENTS, named["name"], named["namespace"])
-        return bool(found["status"].get("availableReplicas") == 1)
+        obj = await client.get(DEPLOYMENTS, named["name"], named["namespace"])
+        return bool(obj["status"].get("availableReplicas") == 1)
 
     await eventually(available, within=30, every=0.2)
 

@@ -41,7 +41,7 @@ def without(role: Object, plurals: set[str]) -> Object:
     """Return the role without the rights for these."""
     narrow = copy.deepcopy(role)
     for rule in narrow["rules"]:
-        rule["resources"] = [each for each in rule["resources"] if each not in plurals]
+        rule["resources"] = [plural for plural in rule["resources"] if plural not in plurals]
     narrow["rules"] = [rule for rule in narrow["rules"] if rule["resources"]]
     return narrow
 
@@ -53,7 +53,7 @@ def all_kinds() -> Object:
 def independent(form: Object) -> Object:
     """Return the form without dependencies: a failure is to be one's own."""
     lists: list[list[dict[str, Any]]] = [
-        each for each in form["spec"].values() if isinstance(each, list)
+        value for value in form["spec"].values() if isinstance(value, list)
     ]
     for resources in lists:
         for resource in resources:
@@ -71,15 +71,17 @@ async def test_only_the_kinds_without_a_right_fail_and_name_verb_and_kind(
     denied: tuple[str, ...],
 ) -> None:
     role = one(default, "ClusterRole", "lynq-manager-role")
-    await installer.apply(without(role, {PLURALS[each] for each in denied}))
+    await installer.apply(without(role, {PLURALS[resource_id] for resource_id in denied}))
     try:
         tenancy.row()
         with starter.running(default):
             await tenancy.sample("hub-sqlite")
             await tenancy.apply(independent(all_kinds()))
             failed = await tenancy.is_settled("all-kinds", denied)
-            for this, resource in failed.items():
-                assert f"grant the verb watch on {PLURALS[this]}" in resource["message"], resource
+            for resource_id, resource in failed.items():
+                assert f"grant the verb watch on {PLURALS[resource_id]}" in resource["message"], (
+                    resource
+                )
             if denied is HALF:
                 await go_on_once_granted(installer, tenancy, role)
     finally:
@@ -118,8 +120,8 @@ async def test_without_the_right_to_the_lease_nothing_is_written_until_it_is_gra
         with starter.running(default) as run:
             await tenancy.sample("hub-sqlite")
             await tenancy.apply(independent(all_kinds()))
-            wanted = "on leases.coordination.k8s.io"
-            await eventually(lambda: wanted in run.log.read_text(), within=60)
+            expected = "on leases.coordination.k8s.io"
+            await eventually(lambda: expected in run.log.read_text(), within=60)
             assert "controllers started" not in run.log.read_text()
             await installer.apply(role)
             await tenancy.is_ready("all-kinds")

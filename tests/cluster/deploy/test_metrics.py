@@ -20,26 +20,26 @@ async def test_no_alert_and_no_panel_names_a_series_that_does_not_exist(
 ) -> None:
     tenancy.row()
     # There before us, with a field that the sample wants, too: a conflict has series of its own.
-    theirs = {
+    foreign = {
         "metadata": {"name": f"{tenancy.uid}-settings", "namespace": tenancy.namespace},
         "data": {"plan": "theirs"},
     }
-    await installer.client.apply(CONFIG_MAPS, theirs, manager="somebody")
+    await installer.client.apply(CONFIG_MAPS, foreign, manager="somebody")
     with starter.running(default) as run:
         await tenancy.sample("hub-sqlite")
         await tenancy.sample("form-policies")
 
         async def conflicted() -> bool:
             listed = (await tenancy.node("policies")).get("status", {}).get("resources", [])
-            return any(each.get("state") == "Conflicted" for each in listed)
+            return any(resource.get("state") == "Conflicted" for resource in listed)
 
         await eventually(conflicted, within=30, every=0.2)
         found = ""
 
         def complete() -> bool:
             nonlocal found
-            found = missing(tmp_path, run.scrape())
-            assert found == ""
+            complaints = missing(tmp_path, run.scrape())
+            assert complaints == ""
             return True
 
         await eventually(complete, within=20, every=1)

@@ -11,23 +11,23 @@ OUTSIDE = ("namespaces", "manifests")
 async def test_the_operator_works_with_roles_only(
     installer: Installer, starter: Starter, tenancy: Tenancy
 ) -> None:
-    place = tenancy.namespace
+    namespace = tenancy.namespace
     objects = chart(
         {
-            "namespace": {"name": place},
-            "manager": {"watchNamespaces": [place], "metricsSecure": False},
+            "namespace": {"name": namespace},
+            "manager": {"watchNamespaces": [namespace], "metricsSecure": False},
             "webhook": {"enabled": False},
             "rbac": {"userRoles": False},
             "crds": {"install": False},
         },
-        namespace=place,
+        namespace=namespace,
     )
-    assert {each["metadata"].get("namespace") for each in objects} == {place}
+    assert {obj["metadata"].get("namespace") for obj in objects} == {namespace}
     inside, outside = (one(loaded("samples/form-all-kinds.yaml"), "LynqForm") for _ in range(2))
-    for each in OUTSIDE:
-        del inside["spec"][each]
+    for field in OUTSIDE:
+        del inside["spec"][field]
     outside["metadata"]["name"] = "outside"
-    outside["spec"] = {"hubId": "tenants"} | {each: outside["spec"][each] for each in OUTSIDE}
+    outside["spec"] = {"hubId": "tenants"} | {field: outside["spec"][field] for field in OUTSIDE}
     tenancy.row()
     async with installer.installed(objects):
         with starter.running(objects):

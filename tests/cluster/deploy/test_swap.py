@@ -61,12 +61,12 @@ async def test_nothing_of_the_go_operators_installation_is_left(
         kubectl("apply", "-f", str(tmp_path / "theirs.json"))
         before = await client.get(MUTATING, namespace)
         assert INJECT in before["metadata"]["annotations"]
-        answer = kubectl("apply", *way, "-f", str(tmp_path / "ours.json"))
-        assert "rror" not in answer
-        found = await client.get(DEPLOYMENTS, "lynq-controller-manager", namespace)
-        pod = found["spec"]["template"]["spec"]
-        assert [each["name"] for each in pod["volumes"]] == ["tmp"]
-        assert [each["name"] for each in pod["containers"][0]["volumeMounts"]] == ["tmp"]
+        output = kubectl("apply", *way, "-f", str(tmp_path / "ours.json"))
+        assert "rror" not in output
+        obj = await client.get(DEPLOYMENTS, "lynq-controller-manager", namespace)
+        pod = obj["spec"]["template"]["spec"]
+        assert [volume["name"] for volume in pod["volumes"]] == ["tmp"]
+        assert [mount["name"] for mount in pod["containers"][0]["volumeMounts"]] == ["tmp"]
         assert "--webhook-cert-path" not in " ".join(pod["containers"][0]["args"])
         after = await client.get(MUTATING, namespace)
         assert INJECT not in after["metadata"].get("annotations", {})

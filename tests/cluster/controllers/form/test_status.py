@@ -11,9 +11,9 @@ NAMES = [f"{uid}-web" for uid, *_ in ROWS]
 
 async def says(env: Environment, aspect: str, status: str, reason: str, name: str = "web") -> Any:
     async def so() -> Any:
-        found = await env.condition(aspect, name, FORMS)
-        assert (found.get("status"), found.get("reason")) == (status, reason), found
-        return found
+        condition = await env.condition(aspect, name, FORMS)
+        assert (condition.get("status"), condition.get("reason")) == (status, reason), condition
+        return condition
 
     return await eventually(so, every=0.05)
 
@@ -134,9 +134,9 @@ async def test_a_rollout_is_followed_and_its_series_go_with_the_form(env: Enviro
     async with env.run_controllers():
         await env.wait_for_nodes(*NAMES[:2])
 
-        async def phase(wanted: str) -> bool:
+        async def phase(expected: str) -> bool:
             rollout = (await env.form_status()).get("rollout", {})
-            return bool(rollout.get("phase") == wanted)
+            return bool(rollout.get("phase") == expected)
 
         await eventually(lambda: phase("InProgress"))
         await env.set_nodes_ready(NAMES[:2])

@@ -65,7 +65,7 @@ async def test_a_restart_writes_nothing(env: Environment) -> None:
         await env.wait_for_status(ready=5)
         await env.wait_until_idle()
     before = {
-        name: each["metadata"]["resourceVersion"] for name, each in (await env.nodes()).items()
+        name: node["metadata"]["resourceVersion"] for name, node in (await env.nodes()).items()
     }
     env.requests.sent.clear()
 
@@ -73,7 +73,7 @@ async def test_a_restart_writes_nothing(env: Environment) -> None:
         await env.wait_until_idle()
 
     after = {
-        name: each["metadata"]["resourceVersion"] for name, each in (await env.nodes()).items()
+        name: node["metadata"]["resourceVersion"] for name, node in (await env.nodes()).items()
     }
     assert after == before
-    assert not [each for each in env.requests.sent if NODES.plural in each.path]
+    assert not [request for request in env.requests.sent if NODES.plural in request.path]

@@ -14,9 +14,9 @@ async def test_a_node_that_is_too_large_is_told_and_counted_and_stops_nobody(
     await env.create_form(configMaps=[config_map(annotationsTemplate=notes)])
     async with env.run_controllers():
         await env.wait_for_nodes("beta-web")
-        told = await env.wait_for_event("LynqNodeWriteFailed")
+        message = await env.wait_for_event("LynqNodeWriteFailed")
         await env.wait_for_status(desired=2, failed=1)
-        assert "acme-web" in told
+        assert "acme-web" in message
         assert len(await env.events("LynqNodeWriteFailed")) == 1
 
         await env.patch(FORMS, "web", {"spec": {"configMaps": [config_map()]}})

@@ -34,11 +34,11 @@ async def test_what_cannot_be_retained_is_told_once_on_the_hub(env: Environment)
         env.requests.refuse.add(("patch", "/acme-kept"))
         await env.client.delete(HUBS, "hub", env.namespace)
 
-        sentence = await wait_for_event(env, TOLD, about="hub")
-        assert sentence.startswith("Warning: ")
-        assert f"ConfigMap {env.namespace}/acme-kept" in sentence
-        assert "refused by the test" in sentence
-        assert "acme-settings" not in sentence
+        message = await wait_for_event(env, TOLD, about="hub")
+        assert message.startswith("Warning: ")
+        assert f"ConfigMap {env.namespace}/acme-kept" in message
+        assert "refused by the test" in message
+        assert "acme-settings" not in message
         # Each change of a leaving node has the hub look at it again.
         await annotate(env, looked_at="again")
         await env.wait_until_idle()

@@ -19,7 +19,9 @@ async def generations(env: Environment) -> dict[str, str]:
 
 
 async def updated(env: Environment, generation: str) -> list[str]:
-    return sorted(name for name, found in (await generations(env)).items() if found == generation)
+    return sorted(
+        name for name, current in (await generations(env)).items() if current == generation
+    )
 
 
 async def test_new_nodes_come_one_by_one_each_on_the_event(env: Environment) -> None:
@@ -56,7 +58,7 @@ async def test_a_restart_half_way_goes_on_where_it_was(env: Environment) -> None
         await env.patch(FORMS, "web", {"spec": changed})
 
         async def two() -> list[str]:
-            return found if len(found := await updated(env, "2")) == 2 else []
+            return names if len(names := await updated(env, "2")) == 2 else []
 
         first = await eventually(two)
         await env.wait_until_idle()

@@ -52,21 +52,21 @@ async def test_a_mysql_server_with_everything(sourcing: SourceConfigLoader, name
         "keyRef": {"name": "login", "key": "key"},
     }
     block = SERVER | {"passwordRef": PASSWORD, "tls": tls, "queryTimeout": "5m"}
-    found = await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
+    config = await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
 
-    assert isinstance(found.settings, MySQLSettings)
-    assert (found.settings.password, found.settings.port) == ("päss", 3306)
-    assert (found.settings.connect_timeout, found.settings.query_timeout) == (5.0, 300.0)
-    assert (found.settings.tls.ca, found.settings.tls.key) == ("CA", "KEY")
-    assert found.query.columns == ("id", "on", "subscription")
-    assert found.query.table == "sales.tenants"
-    assert found.remark == ""
+    assert isinstance(config.settings, MySQLSettings)
+    assert (config.settings.password, config.settings.port) == ("päss", 3306)
+    assert (config.settings.connect_timeout, config.settings.query_timeout) == (5.0, 300.0)
+    assert (config.settings.tls.ca, config.settings.tls.key) == ("CA", "KEY")
+    assert config.query.columns == ("id", "on", "subscription")
+    assert config.query.table == "sales.tenants"
+    assert config.remark == ""
 
 
 async def test_the_least_that_is_needed(sourcing: SourceConfigLoader, namespace: str) -> None:
-    found = await origin(sourcing, namespace, {"type": "postgresql", "postgresql": SERVER})
-    assert isinstance(found.settings, PostgreSQLSettings)
-    assert found.settings.password == ""
+    config = await origin(sourcing, namespace, {"type": "postgresql", "postgresql": SERVER})
+    assert isinstance(config.settings, PostgreSQLSettings)
+    assert config.settings.password == ""
     lite = await origin(
         sourcing, namespace, {"type": "sqlite", "sqlite": {"path": "a.db", "table": "t"}}
     )
@@ -77,10 +77,10 @@ async def test_a_password_without_its_key_is_empty_and_told(
     sourcing: SourceConfigLoader, namespace: str
 ) -> None:
     block = SERVER | {"passwordRef": {"name": "login", "key": "absent"}}
-    found = await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
-    assert isinstance(found.settings, MySQLSettings)
-    assert found.settings.password == ""
-    assert 'passwordRef: Secret "login" has no key "absent"' in found.remark
+    config = await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
+    assert isinstance(config.settings, MySQLSettings)
+    assert config.settings.password == ""
+    assert 'passwordRef: Secret "login" has no key "absent"' in config.remark
 
 
 async def test_keys_of_one_object_are_from_one_moment(client: Client, namespace: str) -> None:
@@ -98,7 +98,7 @@ async def test_keys_of_one_object_are_from_one_moment(client: Client, namespace:
 
 
 @pytest.mark.parametrize(
-    ("block", "sentence"),
+    ("block", "message"),
     [
         ({"passwordRef": {"name": "none", "key": "a"}}, 'passwordRef: there is no Secret "none"'),
         ({"tls": {"caRef": {"name": "login", "key": "a"}}}, 'Secret "login" has no key "a"'),
@@ -111,8 +111,8 @@ async def test_keys_of_one_object_are_from_one_moment(client: Client, namespace:
     ],
 )
 async def test_what_is_missing_is_named(
-    sourcing: SourceConfigLoader, namespace: str, block: dict[str, Any], sentence: str
+    sourcing: SourceConfigLoader, namespace: str, block: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidSettings) as failure:
         await origin(sourcing, namespace, {"type": "mysql", "mysql": SERVER | block})
-    assert sentence in str(failure.value)
+    assert message in str(failure.value)

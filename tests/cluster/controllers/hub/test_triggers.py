@@ -46,9 +46,9 @@ class Reads:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
-    found = Reads()
-    monkeypatch.setattr(read, "open_source", found.open)
-    return found
+    reads = Reads()
+    monkeypatch.setattr(read, "open_source", reads.open)
+    return reads
 
 
 async def test_a_form_that_comes_after_the_rows_waits_for_no_interval(env: Environment) -> None:

@@ -138,6 +138,6 @@ async def test_a_deleted_hub_takes_its_turns_and_every_node_along(env: Environme
         await env.client.delete(HUBS, "hub", env.namespace)
         await env.wait_for_deletion(HUBS, "hub")
 
-    sent = Counter(each.path for each in env.requests.sent if each.verb == "delete")
+    sent = Counter(request.path for request in env.requests.sent if request.verb == "delete")
     assert len(sent) == 120
     assert set(sent.values()) == {1}

@@ -45,15 +45,15 @@ async def annotate(env: Environment, name: str = NODE, **annotations: str | None
     await env.patch(NODES, name, {"metadata": {"annotations": given}})
 
 
-def entry(this: str, text: str = "{{ .plan }}", **parts: Any) -> Object:
+def entry(resource_id: str, text: str = "{{ .plan }}", **parts: Any) -> Object:
     """Return an entry for a ConfigMap of the same name as its id."""
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": text}}
-    return {"id": this, "nameTemplate": this, "spec": manifest} | parts
+    return {"id": resource_id, "nameTemplate": resource_id, "spec": manifest} | parts
 
 
-def manifest_entry(this: str, manifest: Object, **parts: Any) -> Object:
+def manifest_entry(resource_id: str, manifest: Object, **parts: Any) -> Object:
     """Return an entry for an object of any kind, named as its id."""
-    return {"id": this, "nameTemplate": this, "spec": manifest} | parts
+    return {"id": resource_id, "nameTemplate": resource_id, "spec": manifest} | parts
 
 
 async def exists(env: Environment, name: str, resource: Resource = CONFIG_MAPS) -> bool:
@@ -78,11 +78,11 @@ async def wait_for_object(
     async def is_so() -> Object:
         try:
             place = (namespace or env.namespace) if resource.namespaced else None
-            found = await env.client.get(resource, name, place)
+            obj = await env.client.get(resource, name, place)
         except NotFound:
             raise AssertionError(f"there is no {resource.kind} {name}") from None
-        assert so(found), found
-        return found
+        assert so(obj), obj
+        return obj
 
     return await eventually(is_so, within=within, every=0.05)
 
@@ -92,17 +92,17 @@ def has_plan(text: str) -> Callable[[Object], bool]:
 
 
 def labels(obj: Object) -> dict[str, str]:
-    found: dict[str, str] = obj["metadata"].get("labels", {})
-    return found
+    values: dict[str, str] = obj["metadata"].get("labels", {})
+    return values
 
 
 def annotations(obj: Object) -> dict[str, str]:
-    found: dict[str, str] = obj["metadata"].get("annotations", {})
-    return found
+    values: dict[str, str] = obj["metadata"].get("annotations", {})
+    return values
 
 
 def owner_uids(obj: Object) -> list[str]:
-    return [each["uid"] for each in obj["metadata"].get("ownerReferences", [])]
+    return [owner["uid"] for owner in obj["metadata"].get("ownerReferences", [])]
 
 
 async def edit(
@@ -119,11 +119,11 @@ async def edit(
 
 async def event_count(env: Environment, reason: str, about: str = "") -> int:
     """Return how often something was told, of anything or of one object."""
-    found = await env.client.list(EVENTS, env.namespace)
+    events = await env.client.list(EVENTS, env.namespace)
     return sum(
-        int(each.get("series", {}).get("count") or each.get("count") or 1)
-        for each in found.items
-        if each["reason"] == reason and about in ("", each["involvedObject"]["name"])
+        int(event.get("series", {}).get("count") or event.get("count") or 1)
+        for event in events.items
+        if event["reason"] == reason and about in ("", event["involvedObject"]["name"])
     )
 
 
@@ -133,12 +133,12 @@ async def wait_for_event(
     """Wait until something has been told; return its sentence."""
 
     async def so() -> str:
-        found = await env.client.list(EVENTS, env.namespace)
-        for each in found.items:
-            fits = about in ("", each["involvedObject"]["name"]) and containing in each["message"]
-            if each["reason"] == reason and fits:
-                return f"{each['type']}: {each['message']}"
-        raise AssertionError([(each["reason"], each["message"]) for each in found.items])
+        events = await env.client.list(EVENTS, env.namespace)
+        for event in events.items:
+            fits = about in ("", event["involvedObject"]["name"]) and containing in event["message"]
+            if event["reason"] == reason and fits:
+                return f"{event['type']}: {event['message']}"
+        raise AssertionError([(event["reason"], event["message"]) for event in events.items])
 
     return await eventually(so, every=0.05)
 
@@ -159,7 +159,7 @@ async def delete_node(env: Environment, name: str = NODE) -> None:
 async def resource_statuses(env: Environment, name: str = NODE) -> dict[str, Object]:
     """Return what a node's status says of its resources, by id."""
     listed = (await get_node(env, name)).get("status", {}).get("resources", [])
-    return {each["id"]: each for each in listed}
+    return {resource["id"]: resource for resource in listed}
 
 
 @asynccontextmanager

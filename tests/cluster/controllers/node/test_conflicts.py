@@ -49,19 +49,19 @@ async def test_stuck_reports_a_conflict_and_leaves_the_object_alone(env: Environ
         assert node_condition(node, "Progressing") == ("False", "ReconcileComplete")
         assert node["status"]["failedResources"] == 1
         assert node["status"]["readyResources"] == 1
-        found = await wait_for_resource_state(env, NODE, "settings", "Conflicted")
-        assert found["reason"] == "ResourceConflict"
-        assert ".data.plan is managed by 'somebody'" in found["message"]
-        assert "conflictPolicy: Force" in found["message"]
-        sentence = await wait_for_event(env, "ResourceConflict", about=NODE)
-        assert sentence.startswith("Warning: ")
+        resource = await wait_for_resource_state(env, NODE, "settings", "Conflicted")
+        assert resource["reason"] == "ResourceConflict"
+        assert ".data.plan is managed by 'somebody'" in resource["message"]
+        assert "conflictPolicy: Force" in resource["message"]
+        message = await wait_for_event(env, "ResourceConflict", about=NODE)
+        assert message.startswith("Warning: ")
         await wait_for_event(env, "TemplateAppliedPartial", about=NODE)
 
         # Long enough for two more attempts, which say nothing new.
         await asyncio.sleep(4)
         assert await event_count(env, "ResourceConflict") == 1
-        now = await env.get(CONFIG_MAPS, "settings")
-        assert now["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
+        live = await env.get(CONFIG_MAPS, "settings")
+        assert live["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
 
         await delete_node(env)
         await wait_for_deletion(env, NODES, NODE)
@@ -87,7 +87,7 @@ async def test_a_conflicted_object_that_leaves_the_form_stays(env: Environment) 
         await wait_for_node_condition(env, NODE, "Conflicted", "True")
         await update_node(env, entry("other"))
         node = await wait_for_node_ready(env, NODE)
-        assert [each["id"] for each in node["status"]["resources"]] == ["other"]
+        assert [resource["id"] for resource in node["status"]["resources"]] == ["other"]
         assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "theirs"}
         assert await event_count(env, "OrphanedResourceDeleted") == 0
 
@@ -97,10 +97,10 @@ async def test_force_takes_the_fields_over_and_tells_from_whom(env: Environment)
     async with running_operator(env):
         await create_node(env, entry("settings", **FORCE))
         await wait_for_node_ready(env, NODE)
-        now = await env.get(CONFIG_MAPS, "settings")
-        assert now["data"] == {"plan": "pro", "more": "stays"}
-        assert now["metadata"]["uid"] == old["metadata"]["uid"]
-        assert labels(now)["lynq.sh/managed"] == "true"
+        live = await env.get(CONFIG_MAPS, "settings")
+        assert live["data"] == {"plan": "pro", "more": "stays"}
+        assert live["metadata"]["uid"] == old["metadata"]["uid"]
+        assert labels(live)["lynq.sh/managed"] == "true"
         assert "somebody" in await wait_for_event(env, "ForceApply", about=NODE)
 
 
@@ -138,8 +138,8 @@ async def test_of_two_nodes_that_want_one_object_the_first_keeps_it(env: Environ
         )
         assert "another LynqNode" in node["status"]["resources"][0]["message"]
         await env.wait_until_idle()
-        now = await env.get(CONFIG_MAPS, "shared")
-        assert now["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+        live = await env.get(CONFIG_MAPS, "shared")
+        assert live["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
         # The loser takes nothing along.
         await delete_node(env, "beta-web")
@@ -159,5 +159,5 @@ async def test_the_second_node_gets_the_object_when_the_first_lets_it_go(
         await delete_node(env)
         await wait_for_deletion(env, NODES, NODE)
         await wait_for_node_ready(env, "beta-web")
-        found = await wait_for_object(env, "shared", has_plan("second"))
-        assert "lynq.sh/orphaned-at" not in annotations(found)
+        obj = await wait_for_object(env, "shared", has_plan("second"))
+        assert "lynq.sh/orphaned-at" not in annotations(obj)

@@ -104,7 +104,7 @@ async def test_a_node_that_was_being_made_comes_out_right_and_nothing_leaks(
         if was_kept:
             await wait_for_object(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
         node = await wait_for_node_ready(env, NODE)
-        assert [each["id"] for each in node["status"]["resources"]] == ["settings"]
+        assert [resource["id"] for resource in node["status"]["resources"]] == ["settings"]
 
 
 @pytest.mark.parametrize("at", range(1, 7))
@@ -134,6 +134,6 @@ async def test_an_orphan_that_was_being_adopted_is_adopted(env: Environment) -> 
     await run_until(env, Death(1, is_sent=True))
     async with running_operator(env):
         await wait_for_node_ready(env, NODE)
-        found = await env.get(CONFIG_MAPS, "kept")
-        assert "lynq.sh/orphaned" not in labels(found)
-        assert labels(found)["lynq.sh/node"] == NODE
+        live = await env.get(CONFIG_MAPS, "kept")
+        assert "lynq.sh/orphaned" not in labels(live)
+        assert labels(live)["lynq.sh/node"] == NODE

@@ -39,12 +39,12 @@ ONCE = {"creationPolicy": "Once"}
 
 async def test_when_needed_follows_the_row_and_the_form(env: Environment) -> None:
     async with running_operator(env):
-        made = await create_node(env, entry("settings"))
+        node = await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
-        found = await wait_for_object(env, "settings", has_plan("pro"))
-        assert owner_uids(found) == [made["metadata"]["uid"]]
-        assert labels(found)["lynq.sh/managed"] == "true"
-        assert annotations(found)["lynq.sh/deletion-policy"] == "Delete"
+        obj = await wait_for_object(env, "settings", has_plan("pro"))
+        assert owner_uids(obj) == [node["metadata"]["uid"]]
+        assert labels(obj)["lynq.sh/managed"] == "true"
+        assert annotations(obj)["lynq.sh/deletion-policy"] == "Delete"
 
         await annotate(env, extra='{"plan": "free"}')
         await wait_for_object(env, "settings", has_plan("free"))
@@ -95,14 +95,14 @@ async def test_once_is_judged_by_its_readiness_in_every_pass(env: Environment) -
 async def test_once_over_an_object_that_exists_unmarked_is_written_this_one_time(
     env: Environment,
 ) -> None:
-    theirs = {"metadata": {"name": "settings"}, "data": {"theirs": "stays"}}
-    await env.client.create(CONFIG_MAPS, theirs, env.namespace)
+    foreign = {"metadata": {"name": "settings"}, "data": {"theirs": "stays"}}
+    await env.client.create(CONFIG_MAPS, foreign, env.namespace)
     async with running_operator(env):
         await create_node(env, entry("settings", **ONCE))
         await wait_for_node_ready(env, NODE)
-        found = await env.get(CONFIG_MAPS, "settings")
-        assert found["data"] == {"plan": "pro", "theirs": "stays"}
-        assert annotations(found)["lynq.sh/created-once"] == "true"
+        obj = await env.get(CONFIG_MAPS, "settings")
+        assert obj["data"] == {"plan": "pro", "theirs": "stays"}
+        assert annotations(obj)["lynq.sh/created-once"] == "true"
 
         await annotate(env, extra='{"plan": "free"}')
         await env.wait_until_idle()
@@ -113,12 +113,12 @@ async def test_once_over_an_object_marked_so_by_the_go_operator_writes_nothing(
     env: Environment,
 ) -> None:
     """It carries no label of ours, so no cache shows it."""
-    made = await create_node(env, entry("settings", **ONCE))
+    node = await create_node(env, entry("settings", **ONCE))
     owner = {
         "apiVersion": "operator.lynq.sh/v1",
         "kind": "LynqNode",
         "name": NODE,
-        "uid": made["metadata"]["uid"],
+        "uid": node["metadata"]["uid"],
         "controller": True,
         "blockOwnerDeletion": True,
     }
@@ -134,8 +134,8 @@ async def test_once_over_an_object_marked_so_by_the_go_operator_writes_nothing(
         await wait_for_node_ready(env, NODE)
         await annotate(env, extra='{"plan": "free"}')
         await env.wait_until_idle()
-        now = await env.get(CONFIG_MAPS, "settings")
-        assert now["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
+        live = await env.get(CONFIG_MAPS, "settings")
+        assert live["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
         assert (await wait_for_node_ready(env, NODE))["status"]["readyResources"] == 1
         assert "apply" not in write_verbs(env, "settings")
 

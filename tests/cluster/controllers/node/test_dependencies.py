@@ -57,9 +57,9 @@ async def test_a_dependent_waits_until_its_dependency_is_ready(env: Environment)
         await create_node(
             env, entry("after", dependIds=["app"]), entry("beside"), deployments=[late_app()]
         )
-        found = await wait_for_resource_state(env, NODE, "after", "Waiting")
-        assert found["reason"] == "DependencyNotReady"
-        assert '"app"' in found["message"]
+        resource = await wait_for_resource_state(env, NODE, "after", "Waiting")
+        assert resource["reason"] == "DependencyNotReady"
+        assert '"app"' in resource["message"]
         await wait_for_object(env, "beside", bool)
         assert not await exists(env, "after")
         node = await wait_for_node_condition(env, NODE, "Ready", "False", "NotAllResourcesReady")
@@ -81,12 +81,12 @@ async def test_what_depends_on_a_failure_is_skipped_and_comes_when_it_is_repaire
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        wish = (
+        desired = (
             entry("second", dependIds=["first"]),
             entry("third", dependIds=["second"]),
             entry("beside"),
         )
-        await create_node(env, entry("first", BROKEN), *wish)
+        await create_node(env, entry("first", BROKEN), *desired)
         node = await wait_for_node_condition(env, NODE, "Ready", "False", "ResourcesFailed")
         assert node_condition(node, "Degraded") == ("True", "ResourceFailures")
         assert node["status"]["skippedResourceIds"] == ["second", "third"]
@@ -94,11 +94,11 @@ async def test_what_depends_on_a_failure_is_skipped_and_comes_when_it_is_repaire
         assert node["status"]["failedResources"] == 1
         await wait_for_object(env, "beside", bool)
         assert not await exists(env, "second")
-        sentence = await wait_for_event(env, "DependencySkipped", about=NODE, containing='"second"')
-        assert "first" in sentence
+        message = await wait_for_event(env, "DependencySkipped", about=NODE, containing='"second"')
+        assert "first" in message
         await wait_for_event(env, "TemplateRenderError", about=NODE)
 
-        await update_node(env, entry("first"), *wish)
+        await update_node(env, entry("first"), *desired)
         node = await wait_for_node_ready(env, NODE)
         assert "skippedResourceIds" not in node["status"]
         assert node["status"].get("skippedResources", 0) == 0
@@ -115,9 +115,9 @@ async def test_a_dependent_may_proceed_in_spite_of_a_failure(env: Environment) -
         )
         await wait_for_resource_state(env, NODE, "seed", "Failed")
         await wait_for_object(env, "after", has_plan("pro"))
-        sentence = await wait_for_event(env, "DependencyFailedButProceeding", about=NODE)
-        assert '"after"' in sentence
-        assert '"seed"' in sentence
+        message = await wait_for_event(env, "DependencyFailedButProceeding", about=NODE)
+        assert '"after"' in message
+        assert '"seed"' in message
         await wait_for_event(env, "ResourceFailed", about=NODE)
         await annotate(env, touched="1")
         await env.wait_until_idle()
@@ -136,7 +136,7 @@ async def test_a_cycle_stops_the_node_and_touches_nothing(env: Environment) -> N
         node = await wait_for_node_condition(env, NODE, "Ready", "False", "DependencyError")
         assert node_condition(node, "Degraded") == ("True", "DependencyCycle")
         assert "circular dependency" in node["status"]["conditions"][0]["message"]
-        assert [each["id"] for each in node["status"]["resources"]] == ["first"]
+        assert [resource["id"] for resource in node["status"]["resources"]] == ["first"]
         await wait_for_event(env, "DependencyError", about=NODE, containing="circular dependency")
         assert (await env.get(CONFIG_MAPS, "first"))["data"] == {"plan": "pro"}
         await env.wait_until_idle()

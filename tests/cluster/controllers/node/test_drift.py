@@ -36,9 +36,9 @@ AT_ONCE = 5.0
 
 
 async def ready(env: Environment, *wish: Object) -> Object:
-    made = await create_node(env, *wish)
+    node = await create_node(env, *wish)
     await wait_for_node_ready(env, NODE)
-    return made
+    return node
 
 
 @pytest.mark.parametrize("text", [None, "0000000000000000"])
@@ -50,16 +50,16 @@ async def test_a_hash_that_is_lost_or_changed_is_written_again(
         right = annotations(await env.get(CONFIG_MAPS, "settings"))["lynq.sh/applied-hash"]
         patch: Object = {"metadata": {"annotations": {"lynq.sh/applied-hash": text}}}
         await edit(env, "settings", patch | {"data": {"plan": None}}, by="lynq-operator")
-        found = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
-        assert annotations(found)["lynq.sh/applied-hash"] == right
+        obj = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
+        assert annotations(obj)["lynq.sh/applied-hash"] == right
 
 
 async def test_data_edited_under_force_is_restored_at_once(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings", **FORCE))
         await edit(env, "settings", {"data": {"plan": "by hand", "more": "theirs"}})
-        found = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
-        assert found["data"]["more"] == "theirs"
+        obj = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
+        assert obj["data"]["more"] == "theirs"
         assert "somebody" in await wait_for_event(env, "ForceApply", about=NODE)
         await wait_for_node_ready(env, NODE)
 
@@ -72,8 +72,8 @@ async def test_data_edited_under_stuck_is_a_conflict_at_once(env: Environment) -
             env, NODE, "Ready", "False", "ResourcesFailedAndConflicted", within=AT_ONCE
         )
         assert node_condition(node, "Conflicted") == ("True", "ResourceConflict")
-        found = await wait_for_resource_state(env, NODE, "settings", "Conflicted")
-        assert "'somebody'" in found["message"]
+        resource = await wait_for_resource_state(env, NODE, "settings", "Conflicted")
+        assert "'somebody'" in resource["message"]
         assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "by hand"}
         await wait_for_event(env, "ResourceConflict", about=NODE)
 
@@ -112,10 +112,10 @@ async def test_drift_of_what_is_merged_or_replaced_is_restored_at_once(
 
 async def test_an_owner_reference_that_was_removed_is_restored(env: Environment) -> None:
     async with running_operator(env):
-        made = await ready(env, entry("settings"))
+        node = await ready(env, entry("settings"))
         await edit(env, "settings", {"metadata": {"ownerReferences": None}})
-        found = await wait_for_object(env, "settings", owner_uids, within=AT_ONCE)
-        assert owner_uids(found) == [made["metadata"]["uid"]]
+        obj = await wait_for_object(env, "settings", owner_uids, within=AT_ONCE)
+        assert owner_uids(obj) == [node["metadata"]["uid"]]
 
 
 @pytest.mark.parametrize("label", ["lynq.sh/managed", "lynq.sh/node", "lynq.sh/node-namespace"])
@@ -132,8 +132,8 @@ async def test_an_object_that_was_deleted_is_made_again(env: Environment) -> Non
         await ready(env, entry("settings"))
         old = await env.get(CONFIG_MAPS, "settings")
         await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
-        found = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
-        assert found["metadata"]["uid"] != old["metadata"]["uid"]
+        obj = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
+        assert obj["metadata"]["uid"] != old["metadata"]["uid"]
 
 
 async def test_what_others_add_and_own_is_no_drift(env: Environment) -> None:
@@ -218,8 +218,8 @@ async def test_a_digest_that_somebody_wrote_breaks_nothing(env: Environment) -> 
     async with running_operator(env):
         await ready(env, entry("settings", **FORCE))
     node = await env.get(NODES, NODE)
-    for each in node["status"]["resources"]:
-        each["fieldsDigest"] = "not a digest"
+    for resource in node["status"]["resources"]:
+        resource["fieldsDigest"] = "not a digest"
     patch = {"status": {"resources": node["status"]["resources"]}}
     await env.client.patch(NODES, NODE, patch, env.namespace, subresource="status")
     async with running_operator(env):

@@ -55,8 +55,8 @@ async def test_an_object_that_cannot_go_is_named_and_keeps_the_node(env: Environ
         await wait_for_node_ready(env, NODE)
         await edit(env, "second", HELD)
         await delete_node(env)
-        found = await wait_for_resource_state(env, NODE, "second", "Deleting", within=20)
-        assert found["message"]
+        resource = await wait_for_resource_state(env, NODE, "second", "Deleting", within=20)
+        assert resource["message"]
         node = await get_node(env, NODE)
         assert "second" in node["status"]["conditions"][0]["message"]
         assert await exists(env, "first")
@@ -77,8 +77,8 @@ async def test_an_object_that_somebody_replaced_by_their_own_is_not_deleted(
         if request.verb == "delete" and not replaced.is_set():
             replaced.set()
             await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
-            theirs = {"metadata": {"name": "settings"}, "data": {"plan": "theirs"}}
-            await env.client.create(CONFIG_MAPS, theirs, env.namespace)
+            foreign = {"metadata": {"name": "settings"}, "data": {"plan": "theirs"}}
+            await env.client.create(CONFIG_MAPS, foreign, env.namespace)
         return await send(request)
 
     actor = Environment(env.client.intercepted(replace_first), env.namespace, env.directory)
@@ -97,8 +97,8 @@ async def test_an_object_that_left_the_form_just_before_goes_too(env: Environmen
         await wait_for_node_ready(env, NODE)
         await edit(env, "left", HELD)
         await update_node(env, entry("stays"))
-        found = await wait_for_resource_state(env, NODE, "left", "Deleting")
-        assert found["name"] == "left"
+        resource = await wait_for_resource_state(env, NODE, "left", "Deleting")
+        assert resource["name"] == "left"
         node = await wait_for_node_ready(env, NODE)
         assert node["status"]["desiredResources"] == 1
         await delete_node(env)
@@ -144,8 +144,8 @@ async def test_a_deletion_that_is_refused_is_told_and_tried_again(env: Environme
         await wait_for_node_ready(env, NODE)
         env.requests.refuse.add(("delete", "/settings"))
         await delete_node(env)
-        sentence = await wait_for_event(env, "CleanupPartialFailure", about=NODE)
-        assert "settings" in sentence
+        message = await wait_for_event(env, "CleanupPartialFailure", about=NODE)
+        assert "settings" in message
         assert not await exists(env, "other")
         assert await exists(env, NODE, NODES)
         env.requests.refuse.clear()

@@ -47,11 +47,11 @@ LEFT: tuple[tuple[Resource, Object], ...] = (
 async def made_by_go(env: Environment, node: Object, resource: Resource, obj: Object) -> Object:
     """Apply an object as the Go operator does: tied, hashed, without our label."""
     given = obj.get("metadata", {})
-    place = given.get("namespace", env.namespace)
-    metadata: Object = {"namespace": place, **given}
+    namespace = given.get("namespace", env.namespace)
+    metadata: Object = {"namespace": namespace, **given}
     marks = {"lynq.sh/deletion-policy": "Delete"} | given.get("annotations", {})
     metadata["annotations"] = marks
-    if place == env.namespace and marks["lynq.sh/deletion-policy"] == "Delete":
+    if namespace == env.namespace and marks["lynq.sh/deletion-policy"] == "Delete":
         owner = {
             "apiVersion": "operator.lynq.sh/v1",
             "kind": "LynqNode",
@@ -105,12 +105,12 @@ async def test_what_runs_goes_on_running(env: Environment) -> None:
         ),
         await made_by_go(env, node, DEPLOYMENTS, named("app", spec=app["spec"])),
     ]
-    place = env.namespace
+    namespace = env.namespace
     await status_of_go(
         env,
-        f"ConfigMap/{place}/settings@settings",
-        f"ConfigMap/{place}/kept@kept",
-        f"Deployment/{place}/app@app",
+        f"ConfigMap/{namespace}/settings@settings",
+        f"ConfigMap/{namespace}/kept@kept",
+        f"Deployment/{namespace}/app@app",
     )
     async with running_operator(env):
         await wait_for_node_ready(env, NODE)
@@ -140,11 +140,11 @@ async def test_what_the_go_operator_leaked_is_cleaned_up(env: Environment) -> No
         left = (*LEFT, (gadget, {"size": 1}))
         for resource, spec in left:
             await made_by_go(env, node, resource, named("old", spec=spec))
-        theirs = {"metadata": {"name": "theirs", "namespace": env.namespace}, "spec": LEFT[1][1]}
-        await env.client.create(POLICIES, theirs)
-        place = env.namespace
-        keys = [f"{resource.kind}/{place}/old@{resource.plural}" for resource, _ in left]
-        await status_of_go(env, *keys, f"NetworkPolicy/{place}/theirs@x", "no key at all")
+        foreign = {"metadata": {"name": "theirs", "namespace": env.namespace}, "spec": LEFT[1][1]}
+        await env.client.create(POLICIES, foreign)
+        namespace = env.namespace
+        keys = [f"{resource.kind}/{namespace}/old@{resource.plural}" for resource, _ in left]
+        await status_of_go(env, *keys, f"NetworkPolicy/{namespace}/theirs@x", "no key at all")
         async with running_operator(env):
             await wait_for_node_ready(env, NODE)
             for resource, _ in left:
@@ -162,8 +162,8 @@ async def test_a_namespace_that_was_kept_as_a_template_is_found(env: Environment
         async with running_operator(env, namespaces=()):
             await wait_for_node_ready(env, NODE)
             await env.wait_until_idle()
-            found = await env.client.list(CONFIG_MAPS, other)
-            assert "far" not in [each["metadata"]["name"] for each in found.items]
+            listed = await env.client.list(CONFIG_MAPS, other)
+            assert "far" not in [obj["metadata"]["name"] for obj in listed.items]
 
 
 async def test_a_node_that_is_deleted_right_after_the_swap_leaves_nothing(
@@ -199,6 +199,6 @@ async def test_an_orphan_of_the_go_operator_is_adopted(env: Environment, data: s
     async with running_operator(env):
         await create_node(env, entry("kept", deletionPolicy="Retain"))
         await wait_for_node_ready(env, NODE)
-        found = await wait_for_object(env, "kept", has_plan("pro"))
-        assert found["metadata"]["uid"] == old["metadata"]["uid"]
-        assert "lynq.sh/orphaned" not in labels(found)
+        obj = await wait_for_object(env, "kept", has_plan("pro"))
+        assert obj["metadata"]["uid"] == old["metadata"]["uid"]
+        assert "lynq.sh/orphaned" not in labels(obj)

@@ -45,8 +45,8 @@ async def test_an_ignored_field_that_another_client_changes_stays(env: Environme
             env, "app", lambda obj: obj["status"].get("readyReplicas") == 3, DEPLOYMENTS
         )
         await update_node(env, deployments=[app("nginx:2", **REPLICAS)])
-        found = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
-        assert found["spec"]["replicas"] == 3
+        live = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
+        assert live["spec"]["replicas"] == 3
         await annotate(env, force_reconcile="now")
         await wait_for_node_ready(env, NODE)
         await env.wait_until_idle()
@@ -70,7 +70,9 @@ async def test_an_ignored_field_of_each_item_is_kept_item_by_item(env: Environme
 
     def sizes(obj: Object) -> dict[str, str]:
         containers = obj["spec"]["template"]["spec"]["containers"]
-        return {each["name"]: each["resources"]["requests"]["cpu"] for each in containers}
+        return {
+            container["name"]: container["resources"]["requests"]["cpu"] for container in containers
+        }
 
     async with running_operator(env):
         await create_node(env, deployments=[two("nginx")])
@@ -95,8 +97,8 @@ async def test_an_ignored_field_of_each_item_is_kept_item_by_item(env: Environme
             force=True,
         )
         await update_node(env, deployments=[two("nginx:2")])
-        found = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
-        assert sizes(found) == {"main": "1m", "side": "7m"}
+        live = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
+        assert sizes(live) == {"main": "1m", "side": "7m"}
         await wait_for_node_ready(env, NODE)
         assert await event_count(env, "ResourceConflict") == 0
 
@@ -120,20 +122,20 @@ async def test_an_item_is_found_by_its_name(env: Environment) -> None:
 async def test_an_ignored_field_of_a_foreign_object_survives_the_first_write(
     env: Environment, strategy: str, policy: str
 ) -> None:
-    theirs = {"metadata": {"name": "settings"}, "data": {"plan": "theirs"}}
-    await env.client.create(CONFIG_MAPS, theirs, env.namespace, manager="somebody")
+    foreign = {"metadata": {"name": "settings"}, "data": {"plan": "theirs"}}
+    await env.client.create(CONFIG_MAPS, foreign, env.namespace, manager="somebody")
     async with running_operator(env):
-        wish = entry(
+        desired = entry(
             "settings",
             patchStrategy=strategy,
             conflictPolicy=policy,
             ignoreFields=["$.data.plan"],
         )
-        wish["spec"]["data"]["more"] = "{{ .plan }}"
-        await create_node(env, wish)
+        desired["spec"]["data"]["more"] = "{{ .plan }}"
+        await create_node(env, desired)
         await wait_for_node_ready(env, NODE)
-        found = await env.get(CONFIG_MAPS, "settings")
-        assert found["data"] == {"plan": "theirs", "more": "pro"}
+        obj = await env.get(CONFIG_MAPS, "settings")
+        assert obj["data"] == {"plan": "theirs", "more": "pro"}
 
 
 async def test_an_ignored_field_is_written_when_the_object_is_made(env: Environment) -> None:
@@ -158,8 +160,8 @@ async def test_an_ignored_field_that_changes_while_we_write_stays(
     async def first(request: Request, send: Send) -> Response:
         is_write = request.verb in ("apply", "patch") and request.path.endswith("/app")
         if is_write and b"nginx:2" in (request.body or b"") and (replicas := next(once, 0)):
-            wish = {"spec": {"replicas": replicas}}
-            await others.patch(DEPLOYMENTS, "app", wish, env.namespace, manager="hpa")
+            patch = {"spec": {"replicas": replicas}}
+            await others.patch(DEPLOYMENTS, "app", patch, env.namespace, manager="hpa")
         return await send(request)
 
     env.client = others.intercepted(first)
@@ -167,9 +169,9 @@ async def test_an_ignored_field_that_changes_while_we_write_stays(
         await create_node(env, deployments=[app(**REPLICAS, **parts)])
         await wait_for_node_ready(env, NODE)
         await update_node(env, deployments=[app("nginx:2", **REPLICAS, **parts)])
-        found = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
+        obj = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
         assert next(once, 0) == 0
-        assert found["spec"]["replicas"] == 3
+        assert obj["spec"]["replicas"] == 3
         await wait_for_node_ready(env, NODE)
         assert (
             await event_count(env, "ResourceConflict") == await event_count(env, "ForceApply") == 0

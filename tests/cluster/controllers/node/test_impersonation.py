@@ -43,16 +43,16 @@ FORMLESS = 'the form "web" does not exist'
 
 async def let(env: Environment, account: str, *rules: Any) -> None:
     """Have a service account that may do so much."""
-    place = env.namespace
-    await env.client.create(SERVICE_ACCOUNTS, {"metadata": {"name": account}}, place)
+    namespace = env.namespace
+    await env.client.create(SERVICE_ACCOUNTS, {"metadata": {"name": account}}, namespace)
     role = {"metadata": {"name": account}, "rules": list(rules)}
-    await env.client.create(ROLES, role, place)
+    await env.client.create(ROLES, role, namespace)
     binding = {
         "metadata": {"name": account},
         "roleRef": {"apiGroup": ROLES.group, "kind": "Role", "name": account},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": place}],
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
     }
-    await env.client.create(BINDINGS, binding, place)
+    await env.client.create(BINDINGS, binding, namespace)
 
 
 async def test_a_form_gets_no_more_than_its_account_may_do(env: Environment) -> None:
@@ -61,10 +61,10 @@ async def test_a_form_gets_no_more_than_its_account_may_do(env: Environment) -> 
     await env.create_hub()
     await env.create_form(serviceAccountName="writer", secrets=[SECRET])
     async with running_operator(env):
-        refused = await wait_for_resource_state(env, "acme-web", "secret", "Failed")
+        resource = await wait_for_resource_state(env, "acme-web", "secret", "Failed")
         await wait_for_resource_state(env, "acme-web", "settings", "Ready")
-        assert "secrets" in refused["message"]
-        assert "patch" in refused["message"]
+        assert "secrets" in resource["message"]
+        assert "patch" in resource["message"]
         node = await get_node(env, "acme-web")
         assert node["metadata"]["annotations"]["lynq.sh/service-account"] == "writer"
 
@@ -97,8 +97,8 @@ async def test_an_operator_can_insist_on_accounts(env: Environment) -> None:
     await env.create_hub()
     await env.create_form()
     async with running_operator(env, requires_service_account=True):
-        refused = await wait_for_resource_state(env, "acme-web", "settings", "Failed")
-        assert "serviceAccountName" in refused["message"]
+        resource = await wait_for_resource_state(env, "acme-web", "settings", "Failed")
+        assert "serviceAccountName" in resource["message"]
         with pytest.raises(NotFound):
             await env.get(CONFIG_MAPS, "acme-settings")
 
@@ -111,9 +111,9 @@ async def test_the_annotation_of_a_live_node_chooses_no_account(
     await let(env, "writer", rule("", "configmaps"))
     async with running_operator(env, requires_service_account=insists):
         await create_node(env, entry("settings"), annotations=AS_WRITER)
-        refused = await wait_for_resource_state(env, NODE, "settings", "Failed")
-        assert FORMLESS in refused["message"]
-        assert "create the form, or delete the node" in refused["message"]
+        resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
+        assert FORMLESS in resource["message"]
+        assert "create the form, or delete the node" in resource["message"]
         assert not await exists(env, "settings")
         await delete_node(env)
         await wait_for_deletion(env, NODES, NODE)
@@ -124,8 +124,8 @@ async def test_a_node_made_by_hand_is_refused_where_accounts_are_insisted_on(
 ) -> None:
     async with running_operator(env, requires_service_account=True):
         await create_node(env, entry("settings"))
-        refused = await wait_for_resource_state(env, NODE, "settings", "Failed")
-        assert FORMLESS in refused["message"]
+        resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
+        assert FORMLESS in resource["message"]
         assert not await exists(env, "settings")
 
 
@@ -145,8 +145,8 @@ async def test_a_node_whose_form_went_while_its_hub_is_paused_keeps_its_objects(
         await wait_for_deletion(env, FORMS, "web")
 
         await edit(env, "acme-settings", {"data": {"plan": "edited"}})
-        refused = await wait_for_resource_state(env, NODE, "settings", "Failed")
-        assert FORMLESS in refused["message"]
+        resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
+        assert FORMLESS in resource["message"]
         kept = await env.get(CONFIG_MAPS, "acme-settings")
         assert kept["data"] == {"plan": "edited"}
 
@@ -164,8 +164,8 @@ async def test_a_live_node_without_its_form_takes_nothing_away_either(env: Envir
         await wait_for_deletion(env, FORMS, "web")
 
         await update_node(env, entry("settings"))
-        refused = await wait_for_resource_state(env, NODE, "settings", "Failed")
-        assert FORMLESS in refused["message"]
+        resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
+        assert FORMLESS in resource["message"]
         kept = await wait_for_resource_state(env, NODE, "dropped", "Deleting")
         assert FORMLESS in kept["message"]
         assert await exists(env, "dropped")
@@ -183,9 +183,9 @@ async def test_nothing_is_written_for_a_form_that_cannot_be_read(
     await env.create_form()
     async with running_operator(env):
         await create_node(env, entry("settings"))
-        refused = await wait_for_resource_state(env, NODE, "settings", "Failed")
-        assert 'the form "web" cannot be read' in refused["message"]
-        assert "$.configMaps" in refused["message"]
+        resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
+        assert 'the form "web" cannot be read' in resource["message"]
+        assert "$.configMaps" in resource["message"]
         assert not await exists(env, "settings")
 
 
@@ -208,10 +208,10 @@ async def test_only_allowed_namespaces_are_written_to(env: Environment, by: str)
     )
     options = {"allowed_namespaces": tuple(patterns)} if by == "operator" else {}
     async with running_operator(env, namespaces=(), **options):
-        refused = await wait_for_resource_state(env, "acme-web", "outside", "Failed")
+        resource = await wait_for_resource_state(env, "acme-web", "outside", "Failed")
         await wait_for_resource_state(env, "acme-web", "settings", "Ready")
         await wait_for_resource_state(env, "acme-web", "own", "Ready")
-        assert other in refused["message"]
+        assert other in resource["message"]
         assert await env.client.get(CONFIG_MAPS, "acme-settings", allowed)
         with pytest.raises(NotFound):
             await env.client.get(CONFIG_MAPS, "acme-settings", other)
@@ -238,15 +238,16 @@ async def test_a_namespace_that_is_not_allowed_is_not_written_either(
         await create_node(
             env,
             namespaces=[
-                manifest_entry(this, NAMESPACE, nameTemplate=name) for this, name in names.items()
+                manifest_entry(resource_id, NAMESPACE, nameTemplate=name)
+                for resource_id, name in names.items()
             ],
         )
-        refused = await wait_for_resource_state(env, NODE, "outside", "Failed")
-        assert f'the namespace "{other}" is not among' in refused["message"]
+        resource = await wait_for_resource_state(env, NODE, "outside", "Failed")
+        assert f'the namespace "{other}" is not among' in resource["message"]
         await wait_for_resource_state(env, NODE, "inside", "Ready")
         await wait_for_resource_state(env, NODE, "own", "Ready")
-        found = await env.client.get(NAMESPACES, other)
-        assert "lynq.sh/node" not in labels(found)
+        obj = await env.client.get(NAMESPACES, other)
+        assert "lynq.sh/node" not in labels(obj)
     for name in (allowed, other):
         await env.client.delete(NAMESPACES, name)
 
@@ -259,8 +260,8 @@ async def test_a_namespace_that_is_allowed_no_more_stays_and_keeps_its_node(
         await create_node(env, namespaces=[manifest_entry("place", NAMESPACE, nameTemplate=name)])
         await wait_for_node_ready(env, NODE)
     async with running_operator(env, namespaces=(), allowed_namespaces=("tenant-*",)):
-        refused = await wait_for_resource_state(env, NODE, "place", "Failed")
-        assert "--allowed-namespaces" in refused["message"]
+        resource = await wait_for_resource_state(env, NODE, "place", "Failed")
+        assert "--allowed-namespaces" in resource["message"]
         await delete_node(env)
         kept = await wait_for_resource_state(env, NODE, "place", "Deleting")
         assert "--allowed-namespaces" in kept["message"]

@@ -33,9 +33,9 @@ SERVICE = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80
 
 
 def large() -> Object:
-    made = entry("bad")
-    made["spec"]["data"] = {"a": HALF, "b": HALF}
-    return made
+    desired = entry("bad")
+    desired["spec"]["data"] = {"a": HALF, "b": HALF}
+    return desired
 
 
 def huge() -> Object:
@@ -45,15 +45,15 @@ def huge() -> Object:
 
 
 def broken() -> Object:
-    made = entry("bad")
-    made["spec"]["data"] = {"text": "first line\n{{ .nothing }}"}
-    return made
+    desired = entry("bad")
+    desired["spec"]["data"] = {"text": "first line\n{{ .nothing }}"}
+    return desired
 
 
 def misshapen() -> Object:
-    made = entry("bad")
-    made["spec"]["data"] = {"number": 5}
-    return made
+    desired = entry("bad")
+    desired["spec"]["data"] = {"number": 5}
+    return desired
 
 
 BAD: dict[str, tuple[dict[str, Any], str, list[str]]] = {
@@ -99,10 +99,10 @@ async def test_a_resource_that_cannot_be_written_says_why(env: Environment, case
     config_maps = lists.pop("configMaps", [])
     async with running_operator(env):
         await create_node(env, entry("good"), *config_maps, **lists)
-        found = await wait_for_resource_state(env, NODE, "bad", "Failed")
-        assert found["reason"] == reason
+        resource = await wait_for_resource_state(env, NODE, "bad", "Failed")
+        assert resource["reason"] == reason
         for word in words:
-            assert word in found["message"]
+            assert word in resource["message"]
         await wait_for_node_condition(env, NODE, "Ready", "False", "ResourcesFailed")
         await wait_for_object(env, "good", has_plan("pro"))
         await wait_for_resource_state(env, NODE, "good", "Ready")
@@ -134,8 +134,8 @@ async def test_a_namespace_that_does_not_exist_is_named_and_used_when_it_does(
     name = f"late-{uuid.uuid4().hex[:10]}"
     async with running_operator(env, namespaces=()):
         await create_node(env, entry("far", targetNamespace=name), entry("near"))
-        found = await wait_for_resource_state(env, NODE, "far", "Failed")
-        assert f'the namespace "{name}" does not exist' in found["message"]
+        resource = await wait_for_resource_state(env, NODE, "far", "Failed")
+        assert f'the namespace "{name}" does not exist' in resource["message"]
         await wait_for_resource_state(env, NODE, "near", "Ready")
         await env.client.create(NAMESPACES, {"metadata": {"name": name}})
         try:
@@ -151,8 +151,8 @@ async def test_a_namespace_that_is_going_is_named(env: Environment) -> None:
         await env.client.delete(NAMESPACES, name)
         async with running_operator(env, namespaces=()):
             await create_node(env, entry("far", targetNamespace=name), entry("near"))
-            found = await wait_for_resource_state(env, NODE, "far", "Failed")
-            assert f'the namespace "{name}" is being deleted' in found["message"]
+            resource = await wait_for_resource_state(env, NODE, "far", "Failed")
+            assert f'the namespace "{name}" is being deleted' in resource["message"]
             await wait_for_resource_state(env, NODE, "near", "Ready")
         await env.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, name)
 
@@ -165,8 +165,8 @@ async def test_a_typo_takes_nobody_down(env: Environment) -> None:
         await update_node(env, entry("settings", "{{ .nothing }}"), entry("other", "new"))
         node = await wait_for_node_condition(env, NODE, "Ready", "False", "ResourcesFailed")
         await wait_for_object(env, "other", has_plan("new"))
-        found = await env.get(CONFIG_MAPS, "settings")
-        assert found["metadata"]["uid"] == uid
-        assert found["data"] == {"plan": "pro"}
+        obj = await env.get(CONFIG_MAPS, "settings")
+        assert obj["metadata"]["uid"] == uid
+        assert obj["data"] == {"plan": "pro"}
         keys: Any = node["status"]["appliedResources"]
         assert f"ConfigMap/{env.namespace}/settings@settings" in keys

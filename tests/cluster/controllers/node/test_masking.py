@@ -64,20 +64,20 @@ async def test_a_refused_secret_tells_nothing_of_its_contents(
 ) -> None:
     with capture_logs() as logs:
         async with running_operator(env):
-            wish = REFUSED[case] | {"patchStrategy": strategy}
-            await create_node(env, secrets=[wish], plan=WORD)
-            found = await wait_for_resource_state(env, NODE, "secret", "Failed")
-            await wait_for_event(env, found["reason"], about=NODE)
-        said = await words(env, logs)
-    assert WORD not in said
-    assert NUMBER not in said
+            desired = REFUSED[case] | {"patchStrategy": strategy}
+            await create_node(env, secrets=[desired], plan=WORD)
+            resource = await wait_for_resource_state(env, NODE, "secret", "Failed")
+            await wait_for_event(env, resource["reason"], about=NODE)
+        visible = await words(env, logs)
+    assert WORD not in visible
+    assert NUMBER not in visible
 
 
 async def test_a_secret_lives_and_goes_without_a_word_of_its_contents(env: Environment) -> None:
-    wish = secret(stringData={"password": "{{ .plan }}"}, immutable=False)
+    desired = secret(stringData={"password": "{{ .plan }}"}, immutable=False)
     with capture_logs() as logs:
         async with running_operator(env):
-            await create_node(env, secrets=[wish], plan=WORD)
+            await create_node(env, secrets=[desired], plan=WORD)
             await wait_for_node_ready(env, NODE)
             # Drift, conflict, refused as immutable, adopted, removed.
             await edit(
@@ -87,11 +87,11 @@ async def test_a_secret_lives_and_goes_without_a_word_of_its_contents(env: Envir
                 resource=SECRETS,
             )
             await wait_for_resource_state(env, NODE, "secret", "Conflicted")
-            await update_node(env, secrets=[wish | {"conflictPolicy": "Force"}])
+            await update_node(env, secrets=[desired | {"conflictPolicy": "Force"}])
             await annotate(env, extra=json.dumps({"plan": WORD + "y"}))
             await wait_for_resource_state(env, NODE, "secret", "Failed")
-            said = await words(env, logs)
+            visible = await words(env, logs)
             await delete_node(env)
             await wait_for_deletion(env, NODES, NODE)
-        said += json.dumps((await env.client.list(EVENTS, env.namespace)).items) + repr(logs)
-    assert WORD not in said
+        visible += json.dumps((await env.client.list(EVENTS, env.namespace)).items) + repr(logs)
+    assert WORD not in visible

@@ -44,19 +44,19 @@ BASIC = (OURS, rule("", "configmaps", "events"))
 @pytest.fixture
 async def limited(env: Environment, kubeconfig: Path) -> AsyncIterator[Environment]:
     """The same env for an operator that may do next to nothing yet."""
-    place = env.namespace
-    await env.client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "limited"}}, place)
-    await env.client.create(ROLES, {"metadata": {"name": "limited"}, "rules": []}, place)
+    namespace = env.namespace
+    await env.client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "limited"}}, namespace)
+    await env.client.create(ROLES, {"metadata": {"name": "limited"}, "rules": []}, namespace)
     binding = {
         "metadata": {"name": "limited"},
         "roleRef": {"apiGroup": ROLES.group, "kind": "Role", "name": "limited"},
-        "subjects": [{"kind": "ServiceAccount", "name": "limited", "namespace": place}],
+        "subjects": [{"kind": "ServiceAccount", "name": "limited", "namespace": namespace}],
     }
-    await env.client.create(BINDINGS, binding, place)
-    whom = Impersonation(f"system:serviceaccount:{place}:limited")
-    config = replace(load_config(kubeconfig), impersonate=whom)
+    await env.client.create(BINDINGS, binding, namespace)
+    user = Impersonation(f"system:serviceaccount:{namespace}:limited")
+    config = replace(load_config(kubeconfig), impersonate=user)
     async with Client.connect(config) as client:
-        yield Environment(client, place, env.directory)
+        yield Environment(client, namespace, env.directory)
 
 
 async def grant(env: Environment, *rules: Object) -> None:
@@ -69,10 +69,10 @@ async def test_a_kind_that_may_not_be_watched_fails_alone(
     await grant(env, *BASIC)
     async with running_operator(limited):
         await create_node(env, entry("good"), secrets=[SECRET])
-        found = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
-        assert "Secret" in found["message"]
-        assert "grant the verb" in found["message"]
-        assert "on secrets" in found["message"]
+        resource = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
+        assert "Secret" in resource["message"]
+        assert "grant the verb" in resource["message"]
+        assert "on secrets" in resource["message"]
         await wait_for_resource_state(env, NODE, "good", "Ready")
 
         # Its watch is tried in the background: no restart is needed.
@@ -87,8 +87,8 @@ async def test_a_kind_that_may_not_be_written_fails_alone(
     await grant(env, *BASIC, rule("", "secrets", verbs=("list", "watch")))
     async with running_operator(limited):
         await create_node(env, entry("good"), secrets=[SECRET])
-        found = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
-        assert "grant the verb patch on secrets" in found["message"]
+        resource = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
+        assert "grant the verb patch on secrets" in resource["message"]
         await wait_for_resource_state(env, NODE, "good", "Ready")
 
 
@@ -101,8 +101,8 @@ async def test_a_kind_that_may_not_be_read_fails_alone(
     secret = SECRET | {"ignoreFields": ["$.data.x"]}
     async with running_operator(limited):
         await create_node(env, entry("good"), secrets=[secret | {"conflictPolicy": "Force"}])
-        found = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
-        assert "grant the verb get on secrets" in found["message"]
+        resource = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
+        assert "grant the verb get on secrets" in resource["message"]
         await wait_for_resource_state(env, NODE, "good", "Ready")
         await wait_for_node_condition(env, NODE, "Ready", "False", "ResourcesFailed")
 
@@ -116,8 +116,8 @@ async def test_what_may_not_be_deleted_keeps_the_node_and_names_the_right(
         await create_node(env, entry("good"), secrets=[SECRET])
         await wait_for_node_ready(env, NODE, within=20)
         await delete_node(env)
-        found = await wait_for_resource_state(env, NODE, "secret", "Deleting", within=20)
-        assert "grant the verb delete on secrets" in found["message"]
+        resource = await wait_for_resource_state(env, NODE, "secret", "Deleting", within=20)
+        assert "grant the verb delete on secrets" in resource["message"]
         await grant(env, *BASIC, rule("", "secrets"))
         await wait_for_deletion(env, NODES, NODE, within=40)
 
@@ -132,8 +132,8 @@ async def test_rights_of_one_kind_say_nothing_of_the_start(
     await grant(env, *BASIC)
     await env.patch(NODES, NODE, {"metadata": {"annotations": {"lynq.sh/extra": "{}"}}})
     async with running_operator(limited):
-        found = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
-        assert "on secrets" in found["message"]
+        resource = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
+        assert "on secrets" in resource["message"]
         await env.patch(
             NODES, NODE, {"metadata": {"annotations": {"lynq.sh/extra": '{"plan": "free"}'}}}
         )

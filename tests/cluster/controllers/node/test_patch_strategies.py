@@ -29,27 +29,27 @@ STRATEGIES = ("apply", "merge", "replace")
 
 def both(first: str, second: str | None, **parts: object) -> Object:
     """Return an entry with two keys, or one."""
-    made = entry("settings", first, **parts)
+    desired = entry("settings", first, **parts)
     if second is not None:
-        made["spec"]["data"]["second"] = second
-    return made
+        desired["spec"]["data"]["second"] = second
+    return desired
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 async def test_an_object_is_made_and_changed(env: Environment, strategy: str) -> None:
     parts = {"patchStrategy": strategy}
     async with running_operator(env):
-        made = await create_node(env, entry("settings", **parts))
+        node = await create_node(env, entry("settings", **parts))
         await wait_for_node_ready(env, NODE)
         first = await wait_for_object(env, "settings", has_plan("pro"))
-        assert owner_uids(first) == [made["metadata"]["uid"]]
+        assert owner_uids(first) == [node["metadata"]["uid"]]
         assert labels(first)["lynq.sh/managed"] == "true"
         assert "lynq.sh/applied-hash" in annotations(first)
 
         env.requests.sent.clear()
         await annotate(env, extra='{"plan": "free"}')
-        now = await wait_for_object(env, "settings", has_plan("free"))
-        assert now["metadata"]["uid"] == first["metadata"]["uid"]
+        live = await wait_for_object(env, "settings", has_plan("free"))
+        assert live["metadata"]["uid"] == first["metadata"]["uid"]
         await wait_for_node_ready(env, NODE)
         await env.wait_until_idle()
         verb = {"apply": "apply", "merge": "patch", "replace": "replace"}[strategy]
@@ -67,15 +67,15 @@ async def test_an_object_is_made_and_changed(env: Environment, strategy: str) ->
 async def test_merge_and_replace_take_an_object_that_is_there(
     env: Environment, strategy: str, left: Object
 ) -> None:
-    theirs = {"metadata": {"name": "settings"}, "data": {"plan": "theirs", "more": "theirs"}}
-    old = await env.client.create(CONFIG_MAPS, theirs, env.namespace, manager="somebody")
+    foreign = {"metadata": {"name": "settings"}, "data": {"plan": "theirs", "more": "theirs"}}
+    old = await env.client.create(CONFIG_MAPS, foreign, env.namespace, manager="somebody")
     async with running_operator(env):
-        made = await create_node(env, entry("settings", patchStrategy=strategy))
+        node = await create_node(env, entry("settings", patchStrategy=strategy))
         await wait_for_node_ready(env, NODE)
-        now = await env.get(CONFIG_MAPS, "settings")
-        assert now["data"] == left
-        assert now["metadata"]["uid"] == old["metadata"]["uid"]
-        assert owner_uids(now) == [made["metadata"]["uid"]]
+        live = await env.get(CONFIG_MAPS, "settings")
+        assert live["data"] == left
+        assert live["metadata"]["uid"] == old["metadata"]["uid"]
+        assert owner_uids(live) == [node["metadata"]["uid"]]
         assert await event_count(env, "ResourceConflict") == 0
 
 
@@ -113,8 +113,8 @@ async def test_apply_leaves_to_others_what_the_manifest_does_not_say(env: Enviro
         await wait_for_node_ready(env, NODE)
         await edit(env, "settings", {"data": {"more": "theirs"}})
         await annotate(env, extra='{"plan": "free"}')
-        found = await wait_for_object(env, "settings", has_plan("free"))
-        assert found["data"]["more"] == "theirs"
+        obj = await wait_for_object(env, "settings", has_plan("free"))
+        assert obj["data"]["more"] == "theirs"
         assert await event_count(env, "ResourceConflict") == 0
 
 

@@ -49,17 +49,17 @@ async def test_the_timeout_strikes_at_its_deadline_and_is_told_once(env: Environ
             env, entry("after", dependIds=["app"]), deployments=[app(NEVER, timeoutSeconds=2)]
         )
         await wait_for_resource_state(env, NODE, "app", "Progressing")
-        found = await wait_for_resource_state(env, NODE, "app", "Failed")
-        assert found["reason"] == "ReadinessTimeout"
-        assert "2 s" in found["message"]
+        resource = await wait_for_resource_state(env, NODE, "app", "Failed")
+        assert resource["reason"] == "ReadinessTimeout"
+        assert "2 s" in resource["message"]
         live = await env.get(DEPLOYMENTS, "app")
         began = at(annotations(live)["lynq.sh/apply-start-time"])
-        late = (at(found["since"]) - began).total_seconds() - 2
+        late = (at(resource["since"]) - began).total_seconds() - 2
         # `since` is in whole seconds.
         assert -1 <= late < 1.5
         await wait_for_resource_state(env, NODE, "after", "Skipped")
-        sentence = await wait_for_event(env, "ReadinessTimeout", about=NODE)
-        assert sentence.startswith("Warning: ")
+        message = await wait_for_event(env, "ReadinessTimeout", about=NODE)
+        assert message.startswith("Warning: ")
         await annotate(env, touched="1")
         await env.wait_until_idle()
         assert await event_count(env, "ReadinessTimeout") == 1
@@ -127,23 +127,23 @@ async def test_a_ready_workload_that_degrades_is_failed_by_the_clock_of_its_last
             {"spec": {"template": {"metadata": {"annotations": NEVER}}}},
             resource=DEPLOYMENTS,
         )
-        found = await wait_for_resource_state(env, NODE, "app", "Failed")
-        assert found["reason"] == "ReadinessTimeout"
+        resource = await wait_for_resource_state(env, NODE, "app", "Failed")
+        assert resource["reason"] == "ReadinessTimeout"
 
 
 async def test_a_job_that_failed_is_a_failed_resource(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, jobs=[manifest_entry("seed", job("seed", job="fail"))])
-        found = await wait_for_resource_state(env, NODE, "seed", "Failed")
-        assert found["message"]
+        resource = await wait_for_resource_state(env, NODE, "seed", "Failed")
+        assert resource["message"]
         await wait_for_event(env, "ResourceFailed", about=NODE)
 
 
 async def test_an_unchanged_write_gives_nobody_more_time(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, deployments=[app(NEVER, timeoutSeconds=300)])
-        found = await wait_for_object(env, "app", annotations, DEPLOYMENTS)
-        first = annotations(found)["lynq.sh/apply-start-time"]
+        obj = await wait_for_object(env, "app", annotations, DEPLOYMENTS)
+        first = annotations(obj)["lynq.sh/apply-start-time"]
         await edit(env, "app", {"metadata": {"ownerReferences": None}}, resource=DEPLOYMENTS)
-        found = await wait_for_object(env, "app", owner_uids, DEPLOYMENTS)
-        assert annotations(found)["lynq.sh/apply-start-time"] == first
+        obj = await wait_for_object(env, "app", owner_uids, DEPLOYMENTS)
+        assert annotations(obj)["lynq.sh/apply-start-time"] == first

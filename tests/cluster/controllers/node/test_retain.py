@@ -47,12 +47,12 @@ async def test_what_leaves_the_form_is_deleted_or_retained(env: Environment) -> 
         # The policy of what is no longer in the form is the annotation's.
         await update_node(env, entry("stays"), entry("also-kept"))
         await wait_for_deletion(env, CONFIG_MAPS, "goes")
-        found = await wait_for_object(env, "kept", is_orphan)
-        assert annotations(found)["lynq.sh/orphaned-reason"] == "RemovedFromTemplate"
-        assert "lynq.sh/orphaned-at" in annotations(found)
-        assert {"lynq.sh/node", "lynq.sh/node-namespace"}.isdisjoint(labels(found))
-        assert labels(found)["lynq.sh/managed"] == "true"
-        assert found["data"] == {"plan": "pro"}
+        obj = await wait_for_object(env, "kept", is_orphan)
+        assert annotations(obj)["lynq.sh/orphaned-reason"] == "RemovedFromTemplate"
+        assert "lynq.sh/orphaned-at" in annotations(obj)
+        assert {"lynq.sh/node", "lynq.sh/node-namespace"}.isdisjoint(labels(obj))
+        assert labels(obj)["lynq.sh/managed"] == "true"
+        assert obj["data"] == {"plan": "pro"}
 
         gone = await wait_for_event(env, "OrphanedResourceDeleted", about=NODE)
         assert gone.startswith("Normal: ")
@@ -60,7 +60,10 @@ async def test_what_leaves_the_form_is_deleted_or_retained(env: Environment) -> 
         assert "kept" in await wait_for_event(env, "OrphanedResourceRetained", about=NODE)
         await wait_for_event(env, "OrphanMarkersAdded", about="kept")
         node = await wait_for_node_ready(env, NODE)
-        assert [each["id"] for each in node["status"]["resources"]] == ["stays", "also-kept"]
+        assert [resource["id"] for resource in node["status"]["resources"]] == [
+            "stays",
+            "also-kept",
+        ]
         await env.wait_until_idle()
         assert await event_count(env, "OrphanedResourceDeleted") == 1
 
@@ -76,11 +79,11 @@ async def test_an_orphan_that_is_wanted_again_is_adopted_in_one_write(env: Envir
         env.requests.sent.clear()
 
         await update_node(env, entry("kept", "again", **RETAIN))
-        found = await wait_for_object(env, "kept", has_plan("again"))
-        assert found["metadata"]["uid"] == uid
-        assert "lynq.sh/orphaned" not in labels(found)
-        assert {"lynq.sh/orphaned-at", "lynq.sh/orphaned-reason"}.isdisjoint(annotations(found))
-        assert labels(found)["lynq.sh/node"] == NODE
+        obj = await wait_for_object(env, "kept", has_plan("again"))
+        assert obj["metadata"]["uid"] == uid
+        assert "lynq.sh/orphaned" not in labels(obj)
+        assert {"lynq.sh/orphaned-at", "lynq.sh/orphaned-reason"}.isdisjoint(annotations(obj))
+        assert labels(obj)["lynq.sh/node"] == NODE
         await wait_for_node_ready(env, NODE)
         await env.wait_until_idle()
         assert write_verbs(env, "kept") == ["patch"]
@@ -118,9 +121,9 @@ async def test_a_deleted_node_takes_its_objects_along_and_leaves_the_retained(
         await wait_for_deletion(env, NODES, NODE)
 
         await wait_for_deletion(env, CONFIG_MAPS, "goes", within=0)
-        found = await wait_for_object(env, "kept", is_orphan)
-        assert annotations(found)["lynq.sh/orphaned-reason"] == "LynqNodeDeleted"
-        assert "lynq.sh/node" not in labels(found)
+        obj = await wait_for_object(env, "kept", is_orphan)
+        assert annotations(obj)["lynq.sh/orphaned-reason"] == "LynqNodeDeleted"
+        assert "lynq.sh/node" not in labels(obj)
         assert "kept" in await wait_for_event(env, "ResourceRetained", about=NODE)
         await wait_for_event(env, "OrphanMarkersAdded", about="kept")
         await wait_for_event(env, "LynqNodeDeleted", about=NODE)
@@ -134,21 +137,21 @@ async def test_an_orphan_of_one_node_can_be_adopted_by_another(env: Environment)
         await wait_for_deletion(env, NODES, NODE)
         await create_node(env, entry("kept", "second", **RETAIN), name="beta-web")
         await wait_for_node_ready(env, "beta-web")
-        found = await wait_for_object(env, "kept", has_plan("second"))
-        assert labels(found)["lynq.sh/node"] == "beta-web"
+        obj = await wait_for_object(env, "kept", has_plan("second"))
+        assert labels(obj)["lynq.sh/node"] == "beta-web"
 
 
 async def test_a_policy_that_changes_changes_how_the_object_is_tied(env: Environment) -> None:
     async with running_operator(env):
-        made = await create_node(env, entry("settings"))
+        node = await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
         await update_node(env, entry("settings", **RETAIN))
-        found = await wait_for_object(env, "settings", lambda obj: not owner_uids(obj))
-        assert labels(found)["lynq.sh/node"] == NODE
+        live = await wait_for_object(env, "settings", lambda obj: not owner_uids(obj))
+        assert labels(live)["lynq.sh/node"] == NODE
         await update_node(env, entry("settings"))
-        found = await wait_for_object(env, "settings", owner_uids)
-        assert owner_uids(found) == [made["metadata"]["uid"]]
-        assert "lynq.sh/node" not in labels(found)
+        live = await wait_for_object(env, "settings", owner_uids)
+        assert owner_uids(live) == [node["metadata"]["uid"]]
+        assert "lynq.sh/node" not in labels(live)
         await wait_for_node_ready(env, NODE)
 
 
@@ -180,18 +183,18 @@ async def test_what_the_manifest_no_longer_says_goes_when_an_orphan_is_adopted(
         await wait_for_object(env, "kept", is_orphan)
         await edit(env, "kept", {"data": {"theirs": "y"}})
         await update_node(env, entry("kept", **parts | {"labelsTemplate": {"new": "1"}}))
-        found = await wait_for_object(env, "kept", lambda obj: not is_orphan(obj))
-        assert found["data"] == {"plan": "pro", "theirs": "y"}
-        assert labels(found).get("new") == "1"
-        assert "old" not in labels(found)
+        live = await wait_for_object(env, "kept", lambda obj: not is_orphan(obj))
+        assert live["data"] == {"plan": "pro", "theirs": "y"}
+        assert labels(live).get("new") == "1"
+        assert "old" not in labels(live)
 
 
 async def test_a_merge_takes_our_owner_reference_off_what_is_to_be_retained(
     env: Environment,
 ) -> None:
     """Or the garbage collector takes it along with a node that is deleted in the foreground."""
-    made = await env.client.create(CONFIG_MAPS, {"metadata": {"name": "other"}}, env.namespace)
-    uid = made["metadata"]["uid"]
+    created = await env.client.create(CONFIG_MAPS, {"metadata": {"name": "other"}}, env.namespace)
+    uid = created["metadata"]["uid"]
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": uid}
     async with running_operator(env):
         await create_node(env, entry("kept", patchStrategy="merge"))

@@ -32,7 +32,7 @@ ORDER = ["Ready", "Progressing", "Conflicted", "Degraded"]
 
 def moments(node: Object) -> dict[str, str]:
     conditions = node["status"]["conditions"]
-    return {each["type"]: each["lastTransitionTime"] for each in conditions}
+    return {condition["type"]: condition["lastTransitionTime"] for condition in conditions}
 
 
 async def test_a_ready_node_says_what_it_has(env: Environment) -> None:
@@ -40,7 +40,7 @@ async def test_a_ready_node_says_what_it_has(env: Environment) -> None:
         await create_node(env, entry("settings"), entry("other"))
         node = await wait_for_node_ready(env, NODE)
         status = node["status"]
-        assert [each["type"] for each in status["conditions"]] == ORDER
+        assert [condition["type"] for condition in status["conditions"]] == ORDER
         assert node_condition(node, "Ready") == ("True", "Reconciled")
         assert node_condition(node, "Progressing") == ("False", "ReconcileComplete")
         assert node_condition(node, "Conflicted") == ("False", "NoConflict")
@@ -129,7 +129,10 @@ async def test_a_paused_node_is_left_alone_until_it_is_resumed(env: Environment)
         await wait_for_node_ready(env, NODE)
         await annotate(env, paused="true")
         node = await wait_for_node_condition(env, NODE, "Paused", "True")
-        assert [each["type"] for each in node["status"]["conditions"]] == [*ORDER, "Paused"]
+        assert [condition["type"] for condition in node["status"]["conditions"]] == [
+            *ORDER,
+            "Paused",
+        ]
         await update_node(env, entry("other"))
         await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
         await env.wait_until_idle()
@@ -161,6 +164,6 @@ async def test_a_status_that_somebody_wiped_is_made_anew_and_nothing_leaks(
 async def test_two_entries_for_one_object_are_told(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("second", nameTemplate="settings"))
-        found = await wait_for_resource_state(env, NODE, "second", "Failed")
-        assert found["reason"] == "DuplicateObject"
+        resource = await wait_for_resource_state(env, NODE, "second", "Failed")
+        assert resource["reason"] == "DuplicateObject"
         await wait_for_resource_state(env, NODE, "settings", "Ready")

@@ -34,10 +34,10 @@ ROLES = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles
 LONG = "acme-" + "very-" * 14 + "long-web"
 
 
-async def has_gone(env: Environment, resource: Resource, name: str, place: str | None) -> None:
+async def has_gone(env: Environment, resource: Resource, name: str, namespace: str | None) -> None:
     async def gone() -> bool:
         try:
-            await env.client.get(resource, name, place)
+            await env.client.get(resource, name, namespace)
         except NotFound:
             return True
         return False
@@ -51,10 +51,10 @@ async def test_an_object_in_another_namespace_is_tied_by_labels(env: Environment
         node = await wait_for_node_ready(env, NODE)
         assert resource_status(node, "settings")["namespace"] == other
         assert node["status"]["appliedResources"] == [f"ConfigMap/{other}/settings@settings"]
-        found = await env.client.get(CONFIG_MAPS, "settings", other)
-        assert owner_uids(found) == []
-        assert labels(found)["lynq.sh/node"] == NODE
-        assert labels(found)["lynq.sh/node-namespace"] == env.namespace
+        obj = await env.client.get(CONFIG_MAPS, "settings", other)
+        assert owner_uids(obj) == []
+        assert labels(obj)["lynq.sh/node"] == NODE
+        assert labels(obj)["lynq.sh/node-namespace"] == env.namespace
 
         # Seen by its labels when somebody takes it away.
         await env.client.delete(CONFIG_MAPS, "settings", other)
@@ -71,8 +71,8 @@ async def test_a_target_namespace_that_changes_moves_the_object(env: Environment
         extra_namespace(env) as second,
         running_operator(env, namespaces=()),
     ):
-        wish = entry("settings", targetNamespace="{{ .plan }}")
-        await create_node(env, wish, plan=first)
+        desired = entry("settings", targetNamespace="{{ .plan }}")
+        await create_node(env, desired, plan=first)
         await wait_for_node_ready(env, NODE)
         await wait_for_object(env, "settings", has_plan(first), namespace=first)
         patch = {"metadata": {"annotations": {"lynq.sh/extra": f'{{"plan": "{second}"}}'}}}
@@ -84,14 +84,14 @@ async def test_a_target_namespace_that_changes_moves_the_object(env: Environment
 async def test_a_kind_without_namespace_is_tied_by_labels(env: Environment) -> None:
     name = f"lynq-{uuid.uuid4().hex[:10]}"
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}
-    wish = manifest_entry("role", role, nameTemplate=name, targetNamespace="ignored-here")
+    desired = manifest_entry("role", role, nameTemplate=name, targetNamespace="ignored-here")
     async with running_operator(env, namespaces=()):
-        await create_node(env, manifests=[wish])
+        await create_node(env, manifests=[desired])
         node = await wait_for_node_ready(env, NODE)
         assert resource_status(node, "role")["namespace"] == ""
-        found = await env.client.get(ROLES, name)
-        assert owner_uids(found) == []
-        assert labels(found)["lynq.sh/node"] == NODE
+        obj = await env.client.get(ROLES, name)
+        assert owner_uids(obj) == []
+        assert labels(obj)["lynq.sh/node"] == NODE
         await update_node(env, manifests=[])
         await has_gone(env, ROLES, name, None)
 
@@ -106,9 +106,9 @@ async def test_a_namespace_of_the_form_comes_first_and_goes_last(env: Environmen
             namespaces=[manifest_entry("place", place, nameTemplate=name)],
         )
         await wait_for_node_ready(env, NODE)
-        found = await env.client.get(NAMESPACES, name)
-        assert labels(found)["team"] == "shop"
-        assert labels(found)["lynq.sh/node"] == NODE
+        obj = await env.client.get(NAMESPACES, name)
+        assert labels(obj)["team"] == "shop"
+        assert labels(obj)["lynq.sh/node"] == NODE
         await delete_node(env)
         # The namespace controller takes its time while kinds come and go.
         await wait_for_deletion(env, NODES, NODE, within=120)
@@ -124,8 +124,8 @@ async def test_a_namespace_that_cannot_go_keeps_its_node(env: Environment) -> No
         held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
         await env.client.create(CONFIG_MAPS, held, name)
         await delete_node(env)
-        found = await wait_for_resource_state(env, NODE, "place", "Deleting", within=20)
-        assert found["name"] == name
+        resource = await wait_for_resource_state(env, NODE, "place", "Deleting", within=20)
+        assert resource["name"] == name
         await env.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, name)
         await wait_for_deletion(env, NODES, NODE, within=120)
         await has_gone(env, NAMESPACES, name, None)
@@ -143,9 +143,9 @@ async def test_a_node_with_a_long_name_finds_and_removes_its_objects(env: Enviro
                 name=LONG,
             )
             await wait_for_node_ready(env, LONG)
-            found = await env.client.get(CONFIG_MAPS, "far", other)
-            assert labels(found)["lynq.sh/node"] == f"{LONG[:54]}-{digest}"
-            assert annotations(found)["lynq.sh/node-name"] == LONG
+            obj = await env.client.get(CONFIG_MAPS, "far", other)
+            assert labels(obj)["lynq.sh/node"] == f"{LONG[:54]}-{digest}"
+            assert annotations(obj)["lynq.sh/node-name"] == LONG
             await env.client.delete(CONFIG_MAPS, "far", other)
             await wait_for_object(env, "far", has_plan("pro"), namespace=other)
         async with running_operator(env, namespaces=()):
@@ -161,6 +161,6 @@ async def test_a_node_with_a_long_name_finds_and_removes_its_objects(env: Enviro
 async def test_a_namespace_that_is_not_watched_is_told(env: Environment) -> None:
     async with extra_namespace(env) as other, running_operator(env):
         await create_node(env, entry("far", targetNamespace=other), entry("near"))
-        found = await wait_for_resource_state(env, NODE, "far", "Failed")
-        assert "--watch-namespaces" in found["message"]
+        resource = await wait_for_resource_state(env, NODE, "far", "Failed")
+        assert "--watch-namespaces" in resource["message"]
         await wait_for_object(env, "near", has_plan("pro"))

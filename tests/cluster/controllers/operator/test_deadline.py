@@ -41,9 +41,11 @@ def app(image: str) -> Object:
 
 async def rollout_is(env: Environment, phase: str, generation: int) -> Object:
     async def so() -> Object:
-        said: Object = (await env.form_status()).get("rollout", {})
-        assert (said.get("phase"), said.get("targetGeneration")) == (phase, generation), said
-        return said
+        rollout: Object = (await env.form_status()).get("rollout", {})
+        assert (rollout.get("phase"), rollout.get("targetGeneration")) == (phase, generation), (
+            rollout
+        )
+        return rollout
 
     return await eventually(so, within=40, every=0.1)
 

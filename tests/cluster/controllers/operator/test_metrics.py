@@ -46,9 +46,9 @@ WANTED: dict[str, tuple[str, ...]] = {
 def series(registry: CollectorRegistry) -> Iterator[tuple[str, dict[str, str], float]]:
     """Yield what a scrape would read: name, labels, value."""
     for line in generate_latest(registry).decode().splitlines():
-        if found := re.match(r"([a-z_]+)(?:\{(.*)\})? (\S+)$", line):
-            labels = dict(re.findall(r'(\w+)="([^"]*)"', found[2] or ""))
-            yield found[1], labels, float(found[3])
+        if match := re.match(r"([a-z_]+)(?:\{(.*)\})? (\S+)$", line):
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', match[2] or ""))
+            yield match[1], labels, float(match[3])
 
 
 def about(registry: CollectorRegistry, **wanted: str) -> dict[str, float]:
@@ -60,9 +60,9 @@ def about(registry: CollectorRegistry, **wanted: str) -> dict[str, float]:
 
 async def scenario(env: Environment) -> None:
     """Have a tenant that is ready, one in conflict and a row that is rejected."""
-    theirs: Object = {"metadata": {"name": "beta-settings", "namespace": env.namespace}}
-    theirs["data"] = {"plan": "theirs"}
-    await env.client.apply(CONFIG_MAPS, theirs, manager="somebody")
+    foreign: Object = {"metadata": {"name": "beta-settings", "namespace": env.namespace}}
+    foreign["data"] = {"plan": "theirs"}
+    await env.client.apply(CONFIG_MAPS, foreign, manager="somebody")
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"), (None, 1, "pro"))
     await env.create_hub()
     await env.create_form(rollout={"maxSkew": 2})

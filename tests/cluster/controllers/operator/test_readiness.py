@@ -29,8 +29,12 @@ async def gadget(client: Client) -> AsyncIterator[Resource]:
         yield resource
 
 
-def entry(this: str, manifest: Object, **parts: object) -> Object:
-    return {"id": this, "nameTemplate": f"{{{{ .uid }}}}-{this}", "spec": manifest} | parts
+def entry(resource_id: str, manifest: Object, **parts: object) -> Object:
+    return {
+        "id": resource_id,
+        "nameTemplate": f"{{{{ .uid }}}}-{resource_id}",
+        "spec": manifest,
+    } | parts
 
 
 def of(api: str, kind: str, **body: object) -> Object:
@@ -85,8 +89,8 @@ def every_kind(gadget: Resource) -> dict[str, Any]:
 async def test_a_form_with_every_kind_becomes_ready(
     env: Environment, gadget: Resource, client: Client
 ) -> None:
-    place = f"{env.namespace}-space"
-    space = {"id": "space", "nameTemplate": place, "spec": of("v1", "Namespace")}
+    namespace = f"{env.namespace}-space"
+    space = {"id": "space", "nameTemplate": namespace, "spec": of("v1", "Namespace")}
     lists = every_kind(gadget) | {"namespaces": [space]}
     env.set_rows(("acme", 1, "pro"))
     # A namespace is in no namespace: whoever sees only some does not see it.
@@ -97,8 +101,8 @@ async def test_a_form_with_every_kind_becomes_ready(
         count = sum(map(len, lists.values()))
         status = node["status"]
         assert (status["desiredResources"], status["readyResources"]) == (count, count)
-        assert {each["state"] for each in status["resources"]} == {"Ready"}
-        assert (await client.get(NAMESPACES, place))["status"]["phase"] == "Active"
+        assert {resource["state"] for resource in status["resources"]} == {"Ready"}
+        assert (await client.get(NAMESPACES, namespace))["status"]["phase"] == "Active"
 
         env.set_rows()
         await env.force_sync()
@@ -140,8 +144,8 @@ def not_ready(gadget: Resource) -> dict[str, tuple[str, Object, str]]:
 async def test_each_kind_that_is_not_ready_says_why(env: Environment, gadget: Resource) -> None:
     cases = not_ready(gadget)
     lists: dict[str, Any] = {"configMaps": []}
-    for this, (name, manifest, _) in cases.items():
-        lists.setdefault(name, []).append(entry(this, manifest))
+    for resource_id, (name, manifest, _) in cases.items():
+        lists.setdefault(name, []).append(entry(resource_id, manifest))
     failing = entry("failing", job("failing", job="fail"))
     lists["jobs"].append(failing)
     waiting = config_map(dependIds=["claim"])
@@ -152,12 +156,14 @@ async def test_each_kind_that_is_not_ready_says_why(env: Environment, gadget: Re
         await env.create_hub()
         await env.create_form("web", **lists)
         await env.wait_for_nodes("acme-web")
-        found = await wait_for_resource_state(env, "acme-web", "failing", "Failed", within=60)
-        assert "BackoffLimitExceeded" in found["reason"] + found["message"]
-        for this, (_, _, words) in cases.items():
-            told = await wait_for_resource_state(env, "acme-web", this, "Progressing", within=30)
-            assert words in told["message"], told
-            assert told["message"], told
+        resource = await wait_for_resource_state(env, "acme-web", "failing", "Failed", within=60)
+        assert "BackoffLimitExceeded" in resource["reason"] + resource["message"]
+        for resource_id, (_, _, words) in cases.items():
+            resource = await wait_for_resource_state(
+                env, "acme-web", resource_id, "Progressing", within=30
+            )
+            assert words in resource["message"], resource
+            assert resource["message"], resource
         assert (await wait_for_resource_state(env, "acme-web", "settings", "Waiting"))["message"]
         assert (await wait_for_resource_state(env, "acme-web", "skipped", "Skipped"))["message"]
         node = await wait_for_node_condition(env, "acme-web", "Ready", "False", "ResourcesFailed")
@@ -174,8 +180,8 @@ async def test_a_resource_that_takes_too_long_fails_at_its_deadline(env: Environ
         await env.create_form(deployments=[slow], configMaps=[after])
         await env.wait_for_nodes("acme-web")
         await wait_for_resource_state(env, "acme-web", "app", "Progressing")
-        told = await wait_for_resource_state(env, "acme-web", "app", "Failed")
-        assert "3" in told["message"]
+        resource = await wait_for_resource_state(env, "acme-web", "app", "Failed")
+        assert "3" in resource["message"]
         await env.wait_for_event("ReadinessTimeout")
         await wait_for_resource_state(env, "acme-web", "settings", "Skipped")
         await env.wait_for_status(ready=0, failed=1)

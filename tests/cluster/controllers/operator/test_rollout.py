@@ -114,8 +114,8 @@ async def test_a_stuck_node_holds_the_others_back_and_its_own_row_repairs_it(
         await change(env, app('{{ if eq .plan "pro" }}nonexistent{{ else }}nginx{{ end }}:2'))
 
         async def stuck() -> str:
-            said = (await env.form_status())["rollout"]
-            assert (said["targetGeneration"], said.get("updatedNodes")) == (2, 1), said
+            rollout = (await env.form_status())["rollout"]
+            assert (rollout["targetGeneration"], rollout.get("updatedNodes")) == (2, 1), rollout
             return next(name for name, generation in history.writes() if generation == "2")
 
         first = await eventually(stuck, within=30)

@@ -71,10 +71,10 @@ async def test_three_rows_and_two_forms_become_six_ready_nodes(env: Environment)
     assert metadata["finalizers"] == ["lynqnode.operator.lynq.sh/finalizer"]
     status = nodes["beta-web-app"]["status"]
     assert (status["desiredResources"], status["readyResources"]) == (2, 2)
-    place = env.namespace
+    namespace = env.namespace
     assert status["appliedResources"] == [
-        f"ConfigMap/{place}/beta-web-settings@settings",
-        f"Service/{place}/beta-web@service",
+        f"ConfigMap/{namespace}/beta-web-settings@settings",
+        f"Service/{namespace}/beta-web@service",
     ]
 
 
@@ -160,7 +160,7 @@ async def test_kubectl_shows_the_columns_that_people_know(
 
         def shown(kind: str, name: str) -> dict[str, str]:
             head, line = kubectl("get", kind, name, "-n", env.namespace).splitlines()
-            starts = [found.start() for found in re.finditer(r"\S+", head)]
+            starts = [match.start() for match in re.finditer(r"\S+", head)]
             cells = [slice(*ends) for ends in pairwise([*starts, None])]
             columns = {head[cell].strip(): line[cell].strip() for cell in cells}
             del columns["AGE"]

@@ -76,9 +76,9 @@ async def only_v1(client: Client, group: str) -> None:
     await eventually(unserved, within=20)
 
 
-async def gone_from(env: Environment, resource: Resource, place: str) -> None:
+async def gone_from(env: Environment, resource: Resource, namespace: str) -> None:
     async def gone() -> bool:
-        return not (await env.client.list(resource, place)).items
+        return not (await env.client.list(resource, namespace)).items
 
     # What could not be removed is looked at again after half a minute.
     await eventually(gone, within=60, every=0.1)
@@ -90,10 +90,10 @@ async def test_an_object_whose_version_is_served_no_more_is_still_taken_away(
     env: Environment, leaves: str, *, restarted: bool
 ) -> None:
     async with widgets(env.client) as group, extra_namespace(env) as place:
-        now = Resource(group, "v1", "Widget", "widgets", namespaced=True)
+        v1 = Resource(group, "v1", "Widget", "widgets", namespaced=True)
         manifest = {"apiVersion": f"{group}/v1beta1", "kind": "Widget"}
         there = manifest_entry("widget", manifest, targetNamespace=place)
-        places = (env.namespace, place)
+        namespaces = (env.namespace, place)
 
         async def leave() -> None:
             if leaves == "node":
@@ -101,18 +101,18 @@ async def test_an_object_whose_version_is_served_no_more_is_still_taken_away(
                 await wait_for_deletion(env, NODES, NODE, within=30)
             else:
                 await update_node(env, entry("other"), manifests=[])
-            await gone_from(env, now, place)
+            await gone_from(env, v1, place)
 
-        async with running_operator(env, namespaces=places):
+        async with running_operator(env, namespaces=namespaces):
             await create_node(env, manifests=[there])
             await wait_for_node_ready(env, NODE)
-            assert len((await env.client.list(now, place)).items) == 1
+            assert len((await env.client.list(v1, place)).items) == 1
             if not restarted:
                 await only_v1(env.client, group)
                 await leave()
         if restarted:
             await only_v1(env.client, group)
-            async with running_operator(env, namespaces=places):
+            async with running_operator(env, namespaces=namespaces):
                 await leave()
 
 

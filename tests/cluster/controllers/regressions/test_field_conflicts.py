@@ -67,8 +67,8 @@ async def test_an_orphan_that_somebody_else_has_taken_is_not_overwritten_under_s
 
         await update_node(env, entry("kept", "ours", **RETAIN))
         await wait_for_node_condition(env, NODE, "Conflicted", "True", "ResourceConflict")
-        found = await wait_for_resource_state(env, NODE, "kept", "Conflicted")
-        assert "'argocd'" in found["message"]
+        resource = await wait_for_resource_state(env, NODE, "kept", "Conflicted")
+        assert "'argocd'" in resource["message"]
         assert (await env.get(CONFIG_MAPS, "kept"))["data"] == {"plan": "theirs"}
 
         # Force takes it, as its name says.

@@ -39,9 +39,9 @@ async def test_a_node_labelled_as_another_hubs_is_not_deleted_by_that_hub(
         await env.patch(HUBS, "hub", {"spec": {"paused": False}})
 
         async def healed() -> bool:
-            found = (await env.get(NODES, "acme-web"))["metadata"]
-            assert found["uid"] == before["uid"]
-            return bool(found["labels"] == before["labels"])
+            metadata = (await env.get(NODES, "acme-web"))["metadata"]
+            assert metadata["uid"] == before["uid"]
+            return bool(metadata["labels"] == before["labels"])
 
         await eventually(healed)
 
@@ -56,17 +56,17 @@ async def test_a_node_deleted_with_orphan_leaves_its_objects(env: Environment) -
         await env.client.delete(NODES, "acme-web", env.namespace, propagation="Orphan")
 
         async def another() -> bool:
-            found = (await env.nodes()).get("acme-web", node)
-            return bool(found["metadata"]["uid"] != node["metadata"]["uid"])
+            current = (await env.nodes()).get("acme-web", node)
+            return bool(current["metadata"]["uid"] != node["metadata"]["uid"])
 
         # The row is still there, so a new node comes and takes up what the old one has left.
         await eventually(another, within=30)
-        again = await wait_for_node_ready(env, "acme-web", within=30)
-        found = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
-        assert found["uid"] == settings["uid"]
-        owner_uids = [each["uid"] for each in found.get("ownerReferences", [])]
-        assert owner_uids == [again["metadata"]["uid"]]
-        assert "lynq.sh/orphaned" not in found["labels"]
+        new_node = await wait_for_node_ready(env, "acme-web", within=30)
+        metadata = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
+        assert metadata["uid"] == settings["uid"]
+        owner_uids = [owner["uid"] for owner in metadata.get("ownerReferences", [])]
+        assert owner_uids == [new_node["metadata"]["uid"]]
+        assert "lynq.sh/orphaned" not in metadata["labels"]
 
 
 async def test_everything_of_a_node_deleted_with_orphan_stays_with_its_row_gone(
@@ -83,9 +83,9 @@ async def test_everything_of_a_node_deleted_with_orphan_stays_with_its_row_gone(
         await env.force_sync()
         await wait_for_deletion(env, NODES, "acme-web")
         await asyncio.sleep(2)
-        found = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
-        assert found["uid"] == settings["uid"]
-        assert "ownerReferences" not in found
+        metadata = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
+        assert metadata["uid"] == settings["uid"]
+        assert "ownerReferences" not in metadata
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ async def test_an_object_that_somebody_edits_the_row_away_from_stays(env: Enviro
 async def is_spared(env: Environment, node: str) -> bool:
     """Return whether a node says that an object stays because it was edited."""
     listed = (await env.get(NODES, node))["status"]["resources"]
-    return any("somebody edited it" in each.get("message", "") for each in listed)
+    return any("somebody edited it" in resource.get("message", "") for resource in listed)

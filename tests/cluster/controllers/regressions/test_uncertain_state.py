@@ -56,7 +56,7 @@ async def test_an_entry_that_is_renamed_and_broken_at_once_keeps_its_object(
         await update_node(env, {**entry("settings", "mended"), "id": "config"})
         await wait_for_object(env, "settings", has_plan("mended"))
         node = await wait_for_node_ready(env, NODE)
-        assert [each["id"] for each in node["status"]["resources"]] == ["config"]
+        assert [resource["id"] for resource in node["status"]["resources"]] == ["config"]
         assert (await env.get(CONFIG_MAPS, "settings"))["metadata"]["uid"] == before
 
 
