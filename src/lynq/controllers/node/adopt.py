@@ -47,8 +47,8 @@ async def _adopting(
 ) -> Write:
     """Return the write of an orphan: a merge, so that its marks go in the same write."""
     found, facts = await _metadata(client, kind, write.ref), seen.facts
-    if facts.wanted and written_by_others(found) and not _takes_over(facts.resource):
-        await _ask_others(client, kind, facts.wanted)
+    if facts.desired and written_by_others(found) and not _takes_over(facts.resource):
+        await _ask_others(client, kind, facts.desired)
     if facts.live and is_done_once(facts.resource, facts.live, owner_of(node)):
         return write
     if facts.resource.patch_strategy is PatchStrategy.MERGE:
@@ -74,7 +74,7 @@ async def _ask_others(client: Client, kind: WatchedKind, wanted: DesiredObject) 
 
 def _is_owned_too_much(node: LynqNode, seen: ObservedResource) -> bool:
     """Return whether an object has our owner reference, and is to be tied by labels from now on."""
-    live, wanted, uid = seen.facts.live, seen.facts.wanted, node.metadata.uid
+    live, wanted, uid = seen.facts.live, seen.facts.desired, node.metadata.uid
     if live is None or wanted is None or uid not in live.owners:
         return False
     return all(each["uid"] != uid for each in wanted.obj["metadata"].get("ownerReferences", ()))

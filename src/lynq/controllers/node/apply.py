@@ -30,7 +30,7 @@ _IN_STEP: Final = frozenset({ResourceState.READY, ResourceState.PROGRESSING})
 class ApplyProgress:
     """How far a pass has come."""
 
-    sights: dict[str, ObservedResource]
+    observed: dict[str, ObservedResource]
     step: ReconcileStep
     written: set[str] = field(default_factory=set)
     """The ids of the resources that were sent and taken."""
@@ -64,7 +64,7 @@ class Applier:
         """Return what would be written first."""
         return ApplyProgress(sights, _next(node, graph, sights, now, force=force))
 
-    async def write(
+    async def apply(
         self,
         node: LynqNode,
         graph: Graph,
@@ -76,7 +76,7 @@ class Applier:
         goes_on: Callable[[], bool],
     ) -> ApplyProgress:
         """Carry a plan out until there is no next step, or the node is not what it was."""
-        sights, client = progress.sights, self._accounts.client_for(node)
+        sights, client = progress.observed, self._accounts.client_for(node)
         while progress.step.writes and goes_on():
             attempts = await gather_or_cancel(
                 ResourceWrite(
@@ -96,7 +96,7 @@ class Applier:
         after, write = attempt.after, attempt.write
         if after is None:
             return
-        progress.sights[write.id] = after
+        progress.observed[write.id] = after
         if attempt.was_taken or attempt.refusal:
             self._count(attempt)
         if not attempt.was_taken:

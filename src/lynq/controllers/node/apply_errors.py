@@ -46,7 +46,7 @@ def rejection_of(error: KubeError, ref: ObjectRef, policy: ConflictPolicy) -> Wr
     if isinstance(error, Conflict) and error.fields:
         hint = "" if policy is ConflictPolicy.FORCE else _FORCE
         return WriteRejection(f"another manager owns fields of it{hint}: {error}", is_conflict=True)
-    return WriteRejection(_sentence(error, ref), is_passing=is_transient(error))
+    return WriteRejection(_sentence(error, ref), is_transient=is_transient(error))
 
 
 def is_transient(error: KubeError) -> bool:

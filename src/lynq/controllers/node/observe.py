@@ -52,22 +52,24 @@ class ObservedResource:
         return self.facts.ref
 
     @property
-    def is_decided(self) -> bool:
-        """Whether it is known for sure which object is wanted."""
-        return self.facts.wanted is not None and self.kind is not None
+    def is_resolved(self) -> bool:
+        """Whether it is known for sure which object is desired."""
+        return self.facts.desired is not None and self.kind is not None
 
-    def seeing(self, child: Child | None) -> "ObservedResource":
+    def with_child(self, child: Child | None) -> "ObservedResource":
         """Return the same with what has become of the object."""
         live = child.live if child else None
         return replace(self, child=child, facts=replace(self.facts, live=live))
 
-    def wanting(self, wanted: DesiredObject) -> "ObservedResource":
+    def with_desired(self, desired: DesiredObject) -> "ObservedResource":
         """Return the same with another wish for the object."""
-        return replace(self, facts=replace(self.facts, wanted=wanted))
+        return replace(self, facts=replace(self.facts, desired=desired))
 
-    def remembering(self, memory: LastWrite, *, was_written: bool) -> "ObservedResource":
+    def with_last_write(self, last_write: LastWrite, *, was_written: bool) -> "ObservedResource":
         """Return the same with the answer to our write."""
-        return replace(self, facts=replace(self.facts, memory=memory, was_written=was_written))
+        return replace(
+            self, facts=replace(self.facts, last_write=last_write, was_written=was_written)
+        )
 
 
 class Observer:
@@ -79,27 +81,27 @@ class Observer:
         accounts: ClientSelector,
         children: Children,
         discovery: Discovery,
-        makers: RenderPool,
+        render_pool: RenderPool,
     ) -> None:
         self._client = client
-        self.makers = makers
+        self.render_pool = render_pool
         self.accounts = accounts
         self._children = children
         self._discovery = discovery
 
-    async def look(
+    async def observe(
         self,
         node: LynqNode,
         resources: Iterable[TResource],
         variables: Mapping[str, str],
-        memory: NodeState,
+        state: NodeState,
         *,
         listed: Collection[ObjectPlace],
         now: datetime,
     ) -> dict[str, ObservedResource]:
         """Return a sight of every resource, by id; `listed` are the objects of the inventory."""
-        memory.reset_on_new_generation(node)
-        pass_ = _Observation(self, node, Renderer.of(node, variables), memory, listed, now)
+        state.reset_on_new_generation(node)
+        pass_ = _Observation(self, node, Renderer.of(node, variables), state, listed, now)
         resources = tuple(resources)
         sights = await gather_or_cancel(pass_.at(resource) for resource in resources)
         return dict(zip((resource.id for resource in resources), sights, strict=True))
@@ -140,10 +142,10 @@ class Observer:
 class _Observation:
     """One look at one node."""
 
-    lookout: Observer
+    observer: Observer
     node: LynqNode
     renderer: Renderer
-    memory: NodeState
+    state: NodeState
     listed: Collection[ObjectPlace]
     now: datetime
 
@@ -155,9 +157,9 @@ class _Observation:
         try:
             return await self._seen(resource)
         except RenderError as error:
-            return ObservedResource(ResourceFacts(resource=resource, problem=str(error)))
+            return ObservedResource(ResourceFacts(resource=resource, render_error=str(error)))
         except _StillRendering:
-            return ObservedResource(ResourceFacts(resource=resource, is_unfinished=True))
+            return ObservedResource(ResourceFacts(resource=resource, is_rendering=True))
 
     async def _seen(self, resource: TResource) -> ObservedResource:
         try:
@@ -172,13 +174,13 @@ class _Observation:
                 raise
             # An object that may not be read is the trouble of its own resource only.
             return self._blocked(resource, str(error))
-        self.memory.unobservable_since.pop(resource.id, None)
+        self.state.unobservable_since.pop(resource.id, None)
         return sight
 
     def _is_everybodys(self, resource: TResource, error: KubeError) -> bool:
         """Return whether nothing of the node can be told now; a hiccup is waited for."""
         if is_transient(error):
-            return self.memory.is_briefly_unobservable(resource.id, self.now)
+            return self.state.is_briefly_unobservable(resource.id, self.now)
         return isinstance(error, NODE_WIDE_ERRORS)
 
     async def _at(self, resource: TResource, kind: WatchedKind) -> ObservedResource:
@@ -187,15 +189,15 @@ class _Observation:
         if kind.resource.namespaced and not kind.cache.covers(ref.namespace):
             return self._blocked(resource, unwatched_namespace(ref.namespace))
         try:
-            self.lookout.accounts.check(self.node, ref)
+            self.observer.accounts.check(self.node, ref)
         except NotAllowed as error:
             return self._blocked(resource, str(error))
         child = kind.child(key_of(ref)) or await self._stray(resource, kind, ref)
         body = await self._body(resource, kind, ref, child)
-        wanted = prepare(rendered, resource, self.owner, body)
-        memory = self.memory.last_write(ref) or self._baseline(wanted.hash, ref, child)
+        desired = prepare(rendered, resource, self.owner, body)
+        last_write = self.state.last_write(ref) or self._baseline(desired.hash, ref, child)
         live = child.live if child else None
-        facts = ResourceFacts(resource=resource, wanted=wanted, live=live, memory=memory)
+        facts = ResourceFacts(resource=resource, desired=desired, live=live, last_write=last_write)
         return ObservedResource(facts, kind, child, rendered)
 
     async def _kind(self, resource: TResource) -> WatchedKind:
@@ -203,7 +205,7 @@ class _Observation:
         if "{{" in version or "{{" in kind:
             ref = self._whole(resource, namespaced=True).ref
             version, kind = ref.api_version, ref.kind
-        return await self.lookout.kind(version, kind)
+        return await self.observer.kind(version, kind)
 
     def _rendered(self, resource: TResource, kind: WatchedKind) -> Rendered:
         namespaced = kind.resource.namespaced
@@ -211,7 +213,7 @@ class _Observation:
             outline = self.renderer.render(resource, namespaced=namespaced, with_body=False)
             child = kind.child(key_of(outline.ref))
             if child and is_done_once(resource, child.live, self.owner):
-                self.memory.drop_render(resource.id)
+                self.state.drop_render(resource.id)
                 return outline
         return self._whole(resource, namespaced=namespaced)
 
@@ -221,11 +223,11 @@ class _Observation:
         if not is_slow(resource.spec):
             return render()
         basis = (resource, self.renderer.variables, self.renderer.environment.now, namespaced)
-        known = self.memory.renders.get(resource.id)
+        known = self.state.renders.get(resource.id)
         if known is None or known.inputs != basis:
-            self.memory.drop_render(resource.id)
-            making = self.lookout.makers.make(self.node.metadata.key, render)
-            known = self.memory.renders[resource.id] = CachedRender(basis, making)
+            self.state.drop_render(resource.id)
+            making = self.observer.render_pool.submit(self.node.metadata.key, render)
+            known = self.state.renders[resource.id] = CachedRender(basis, making)
         if not known.pending.done():
             raise _StillRendering
         return known.pending.result()
@@ -234,18 +236,20 @@ class _Observation:
         """Return the sight of a resource of which nothing can be tried."""
         # The guess that it has a namespace shows in messages only: it is not decided.
         rendered = self._whole(resource, namespaced=True)
-        wanted = prepare(rendered, resource, self.owner)
-        memory = self.memory.record_rejection(
-            wanted.ref, wanted.hash, WriteRejection(problem), self.now
+        desired = prepare(rendered, resource, self.owner)
+        last_write = self.state.record_rejection(
+            desired.ref, desired.hash, WriteRejection(problem), self.now
         )
-        facts = ResourceFacts(resource=resource, wanted=wanted, memory=memory, was_written=True)
+        facts = ResourceFacts(
+            resource=resource, desired=desired, last_write=last_write, was_written=True
+        )
         return ObservedResource(facts)
 
     async def _stray(self, resource: TResource, kind: WatchedKind, ref: ObjectRef) -> Child | None:
         """Look for an object that should be there, or must not be written over unseen."""
         takes_over = resource.conflict_policy is ConflictPolicy.FORCE and ignores_fields(resource)
         if ref.place in self.listed or takes_over:
-            return await self.lookout.fetch(kind, ref)
+            return await self.observer.fetch(kind, ref)
         return None
 
     async def _body(
@@ -253,19 +257,19 @@ class _Observation:
     ) -> Mapping[str, Any] | None:
         if child is None or not ignores_fields(resource):
             return None
-        known, fingerprint = self.memory.bodies.get(ref), fingerprint_of(child)
+        known, fingerprint = self.state.bodies.get(ref), fingerprint_of(child)
         if known is not None and known.fingerprint == fingerprint:
             return known.obj
-        body = await self.lookout.body(kind, ref)
+        body = await self.observer.body(kind, ref)
         if body is not None:
-            self.memory.bodies[ref] = LiveBody.of(fingerprint, body)
+            self.state.bodies[ref] = LiveBody.of(fingerprint, body)
         return body
 
     def _baseline(self, content: str, ref: ObjectRef, child: Child | None) -> LastWrite | None:
         if child is None or child.live.annotations.get(ANNOTATION_APPLIED_HASH) != content:
             return None
         left = _fields_left(self.node, ref) or child.live.digest
-        return self.memory.record_baseline(ref, content, left, self.now)
+        return self.state.record_baseline(ref, content, left, self.now)
 
 
 def key_of(ref: ObjectRef) -> ObjectKey:

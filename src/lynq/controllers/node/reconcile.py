@@ -89,7 +89,7 @@ class NodeReconciler:
         plan = self._writer.plan(node, wish.graph, sights, now=self._world.now(), force=force)
         if intention := self._summary.intention(node, plan, cleared, inventory):
             node = await self._announce(node, memory, intention)
-        progress = await self._writer.write(
+        progress = await self._writer.apply(
             node,
             wish.graph,
             plan,
@@ -148,7 +148,7 @@ class NodeReconciler:
         inventory: tuple[InventoryItem, ...],
         memory: NodeState,
     ) -> dict[str, ObservedResource]:
-        return await self._lookout.look(
+        return await self._lookout.observe(
             node,
             collect(node.spec),
             wish.variables,
@@ -165,8 +165,8 @@ class NodeReconciler:
         memory: NodeState,
     ) -> PruneResult:
         """Take away what left the form, before anything is written that may need its place."""
-        undecided = {this for this, sight in sights.items() if not sight.is_decided}
-        wanted = [sight.ref for sight in sights.values() if sight.facts.wanted is not None]
+        undecided = {this for this, sight in sights.items() if not sight.is_resolved}
+        wanted = [sight.ref for sight in sights.values() if sight.facts.desired is not None]
         listed = {item.ref for item in inventory}
         unlisted = [item for item in self._remover.unlisted(node) if item.ref not in listed]
         # What an entry that cannot be decided about would want may be among the unlisted.

@@ -29,7 +29,7 @@ class RenderPool:
         self._waiting: SimpleQueue[tuple[PendingRender, Callable[[], Rendered]]] = SimpleQueue()
         self._threads: list[Thread] = []
 
-    def make(self, node: ObjectKey, render: Callable[[], Rendered]) -> PendingRender:
+    def submit(self, node: ObjectKey, render: Callable[[], Rendered]) -> PendingRender:
         """Have an object of a node rendered; the node is woken then, on the loop."""
         making: PendingRender = Future()
         loop = asyncio.get_running_loop()

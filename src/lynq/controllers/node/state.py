@@ -106,7 +106,7 @@ class NodeState:
         self.unobservable_since.clear()
         for resource_id in self.renders.keys() - {resource.id for resource in collect(node.spec)}:
             self.drop_render(resource_id)
-        rejected = [ref for ref, applied in self.applied.items() if applied.last_write.refusal]
+        rejected = [ref for ref, applied in self.applied.items() if applied.last_write.rejection]
         for ref in rejected:
             del self.applied[ref]
 
@@ -150,9 +150,9 @@ class NodeState:
         previous = _same_rejected(self.applied.get(ref), content_hash)
         repeats, since = (previous.repeats + 1, previous.rejected_since) if previous else (0, now)
         if now - since >= self.timing.transient_error_tolerance:
-            rejection = replace(rejection, is_passing=False)
+            rejection = replace(rejection, is_transient=False)
         not_before = now + timedelta(seconds=self.timing.rejection_backoff.delay(repeats))
-        last_write = LastWrite(hash=content_hash, refusal=rejection, not_before=not_before)
+        last_write = LastWrite(hash=content_hash, rejection=rejection, not_before=not_before)
         self.applied[ref] = AppliedObject(last_write, now, repeats, since)
         return last_write
 
@@ -178,14 +178,14 @@ def _reverts(
     if applied is None:
         return 0
     last_write = applied.last_write
-    if last_write.hash != content_hash or last_write.refusal is not None:
+    if last_write.hash != content_hash or last_write.rejection is not None:
         return 0
     return applied.repeats + 1 if now - applied.written_at < window else 1
 
 
 def _same_rejected(applied: AppliedObject | None, content_hash: str) -> AppliedObject | None:
     """Return the last write if it had the same content and was rejected."""
-    if applied is None or applied.last_write.refusal is None:
+    if applied is None or applied.last_write.rejection is None:
         return None
     return applied if applied.last_write.hash == content_hash else None
 

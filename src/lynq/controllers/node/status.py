@@ -190,7 +190,7 @@ class StatusBuilder:
     ) -> NodeStatus:
         """Return the node's status after a pass."""
         known, outcomes = node.metadata, progress.step.outcomes
-        undecided = {this for this, sight in progress.sights.items() if not sight.is_decided}
+        undecided = {this for this, sight in progress.observed.items() if not sight.is_resolved}
         report = StatusReport(
             namespace=known.namespace,
             generation=known.generation,
@@ -220,7 +220,7 @@ class StatusBuilder:
         What the pass went by can be `outdated`, and then something has happened already.
         """
         now = self._world.now()
-        moments = [self._force_due(node, status), progress.step.look_again]
+        moments = [self._force_due(node, status), progress.step.requeue_at]
         if delay is not None:
             moments.append(now + delay)
         if outdated:
@@ -282,14 +282,14 @@ def _announced(entry: ResourceStatus) -> ResourceStatus:
 def contested(progress: ApplyProgress) -> Iterable[ObjectRef]:
     """Yield the objects that are in sight and another node's."""
     for outcome in progress.step.outcomes:
-        is_seen = progress.sights[outcome.id].child is not None
+        is_seen = progress.observed[outcome.id].child is not None
         if is_seen and outcome.state is ResourceState.CONFLICTED:
             yield outcome.ref
 
 
 def is_outdated(progress: ApplyProgress, places: Collection[ObjectPlace]) -> bool:
     """Return whether one of these objects is not what the pass saw any more."""
-    for sight in progress.sights.values():
+    for sight in progress.observed.values():
         if sight.kind is not None and sight.ref.place in places:
             seen, shown = sight.child, sight.kind.child(key_of(sight.ref))
             if (seen and seen.live) != (shown and shown.live):

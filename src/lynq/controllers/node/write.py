@@ -40,7 +40,7 @@ class ResourceWrite:
     """One write on its way."""
 
     client: Client
-    lookout: Observer
+    observer: Observer
     node: LynqNode
     memory: NodeState
     before: ObservedResource
@@ -194,7 +194,7 @@ class ResourceWrite:
         _log.info("resource written", resource=self.write.id, object=str(ref), cause=cause)
         # One that no cache has shown may turn out to be an orphan: its marks are still to go.
         is_done = self.write.cause is WriteCause.ORPHANED or not is_orphan(live)
-        return self.before.seeing(child).remembering(memory, was_written=is_done)
+        return self.before.with_child(child).with_last_write(memory, was_written=is_done)
 
     def _refused(self, error: KubeError) -> ObservedResource:
         policy = self.before.facts.resource.conflict_policy
@@ -207,22 +207,22 @@ class ResourceWrite:
             object=str(self.write.ref),
             error=refusal.message,
         )
-        return self.before.remembering(memory, was_written=True)
+        return self.before.with_last_write(memory, was_written=True)
 
     def _came_and_went(self) -> ObservedResource:
         refusal = WriteRejection("an object of this name came and went; it is tried again")
         memory = self.memory.record_rejection(self.write.ref, self._content, refusal, self.now)
-        return self.before.remembering(memory, was_written=True)
+        return self.before.with_last_write(memory, was_written=True)
 
     async def _seen(self, kind: WatchedKind) -> ObservedResource | None:
         """See the object that is there already; what to do about it is decided anew."""
         sight, resource = self.before, self.before.facts.resource
-        child = await self.lookout.fetch(kind, sight.ref)
+        child = await self.observer.fetch(kind, sight.ref)
         if child is None or sight.rendered is None:
             return None
-        body = await self.lookout.body(kind, sight.ref) if self._ignores else None
-        wanted = prepare(sight.rendered, resource, owner_of(self.node), body)
-        return sight.wanting(wanted).seeing(child)
+        body = await self.observer.body(kind, sight.ref) if self._ignores else None
+        desired = prepare(sight.rendered, resource, owner_of(self.node), body)
+        return sight.with_desired(desired).with_child(child)
 
     async def _look_closer(self, kind: WatchedKind) -> ObservedResource | None:
         """See an object that was written blindly, and has fields that are left to others."""
@@ -236,5 +236,5 @@ class ResourceWrite:
 
     @property
     def _content(self) -> str:
-        wanted = self.before.facts.wanted
-        return wanted.hash if wanted else ""
+        desired = self.before.facts.desired
+        return desired.hash if desired else ""

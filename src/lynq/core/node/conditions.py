@@ -151,7 +151,7 @@ def _shortfall(tally: StateCounts) -> str:
 
 def _complaint(outcome: ResourceOutcome) -> str:
     message = one_line(outcome.message, _LONGEST_MESSAGE).rstrip(".")
-    return message if outcome.names_itself else f'"{outcome.id}": {message}'
+    return message if outcome.message_has_id else f'"{outcome.id}": {message}'
 
 
 def _names(ids: Sequence[str]) -> str:

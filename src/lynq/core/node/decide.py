@@ -59,28 +59,28 @@ class PassContext:
     """Whether everything is written, changed or not."""
 
 
-def decide(facts: ResourceFacts, around: PassContext) -> ResourceOutcome:
+def decide(facts: ResourceFacts, context: PassContext) -> ResourceOutcome:
     """Return how far the resource has come, with the write that takes it further, if any."""
-    wanted, live = facts.wanted, facts.live
-    if facts.is_unfinished:
+    desired, live = facts.desired, facts.live
+    if facts.is_rendering:
         message = "its keys are being made"
         return _outcome(facts, ResourceState.PROGRESSING, StateReason.RENDERING, message)
-    if wanted is None:
+    if desired is None:
         reason = EventReason.TEMPLATE_RENDER_ERROR
-        return _outcome(facts, ResourceState.FAILED, reason, facts.problem)
-    if live is not None and is_owned_by_another_node(live, around.owner):
+        return _outcome(facts, ResourceState.FAILED, reason, facts.render_error)
+    if live is not None and is_owned_by_another_node(live, context.owner):
         return _conflicted(facts, live)
-    cause = _cause(facts, wanted, around)
+    cause = _cause(facts, desired, context)
     if cause is None:
-        return _refused(facts, around.now) or _readiness(facts, around.now)
-    if memory := _holding(facts, wanted, around):
-        return _held(facts, memory, around.now)
+        return _refused(facts, context.now) or _readiness(facts, context.now)
+    if last_write := _holding(facts, desired, context):
+        return _held(facts, last_write, context.now)
     message = "it is being written"
-    write = _write(facts, wanted, cause, around)
+    write = _write(facts, desired, cause, context)
     return _outcome(facts, ResourceState.PROGRESSING, StateReason.APPLYING, message, write=write)
 
 
-def _cause(facts: ResourceFacts, wanted: DesiredObject, around: PassContext) -> WriteCause | None:
+def _cause(facts: ResourceFacts, desired: DesiredObject, context: PassContext) -> WriteCause | None:
     """Return why the object has to be written; None if it need not be, or cannot be now."""
     live = facts.live
     # Whatever the answer says: another write in the same pass would only repeat it.
@@ -92,25 +92,25 @@ def _cause(facts: ResourceFacts, wanted: DesiredObject, around: PassContext) -> 
         return None
     if is_orphan(live):
         return WriteCause.ORPHANED
-    if is_done_once(facts.resource, live, around.owner):
-        return _lost_once(facts, live, around.owner)
-    return _difference(facts, live, wanted, around)
+    if is_done_once(facts.resource, live, context.owner):
+        return _lost_once(facts, live, context.owner)
+    return _difference(facts, live, desired, context)
 
 
 def _difference(
-    facts: ResourceFacts, live: LiveObject, wanted: DesiredObject, around: PassContext
+    facts: ResourceFacts, live: LiveObject, desired: DesiredObject, context: PassContext
 ) -> WriteCause | None:
     written = live.annotations.get(ANNOTATION_APPLIED_HASH)
-    if written != wanted.hash:
-        is_tied = is_owned_by(live, around.owner)
+    if written != desired.hash:
+        is_tied = is_owned_by(live, context.owner)
         return WriteCause.HASH_LOST if is_tied and not written else WriteCause.CHANGED
-    if not _has_all_ties(live, around.owner):
-        return WriteCause.TIES_LOST
-    if _refusal(facts):
-        return WriteCause.REFUSED
-    if _fields_were_taken(facts, live, wanted):
+    if not _has_all_ties(live, context.owner):
+        return WriteCause.OWNERSHIP_LOST
+    if _rejection(facts):
+        return WriteCause.REJECTED
+    if _fields_were_taken(facts, live, desired):
         return WriteCause.FIELDS_TAKEN
-    return WriteCause.FORCED if around.force else None
+    return WriteCause.FORCED if context.force else None
 
 
 def is_done_once(resource: TResource, live: LiveObject, owner: Owner) -> bool:
@@ -131,13 +131,13 @@ def is_done_once(resource: TResource, live: LiveObject, owner: Owner) -> bool:
 def _lost_once(facts: ResourceFacts, live: LiveObject, owner: Owner) -> WriteCause | None:
     """Return why an object that was written once needs its marks anew; None if it does not."""
     if live.annotations.get(ANNOTATION_CREATED_ONCE) != TRUE:
-        return WriteCause.MARK_LOST
+        return WriteCause.CREATED_ONCE_LOST
     # One without hash was marked by somebody else, to be left as it is.
     if ANNOTATION_APPLIED_HASH not in live.annotations:
         return None
     if not _has_all_ties(live, owner):
-        return WriteCause.TIES_LOST
-    return WriteCause.REFUSED if _refusal(facts) else None
+        return WriteCause.OWNERSHIP_LOST
+    return WriteCause.REJECTED if _rejection(facts) else None
 
 
 def _has_all_ties(live: LiveObject, owner: Owner) -> bool:
@@ -145,70 +145,72 @@ def _has_all_ties(live: LiveObject, owner: Owner) -> bool:
     return is_owned_by(live, owner) and live.labels.get(LABEL_MANAGED) == TRUE
 
 
-def _fields_were_taken(facts: ResourceFacts, live: LiveObject, wanted: DesiredObject) -> bool:
+def _fields_were_taken(facts: ResourceFacts, live: LiveObject, desired: DesiredObject) -> bool:
     """Return whether our entry in managedFields is another than our own apply left."""
-    memory = facts.memory
+    last_write = facts.last_write
     # What we remember of other content says nothing: another operator wrote this one.
-    if memory is None or memory.hash != wanted.hash or not memory.digest:
+    if last_write is None or last_write.hash != desired.hash or not last_write.digest:
         return False
-    return memory.digest != live.digest
+    return last_write.digest != live.digest
 
 
-def _holding(facts: ResourceFacts, wanted: DesiredObject, around: PassContext) -> LastWrite | None:
-    """Return the memory that forbids a write for now: the same content, too soon."""
-    memory = facts.memory
-    if memory is None or memory.hash != wanted.hash or around.force:
+def _holding(
+    facts: ResourceFacts, desired: DesiredObject, context: PassContext
+) -> LastWrite | None:
+    """Return the last_write that forbids a write for now: the same content, too soon."""
+    last_write = facts.last_write
+    if last_write is None or last_write.hash != desired.hash or context.force:
         return None
-    if memory.not_before is None:
+    if last_write.not_before is None:
         return None
-    too_soon = timedelta(0) < memory.not_before - around.now < _LONGEST_PAUSE
-    return memory if too_soon else None
+    too_soon = timedelta(0) < last_write.not_before - context.now < _LONGEST_PAUSE
+    return last_write if too_soon else None
 
 
-def _held(facts: ResourceFacts, memory: LastWrite, now: datetime) -> ResourceOutcome:
+def _held(facts: ResourceFacts, last_write: LastWrite, now: datetime) -> ResourceOutcome:
     if refused := _refused(facts, now):
         return refused
     outcome = _readiness(facts, now)
-    return replace(outcome, look_again=earliest((outcome.look_again, memory.not_before)))
+    return replace(outcome, requeue_at=earliest((outcome.requeue_at, last_write.not_before)))
 
 
-def _refusal(facts: ResourceFacts) -> WriteRejection | None:
+def _rejection(facts: ResourceFacts) -> WriteRejection | None:
     """Return what the API server said to the last write of this very content."""
-    memory = facts.memory
-    if memory is None or memory.refusal is None:
+    last_write = facts.last_write
+    if last_write is None or last_write.rejection is None:
         return None
-    is_of_another = facts.wanted is not None and memory.hash != facts.wanted.hash
-    return None if is_of_another else memory.refusal
+    is_of_another = facts.desired is not None and last_write.hash != facts.desired.hash
+    return None if is_of_another else last_write.rejection
 
 
 def _refused(facts: ResourceFacts, now: datetime) -> ResourceOutcome | None:
     """Return the state of an object whose last write was refused; None if it was not."""
-    refusal, live = _refusal(facts), facts.live
+    rejection, live = _rejection(facts), facts.live
     # What goes cannot be written, so nothing is known of what would be said to it now.
-    if refusal is None or (live is not None and live.deleting):
+    if rejection is None or (live is not None and live.deleting):
         return None
-    again = facts.memory.not_before if facts.memory else None
+    again = facts.last_write.not_before if facts.last_write else None
     # One that is over was not used: nothing happens at that time any more.
     again = again if again and again > now else None
-    if refusal.is_passing:
-        return _put_up_with(facts, refusal, again, now)
-    if refusal.is_conflict:
+    if rejection.is_transient:
+        return _put_up_with(facts, rejection, again, now)
+    if rejection.is_conflict:
         state, reason = ResourceState.CONFLICTED, EventReason.RESOURCE_CONFLICT
     else:
         state, reason = ResourceState.FAILED, EventReason.APPLY_FAILED
-    return _outcome(facts, state, reason, refusal.message, look_again=again)
+    return _outcome(facts, state, reason, rejection.message, requeue_at=again)
 
 
 def _put_up_with(
-    facts: ResourceFacts, refusal: WriteRejection, again: datetime | None, now: datetime
+    facts: ResourceFacts, rejection: WriteRejection, again: datetime | None, now: datetime
 ) -> ResourceOutcome:
     """Return the state of an object while the API server has a hiccup, which says nothing of it."""
-    live, wanted = facts.live, facts.wanted
-    if live and wanted and live.annotations.get(ANNOTATION_APPLIED_HASH) == wanted.hash:
+    live, desired = facts.live, facts.desired
+    if live and desired and live.annotations.get(ANNOTATION_APPLIED_HASH) == desired.hash:
         outcome = _readiness(facts, now)
-        return replace(outcome, look_again=earliest((outcome.look_again, again)))
+        return replace(outcome, requeue_at=earliest((outcome.requeue_at, again)))
     state, reason = ResourceState.PROGRESSING, StateReason.HELD_BACK
-    return _outcome(facts, state, reason, refusal.message, look_again=again)
+    return _outcome(facts, state, reason, rejection.message, requeue_at=again)
 
 
 def _conflicted(facts: ResourceFacts, live: LiveObject) -> ResourceOutcome:
@@ -239,29 +241,29 @@ def _readiness(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
         return _outcome(facts, ResourceState.FAILED, EventReason.READINESS_TIMEOUT, message)
     deadline = now + timedelta(seconds=time.remaining)
     state = ResourceState.PROGRESSING
-    return _outcome(facts, state, verdict.reason, verdict.message, look_again=deadline)
+    return _outcome(facts, state, verdict.reason, verdict.message, requeue_at=deadline)
 
 
 def _write(
-    facts: ResourceFacts, wanted: DesiredObject, cause: WriteCause, around: PassContext
+    facts: ResourceFacts, desired: DesiredObject, cause: WriteCause, context: PassContext
 ) -> Write:
-    resource, live, owner = facts.resource, facts.live, around.owner
-    obj = wanted.to_write(live, around.now)
+    resource, live, owner = facts.resource, facts.live, context.owner
+    obj = desired.to_write(live, context.now)
     is_done = live is not None and is_done_once(resource, live, owner)
     if cause is WriteCause.ORPHANED:
         adopted = _marks_of(obj) if is_done else obj
-        return Write(resource.id, wanted.ref, adoption_patch(adopted), WriteMethod.MERGE, cause)
+        return Write(resource.id, desired.ref, adoption_patch(adopted), WriteMethod.MERGE, cause)
     if live is not None and is_done:
         # Never an apply: what it leaves out of the body would be taken away.
-        patch = restore_metadata_patch(wanted.obj, live, owner)
-        return Write(resource.id, wanted.ref, patch, WriteMethod.MERGE, cause)
+        patch = restore_metadata_patch(desired.obj, live, owner)
+        return Write(resource.id, desired.ref, patch, WriteMethod.MERGE, cause)
     method = _METHODS[resource.patch_strategy]
     # What may be written only once must not be written over what no cache has shown us.
     once = resource.creation_policy is CreationPolicy.ONCE
     if live is None and (once or method is not WriteMethod.APPLY):
         method = WriteMethod.CREATE
     force = method is WriteMethod.APPLY and resource.conflict_policy is ConflictPolicy.FORCE
-    return Write(resource.id, wanted.ref, obj, method, cause, force)
+    return Write(resource.id, desired.ref, obj, method, cause, force)
 
 
 def _marks_of(obj: dict[str, Any]) -> dict[str, Any]:
@@ -276,7 +278,7 @@ def _outcome(
     message: str = "",
     *,
     write: Write | None = None,
-    look_again: datetime | None = None,
+    requeue_at: datetime | None = None,
 ) -> ResourceOutcome:
     return ResourceOutcome(
         id=facts.resource.id,
@@ -285,6 +287,6 @@ def _outcome(
         reason=str(reason),
         message=message,
         write=write,
-        look_again=look_again,
-        fields=facts.memory.digest if facts.memory else b"",
+        requeue_at=requeue_at,
+        fields_digest=facts.last_write.digest if facts.last_write else b"",
     )

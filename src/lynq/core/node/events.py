@@ -62,8 +62,10 @@ def proceeded(
     """Yield which resources go on in spite of a failed dependency, if they or it just did so."""
     failed = {this.id for this in previous.resources if this.state in FAILED_STATES}
     for outcome in outcomes:
-        if outcome.despite and (outcome.id in written or outcome.despite not in failed):
-            message = f'"{outcome.id}" goes on although "{outcome.despite}" has failed'
+        if outcome.failed_dependency and (
+            outcome.id in written or outcome.failed_dependency not in failed
+        ):
+            message = f'"{outcome.id}" goes on although "{outcome.failed_dependency}" has failed'
             yield Event(EventReason.DEPENDENCY_FAILED_BUT_PROCEEDING, message, warns=True)
 
 
@@ -107,7 +109,7 @@ def cleanup_failed(outcomes: Sequence[ResourceOutcome]) -> Event:
 def _sentence(outcome: ResourceOutcome) -> str:
     ref, message = outcome.ref, outcome.message
     what = str(ref) if ref.name else ref.kind
-    if outcome.names_itself:
+    if outcome.message_has_id:
         return f"{what} {message}" if what else message
     return f'"{outcome.id}", {what}: {message}' if what else f'"{outcome.id}": {message}'
 

@@ -1,6 +1,6 @@
 """What a step answers: how far each resource has come, and what is to be written now.
 
-What a step is decided by: for each resource what is wanted, what is there, what we last did.
+What a step is decided by: for each resource what is desired, what is there, what we last did.
 
 The first of several moments, some of which are not known.
 
@@ -54,18 +54,18 @@ class WriteCause(Enum):
     """Row or form have changed, or the object was not written by us before."""
     HASH_LOST = "hash lost"
     """Someone took our hash off: drift."""
-    TIES_LOST = "ties lost"
+    OWNERSHIP_LOST = "ownership lost"
     """Someone took off the owner reference or labels that tie it to its node: drift."""
-    MARK_LOST = "mark lost"
+    CREATED_ONCE_LOST = "created-once lost"
     """Someone took off the mark that it was written once: drift."""
     FIELDS_TAKEN = "fields taken"
     """Someone took or removed a field that we own: drift."""
-    REFUSED = "refused"
+    REJECTED = "rejected"
     """The last write of the same content was not taken."""
     FORCED = "forced"
     """All is written again, changed or not."""
     ORPHANED = "orphaned"
-    """It was retained before, and is wanted again."""
+    """It was retained before, and is desired again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +92,15 @@ class ResourceOutcome:
     message: str = ""
     write: Write | None = None
     """What is to be done for it now."""
-    look_again: datetime | None = None
+    requeue_at: datetime | None = None
     """When its state may change by the passing of time."""
-    fields: bytes = b""
+    fields_digest: bytes = b""
     """The digest of the fields that our last write left us with, as far as it is remembered."""
-    despite: str = ""
+    failed_dependency: str = ""
     """The failed dependency that it is written in spite of."""
 
     @property
-    def names_itself(self) -> bool:
+    def message_has_id(self) -> bool:
         """Whether the message begins with the id, as that of what could not be rendered does."""
         return self.message.startswith(f'"{self.id}" ')
 
@@ -113,7 +113,7 @@ class WriteRejection:
     """One sentence, without contents of Secrets."""
     is_conflict: bool = False
     """Whether someone else owns a field, and the API server says so."""
-    is_passing: bool = False
+    is_transient: bool = False
     """Whether it may well be over in a moment, and says nothing about the object."""
 
 
@@ -125,7 +125,7 @@ class LastWrite:
     """Of what was written, or tried."""
     digest: bytes = b""
     """Of the fields that we owned by the answer."""
-    refusal: WriteRejection | None = None
+    rejection: WriteRejection | None = None
     not_before: datetime | None = None
     """Until when the same content is not written again: the back-off, which keeps two controllers
     from overwriting each other as fast as they can."""
@@ -136,23 +136,23 @@ class ResourceFacts:
     """One resource of the node's spec, and what is known of its object."""
 
     resource: TResource
-    wanted: DesiredObject | None = None
+    desired: DesiredObject | None = None
     """None if it could not be rendered, or is not yet."""
-    problem: str = ""
+    render_error: str = ""
     """Why it could not be rendered."""
-    is_unfinished: bool = False
+    is_rendering: bool = False
     """Whether it is still being rendered: keys take their time."""
     live: LiveObject | None = None
     """None if the object does not exist."""
-    memory: LastWrite | None = None
+    last_write: LastWrite | None = None
     was_written: bool = False
     """Whether it was already written in this pass; nothing is written twice in one."""
 
     @property
     def ref(self) -> ObjectRef:
         """The object, as far as it is known; without name if it could not be rendered."""
-        if self.wanted is not None:
-            return self.wanted.ref
+        if self.desired is not None:
+            return self.desired.ref
         spec = self.resource.spec
         return ObjectRef(str(spec.get("apiVersion", "")), str(spec.get("kind", "")), "", "")
 

@@ -197,7 +197,7 @@ def _entry(outcome: ResourceOutcome, ref: ObjectRef) -> ResourceStatus:
         state=outcome.state,
         reason=outcome.reason,
         message=fit(outcome.message),
-        fields_digest=outcome.fields.hex(),
+        fields_digest=outcome.fields_digest.hex(),
     )
 
 

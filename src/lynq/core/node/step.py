@@ -29,13 +29,13 @@ class ReconcileStep:
         return tuple(this.write for this in self.outcomes if this.write is not None)
 
     @property
-    def look_again(self) -> datetime | None:
+    def requeue_at(self) -> datetime | None:
         """When a state may change by the passing of time: the nearest deadline."""
-        return earliest(this.look_again for this in self.outcomes)
+        return earliest(this.requeue_at for this in self.outcomes)
 
 
 def next_step(
-    graph: Graph, facts: Mapping[str, ResourceFacts], around: PassContext
+    graph: Graph, facts: Mapping[str, ResourceFacts], context: PassContext
 ) -> ReconcileStep:
     """Return the next step; `facts` has every id of the graph, in the canonical order."""
     outcomes: dict[str, ResourceOutcome] = {}
@@ -47,22 +47,22 @@ def next_step(
             decision = dependency_gate(
                 graph.dependencies[this], states, skip_on_dependency_failure=skip
             )
-            outcome = _outcome(facts[this], decision, repeated.get(this), around)
+            outcome = _outcome(facts[this], decision, repeated.get(this), context)
             outcomes[this] = outcome
             states[this] = outcome.state
     return ReconcileStep(tuple(outcomes[this] for this in graph.dependencies))
 
 
 def _outcome(
-    facts: ResourceFacts, decision: GateDecision, first: str | None, around: PassContext
+    facts: ResourceFacts, decision: GateDecision, first: str | None, context: PassContext
 ) -> ResourceOutcome:
     if decision.action in {GateAction.WAIT, GateAction.SKIP}:
         return _not_its_turn(facts, decision)
     if first is not None:
         return _duplicate(facts, first)
-    outcome = decide(facts, around)
+    outcome = decide(facts, context)
     if decision.action is GateAction.PROCEED:
-        return replace(outcome, despite=decision.dependency)
+        return replace(outcome, failed_dependency=decision.dependency)
     return outcome
 
 
@@ -83,7 +83,7 @@ def _not_its_turn(facts: ResourceFacts, decision: GateDecision) -> ResourceOutco
 def _repeated(facts: Mapping[str, ResourceFacts]) -> dict[str, str]:
     """Return the entries that want an object which an earlier one wants too, with that one."""
     firsts: dict[tuple[str, str, str, str], str] = {}
-    rendered = ((this, known.ref) for this, known in facts.items() if known.wanted is not None)
+    rendered = ((this, known.ref) for this, known in facts.items() if known.desired is not None)
     claims = ((this, firsts.setdefault(ref.place, this)) for this, ref in rendered)
     return {this: first for this, first in claims if this != first}
 

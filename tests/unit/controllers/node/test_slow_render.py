@@ -20,7 +20,7 @@ NODE = ObjectKey("shop", "acme-web")
 async def done(render: Callable[[], Rendered]) -> PendingRender:
     """Have an object made, and wait until its node is woken."""
     woken: asyncio.Queue[ObjectKey] = asyncio.Queue()
-    making = RenderPool(woken.put_nowait).make(NODE, render)
+    making = RenderPool(woken.put_nowait).submit(NODE, render)
     assert await asyncio.wait_for(woken.get(), 10) == NODE
     return making
 
@@ -58,7 +58,7 @@ async def test_two_are_made_at_a_time_and_what_is_no_longer_wanted_is_not() -> N
         go_on.wait(10)
         return MADE
 
-    first, second, third, fourth = (makers.make(NODE, render) for _ in range(4))
+    first, second, third, fourth = (makers.submit(NODE, render) for _ in range(4))
     for _ in range(2):
         assert await asyncio.to_thread(begun.acquire, timeout=10)
     assert third.cancel()
@@ -75,7 +75,7 @@ async def test_what_waits_is_dropped_at_the_end() -> None:
         go_on.wait(10)
         return MADE
 
-    makings = [makers.make(NODE, render) for _ in range(5)]
+    makings = [makers.submit(NODE, render) for _ in range(5)]
     makers.close()
     go_on.set()
     assert sum(each.cancelled() for each in makings) >= 3

@@ -89,18 +89,18 @@ def test_forgotten_node_starts_with_empty_state() -> None:
 
 
 def test_rejection_counts_as_transient_for_thirty_seconds() -> None:
-    state, transient = NodeState("7"), WriteRejection("503", is_passing=True)
+    state, transient = NodeState("7"), WriteRejection("503", is_transient=True)
     rejections = [
-        state.record_rejection(REF, "a", transient, NOW + timedelta(seconds=seconds)).refusal
+        state.record_rejection(REF, "a", transient, NOW + timedelta(seconds=seconds)).rejection
         for seconds in (0, 10, 29, 31, 60)
     ]
-    assert [rejection and rejection.is_passing for rejection in rejections] == [
+    assert [rejection and rejection.is_transient for rejection in rejections] == [
         True,
         True,
         True,
         False,
         False,
     ]
-    state.record_write(REF, "a", b"", WriteCause.REFUSED, NOW + timedelta(seconds=61))
-    later = state.record_rejection(REF, "a", transient, NOW + timedelta(seconds=90)).refusal
+    state.record_write(REF, "a", b"", WriteCause.REJECTED, NOW + timedelta(seconds=61))
+    later = state.record_rejection(REF, "a", transient, NOW + timedelta(seconds=90)).rejection
     assert later == transient

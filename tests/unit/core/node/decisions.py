@@ -9,21 +9,21 @@ from lynq.core.node.decide import PassContext, decide
 from lynq.core.node.objects import LiveObject
 from lynq.core.node.state import LastWrite, ResourceFacts, WriteCause
 from lynq.core.readiness.verdict import READY
-from unit.core.node.fixtures import live_after, wanted_by
+from unit.core.node.fixtures import desired_by, live_after
 from unit.core.node.nodes import NOW, a_resource, an_owner
 
 S = ResourceState
 LATER = NOW + timedelta(seconds=60)
-AROUND = PassContext(an_owner(), NOW)
+CONTEXT = PassContext(an_owner(), NOW)
 
 
 def settled(**more: Any) -> ResourceFacts:
     """Give a resource whose object is as it should be."""
     resource = a_resource(**more)
-    wanted = wanted_by(resource)
-    live = live_after(wanted.to_write(None, NOW))
-    memory = LastWrite(hash=wanted.hash, digest=b"ours")
-    return ResourceFacts(resource=resource, wanted=wanted, live=live, memory=memory)
+    desired = desired_by(resource)
+    live = live_after(desired.to_write(None, NOW))
+    last_write = LastWrite(hash=desired.hash, digest=b"ours")
+    return ResourceFacts(resource=resource, desired=desired, live=live, last_write=last_write)
 
 
 def but(facts: ResourceFacts, **live: Any) -> ResourceFacts:
@@ -41,6 +41,6 @@ def foreign(**live: Any) -> LiveObject:
     return LiveObject(uid="9", verdict=READY, **live)
 
 
-def cause_of(facts: ResourceFacts, around: PassContext = AROUND) -> WriteCause | None:
-    write = decide(facts, around).write
+def cause_of(facts: ResourceFacts, context: PassContext = CONTEXT) -> WriteCause | None:
+    write = decide(facts, context).write
     return write.cause if write else None

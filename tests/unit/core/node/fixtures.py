@@ -21,7 +21,7 @@ from unit.core.node.nodes import NOW, a_node, an_owner
 STARTING = not_ready("ReplicasNotReady", "0 of 1 replicas are ready")
 
 
-def wanted_by(resource: TResource, *, namespaced: bool = True) -> DesiredObject:
+def desired_by(resource: TResource, *, namespaced: bool = True) -> DesiredObject:
     """Give what the resource asks for."""
     node = a_node(resource)
     rendered = Renderer.of(node, variables_of(node)).render(resource, namespaced=namespaced)
@@ -47,7 +47,7 @@ class Cluster:
 
     def __init__(self, resources: Iterable[TResource]) -> None:
         self.facts = {
-            this.id: ResourceFacts(resource=this, wanted=wanted_by(this)) for this in resources
+            this.id: ResourceFacts(resource=this, desired=desired_by(this)) for this in resources
         }
         self.writes: list[str] = []
 
@@ -65,21 +65,21 @@ class Cluster:
         """Let the API server take a write."""
         self.writes.append(write.id)
         facts = self.facts[write.id]
-        assert facts.wanted is not None
-        memory = LastWrite(hash=facts.wanted.hash, digest=b"ours")
+        assert facts.desired is not None
+        last_write = LastWrite(hash=facts.desired.hash, digest=b"ours")
         self.facts[write.id] = replace(
-            facts, live=live_after(write.obj, verdict), memory=memory, was_written=True
+            facts, live=live_after(write.obj, verdict), last_write=last_write, was_written=True
         )
 
     def refuse(
-        self, write: Write, refusal: WriteRejection, not_before: datetime | None = None
+        self, write: Write, rejection: WriteRejection, not_before: datetime | None = None
     ) -> None:
         """Let the API server refuse a write."""
         self.writes.append(write.id)
         facts = self.facts[write.id]
-        assert facts.wanted is not None
-        memory = LastWrite(hash=facts.wanted.hash, refusal=refusal, not_before=not_before)
-        self.facts[write.id] = replace(facts, memory=memory, was_written=True)
+        assert facts.desired is not None
+        last_write = LastWrite(hash=facts.desired.hash, rejection=rejection, not_before=not_before)
+        self.facts[write.id] = replace(facts, last_write=last_write, was_written=True)
 
     def next_pass(self) -> None:
         """Begin another pass."""

@@ -19,18 +19,18 @@ from lynq.core.node.state import (
     WriteRejection,
 )
 from lynq.core.readiness.verdict import failed
-from unit.core.node.decisions import AROUND, LATER, S, but, cause_of, foreign, settled, without
-from unit.core.node.fixtures import STARTING, wanted_by
+from unit.core.node.decisions import CONTEXT, LATER, S, but, cause_of, foreign, settled, without
+from unit.core.node.fixtures import STARTING, desired_by
 from unit.core.node.nodes import NOW, a_resource
 
 
 def test_what_is_as_it_should_be_is_not_written() -> None:
-    outcome = decide(settled(), AROUND)
+    outcome = decide(settled(), CONTEXT)
     assert (outcome.state, outcome.write) == (S.READY, None)
 
 
 def test_what_does_not_exist_is_written_with_all_marks() -> None:
-    write = decide(replace(settled(), live=None), AROUND).write
+    write = decide(replace(settled(), live=None), CONTEXT).write
     assert write is not None
     assert (write.cause, write.method, write.force) == (
         WriteCause.MISSING,
@@ -45,14 +45,14 @@ def test_what_does_not_exist_is_written_with_all_marks() -> None:
 
 
 def test_a_resource_that_cannot_be_rendered_fails_and_says_why() -> None:
-    outcome = decide(ResourceFacts(resource=a_resource(), problem="no variable"), AROUND)
+    outcome = decide(ResourceFacts(resource=a_resource(), render_error="no variable"), CONTEXT)
     assert (outcome.state, outcome.reason) == (S.FAILED, "TemplateRenderError")
     assert outcome.message == "no variable"
     assert outcome.ref.name == ""
 
 
 def test_another_content_is_written() -> None:
-    changed = replace(settled(), wanted=wanted_by(a_resource(labels_template={"a": "b"})))
+    changed = replace(settled(), desired=desired_by(a_resource(labels_template={"a": "b"})))
     assert cause_of(changed) is WriteCause.CHANGED
 
 
@@ -63,16 +63,18 @@ def test_drift_a_lost_hash_is_written_at_once() -> None:
 @pytest.mark.parametrize("labels", [{}, {"lynq.sh/node": "acme-web"}])
 def test_an_object_whose_ties_were_taken_off_is_tied_again(labels: dict[str, str]) -> None:
     cut = but(settled(deletion_policy=DeletionPolicy.RETAIN), labels=labels)
-    assert cause_of(replace(cut, memory=None)) is WriteCause.TIES_LOST
+    assert cause_of(replace(cut, last_write=None)) is WriteCause.OWNERSHIP_LOST
 
 
 def test_an_object_that_lost_its_owner_is_tied_again() -> None:
-    assert cause_of(replace(but(settled(), owners=()), memory=None)) is WriteCause.TIES_LOST
+    assert (
+        cause_of(replace(but(settled(), owners=()), last_write=None)) is WriteCause.OWNERSHIP_LOST
+    )
 
 
 def test_drift_b_a_taken_field_is_written_at_once_with_force() -> None:
     write = decide(
-        but(settled(conflict_policy=ConflictPolicy.FORCE), digest=b"theirs"), AROUND
+        but(settled(conflict_policy=ConflictPolicy.FORCE), digest=b"theirs"), CONTEXT
     ).write
     assert write is not None
     assert (write.cause, write.force) == (WriteCause.FIELDS_TAKEN, True)
@@ -80,67 +82,67 @@ def test_drift_b_a_taken_field_is_written_at_once_with_force() -> None:
 
 def test_drift_b_under_stuck_asks_the_api_server_and_reports_its_answer() -> None:
     taken = but(settled(), digest=b"theirs")
-    write = decide(taken, AROUND).write
+    write = decide(taken, CONTEXT).write
     assert write is not None
     assert (write.cause, write.force) == (WriteCause.FIELDS_TAKEN, False)
-    assert taken.wanted is not None
-    refusal = WriteRejection("kubectl owns .data.plan", is_conflict=True)
-    memory = LastWrite(hash=taken.wanted.hash, refusal=refusal, not_before=LATER)
-    outcome = decide(replace(taken, memory=memory, was_written=True), AROUND)
+    assert taken.desired is not None
+    rejection = WriteRejection("kubectl owns .data.plan", is_conflict=True)
+    last_write = LastWrite(hash=taken.desired.hash, rejection=rejection, not_before=LATER)
+    outcome = decide(replace(taken, last_write=last_write, was_written=True), CONTEXT)
     assert (outcome.state, outcome.reason) == (S.CONFLICTED, "ResourceConflict")
-    assert (outcome.message, outcome.look_again) == ("kubectl owns .data.plan", LATER)
+    assert (outcome.message, outcome.requeue_at) == ("kubectl owns .data.plan", LATER)
 
 
 def test_drift_b_is_unknown_after_a_restart() -> None:
-    assert cause_of(but(replace(settled(), memory=None), digest=b"theirs")) is None
+    assert cause_of(but(replace(settled(), last_write=None), digest=b"theirs")) is None
 
 
 def test_drift_b_is_not_seen_where_another_operator_wrote_last() -> None:
     older = LastWrite(hash="older", digest=b"ours")
-    assert cause_of(but(replace(settled(), memory=older), digest=b"theirs")) is None
+    assert cause_of(but(replace(settled(), last_write=older), digest=b"theirs")) is None
 
 
 def test_drift_c_all_is_written_again() -> None:
-    assert cause_of(settled(), replace(AROUND, force=True)) is WriteCause.FORCED
+    assert cause_of(settled(), replace(CONTEXT, force=True)) is WriteCause.FORCED
 
 
 def test_nothing_is_written_twice_in_a_pass() -> None:
     restless = replace(without(settled(), "applied-hash"), was_written=True)
-    assert cause_of(restless, replace(AROUND, force=True)) is None
+    assert cause_of(restless, replace(CONTEXT, force=True)) is None
 
 
 @pytest.mark.parametrize("drift", ["hash", "fields", "gone"])
 def test_two_controllers_do_not_fight_hot(drift: str) -> None:
     facts = settled(conflict_policy=ConflictPolicy.FORCE)
-    assert facts.wanted is not None
-    memory = LastWrite(hash=facts.wanted.hash, digest=b"ours", not_before=LATER)
-    facts = replace(facts, memory=memory)
+    assert facts.desired is not None
+    last_write = LastWrite(hash=facts.desired.hash, digest=b"ours", not_before=LATER)
+    facts = replace(facts, last_write=last_write)
     if drift == "hash":
         facts = without(facts, "applied-hash")
     elif drift == "fields":
         facts = but(facts, digest=b"theirs")
     else:
         facts = replace(facts, live=None)
-    held = decide(facts, AROUND)
-    assert (held.write, held.look_again) == (None, LATER)
-    assert decide(facts, replace(AROUND, now=LATER)).write is not None
+    held = decide(facts, CONTEXT)
+    assert (held.write, held.requeue_at) == (None, LATER)
+    assert decide(facts, replace(CONTEXT, now=LATER)).write is not None
 
 
 def test_a_back_off_from_before_the_clock_was_set_back_is_over() -> None:
     facts = settled()
-    assert facts.wanted is not None
-    memory = LastWrite(hash=facts.wanted.hash, not_before=NOW + timedelta(hours=1))
-    assert decide(replace(facts, memory=memory, live=None), AROUND).write is not None
+    assert facts.desired is not None
+    last_write = LastWrite(hash=facts.desired.hash, not_before=NOW + timedelta(hours=1))
+    assert decide(replace(facts, last_write=last_write, live=None), CONTEXT).write is not None
 
 
 def test_new_content_does_not_wait_for_the_back_off() -> None:
-    facts = replace(settled(), memory=LastWrite(hash="older", not_before=LATER))
-    changed = replace(facts, wanted=wanted_by(a_resource(labels_template={"a": "b"})))
+    facts = replace(settled(), last_write=LastWrite(hash="older", not_before=LATER))
+    changed = replace(facts, desired=desired_by(a_resource(labels_template={"a": "b"})))
     assert cause_of(changed) is WriteCause.CHANGED
 
 
 @pytest.mark.parametrize(
-    ("refusal", "state", "reason"),
+    ("rejection", "state", "reason"),
     [
         (WriteRejection("quota"), S.FAILED, "ApplyFailed"),
         (WriteRejection("helm owns it", is_conflict=True), S.CONFLICTED, "ResourceConflict"),
@@ -148,17 +150,17 @@ def test_new_content_does_not_wait_for_the_back_off() -> None:
 )
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_refused_write_is_told_until_it_is_tried_again(
-    refusal: WriteRejection, state: ResourceState, reason: str, *, exists: bool
+    rejection: WriteRejection, state: ResourceState, reason: str, *, exists: bool
 ) -> None:
     facts = settled()
-    assert facts.wanted is not None
-    memory = LastWrite(hash=facts.wanted.hash, refusal=refusal, not_before=LATER)
-    facts = replace(facts, memory=memory, live=facts.live if exists else None)
-    told = decide(facts, AROUND)
-    assert (told.state, told.reason, told.message) == (state, reason, refusal.message)
-    assert told.look_again == LATER
-    assert cause_of(facts, replace(AROUND, now=LATER)) in {WriteCause.REFUSED, WriteCause.MISSING}
-    assert cause_of(facts, replace(AROUND, force=True)) is not None
+    assert facts.desired is not None
+    last_write = LastWrite(hash=facts.desired.hash, rejection=rejection, not_before=LATER)
+    facts = replace(facts, last_write=last_write, live=facts.live if exists else None)
+    told = decide(facts, CONTEXT)
+    assert (told.state, told.reason, told.message) == (state, reason, rejection.message)
+    assert told.requeue_at == LATER
+    assert cause_of(facts, replace(CONTEXT, now=LATER)) in {WriteCause.REJECTED, WriteCause.MISSING}
+    assert cause_of(facts, replace(CONTEXT, force=True)) is not None
 
 
 @pytest.mark.parametrize(
@@ -173,13 +175,13 @@ def test_a_refused_write_is_told_until_it_is_tried_again(
 def test_another_nodes_object_is_a_conflict_and_never_written(
     live: LiveObject, policy: ConflictPolicy
 ) -> None:
-    outcome = decide(replace(settled(conflict_policy=policy), live=live), AROUND)
+    outcome = decide(replace(settled(conflict_policy=policy), live=live), CONTEXT)
     assert (outcome.state, outcome.write) == (S.CONFLICTED, None)
     assert "LynqNode" in outcome.message
 
 
 def test_about_a_foreign_object_the_api_server_decides() -> None:
-    write = decide(replace(settled(), live=foreign(owners=("x",)), memory=None), AROUND).write
+    write = decide(replace(settled(), live=foreign(owners=("x",)), last_write=None), CONTEXT).write
     assert write is not None
     assert (write.method, write.force) == (WriteMethod.APPLY, False)
 
@@ -196,7 +198,7 @@ def orphan(**more: Any) -> ResourceFacts:
 
 
 def test_an_orphan_is_adopted_in_one_write() -> None:
-    write = decide(orphan(), AROUND).write
+    write = decide(orphan(), CONTEXT).write
     assert write is not None
     assert (write.cause, write.method) == (WriteCause.ORPHANED, WriteMethod.MERGE)
     assert write.obj["metadata"]["labels"]["lynq.sh/orphaned"] is None
@@ -205,7 +207,7 @@ def test_an_orphan_is_adopted_in_one_write() -> None:
 
 
 def test_an_orphan_that_was_written_once_is_adopted_without_its_body() -> None:
-    write = decide(orphan(creation_policy=CreationPolicy.ONCE), AROUND).write
+    write = decide(orphan(creation_policy=CreationPolicy.ONCE), CONTEXT).write
     assert write is not None
     assert write.obj.keys() == {"apiVersion", "kind", "metadata"}
 
@@ -226,19 +228,19 @@ def test_how_each_strategy_writes(
 ) -> None:
     facts = settled(patch_strategy=strategy, conflict_policy=ConflictPolicy.FORCE)
     facts = without(facts, "applied-hash") if exists else replace(facts, live=None)
-    write = decide(facts, AROUND).write
+    write = decide(facts, CONTEXT).write
     assert write is not None
     assert (write.method, write.force) == (method, method is WriteMethod.APPLY)
 
 
 def at(seconds: int, **live: Any) -> ResourceOutcome:
     facts = but(settled(timeout_seconds=30), verdict=STARTING, **live)
-    return decide(facts, replace(AROUND, now=NOW + timedelta(seconds=seconds)))
+    return decide(facts, replace(CONTEXT, now=NOW + timedelta(seconds=seconds)))
 
 
 def test_until_its_deadline_a_resource_is_on_its_way() -> None:
     outcome = at(29)
-    assert (outcome.state, outcome.look_again) == (S.PROGRESSING, NOW + timedelta(seconds=30))
+    assert (outcome.state, outcome.requeue_at) == (S.PROGRESSING, NOW + timedelta(seconds=30))
     assert outcome.message == "0 of 1 replicas are ready"
 
 
@@ -250,21 +252,21 @@ def test_at_its_deadline_a_resource_has_failed_and_may_still_recover() -> None:
 
 
 def test_what_gave_up_has_failed_before_its_deadline() -> None:
-    outcome = decide(but(settled(), verdict=failed("JobFailed", "it gave up")), AROUND)
+    outcome = decide(but(settled(), verdict=failed("JobFailed", "it gave up")), CONTEXT)
     assert (outcome.state, outcome.reason) == (S.FAILED, "JobFailed")
 
 
 def test_without_waiting_it_is_ready_once_written() -> None:
-    outcome = decide(but(settled(wait_for_ready=False), verdict=STARTING), AROUND)
+    outcome = decide(but(settled(wait_for_ready=False), verdict=STARTING), CONTEXT)
     assert outcome.state is S.READY
 
 
 def test_what_is_being_deleted_is_neither_written_nor_ready() -> None:
     going = but(settled(wait_for_ready=False), deleting=True, verdict=STARTING)
-    outcome = decide(without(going, "applied-hash"), AROUND)
+    outcome = decide(without(going, "applied-hash"), CONTEXT)
     assert (outcome.state, outcome.write) == (S.PROGRESSING, None)
 
 
 def test_what_is_removed_right_after_its_write_waits_for_the_next_pass() -> None:
-    outcome = decide(replace(settled(), live=None, was_written=True), AROUND)
+    outcome = decide(replace(settled(), live=None, was_written=True), CONTEXT)
     assert (outcome.state, outcome.reason) == (S.PROGRESSING, "HeldBack")

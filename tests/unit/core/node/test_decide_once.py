@@ -8,15 +8,15 @@ import pytest
 from lynq.api import CreationPolicy, DeletionPolicy, PatchStrategy
 from lynq.core.node.decide import decide
 from lynq.core.node.state import LastWrite, ResourceFacts, WriteCause, WriteMethod, WriteRejection
-from unit.core.node.decisions import AROUND, LATER, S, but, cause_of, foreign, settled, without
-from unit.core.node.fixtures import STARTING, wanted_by
+from unit.core.node.decisions import CONTEXT, LATER, S, but, cause_of, foreign, settled, without
+from unit.core.node.fixtures import STARTING, desired_by
 from unit.core.node.nodes import a_resource
 
 
 def test_what_was_written_once_is_never_written_again_but_looked_at() -> None:
     facts = settled(creation_policy=CreationPolicy.ONCE)
     restless = but(without(facts, "applied-hash"), digest=b"theirs", verdict=STARTING)
-    outcome = decide(restless, replace(AROUND, force=True))
+    outcome = decide(restless, replace(CONTEXT, force=True))
     assert (outcome.state, outcome.write) == (S.PROGRESSING, None)
     assert outcome.reason == "ReplicasNotReady"
 
@@ -55,14 +55,14 @@ def stripped(facts: ResourceFacts, *keys: str) -> ResourceFacts:
 @pytest.mark.parametrize(
     ("policy", "lost", "cause"),
     [
-        (DeletionPolicy.DELETE, ("created-once",), WriteCause.MARK_LOST),
-        (DeletionPolicy.RETAIN, ("created-once",), WriteCause.MARK_LOST),
-        (DeletionPolicy.DELETE, ("created-once", "managed"), WriteCause.MARK_LOST),
-        (DeletionPolicy.DELETE, ("managed",), WriteCause.TIES_LOST),
-        (DeletionPolicy.RETAIN, ("managed",), WriteCause.TIES_LOST),
-        (DeletionPolicy.DELETE, ("owner",), WriteCause.TIES_LOST),
-        (DeletionPolicy.RETAIN, ("node",), WriteCause.TIES_LOST),
-        (DeletionPolicy.RETAIN, ("node-namespace",), WriteCause.TIES_LOST),
+        (DeletionPolicy.DELETE, ("created-once",), WriteCause.CREATED_ONCE_LOST),
+        (DeletionPolicy.RETAIN, ("created-once",), WriteCause.CREATED_ONCE_LOST),
+        (DeletionPolicy.DELETE, ("created-once", "managed"), WriteCause.CREATED_ONCE_LOST),
+        (DeletionPolicy.DELETE, ("managed",), WriteCause.OWNERSHIP_LOST),
+        (DeletionPolicy.RETAIN, ("managed",), WriteCause.OWNERSHIP_LOST),
+        (DeletionPolicy.DELETE, ("owner",), WriteCause.OWNERSHIP_LOST),
+        (DeletionPolicy.RETAIN, ("node",), WriteCause.OWNERSHIP_LOST),
+        (DeletionPolicy.RETAIN, ("node-namespace",), WriteCause.OWNERSHIP_LOST),
     ],
 )
 @pytest.mark.parametrize("strategy", PatchStrategy)
@@ -70,7 +70,7 @@ def test_what_was_written_once_gets_lost_marks_back_and_nothing_else(
     policy: DeletionPolicy, lost: tuple[str, ...], cause: WriteCause, strategy: PatchStrategy
 ) -> None:
     facts = once(policy, patch_strategy=strategy)
-    write = decide(stripped(facts, *lost), AROUND).write
+    write = decide(stripped(facts, *lost), CONTEXT).write
     assert write is not None
     assert (write.cause, write.method, write.force) == (cause, WriteMethod.MERGE, False)
     assert write.obj.keys() == {"apiVersion", "kind", "metadata"}
@@ -88,8 +88,8 @@ def test_what_was_written_once_gets_lost_marks_back_and_nothing_else(
 def test_what_was_written_once_and_has_its_marks_is_left_alone_whatever_the_form_says(
     *, force: bool
 ) -> None:
-    other = wanted_by(a_resource(labels_template={"a": "b"}, creation_policy=CreationPolicy.ONCE))
-    assert cause_of(replace(once(), wanted=other), replace(AROUND, force=force)) is None
+    other = desired_by(a_resource(labels_template={"a": "b"}, creation_policy=CreationPolicy.ONCE))
+    assert cause_of(replace(once(), desired=other), replace(CONTEXT, force=force)) is None
 
 
 @pytest.mark.parametrize(
@@ -103,16 +103,16 @@ def test_what_was_written_once_and_has_its_marks_is_left_alone_whatever_the_form
 def test_what_does_not_prove_that_we_wrote_it_once_is_written_this_one_time(
     lost: tuple[str, ...],
 ) -> None:
-    write = decide(stripped(once(), *lost), AROUND).write
+    write = decide(stripped(once(), *lost), CONTEXT).write
     assert write is not None
     assert write.obj["data"]["plan"] == "acme"
 
 
 def test_what_becomes_once_is_written_for_a_last_time_unless_a_key_is_in_it() -> None:
     plain = stripped(settled(creation_policy=CreationPolicy.ONCE), "created-once")
-    newer = wanted_by(a_resource(labels_template={"a": "b"}, creation_policy=CreationPolicy.ONCE))
-    assert cause_of(replace(plain, wanted=newer)) is WriteCause.CHANGED
-    assert cause_of(stripped(once(), "created-once")) is WriteCause.MARK_LOST
+    newer = desired_by(a_resource(labels_template={"a": "b"}, creation_policy=CreationPolicy.ONCE))
+    assert cause_of(replace(plain, desired=newer)) is WriteCause.CHANGED
+    assert cause_of(stripped(once(), "created-once")) is WriteCause.CREATED_ONCE_LOST
 
 
 def test_what_only_says_that_it_was_written_once_is_not_touched() -> None:
@@ -123,11 +123,13 @@ def test_what_only_says_that_it_was_written_once_is_not_touched() -> None:
 
 def test_marks_that_were_refused_are_tried_again_and_still_without_a_body() -> None:
     facts = once()
-    assert facts.wanted is not None
-    memory = LastWrite(hash=facts.wanted.hash, refusal=WriteRejection("no"), not_before=LATER)
-    facts = replace(facts, memory=memory)
+    assert facts.desired is not None
+    last_write = LastWrite(
+        hash=facts.desired.hash, rejection=WriteRejection("no"), not_before=LATER
+    )
+    facts = replace(facts, last_write=last_write)
     for lost in (facts, stripped(facts, "managed")):
-        assert decide(lost, AROUND).state is S.FAILED
-        write = decide(lost, replace(AROUND, now=LATER)).write
+        assert decide(lost, CONTEXT).state is S.FAILED
+        write = decide(lost, replace(CONTEXT, now=LATER)).write
         assert write is not None
         assert "data" not in write.obj

@@ -89,7 +89,7 @@ def test_nothing_is_told_of_what_is_on_its_way() -> None:
 
 
 def test_proceeding_is_told_with_the_write_or_the_failure() -> None:
-    despite = replace(outcome(ResourceState.READY, "Ready"), despite="database")
+    despite = replace(outcome(ResourceState.READY, "Ready"), failed_dependency="database")
     failed = replace(outcome(ResourceState.FAILED, "ReadinessTimeout"), id="database")
     known = status_of(failed)
     (event,) = events.proceeded(known, [despite], {"config"})

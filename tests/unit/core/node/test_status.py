@@ -118,9 +118,9 @@ def test_a_resource_is_in_its_state_since_it_came_into_it() -> None:
 
 
 def test_the_fields_that_we_left_are_known_until_we_write_again() -> None:
-    first = next_status(NodeStatus(), report([outcome("a", fields=b"\x01")]), NOW)
+    first = next_status(NodeStatus(), report([outcome("a", fields_digest=b"\x01")]), NOW)
     unknown = next_status(first, report([outcome("a", S.CONFLICTED)]), LATER)
-    written = next_status(unknown, report([outcome("a", fields=b"\x02")]), LATER)
+    written = next_status(unknown, report([outcome("a", fields_digest=b"\x02")]), LATER)
     digests = [this.resources[0].fields_digest for this in (first, unknown, written)]
     assert digests == ["01", "01", "02"]
 

@@ -109,7 +109,7 @@ def test_with_skipping_off_it_is_written_in_spite_of_a_failure() -> None:
     world = world_of([Entry("a"), Entry("b", ("a",))], skip_on_dependency_failure=False)
     world.refuse(world.step().writes[0], WriteRejection("no"))
     _, proceeding = world.step().outcomes
-    assert proceeding.despite == "a"
+    assert proceeding.failed_dependency == "a"
     assert proceeding.write is not None
 
 
@@ -122,7 +122,7 @@ def test_the_nearest_deadline_is_when_to_look_again() -> None:
     )
     for write in world.step().writes:
         world.take(write, STARTING)
-    assert world.step(NOW + timedelta(seconds=5)).look_again == NOW + timedelta(seconds=20)
+    assert world.step(NOW + timedelta(seconds=5)).requeue_at == NOW + timedelta(seconds=20)
 
 
 def test_of_two_entries_for_one_object_the_first_has_it() -> None:

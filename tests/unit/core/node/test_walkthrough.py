@@ -68,9 +68,9 @@ class Cluster:
         try:
             rendered = renderer.render(resource, namespaced=namespaced)
         except RenderError as error:
-            return ResourceFacts(resource=resource, problem=str(error))
-        wanted = prepare(rendered, resource, owner_of(node))
-        return ResourceFacts(resource=resource, wanted=wanted, live=self.live(wanted.ref))
+            return ResourceFacts(resource=resource, render_error=str(error))
+        desired = prepare(rendered, resource, owner_of(node))
+        return ResourceFacts(resource=resource, desired=desired, live=self.live(desired.ref))
 
     def reconcile(self, node: LynqNode) -> NodeStatus:
         around = PassContext(owner_of(node), NOW)
@@ -98,8 +98,8 @@ class Cluster:
         self, node: LynqNode, facts: dict[str, ResourceFacts]
     ) -> tuple[tuple[ResourceOutcome, ...], list[InventoryItem]]:
         inventory = read_inventory(self.status, "shop", variables_of(node))
-        unrendered = {this for this, known in facts.items() if known.wanted is None}
-        wanted = [known.ref for known in facts.values() if known.wanted is not None]
+        unrendered = {this for this, known in facts.items() if known.desired is None}
+        wanted = [known.ref for known in facts.values() if known.desired is not None]
         leaving = self.remove(node, orphans(inventory, wanted, unrendered))
         return leaving, [item for item in inventory if item.id in unrendered]
 
