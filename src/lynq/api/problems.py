@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Final
 
 from lynq.api.reasons import EventReason
+from lynq.api.text import and_more
 
 SHOWN: Final = 20
 """How many problems a message lists, unless told."""
@@ -56,10 +57,7 @@ def warnings(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 def summary(problems: Sequence[Problem], *, shown: int = SHOWN) -> str:
     """Return the problems as one message that fits into a condition, however many there are."""
-    told = [_cut(str(each)) for each in problems[:shown]]
-    if untold := len(problems) - len(told):
-        told.append(f"and {untold} more")
-    return "; ".join(told)
+    return and_more([_cut(str(each)) for each in problems], shown=shown, separator="; ")
 
 
 def _cut(text: str) -> str:

@@ -5,10 +5,12 @@ The sixteen lists of resources that forms and nodes share.
 The choices that a form makes for each of its resources.
 """
 
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, field
+from msgspec.structs import fields
 
 from lynq.api.wire import Int32, Wire
 
@@ -193,3 +195,18 @@ class ResourceLists(Wire, frozen=True, kw_only=True):
     """Objects of any other kind, custom resources included, for example a Certificate or an
     ExternalSecret. Ready when their Ready or Available condition is True; a kind without
     conditions is ready as soon as it exists. The operator needs the right to manage the kind."""
+
+
+RESOURCE_LISTS: Final = tuple((each.name, each.encode_name) for each in fields(ResourceLists))
+"""Attribute name and JSON name of each list, in the canonical order."""
+
+
+def resources_by_list(lists: ResourceLists) -> Iterator[tuple[str, Resources]]:
+    """Yield the JSON name and the resources of each list, in the canonical order."""
+    for name, json_name in RESOURCE_LISTS:
+        yield json_name, getattr(lists, name)
+
+
+def all_resources(lists: ResourceLists) -> Resources:
+    """Return the resources of all lists in the canonical order."""
+    return tuple(resource for _, resources in resources_by_list(lists) for resource in resources)

@@ -7,7 +7,7 @@ from typing import Protocol
 from lynq.api import DeletionPolicy, HubSpec, LynqNode, Metadata
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT, TRUE
-from lynq.core.graph.build import collect
+from lynq.api.resource import all_resources
 
 
 class ClusterView(Protocol):
@@ -70,7 +70,9 @@ def is_protected(metadata: Metadata) -> bool:
 
 def _retained_ids(node: LynqNode) -> frozenset[str]:
     retains = DeletionPolicy.RETAIN
-    return frozenset(each.id for each in collect(node.spec) if each.deletion_policy is retains)
+    return frozenset(
+        each.id for each in all_resources(node.spec) if each.deletion_policy is retains
+    )
 
 
 def _many(number: int, what: str) -> str:

@@ -16,12 +16,12 @@ from lynq.api.names import ANNOTATION_PROTECT, ANNOTATION_RETAIN, FINALIZER_HUB,
 from lynq.api.naming import NodePair
 from lynq.api.node_metadata import is_deleting, is_protected, pair_of
 from lynq.api.reasons import EventReason
+from lynq.api.resource import all_resources
 from lynq.controllers.concurrency import for_each_parallel
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.apply import PlanApplier
 from lynq.controllers.hub.state import HubState
-from lynq.core.graph.build import collect
 from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.schedule import retry_delay
 from lynq.core.node.objects import ref_of
@@ -156,7 +156,7 @@ def _unretained(node: LynqNode) -> list[ResourceStatus]:
         return stuck
     stays = {
         resource.id
-        for resource in collect(node.spec)
+        for resource in all_resources(node.spec)
         if resource.deletion_policy is DeletionPolicy.RETAIN
     }
     return [entry for entry in stuck if entry.id in stays]

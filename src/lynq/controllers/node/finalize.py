@@ -11,13 +11,13 @@ from lynq.api.events import Event
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_RETAIN, FINALIZER_NODE, TRUE
 from lynq.api.reasons import EventReason, OrphanReason
+from lynq.api.resource import all_resources
 from lynq.controllers.children import KindNotWatched
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.status import StatusReporter, marked
-from lynq.core.graph.build import collect
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem, read_inventory
 from lynq.core.node.render import Renderer, RenderError
@@ -96,7 +96,7 @@ class NodeFinalizer:
 
     async def _wanted(self, node: LynqNode, renderer: Renderer) -> list[InventoryItem]:
         items = []
-        for resource in collect(node.spec):
+        for resource in all_resources(node.spec):
             spec = resource.spec
             try:
                 kind = await self._lookout.kind(str(spec.get("apiVersion")), str(spec.get("kind")))

@@ -14,6 +14,7 @@ from lynq.api import DeletionPolicy, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import FIELD_MANAGER, LABEL_MANAGED, TRUE
 from lynq.api.reasons import OrphanReason
+from lynq.api.resource import all_resources
 from lynq.controllers.children import (
     BY_NODE,
     BY_OWNER,
@@ -27,7 +28,7 @@ from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.apply_errors import NODE_WIDE_ERRORS
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.state import NodeState
-from lynq.core.graph.build import collect, entries_of
+from lynq.core.graph.build import entries_of
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef, owner_of
 from lynq.core.node.ownership import is_owned_by, orphan_patch
@@ -272,7 +273,7 @@ def _policies(node: LynqNode, reason: OrphanReason) -> dict[str, DeletionPolicy]
     """
     if reason is OrphanReason.REMOVED_FROM_TEMPLATE:
         return {}
-    return {this.id: this.deletion_policy for this in collect(node.spec)}
+    return {this.id: this.deletion_policy for this in all_resources(node.spec)}
 
 
 def _ref_in(resource: Resource, ref: ObjectRef) -> ObjectRef:

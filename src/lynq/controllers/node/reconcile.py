@@ -13,6 +13,7 @@ from lynq.api import LynqNode, NodeStatus, ResourceState
 from lynq.api.digests import is_untouched
 from lynq.api.names import ANNOTATION_PAUSED, FINALIZER_NODE, TRUE
 from lynq.api.reasons import OrphanReason
+from lynq.api.resource import all_resources
 from lynq.controllers.children import KindNotWatched
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.context import ControllerContext
@@ -21,7 +22,7 @@ from lynq.controllers.node.observe import ObservedResource, Observer
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.state import NodeState, NodeStates, ObjectPlace
 from lynq.controllers.node.status import StatusBuilder, StatusReporter, contested, is_outdated
-from lynq.core.graph.build import build, collect, entries_of
+from lynq.core.graph.build import build_graph, entries_of
 from lynq.core.graph.model import Graph
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.inventory import InventoryItem, claimed, orphans, read_inventory
@@ -150,7 +151,7 @@ class NodeReconciler:
     ) -> dict[str, ObservedResource]:
         return await self._lookout.observe(
             node,
-            collect(node.spec),
+            all_resources(node.spec),
             wish.variables,
             memory,
             listed=_previously_applied(node.status, inventory),
@@ -223,7 +224,7 @@ def _has_controlling_hub(node: LynqNode) -> bool:
 
 def _desired_state(node: LynqNode) -> _DesiredState | InvalidNode:
     try:
-        return _DesiredState(variables_of(node), build(entries_of(node.spec)))
+        return _DesiredState(variables_of(node), build_graph(entries_of(node.spec)))
     except VariablesError as error:
         return InvalidNode.with_variables(error)
     except GraphError as error:

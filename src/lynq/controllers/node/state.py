@@ -14,9 +14,9 @@ import msgspec
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.api.resource import all_resources
 from lynq.controllers.node.slow_render import PendingRender
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
-from lynq.core.graph.build import collect
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.state import LastWrite, WriteCause, WriteRejection
 
@@ -104,7 +104,9 @@ class NodeState:
             return
         self.generation = node.metadata.generation
         self.unobservable_since.clear()
-        for resource_id in self.renders.keys() - {resource.id for resource in collect(node.spec)}:
+        for resource_id in self.renders.keys() - {
+            resource.id for resource in all_resources(node.spec)
+        }:
             self.drop_render(resource_id)
         rejected = [ref for ref, applied in self.applied.items() if applied.last_write.rejection]
         for ref in rejected:

@@ -1,9 +1,9 @@
-"""The dependency graph of a form's or node's resources: what is written, and deleted, when.
+"""The dependency graph of the resources of a form or node: apply order and deletion order.
 
     >>> entries = [Entry("web", ("db",)), Entry("db"), Entry("cache")]
-    >>> build(entries).waves
+    >>> build_graph(entries).waves
     (('db', 'cache'), ('web',))
 
-Everything here is linear in resources and dependencies, loops instead of recursing, and answers
-the same for the same input: whatever has no other order keeps the canonical one.
+All algorithms are linear in resources and dependencies, iterative and deterministic: ids without
+an order between them keep the canonical order.
 """

@@ -1,8 +1,8 @@
-"""Decide whether a resource may be written now, as far as its dependencies go.
+"""Decide by the states of its dependencies whether a resource may be applied.
 
-A failed dependency is looked for first, then one that is not ready, both in the order of dependIds:
-so the answer names the same dependency from pass to pass. A skipped dependency is a failed one, or
-skipping would end after one step.
+A failed dependency takes precedence over one that is not ready. Both are searched in the order of
+dependIds, so that every reconcile names the same dependency. A skipped dependency counts as failed:
+otherwise only direct dependents would be skipped.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,36 +15,36 @@ from lynq.api import ResourceState
 FAILED_STATES: Final = frozenset(
     {ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED}
 )
-"""What a dependency is in that has failed."""
-_WORDS = {
-    ResourceState.FAILED: "has failed",
-    ResourceState.CONFLICTED: "is in conflict with another owner",
+"""The states in which a dependency counts as failed."""
+_DESCRIPTIONS: Final = {
+    ResourceState.FAILED: "failed",
+    ResourceState.CONFLICTED: "has a field conflict",
     ResourceState.SKIPPED: "was skipped",
 }
 
 
 class GateAction(Enum):
-    """What to do with a resource."""
+    """The decision for a resource."""
 
     APPLY = "apply"
-    """All of its dependencies are ready."""
+    """All dependencies are ready."""
     WAIT = "wait"
-    """A dependency is not ready yet, and none has failed."""
+    """A dependency is not ready yet, and none failed."""
     SKIP = "skip"
-    """A dependency has failed, and the resource is not to be written then."""
+    """A dependency failed, and skipOnDependencyFailure is true."""
     PROCEED = "proceed"
-    """A dependency has failed, and the resource is written all the same, with a warning."""
+    """A dependency failed, and the resource is applied with a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    """What to do with a resource, and because of which dependency."""
+    """The decision for a resource, and the dependency that caused it."""
 
     action: GateAction
     dependency: str = ""
-    """The id of the dependency; "" where none stands in the way."""
+    """The id of the dependency; "" if all dependencies are ready."""
     message: str = ""
-    """The same for people."""
+    """The cause as a sentence; "" if all dependencies are ready."""
 
 
 def dependency_gate(
@@ -53,19 +53,21 @@ def dependency_gate(
     *,
     skip_on_dependency_failure: bool,
 ) -> GateDecision:
-    """Decide about a resource by the states of what it depends on; no state is "not ready"."""
+    """Decide by the states of the dependencies; a dependency without a state is not ready."""
     depend_ids = tuple(depend_ids)
-    failed = next((this for this in depend_ids if states.get(this) in FAILED_STATES), None)
-    if failed is not None:
-        return _after_failure(failed, states[failed], skip=skip_on_dependency_failure)
-    for this in depend_ids:
-        if states.get(this) is not ResourceState.READY:
-            return GateDecision(GateAction.WAIT, this, f'waiting for "{this}" to become ready')
+    for dependency in depend_ids:
+        state = states.get(dependency)
+        if state is not None and state in FAILED_STATES:
+            return _after_failure(dependency, state, skip=skip_on_dependency_failure)
+    for dependency in depend_ids:
+        if states.get(dependency) is not ResourceState.READY:
+            message = f'waiting for dependency "{dependency}" to become ready'
+            return GateDecision(GateAction.WAIT, dependency, message)
     return GateDecision(GateAction.APPLY)
 
 
 def _after_failure(dependency: str, state: ResourceState, *, skip: bool) -> GateDecision:
-    cause = f'"{dependency}", on which it depends, {_WORDS[state]}'
+    cause = f'dependency "{dependency}" {_DESCRIPTIONS[state]}'
     if skip:
         return GateDecision(GateAction.SKIP, dependency, f"skipped: {cause}")
-    return GateDecision(GateAction.PROCEED, dependency, f"written although {cause}")
+    return GateDecision(GateAction.PROCEED, dependency, f"applied although {cause}")

@@ -1,15 +1,18 @@
-"""What can be wrong with ids and dependIds, in words for people and kinds for code."""
+"""Problems of ids and dependIds: a kind for code and a message for users."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
-_IDS_SHOWN = 12
-_PROBLEMS_SHOWN = 20
+from lynq.api.text import and_more
+
+_IDS_SHOWN: Final = 12
+_PROBLEMS_SHOWN: Final = 20
 
 
 class GraphProblemKind(Enum):
-    """Which rule is broken."""
+    """The rule that is violated."""
 
     EMPTY_ID = "empty id"
     DUPLICATE_ID = "duplicate id"
@@ -20,53 +23,50 @@ class GraphProblemKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GraphProblem:
-    """One thing that keeps resources from making a graph."""
+    """One violation that prevents building the graph."""
 
     kind: GraphProblemKind
     ids: tuple[str, ...]
-    """Whom it is about: the resource, then its dependency; or the circle, each id once."""
+    """The ids concerned: the resource, then its dependency; or the cycle, each id once."""
     message: str
 
 
 class GraphError(Exception):
-    """Ids and dependIds make no graph; nothing can be written."""
+    """The ids and dependIds of a spec are invalid, so nothing can be applied."""
 
     def __init__(self, problems: Sequence[GraphProblem]) -> None:
         self.problems = tuple(problems)
-        told = [problem.message for problem in self.problems[:_PROBLEMS_SHOWN]]
-        if untold := len(self.problems) - len(told):
-            told.append(f"and {untold} more")
-        super().__init__("; ".join(told))
+        messages = [problem.message for problem in self.problems]
+        super().__init__(and_more(messages, shown=_PROBLEMS_SHOWN, separator="; "))
 
 
-def empty_id(place: str) -> GraphProblem:
-    """Tell of a resource without an id."""
-    return GraphProblem(
-        GraphProblemKind.EMPTY_ID, ("",), f"{place} has an empty id: every resource needs one"
-    )
+def empty_id(path: str) -> GraphProblem:
+    """Return the problem of a resource without an id."""
+    return GraphProblem(GraphProblemKind.EMPTY_ID, ("",), f"{path} has no id: an id is required")
 
 
-def duplicate_id(this: str, places: Sequence[str]) -> GraphProblem:
-    """Tell of resources that share an id."""
+def duplicate_id(resource_id: str, paths: Sequence[str]) -> GraphProblem:
+    """Return the problem of resources that share an id."""
     message = (
-        f'duplicate id "{this}" of {_shortened(places, ", ")}: ids must be unique over all lists'
+        f'duplicate id "{resource_id}" in {_shortened(paths, ", ")}: '
+        "ids must be unique across all lists"
     )
-    return GraphProblem(GraphProblemKind.DUPLICATE_ID, (this,), message)
+    return GraphProblem(GraphProblemKind.DUPLICATE_ID, (resource_id,), message)
 
 
-def unknown_dependency(this: str, dependency: str) -> GraphProblem:
-    """Tell of a dependency on something that is not there."""
-    message = f'"{this}" depends on "{dependency}", which is the id of no resource'
-    return GraphProblem(GraphProblemKind.UNKNOWN_DEPENDENCY, (this, dependency), message)
+def unknown_dependency(resource_id: str, dependency: str) -> GraphProblem:
+    """Return the problem of a dependency on an id that no resource has."""
+    message = f'"{resource_id}" depends on "{dependency}", but no resource has this id'
+    return GraphProblem(GraphProblemKind.UNKNOWN_DEPENDENCY, (resource_id, dependency), message)
 
 
-def self_dependency(this: str) -> GraphProblem:
-    """Tell of a resource that waits for itself."""
-    return GraphProblem(GraphProblemKind.SELF_DEPENDENCY, (this,), _circular([this]))
+def self_dependency(resource_id: str) -> GraphProblem:
+    """Return the problem of a resource that depends on itself."""
+    return GraphProblem(GraphProblemKind.SELF_DEPENDENCY, (resource_id,), _circular([resource_id]))
 
 
 def cycle(ids: Sequence[str]) -> GraphProblem:
-    """Tell of resources that wait for each other."""
+    """Return the problem of resources that depend on each other."""
     return GraphProblem(GraphProblemKind.CYCLE, tuple(ids), _circular(ids))
 
 
@@ -75,7 +75,7 @@ def _circular(ids: Sequence[str]) -> str:
 
 
 def _shortened(names: Sequence[str], separator: str) -> str:
-    """Join the names; of many, the first ones and the last."""
-    if untold := max(0, len(names) - _IDS_SHOWN):
-        names = [*names[: _IDS_SHOWN - 1], f"({untold} more)", names[-1]]
+    """Join the names; of a long list, only the first names and the last."""
+    if hidden := max(0, len(names) - _IDS_SHOWN):
+        names = [*names[: _IDS_SHOWN - 1], f"({hidden} more)", names[-1]]
     return separator.join(names)

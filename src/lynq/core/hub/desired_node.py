@@ -37,7 +37,7 @@ from lynq.api.names import (
 )
 from lynq.api.naming import NodePair, node_name
 from lynq.api.node_metadata import stamp
-from lynq.core.graph.build import collect
+from lynq.api.resource import all_resources
 from lynq.core.hub.row_values import RowValues, failed, nameless, row_variables
 from lynq.template import Environment, Needs, SeededRandom, TemplateError, compile_template
 
@@ -64,7 +64,7 @@ def render_spec(
         pair=pair,
         variables=row_variables(values, hub=hub.metadata.name, form=pair.form),
         environment=_environment(hub, pair, now),
-        previous={each.id: each for each in collect(previous)} if previous else {},
+        previous={each.id: each for each in all_resources(previous)} if previous else {},
     )
     lists: dict[str, Any] = {
         name: tuple(row.resource(each) for each in getattr(form.spec, name)) for name in _LISTS

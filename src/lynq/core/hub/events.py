@@ -16,7 +16,7 @@ from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_HUB_ID
 from lynq.api.node_metadata import form_generation
 from lynq.api.reasons import EventReason
-from lynq.core.graph.build import collect
+from lynq.api.resource import all_resources
 from lynq.core.guard.deletion import held_message
 from lynq.core.guard.rejections import Rejection
 from lynq.core.hub.diff import NodeDeletion, NodeUpdate, Throttle, UpdateCause
@@ -31,7 +31,7 @@ def count_kinds(lists: ResourceLists) -> str:
 
     By the kinds of the manifests, not by lists: so custom kinds are told by their names.
     """
-    kinds = Counter(_kind(each.spec.get("kind")) for each in collect(lists))
+    kinds = Counter(_kind(each.spec.get("kind")) for each in all_resources(lists))
     return "[" + " ".join(f"{count} {kind}(s)" for kind, count in kinds.items()) + "]"
 
 
@@ -108,7 +108,7 @@ def _form_applied(update: NodeUpdate) -> str:
     spec = update.after.spec
     return (
         f"the form's generation {'?' if old is None else old} -> {new}, "
-        f"{len(collect(spec))} resources {count_kinds(spec)}"
+        f"{len(all_resources(spec))} resources {count_kinds(spec)}"
     )
 
 

@@ -13,7 +13,7 @@ from lynq.api.conditions import is_true
 from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_TEMPLATE_GENERATION
 from lynq.api.reasons import ConditionType, EventReason
-from lynq.core.graph.build import collect
+from lynq.api.resource import all_resources
 from lynq.core.graph.gate import FAILED_STATES
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.state import ResourceOutcome, fit
@@ -133,7 +133,7 @@ def _was_told(before: ResourceStatus | None, outcome: ResourceOutcome, reason: E
 
 
 def _whose(node: LynqNode) -> str:
-    resources = collect(node.spec)
+    resources = all_resources(node.spec)
     counts = Counter(str(this.spec.get("kind", "?")) for this in resources)
     kinds = ", ".join(f"{count} {kind}(s)" for kind, count in counts.items())
     annotations = node.metadata.annotations

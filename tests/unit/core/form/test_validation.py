@@ -42,18 +42,18 @@ def deep(levels: int) -> dict[str, Any]:
         ),
         pytest.param(
             form(resource("a"), services=(resource("a", spec={**BODY, "kind": "Service"}),)),
-            'spec: duplicate id "a" of services[0], configMaps[0]: '
-            "ids must be unique over all lists",
+            'spec: duplicate id "a" in services[0], configMaps[0]: '
+            "ids must be unique across all lists",
             id="one id in two lists",
         ),
         pytest.param(
             form(resource("")),
-            "spec: configMaps[0] has an empty id: every resource needs one",
+            "spec: configMaps[0] has no id: an id is required",
             id="empty id",
         ),
         pytest.param(
             form(resource("a", depend_ids=("x",))),
-            'spec.configMaps[0].dependIds: "a" depends on "x", which is the id of no resource',
+            'spec.configMaps[0].dependIds: "a" depends on "x", but no resource has this id',
             id="unknown dependency",
         ),
         pytest.param(

@@ -1,4 +1,4 @@
-"""Forms drawn by chance, and a graph theory too simple to be wrong."""
+"""Hypothesis strategies for graph entries, and a naive reachability to check against."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,7 +10,7 @@ _IDS = tuple("abcdefgh")
 
 
 def entries(ids: Sequence[str] = _IDS) -> st.SearchStrategy[list[Entry]]:
-    """Unique ids, dependencies on any of them but itself: circles are likely."""
+    """Draw unique ids with dependencies on any other id: cycles are likely."""
 
     def drawn(names: list[str]) -> st.SearchStrategy[list[Entry]]:
         return st.tuples(
@@ -20,8 +20,8 @@ def entries(ids: Sequence[str] = _IDS) -> st.SearchStrategy[list[Entry]]:
     return st.lists(st.sampled_from(ids), unique=True, min_size=1).flatmap(drawn)
 
 
-def sound_entries() -> st.SearchStrategy[list[Entry]]:
-    """Entries that make a graph: dependencies point one way in some order, shown in another."""
+def acyclic_entries() -> st.SearchStrategy[list[Entry]]:
+    """Draw entries without cycles, in an order that is independent of their dependencies."""
 
     def drawn(names: list[str]) -> st.SearchStrategy[list[Entry]]:
         rows = [
@@ -34,12 +34,14 @@ def sound_entries() -> st.SearchStrategy[list[Entry]]:
 
 
 def _entry(name: str) -> Callable[[list[str]], Entry]:
-    return lambda ends: Entry(name, tuple(end for end in ends if end not in ("", name)))
+    return lambda depend_ids: Entry(
+        name, tuple(dependency for dependency in depend_ids if dependency not in ("", name))
+    )
 
 
-def reachable(given: Sequence[Entry]) -> set[tuple[str, str]]:
-    """All pairs of an id and what it depends on, directly or not: repeated until nothing is new."""
-    pairs = {(entry.id, end) for entry in given for end in entry.depend_ids}
+def transitive_dependencies(entries: Sequence[Entry]) -> set[tuple[str, str]]:
+    """Return all pairs of an id and an id that it depends on, directly or not."""
+    pairs = {(entry.id, dependency) for entry in entries for dependency in entry.depend_ids}
     while True:
         more = {(start, end) for start, via in pairs for then, end in pairs if via == then}
         if more <= pairs:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from lynq.api import TResource
-from lynq.core.graph.build import build
+from lynq.core.graph.build import build_graph
 from lynq.core.graph.model import Entry, Graph
 from lynq.core.node.decide import PassContext
 from lynq.core.node.desired_object import DesiredObject, prepare
@@ -55,7 +55,7 @@ class Cluster:
     def graph(self) -> Graph:
         """The order of the resources."""
         every = (facts.resource for facts in self.facts.values())
-        return build(Entry(this.id, this.depend_ids) for this in every)
+        return build_graph(Entry(this.id, this.depend_ids) for this in every)
 
     def step(self, now: datetime = NOW, *, force: bool = False) -> ReconcileStep:
         """Ask for the next step."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lynq.api import Condition, NodeStatus, ResourceState
-from lynq.core.graph.build import build
+from lynq.core.graph.build import build_graph
 from lynq.core.graph.model import Entry
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.inventory import InventoryItem, read_inventory
@@ -299,7 +299,7 @@ def test_when_nothing_can_be_tried_all_that_is_known_stays(
 
 def test_the_circle_is_named() -> None:
     with pytest.raises(GraphError) as error:
-        build([Entry("a", ("b",)), Entry("b", ("a",))])
+        build_graph([Entry("a", ("b",)), Entry("b", ("a",))])
     status = invalid_status(NodeStatus(), InvalidNode.with_graph(error.value), 1, NOW)
     assert "circular dependency" in condition(status, "Ready").message
 

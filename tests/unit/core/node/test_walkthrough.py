@@ -8,7 +8,8 @@ import msgspec
 
 from lynq.api import DeletionPolicy, LynqNode, NodeStatus, TResource
 from lynq.api.reasons import OrphanReason
-from lynq.core.graph.build import build, collect, entries_of
+from lynq.api.resource import all_resources
+from lynq.core.graph.build import build_graph, entries_of
 from lynq.core.node.decide import PassContext
 from lynq.core.node.desired_object import prepare
 from lynq.core.node.inventory import InventoryItem, orphans, read_inventory
@@ -74,9 +75,9 @@ class Cluster:
 
     def reconcile(self, node: LynqNode) -> NodeStatus:
         around = PassContext(owner_of(node), NOW)
-        graph = build(entries_of(node.spec))
+        graph = build_graph(entries_of(node.spec))
         while True:
-            facts = {this.id: self.facts(node, this) for this in collect(node.spec)}
+            facts = {this.id: self.facts(node, this) for this in all_resources(node.spec)}
             step = next_step(graph, facts, around)
             for write in step.writes:
                 self.writes += 1
@@ -176,7 +177,7 @@ def test_facts_of_the_world_are_all_that_a_step_knows() -> None:
     cluster.reconcile(node)
     facts = {"config": cluster.facts(node, CONFIG)}
     around = PassContext(owner_of(node), NOW + timedelta(days=1), force=True)
-    forced = next_step(build(entries_of(node.spec)), facts, around)
-    again = next_step(build(entries_of(node.spec)), facts, replace(around))
+    forced = next_step(build_graph(entries_of(node.spec)), facts, around)
+    again = next_step(build_graph(entries_of(node.spec)), facts, replace(around))
     assert forced == again
     assert [write.cause for write in forced.writes] == [WriteCause.FORCED]

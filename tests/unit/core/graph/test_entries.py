@@ -1,7 +1,8 @@
-"""The canonical order is that of the lists in lynq.api."""
+"""Resources and graph entries come in the canonical order, that of the lists in lynq.api."""
 
 from lynq.api import FormSpec, NodeSpec, ResourceLists, TResource
-from lynq.core.graph.build import build, collect, entries_of
+from lynq.api.resource import all_resources
+from lynq.core.graph.build import build_graph, entries_of
 from lynq.core.graph.model import Entry
 
 
@@ -9,22 +10,24 @@ def resource(name: str, *depend_ids: str) -> TResource:
     return TResource(id=name, spec={}, depend_ids=depend_ids)
 
 
-def test_resources_come_list_by_list_whatever_their_names() -> None:
+def test_resources_come_in_list_order_independent_of_ids() -> None:
     lists = ResourceLists(
         manifests=(resource("a"),),
         deployments=(resource("c"), resource("b")),
         service_accounts=(resource("z"),),
     )
-    assert [found.id for found in collect(lists)] == ["z", "c", "b", "a"]
+    assert [item.id for item in all_resources(lists)] == ["z", "c", "b", "a"]
 
 
-def test_all_sixteen_lists_are_looked_at() -> None:
-    every = {name: (resource(name),) for name in ResourceLists.__struct_fields__}
-    assert [found.id for found in collect(ResourceLists(**every))] == list(every)
-    assert len(every) == 16
+def test_resources_of_all_sixteen_lists_are_returned() -> None:
+    lists_by_name = {name: (resource(name),) for name in ResourceLists.__struct_fields__}
+    assert [item.id for item in all_resources(ResourceLists(**lists_by_name))] == list(
+        lists_by_name
+    )
+    assert len(lists_by_name) == 16
 
 
-def test_an_entry_knows_where_a_person_finds_it() -> None:
+def test_entry_has_path_in_spec() -> None:
     spec = NodeSpec(
         uid="acme",
         template_ref="shop",
@@ -38,8 +41,8 @@ def test_an_entry_knows_where_a_person_finds_it() -> None:
     )
 
 
-def test_a_form_makes_a_graph_as_a_node_does() -> None:
+def test_form_spec_builds_graph() -> None:
     spec = FormSpec(
         hub_id="hub", deployments=(resource("web", "config"),), config_maps=(resource("config"),)
     )
-    assert build(entries_of(spec)).waves == (("config",), ("web",))
+    assert build_graph(entries_of(spec)).waves == (("config",), ("web",))
