@@ -124,7 +124,7 @@ def counted(alert: str, minute: int, series: dict[str, str], *, is_due: bool) ->
     }
 
 
-def test_the_go_operators_alerts_are_all_there() -> None:
+def test_alerts_of_go_operator_exist() -> None:
     found = {rule["alert"]: (rule["labels"]["severity"], rule["for"]) for rule in rules()}
     expected = {
         alert: (severity, duration)
@@ -137,7 +137,7 @@ def test_the_go_operators_alerts_are_all_there() -> None:
 
 
 @pytest.mark.parametrize("alert", CASES)
-def test_an_alert_fires_when_it_is_due_and_not_before(alert: str, tmp_path: Path) -> None:
+def test_alert_fires_when_due_and_not_before(alert: str, tmp_path: Path) -> None:
     minute, series = CASES[alert]
     tests = [
         counted(alert, minute - 1, series, is_due=False),
@@ -146,20 +146,20 @@ def test_an_alert_fires_when_it_is_due_and_not_before(alert: str, tmp_path: Path
     assert promtool(tmp_path, {"tests": tests}) == ""
 
 
-def test_nothing_fires_while_all_is_well(tmp_path: Path) -> None:
+def test_no_alert_fires_when_healthy(tmp_path: Path) -> None:
     tests = [counted(alert, 80, QUIET, is_due=False) for alert in CASES]
     assert promtool(tmp_path, {"tests": tests}) == ""
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: str(rule["alert"]))
-def test_an_alert_leads_to_its_runbook(rule: dict[str, Any]) -> None:
+def test_alert_links_to_its_runbook(rule: dict[str, Any]) -> None:
     page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
     headings = re.findall(r"^#+ (.*)$", (ROOT / page).read_text(), re.MULTILINE)
     assert anchor == rule["alert"].lower()
     assert rule["alert"] in headings
 
 
-def test_a_series_that_is_missing_is_noticed(tmp_path: Path) -> None:
+def test_missing_metric_is_detected(tmp_path: Path) -> None:
     complaints = missing(tmp_path, f"hub_desired{{{HUB}}} 1\nhub_ready{{{HUB}}} 1\n")
     assert "lynq_source_up" in complaints
     assert "lynqnode_condition_status{type=" in complaints

@@ -41,7 +41,7 @@ def keys(values: Any, schema: Any, start: str = "") -> set[str]:
     )
 
 
-def test_the_schema_knows_exactly_the_values_that_there_are() -> None:
+def test_schema_covers_exactly_the_values() -> None:
     assert keys(VALUES, SCHEMA) == paths(SCHEMA) - {"global"}
 
 
@@ -65,12 +65,12 @@ def test_the_schema_knows_exactly_the_values_that_there_are() -> None:
     ],
     ids=str,
 )
-def test_a_wrong_value_is_refused(wrong: dict[str, Any]) -> None:
+def test_wrong_value_is_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(RefusedError, match=next(iter(wrong))):
         rendered(wrong)
 
 
-def test_by_default_it_needs_nobody_else() -> None:
+def test_default_values_need_no_third_party_apis() -> None:
     groups = {obj["apiVersion"].rpartition("/")[0] for obj in chart()}
     assert groups == {
         "",
@@ -83,7 +83,7 @@ def test_by_default_it_needs_nobody_else() -> None:
     assert "cert-manager is not needed" in rendered()
 
 
-def test_the_namespace_is_made_unless_it_is_the_releases_own() -> None:
+def test_namespace_is_created_unless_it_is_the_release_namespace() -> None:
     assert names(chart(namespace="default"), "Namespace") == ["lynq-system"]
     assert names(chart(namespace="lynq-system"), "Namespace") == []
     assert names(chart({"namespace": {"create": False}}, namespace="default"), "Namespace") == []
@@ -94,7 +94,7 @@ def test_the_namespace_is_made_unless_it_is_the_releases_own() -> None:
     assert one(own, "Deployment")["metadata"]["namespace"] == "mine"
 
 
-def test_image_and_pod_are_as_the_values_say() -> None:
+def test_image_and_pod_follow_values() -> None:
     objects = chart(
         {
             "replicaCount": 3,
@@ -129,12 +129,12 @@ def test_image_and_pod_are_as_the_values_say() -> None:
     assert pod(objects)["affinity"] == {"nodeAffinity": {}}
 
 
-def test_the_tag_is_the_charts_version_unless_given() -> None:
+def test_image_tag_defaults_to_app_version() -> None:
     version = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
     assert manager(chart())["image"] == f"ghcr.io/k8s-lynq/lynq:{version}"
 
 
-def test_the_managers_values_become_arguments() -> None:
+def test_manager_values_become_arguments() -> None:
     given = {
         "manager": {
             "leaderElection": False,
@@ -169,7 +169,7 @@ def test_the_managers_values_become_arguments() -> None:
     assert "lynq-metrics-auth-role" not in names(objects, "ClusterRole")
 
 
-def test_two_operators_without_leader_election_are_refused() -> None:
+def test_two_replicas_without_leader_election_are_rejected() -> None:
     alone = {"manager": {"leaderElection": False}}
     with pytest.raises(RefusedError, match=r"replicaCount is 2.*manager\.leaderElection"):
         chart({**alone, "replicaCount": 2})
@@ -177,7 +177,7 @@ def test_two_operators_without_leader_election_are_refused() -> None:
         assert one(chart({**alone, "replicaCount": few}), "Deployment")["spec"]["replicas"] == few
 
 
-def test_without_leader_election_the_old_pod_goes_before_the_new_one_comes() -> None:
+def test_deployment_without_leader_election_uses_recreate_strategy() -> None:
     alone = chart({"manager": {"leaderElection": False}})
     assert one(alone, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
     assert one(chart(), "Deployment")["spec"]["strategy"]["type"] == "RollingUpdate"
@@ -186,7 +186,7 @@ def test_without_leader_election_the_old_pod_goes_before_the_new_one_comes() -> 
 @pytest.mark.parametrize(
     ("address", "port"), [(":8081", 8081), (":9081", 9081), ("[::]:9082", 9082)]
 )
-def test_the_kubelet_asks_where_the_probes_are_answered(address: str, port: int) -> None:
+def test_probes_use_health_port(address: str, port: int) -> None:
     container = manager(chart({"manager": {"healthProbeBindAddress": address}}))
     named = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert named["health"] == port
@@ -194,20 +194,20 @@ def test_the_kubelet_asks_where_the_probes_are_answered(address: str, port: int)
         assert container[probe]["httpGet"]["port"] == "health"
 
 
-def test_nobody_is_probed_where_nobody_answers() -> None:
+def test_probes_are_omitted_when_health_endpoint_is_disabled() -> None:
     container = manager(chart({"manager": {"healthProbeBindAddress": "0"}}))
     assert "--health-probe-bind-address=0" in container["args"]
     assert not {"livenessProbe", "readinessProbe"} & container.keys()
     assert "health" not in [port["name"] for port in container["ports"]]
 
 
-def test_metrics_can_be_off() -> None:
+def test_metrics_can_be_disabled() -> None:
     objects = chart({"manager": {"metricsBindAddress": "0"}})
     assert names(objects, "Service") == ["lynq-webhook-service"]
     assert not [name for name in names(objects, "ClusterRole") if "metrics" in name]
 
 
-def test_the_services_are_as_the_values_say() -> None:
+def test_services_follow_values() -> None:
     objects = chart(
         {
             "service": {
@@ -230,7 +230,7 @@ def test_the_services_are_as_the_values_say() -> None:
     assert webhook["metadata"]["annotations"] == {"b": "2"}
 
 
-def test_a_service_account_of_ones_own_is_used() -> None:
+def test_existing_service_account_is_used() -> None:
     objects = chart({"serviceAccount": {"create": False, "name": "mine"}})
     assert names(objects, "ServiceAccount") == []
     assert pod(objects)["serviceAccountName"] == "mine"
@@ -245,7 +245,7 @@ def test_a_service_account_of_ones_own_is_used() -> None:
     assert account["automountServiceAccountToken"] is False
 
 
-def test_another_release_has_names_of_its_own_and_the_operator_is_told() -> None:
+def test_release_name_is_used_in_names_and_arguments() -> None:
     objects = chart(release="second")
     assert one(objects, "Deployment")["metadata"]["name"] == "second-lynq-controller-manager"
     assert "--webhook-service-name=second-lynq-webhook-service" in manager(objects)["args"]
@@ -261,14 +261,14 @@ def test_another_release_has_names_of_its_own_and_the_operator_is_told() -> None
     assert named["spec"]["selector"]["matchLabels"]["app.kubernetes.io/name"] == "other"
 
 
-def test_rights_are_the_users_own_business_without_rbac() -> None:
+def test_rbac_objects_can_be_disabled() -> None:
     objects = chart({"rbac": {"create": False}})
     assert not [obj for obj in objects if obj["apiVersion"].startswith("rbac.")]
     few = names(chart({"rbac": {"userRoles": False}}), "ClusterRole")
     assert not [name for name in few if name.endswith(("admin-role", "editor-role", "viewer-role"))]
 
 
-def test_watched_namespaces_get_roles_and_the_cluster_gets_nothing() -> None:
+def test_watched_namespaces_get_roles_and_no_cluster_roles() -> None:
     objects = chart(
         {
             "manager": {"watchNamespaces": ["shop", "bank"], "metricsSecure": False},
@@ -283,7 +283,7 @@ def test_watched_namespaces_get_roles_and_the_cluster_gets_nothing() -> None:
     assert "--enable-webhooks=false" in manager(objects)["args"]
 
 
-def test_the_notes_say_how_rights_for_other_kinds_are_given() -> None:
+def test_notes_explain_rights_for_other_kinds() -> None:
     label = "lynq.sh/aggregate-to-manager"
     assert label in rendered()
     narrow = rendered({"manager": {"watchNamespaces": ["shop", "bank"]}, "fullnameOverride": "x"})
@@ -296,7 +296,7 @@ def test_the_notes_say_how_rights_for_other_kinds_are_given() -> None:
     assert label not in without
 
 
-def test_definitions_stay_when_the_release_goes_unless_told_otherwise() -> None:
+def test_crds_are_kept_on_uninstall_by_default() -> None:
     kept = one(chart(), "CustomResourceDefinition", "lynqhubs.operator.lynq.sh")
     assert kept["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
     objects = chart({"crds": {"keep": False, "annotations": {"a": "1"}}})
@@ -305,7 +305,7 @@ def test_definitions_stay_when_the_release_goes_unless_told_otherwise() -> None:
     assert names(chart({"crds": {"install": False}}), "CustomResourceDefinition") == []
 
 
-def test_cert_manager_makes_the_certificate_if_it_is_asked_to() -> None:
+def test_cert_manager_issues_certificate_when_enabled() -> None:
     objects = chart({"certManager": {"enabled": True}})
     certificate = one(objects, "Certificate")
     assert certificate["spec"]["issuerRef"] == {"kind": "Issuer", "name": "lynq-selfsigned-issuer"}
@@ -329,13 +329,13 @@ def test_cert_manager_makes_the_certificate_if_it_is_asked_to() -> None:
     assert spec["duration"] == "48h"
 
 
-def test_without_webhooks_nothing_of_them_is_left() -> None:
+def test_disabled_webhooks_leave_no_objects() -> None:
     objects = chart({"webhook": {"enabled": False}, "certManager": {"enabled": True}})
     assert not [obj for obj in objects if "webhook" in obj["metadata"]["name"]]
     assert names(objects, "Certificate", "Issuer") == []
 
 
-def test_monitoring_brings_a_monitor_alerts_and_a_dashboard() -> None:
+def test_monitoring_adds_service_monitor_alerts_and_dashboard() -> None:
     given = {
         "enabled": True,
         "namespace": "watching",
@@ -363,7 +363,7 @@ def test_monitoring_brings_a_monitor_alerts_and_a_dashboard() -> None:
     assert names(few, "PrometheusRule", "ConfigMap") == []
 
 
-def test_the_network_policies_let_in_whom_they_are_told() -> None:
+def test_network_policies_allow_configured_peers() -> None:
     assert names(chart(), "NetworkPolicy") == []
     peers = [{"ipBlock": {"cidr": "10.0.0.0/8"}}]
     objects = chart({"networkPolicy": {"enabled": True, "webhook": {"from": peers}}})
@@ -376,13 +376,13 @@ def test_the_network_policies_let_in_whom_they_are_told() -> None:
     assert "ingress" not in one(closed, "NetworkPolicy", "lynq-allow-metrics-traffic")["spec"]
 
 
-def test_the_disruption_budget_is_as_the_values_say() -> None:
+def test_disruption_budget_follows_values() -> None:
     assert names(chart({"podDisruptionBudget": {"enabled": False}}), "PodDisruptionBudget") == []
     half = chart({"podDisruptionBudget": {"maxUnavailable": "50%"}})
     assert one(half, "PodDisruptionBudget")["spec"]["maxUnavailable"] == "50%"
 
 
-def test_common_labels_and_annotations_are_on_everything() -> None:
+def test_common_labels_and_annotations_are_on_every_object() -> None:
     values = {"commonLabels": {"team": "x"}, "commonAnnotations": {"note": "y"}}
     more = {"monitoring": {"enabled": True}, "networkPolicy": {"enabled": True}}
     for obj in chart({**values, **more, "certManager": {"enabled": True}}, namespace="default"):
@@ -391,5 +391,5 @@ def test_common_labels_and_annotations_are_on_everything() -> None:
 
 
 @pytest.mark.parametrize("file", ["values-local.yaml", "values-prod.yaml"])
-def test_the_values_for_special_places_are_taken(file: str) -> None:
+def test_additional_values_files_are_accepted(file: str) -> None:
     assert chart(yaml.safe_load((CHART / file).read_text()))

@@ -22,14 +22,14 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_has_what_the_operator_and_the_local_cluster_need(dist: Path) -> None:
+def test_wheel_contains_operator_and_local_cluster(dist: Path) -> None:
     (wheel,) = dist.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"lynq/cli/run.py", "lynq/py.typed", "lynq/cluster/controlplane/main.go"} <= names
     assert not [name for name in names if "__pycache__" in name]
 
 
-def test_the_bill_names_the_wheel_and_everything_it_runs_with(dist: Path) -> None:
+def test_sbom_lists_wheel_and_runtime_dependencies(dist: Path) -> None:
     (wheel,) = dist.glob("*.whl")
     bill = json.loads((dist / "sbom.cdx.json").read_text())
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.5")
@@ -43,7 +43,7 @@ def test_the_bill_names_the_wheel_and_everything_it_runs_with(dist: Path) -> Non
     assert all(component.get("licenses") for component in bill["components"])
 
 
-def test_the_image_is_made_from_the_same_list(dist: Path) -> None:
+def test_image_requirements_match_sbom(dist: Path) -> None:
     bill = json.loads((dist / "sbom.cdx.json").read_text())
     listed = (ROOT / "deploy" / "requirements.txt").read_text()
     assert all(
@@ -52,7 +52,7 @@ def test_the_image_is_made_from_the_same_list(dist: Path) -> None:
     assert listed.count("==") >= len(bill["components"])
 
 
-def test_the_generated_files_are_fresh() -> None:
+def test_generated_files_are_up_to_date() -> None:
     check = [sys.executable, str(ROOT / "tools" / "manifests.py"), "--check"]
     result = subprocess.run(check, capture_output=True, text=True, check=False)
     assert result.stderr == ""

@@ -16,7 +16,7 @@ def pod() -> Object:
     return template
 
 
-def test_every_object_is_where_scripts_look_for_it() -> None:
+def test_object_names_match_go_operator() -> None:
     found = {
         (obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         for obj in kustomized()
@@ -57,7 +57,7 @@ def test_every_object_is_where_scripts_look_for_it() -> None:
     }
 
 
-def test_the_container_is_started_as_the_go_operators() -> None:
+def test_container_matches_go_operator() -> None:
     container = manager(kustomized())
     assert container["name"] == "manager"
     assert container["command"] == ["/manager"]
@@ -81,7 +81,7 @@ def test_the_container_is_started_as_the_go_operators() -> None:
         }
 
 
-def test_the_selector_is_the_go_operators_for_it_cannot_be_changed() -> None:
+def test_selector_matches_go_operator() -> None:
     deployment = one(kustomized(), "Deployment")
     assert deployment["spec"]["selector"] == {"matchLabels": LABELS}
     assert deployment["metadata"]["labels"].items() >= LABELS.items()
@@ -89,7 +89,7 @@ def test_the_selector_is_the_go_operators_for_it_cannot_be_changed() -> None:
     assert pod()["spec"]["terminationGracePeriodSeconds"] == 10
 
 
-def test_the_services_lead_to_the_pod() -> None:
+def test_services_select_the_pod() -> None:
     metrics = one(kustomized(), "Service", "lynq-controller-manager-metrics-service")["spec"]
     webhook = one(kustomized(), "Service", "lynq-webhook-service")["spec"]
     assert metrics["selector"] == webhook["selector"] == LABELS
@@ -101,7 +101,7 @@ def test_the_services_lead_to_the_pod() -> None:
     assert [(port["port"], port["targetPort"]) for port in webhook["ports"]] == [(443, 9443)]
 
 
-def test_the_webhooks_lead_to_the_service() -> None:
+def test_webhooks_point_to_the_service() -> None:
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
         for webhook in one(kustomized(), kind)["webhooks"]:
             service = webhook["clientConfig"]["service"]
@@ -109,7 +109,7 @@ def test_the_webhooks_lead_to_the_service() -> None:
             assert service["namespace"] == "lynq-system"
 
 
-def test_the_pod_is_as_narrow_as_can_be() -> None:
+def test_pod_is_restricted() -> None:
     spec, container = pod()["spec"], manager(kustomized())
     assert spec["securityContext"] == {
         "runAsNonRoot": True,
@@ -124,19 +124,19 @@ def test_the_pod_is_as_narrow_as_can_be() -> None:
     assert enforced["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_nobody_gets_all_rights() -> None:
+def test_no_bound_role_has_wildcards() -> None:
     bound = {obj["roleRef"]["name"] for obj in kustomized() if obj["kind"].endswith("RoleBinding")}
     for role in kustomized():
         if role["kind"].endswith("Role") and role["metadata"]["name"] in bound:
             assert "*" not in json.dumps(role.get("rules", [])), role["metadata"]["name"]
 
 
-def test_the_image_is_this_version() -> None:
+def test_image_is_this_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert manager(kustomized())["image"] == f"ghcr.io/k8s-lynq/lynq:{version}"
 
 
-def test_install_yaml_is_the_same_in_one_file() -> None:
+def test_install_yaml_matches_kustomize() -> None:
     assert loaded("install.yaml") == kustomized(), "run `make manifests`"
 
 
@@ -199,7 +199,7 @@ def test_chart_and_kustomize_install_the_same(
     assert by_name(chart(values, namespace="default")) == by_name(base)
 
 
-def test_the_dockerfile_names_what_there_is() -> None:
+def test_dockerfile_copies_existing_files() -> None:
     lines = (DEPLOY / "Dockerfile").read_text().splitlines()
     copied = [
         source
@@ -215,7 +215,7 @@ def test_the_dockerfile_names_what_there_is() -> None:
     assert any(line.startswith("COPY ") and line.endswith(" /manager") for line in lines)
 
 
-def test_the_entry_point_hands_its_arguments_to_lynq_run() -> None:
+def test_entry_point_passes_arguments_to_lynq_run() -> None:
     path = DEPLOY / "manager"
     assert path.stat().st_mode & 0o111
     assert path.read_text().splitlines()[1].endswith('lynq run "$@"')

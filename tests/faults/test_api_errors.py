@@ -16,7 +16,7 @@ LOYAL = ("loyal-1", "loyal-2")
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_after_bad_weather_all_is_as_rows_and_form_say(
+async def test_state_converges_after_api_errors(
     env: Environment, elsewhere: str, seed: int
 ) -> None:
     chance = random.Random(seed)

@@ -61,7 +61,7 @@ async def uids(env: Environment) -> dict[str, str]:
     return found | {f"node {name}": node["metadata"]["uid"] for name, node in nodes.items()}
 
 
-async def test_a_rollout_goes_on_after_an_outage_and_nothing_is_made_anew(
+async def test_rollout_resumes_after_apiserver_outage(
     own_stage: Environment, own_cluster: LocalCluster
 ) -> None:
     env = own_stage

@@ -37,7 +37,7 @@ class Forgetful:
         return replace(response, body=msgspec.json.encode(groups))
 
 
-async def test_a_kind_that_is_missing_for_a_moment_is_no_reason_to_let_a_node_go(
+async def test_incomplete_discovery_does_not_release_node_finalizer(
     env: Environment, elsewhere: str
 ) -> None:
     group, places = f"g{uuid.uuid4().hex[:8]}.example.com", places_of(env)

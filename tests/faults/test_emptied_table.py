@@ -45,7 +45,7 @@ async def approval(env: Environment) -> str | None:
     return approval
 
 
-async def test_only_the_right_digest_lets_the_nodes_go(env: Environment) -> None:
+async def test_only_the_current_digest_approves_deletion(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         before = await everything(env)
@@ -79,7 +79,7 @@ async def test_only_the_right_digest_lets_the_nodes_go(env: Environment) -> None
         assert await env.node_names() == sorted(NAMES)
 
 
-async def test_a_table_that_is_filled_again_needs_no_approval(env: Environment) -> None:
+async def test_refilled_table_needs_no_approval(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         before = await everything(env)
@@ -92,7 +92,7 @@ async def test_a_table_that_is_filled_again_needs_no_approval(env: Environment) 
         assert await everything(env) == before
 
 
-async def test_a_restart_and_other_removals_do_not_loosen_the_hold(env: Environment) -> None:
+async def test_restart_and_other_deletions_keep_the_hold(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         env.set_rows()
@@ -114,7 +114,7 @@ async def test_a_restart_and_other_removals_do_not_loosen_the_hold(env: Environm
         assert await env.node_names() == sorted(NAMES)
 
 
-async def test_after_a_change_of_the_table_even_a_small_share_waits(env: Environment) -> None:
+async def test_changed_table_holds_a_small_share_of_deletions(env: Environment) -> None:
     rows = tuple((f"t{number:02}", 1, "pro") for number in range(48))
     env.set_rows(*rows[:36], file="other.db")
     async with running_operator(env):
@@ -129,7 +129,7 @@ async def test_after_a_change_of_the_table_even_a_small_share_waits(env: Environ
         await env.wait_for_nodes(*(f"{uid}-web" for uid, *_ in rows[:36]), within=30)
 
 
-async def test_a_form_that_is_deleted_is_an_order_and_is_not_held(env: Environment) -> None:
+async def test_deletion_of_a_form_is_not_held(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         second = config_map(nameTemplate="{{ .uid }}-second")

@@ -82,7 +82,7 @@ async def crashes(scene: Scene, change: Change) -> int:
 
 
 @pytest.mark.parametrize("change", [a_row_comes, a_value_changes, a_row_goes, a_form_changes])
-async def test_a_change_is_carried_out_however_often_it_is_cut_short(
+async def test_change_converges_after_crash_at_every_write(
     env: Environment, elsewhere: str, change: Change
 ) -> None:
     scene = await Scene.begin(env, elsewhere)
@@ -99,7 +99,7 @@ async def test_a_change_is_carried_out_however_often_it_is_cut_short(
 
 
 @pytest.mark.parametrize("heard", [False, True])
-async def test_everything_of_a_deleted_hub_goes_however_often_that_is_cut_short(
+async def test_hub_deletion_completes_after_crash_at_every_write(
     env: Environment, elsewhere: str, *, heard: bool
 ) -> None:
     scene = await Scene.begin(env, elsewhere)

@@ -25,7 +25,7 @@ async def tenants(env: Environment) -> None:
         await wait_for_node_ready(env, name)
 
 
-async def test_an_object_of_somebody_else_is_neither_taken_nor_deleted(env: Environment) -> None:
+async def test_foreign_object_is_neither_adopted_nor_deleted(env: Environment) -> None:
     metadata = {"name": "acme-settings", "namespace": env.namespace}
     foreign: Object = {"metadata": metadata, "data": {"plan": "theirs"}}
     obj = await env.client.apply(CONFIG_MAPS, foreign, manager="somebody")
@@ -46,7 +46,7 @@ async def test_an_object_of_somebody_else_is_neither_taken_nor_deleted(env: Envi
         await env.wait_for_status(desired=1, ready=1, failed=0)
 
 
-async def test_a_node_deleted_by_hand_comes_back(env: Environment) -> None:
+async def test_deleted_node_is_recreated(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         before = await env.nodes()
@@ -65,7 +65,7 @@ async def test_a_node_deleted_by_hand_comes_back(env: Environment) -> None:
         assert (await env.nodes())["beta-web"] == before["beta-web"]
 
 
-async def test_an_edit_of_a_nodes_spec_is_undone(env: Environment) -> None:
+async def test_edited_node_spec_is_restored(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         before = (await env.nodes())["acme-web"]
@@ -81,7 +81,7 @@ async def test_an_edit_of_a_nodes_spec_is_undone(env: Environment) -> None:
         assert (await env.get(CONFIG_MAPS, "acme-settings"))["data"] == {"plan": "pro"}
 
 
-async def test_what_ties_a_node_to_its_hub_is_put_back(env: Environment) -> None:
+async def test_hub_references_of_node_are_restored(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         before = (await env.nodes())["acme-web"]["metadata"]
@@ -107,7 +107,7 @@ async def test_what_ties_a_node_to_its_hub_is_put_back(env: Environment) -> None
         assert await env.node_names() == ["acme-web", "beta-web"]
 
 
-async def test_annotations_that_a_row_gave_are_put_back(env: Environment) -> None:
+async def test_row_annotations_of_node_are_restored(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         forged = {"metadata": {"annotations": {"lynq.sh/extra": '{"plan":"forged"}'}}}
@@ -125,7 +125,7 @@ async def test_annotations_that_a_row_gave_are_put_back(env: Environment) -> Non
         await eventually(as_the_row_says, within=15)
 
 
-async def test_nodes_of_a_hub_that_leaves_them_orphaned_stay(env: Environment) -> None:
+async def test_orphaning_hub_delete_keeps_nodes(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         await env.client.delete(HUBS, "hub", env.namespace, propagation="Orphan")
@@ -137,7 +137,7 @@ async def test_nodes_of_a_hub_that_leaves_them_orphaned_stay(env: Environment) -
         assert await env.get(CONFIG_MAPS, "acme-settings")
 
 
-async def test_objects_deleted_or_stripped_by_others_come_back(env: Environment) -> None:
+async def test_deleted_or_stripped_objects_are_restored(env: Environment) -> None:
     async with running_operator(env):
         await tenants(env)
         before = await env.get(CONFIG_MAPS, "acme-settings")

@@ -43,7 +43,7 @@ INJECTIONS = {
 }
 
 
-async def test_bad_uids_are_set_apart_one_by_one_and_the_others_go_on(env: Environment) -> None:
+async def test_invalid_uids_are_rejected_one_by_one(env: Environment) -> None:
     env.set_rows(*((uid, 1, "s3cret") for uid in (*BAD_UIDS, *HARMLESS)))
     async with running_operator(env):
         await env.create_hub(source={"syncInterval": "1s"})
@@ -64,7 +64,7 @@ async def test_bad_uids_are_set_apart_one_by_one_and_the_others_go_on(env: Envir
         assert "s3cret" not in json.dumps([events.items, await env.status()])
 
 
-async def test_of_duplicates_one_stays_and_nothing_flaps(env: Environment) -> None:
+async def test_duplicate_rows_do_not_flap(env: Environment) -> None:
     async with running_operator(env):
         env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
         await env.create_hub(source={"syncInterval": "1s"})
@@ -84,7 +84,7 @@ async def test_of_duplicates_one_stays_and_nothing_flaps(env: Environment) -> No
             assert after[name]["metadata"]["resourceVersion"] == node["metadata"]["resourceVersion"]
 
 
-async def test_no_value_is_ever_read_as_a_template(env: Environment) -> None:
+async def test_row_values_are_never_rendered_as_templates(env: Environment) -> None:
     """In name, label, annotation and body: what comes out is what the row says."""
     manifest: Object = {
         "apiVersion": "v1",
@@ -108,7 +108,7 @@ async def test_no_value_is_ever_read_as_a_template(env: Environment) -> None:
             assert got <= {text, rendered}, uid
 
 
-async def test_a_value_in_a_name_or_a_label_fails_its_own_node_only(env: Environment) -> None:
+async def test_invalid_name_or_label_value_fails_only_its_node(env: Environment) -> None:
     named = config_map(
         nameTemplate="{{ .uid }}-{{ .plan }}", labelsTemplate={"plan": "{{ .plan }}"}
     )
@@ -125,7 +125,7 @@ async def test_a_value_in_a_name_or_a_label_fails_its_own_node_only(env: Environ
         assert [obj["metadata"]["name"] for obj in listed.items] == ["good-pro"]
 
 
-async def test_a_value_that_is_too_large_stops_its_own_row_only(env: Environment) -> None:
+async def test_oversized_value_rejects_only_its_row(env: Environment) -> None:
     async with running_operator(env):
         env.set_rows(("small", 1, "pro"), ("large", 1, "x" * 2**20), ("edge", 1, "y" * 100_000))
         await env.create_hub(source={"syncInterval": "1s"})

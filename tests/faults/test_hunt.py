@@ -39,7 +39,7 @@ KEYS = 40
 # What is too deep
 
 
-async def test_a_form_that_is_nested_too_deep_to_be_read_stops_no_other(
+async def test_too_deeply_nested_form_does_not_block_others(
     env: Environment, kubectl: Callable[..., str], tmp_path: Path
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
@@ -57,7 +57,7 @@ async def test_a_form_that_is_nested_too_deep_to_be_read_stops_no_other(
         await wait_for_node_ready(env, "beta-web")
 
 
-async def test_a_foreign_object_that_is_nested_too_deep_stops_no_other_of_its_kind(
+async def test_too_deeply_nested_foreign_object_does_not_block_its_kind(
     env: Environment, kubectl: Callable[..., str], tmp_path: Path
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
@@ -125,7 +125,7 @@ async def slow_keys(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
 
 
 @pytest.mark.usefixtures("slow_keys")
-async def test_a_tenant_does_not_wait_for_the_keys_of_others(env: Environment) -> None:
+async def test_key_generation_does_not_block_other_tenants(env: Environment) -> None:
     uids = [f"t{number:02}" for number in range(12)]
     env.set_rows(*((uid, 1, "pro") for uid in uids))
     env.set_rows(file="other.db")
@@ -140,9 +140,7 @@ async def test_a_tenant_does_not_wait_for_the_keys_of_others(env: Environment) -
         await wait_for_node_ready(env, "acme-plain", within=5)
 
 
-async def test_keys_that_are_being_made_do_not_keep_a_process(
-    env: Environment, replicas: Replicas
-) -> None:
+async def test_key_generation_does_not_delay_shutdown(env: Environment, replicas: Replicas) -> None:
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
     await env.create_hub()
     await env.create_form(configMaps=[], secrets=[keys()])
@@ -152,7 +150,7 @@ async def test_keys_that_are_being_made_do_not_keep_a_process(
     assert await replica.stop() < 10
 
 
-async def test_a_key_is_not_made_anew_when_somebody_takes_its_mark_off(env: Environment) -> None:
+async def test_generated_key_survives_removal_of_created_once_annotation(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"))
     data = {"key": '{{ genPrivateKey "ecdsa" }}'}
     manifest = {"apiVersion": "v1", "kind": "Secret", "stringData": data}
@@ -168,7 +166,7 @@ async def test_a_key_is_not_made_anew_when_somebody_takes_its_mark_off(env: Envi
         assert (await env.get(SECRETS, "key"))["data"] == before["data"]
 
 
-async def test_what_is_made_once_is_seen_again_after_somebody_took_its_label_off(
+async def test_once_object_is_recreated_after_its_label_was_removed(
     env: Environment,
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
@@ -194,7 +192,7 @@ def keys() -> Object:
 # Objects that wait for one another
 
 
-async def test_a_rollout_goes_on_when_its_hubs_shard_has_none_of_its_nodes(
+async def test_rollout_progresses_when_hub_shard_owns_none_of_its_nodes(
     env: Environment,
 ) -> None:
     hub = ObjectKey(env.namespace, "hub")
@@ -212,7 +210,7 @@ async def test_a_rollout_goes_on_when_its_hubs_shard_has_none_of_its_nodes(
             await wait_for_node_ready(env, f"{uid}-web")
 
 
-async def test_objects_that_change_hands_are_not_left_out_for_half_a_minute(
+async def test_swapped_objects_are_recreated_without_delay(
     env: Environment,
 ) -> None:
     numbers = range(6)
@@ -252,7 +250,7 @@ def deployment() -> Object:
 # Nodes that leave, and nodes that nobody keeps
 
 
-async def test_everything_of_many_nodes_that_are_deleted_with_orphan_stays(
+async def test_orphaning_delete_of_many_nodes_keeps_all_objects(
     env: Environment, elsewhere: str
 ) -> None:
     uids = [f"t{number:03}" for number in range(100)]
@@ -278,7 +276,7 @@ async def test_everything_of_many_nodes_that_are_deleted_with_orphan_stays(
     assert sorted(left) == [f"{uid}-settings" for uid in uids]
 
 
-async def test_what_a_delete_orphans_stays_when_the_operator_is_killed_half_way(
+async def test_orphaned_objects_survive_crash_during_orphaning_delete(
     env: Environment, elsewhere: str
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
@@ -329,7 +327,7 @@ async def killed_after_one_object(env: Environment) -> AsyncIterator[asyncio.Eve
         await asyncio.wait((running,))
 
 
-async def test_what_is_edited_out_of_a_node_without_hub_goes(env: Environment) -> None:
+async def test_object_edited_out_of_node_without_hub_is_deleted(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
         await env.create_hub()
@@ -344,7 +342,7 @@ async def test_what_is_edited_out_of_a_node_without_hub_goes(env: Environment) -
 # Clocks
 
 
-async def test_a_clock_that_was_ahead_does_not_put_off_the_next_full_pass(
+async def test_future_baseline_does_not_postpone_full_reconcile(
     env: Environment,
 ) -> None:
     env.set_rows(("acme", 1, "pro"))

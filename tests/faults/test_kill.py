@@ -25,7 +25,7 @@ async def foreign(env: Environment, elsewhere: str) -> list[Object]:
     return made
 
 
-async def test_the_end_state_is_that_of_a_run_without_faults(
+async def test_state_converges_after_repeated_sigkill(
     env: Environment, replicas: Replicas, elsewhere: str
 ) -> None:
     chance = random.Random(SEED)
@@ -62,7 +62,7 @@ async def test_the_end_state_is_that_of_a_run_without_faults(
     assert await replica.stop() < 5
 
 
-async def test_what_was_wanted_while_nobody_ran_is_done_at_the_start(
+async def test_changes_during_downtime_are_applied_at_startup(
     env: Environment, replicas: Replicas, elsewhere: str
 ) -> None:
     model = Model(env, elsewhere)

@@ -42,7 +42,7 @@ async def holder(env: Environment) -> str:
     return str(lease["spec"].get("holderIdentity", ""))
 
 
-async def test_a_killed_leader_is_followed_within_seventeen_seconds(
+async def test_standby_takes_over_within_17_seconds_of_sigkill(
     env: Environment, replicas: Replicas
 ) -> None:
     await begin(env)
@@ -60,7 +60,7 @@ async def test_a_killed_leader_is_followed_within_seventeen_seconds(
     assert not [write for write in second.door.work() if "acme" in write.path]
 
 
-async def test_a_leader_that_is_asked_to_stop_is_followed_within_three_seconds(
+async def test_standby_takes_over_within_3_seconds_of_sigterm(
     env: Environment, replicas: Replicas
 ) -> None:
     await begin(env)
@@ -77,7 +77,7 @@ async def test_a_leader_that_is_asked_to_stop_is_followed_within_three_seconds(
     assert await holder(env) == ""
 
 
-async def test_a_leader_that_is_asked_to_stop_amid_five_hundred_rows_is_followed_as_soon(
+async def test_standby_takes_over_within_3_seconds_of_sigterm_under_load(
     env: Environment, replicas: Replicas
 ) -> None:
     await begin(env)
@@ -105,7 +105,7 @@ def made(replica: Replica) -> list[RecordedWrite]:
     ]
 
 
-async def test_a_frozen_leader_writes_nothing_more_and_ends(
+async def test_frozen_leader_exits_without_further_writes(
     env: Environment, replicas: Replicas
 ) -> None:
     await begin(env)
@@ -128,7 +128,7 @@ async def test_a_frozen_leader_writes_nothing_more_and_ends(
     assert len([write for write in second.door.work() if write.path.endswith("/lynqnodes")]) == 1
 
 
-async def test_three_shards_do_all_the_work_and_none_of_it_twice_also_when_one_is_killed(
+async def test_shards_split_work_and_replacement_takes_over_killed_shard(
     env: Environment, replicas: Replicas
 ) -> None:
     uids = [f"t{number:02}" for number in range(12)]

@@ -35,7 +35,7 @@ async def complete(env: Environment, image: str, plan: str) -> bool:
     return True
 
 
-async def test_the_limit_holds_in_bad_weather_and_over_restarts(env: Environment) -> None:
+async def test_max_skew_holds_during_api_errors_and_restarts(env: Environment) -> None:
     chance = random.Random(SEED)
     weather = FaultInjector(chance)
     env.set_rows(*((uid, 1, "pro") for uid in UIDS))

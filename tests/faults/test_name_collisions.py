@@ -22,7 +22,7 @@ def entry(resource_id: str, name: str, **parts: object) -> Object:
     return {"id": resource_id, "nameTemplate": name, "spec": manifest} | parts
 
 
-async def test_a_very_long_node_keeps_its_name_and_takes_its_objects_along(
+async def test_objects_of_node_with_long_name_are_tracked_and_deleted(
     env: Environment, elsewhere: str
 ) -> None:
     env.set_rows((LONG_UID, 1, "pro"), ("short", 1, "pro"))
@@ -58,7 +58,9 @@ async def test_a_very_long_node_keeps_its_name_and_takes_its_objects_along(
         assert "lynq.sh/node" not in orphan["metadata"]["labels"]
 
 
-async def test_of_two_pairs_with_one_name_one_stays_until_it_goes(env: Environment) -> None:
+async def test_colliding_node_name_belongs_to_first_pair_until_its_deletion(
+    env: Environment,
+) -> None:
     env.set_rows(("a", 1, "first"), ("a-b", 1, "second"))
     async with running_operator(env):
         await env.create_hub(source={"syncInterval": "1s"})
@@ -87,7 +89,7 @@ async def test_of_two_pairs_with_one_name_one_stays_until_it_goes(env: Environme
         assert sorted(listed) == ["a-b-one", "a-b-two"]
 
 
-async def test_a_dotted_name_and_one_that_looks_like_a_path_are_just_names(
+async def test_dotted_names_are_plain_names(
     env: Environment,
 ) -> None:
     env.set_rows(("a.b", 1, "pro"), ("web", 1, "pro"))

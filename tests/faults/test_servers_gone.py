@@ -71,9 +71,7 @@ async def unharmed(env: Environment, before: dict[str, Any]) -> str:
     return message
 
 
-async def test_a_server_that_stops_takes_nothing_along(
-    env: Environment, server: Server, table: str
-) -> None:
+async def test_stopped_server_deletes_nothing(env: Environment, server: Server, table: str) -> None:
     async with running_operator(env):
         before = await tenants(env, server, table)
         server.stop()
@@ -86,9 +84,7 @@ async def test_a_server_that_stops_takes_nothing_along(
         await wait_for_node_ready(env, "new-web")
 
 
-async def test_rights_that_are_taken_away_take_nothing_along(
-    env: Environment, server: Server, table: str
-) -> None:
+async def test_revoked_rights_delete_nothing(env: Environment, server: Server, table: str) -> None:
     async with running_operator(env):
         before = await tenants(env, server, table)
         grant = f"SELECT ON {server.database}.{table}"
@@ -98,7 +94,7 @@ async def test_rights_that_are_taken_away_take_nothing_along(
         await env.wait_for_condition("Ready", "True")
 
 
-async def test_a_table_emptied_and_filled_in_two_steps_takes_nothing_along(
+async def test_table_refilled_in_two_steps_deletes_nothing(
     env: Environment, server: Server, table: str
 ) -> None:
     async with running_operator(env):

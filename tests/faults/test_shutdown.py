@@ -22,7 +22,7 @@ def server() -> Iterator[Server]:
         yield ours
 
 
-async def test_a_database_that_hangs_does_not_keep_it(
+async def test_hanging_database_does_not_delay_shutdown(
     env: Environment, replicas: Replicas, server: Server
 ) -> None:
     data = {"password": base64.b64encode(server.password.encode()).decode()}
@@ -50,7 +50,7 @@ async def test_a_database_that_hangs_does_not_keep_it(
         server.process.send(signal.SIGCONT)
 
 
-async def test_an_api_server_that_hangs_does_not_keep_it(
+async def test_hanging_apiserver_does_not_delay_shutdown(
     env: Environment, replicas: Replicas
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
@@ -65,9 +65,7 @@ async def test_an_api_server_that_hangs_does_not_keep_it(
     assert await replica.stop() < 5
 
 
-async def test_work_that_is_under_way_is_ended_in_order(
-    env: Environment, replicas: Replicas
-) -> None:
+async def test_shutdown_during_writes_is_clean(env: Environment, replicas: Replicas) -> None:
     env.set_rows(*((f"t{number:03}", 1, "pro") for number in range(60)))
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form()

@@ -120,7 +120,7 @@ async def failing(env: Environment) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_rows_that_cannot_be_read_change_nothing(
+async def test_unreadable_rows_change_nothing(
     env: Environment, fault: Callable[[Path], AbstractContextManager[None]]
 ) -> None:
     async with running_operator(env):
@@ -149,7 +149,7 @@ async def test_rows_that_cannot_be_read_change_nothing(
         assert {name: after[name] for name in before} == before
 
 
-async def test_one_broken_source_does_not_delay_another_hub(env: Environment) -> None:
+async def test_broken_source_does_not_delay_another_hub(env: Environment) -> None:
     env.set_rows(*ROWS)
     env.set_rows(("lone", 1, "pro"), file="other.db")
     async with running_operator(env, hub_workers=1):

@@ -53,7 +53,7 @@ OURS = ("/lynqhubs", "/lynqforms", "/lynqnodes")
     [(OURS, 3), (("/configmaps",), 14), (("/api", "/apis"), 24)],
     ids=["our kinds", "their kinds", "discovery"],
 )
-async def test_what_fails_at_the_start_is_tried_again(
+async def test_failed_startup_requests_are_retried(
     env: Environment, ends: tuple[str, ...], times: int
 ) -> None:
     await made(env)

@@ -64,7 +64,9 @@ class Hiccup:
 
 
 @pytest.mark.parametrize("error", [*ANSWERS, None], ids=["500", "503", "409", "no answer"])
-async def test_who_is_ready_stays_so(env: Environment, error: tuple[type[ApiError], int]) -> None:
+async def test_ready_node_stays_ready_during_api_errors(
+    env: Environment, error: tuple[type[ApiError], int]
+) -> None:
     hiccup = Hiccup("settings", error)
     env.client = env.client.intercepted(hiccup)
     async with running_operator(env), recording(env) as history:
@@ -83,7 +85,7 @@ async def test_who_is_ready_stays_so(env: Environment, error: tuple[type[ApiErro
     assert await event_count(env, "ApplyFailed") == 0
 
 
-async def test_what_is_new_is_on_its_way_and_its_siblings_are_written(env: Environment) -> None:
+async def test_new_resource_stays_progressing_and_siblings_are_applied(env: Environment) -> None:
     hiccup = Hiccup("settings", (InternalError, 500), lasts=True)
     env.client = env.client.intercepted(hiccup)
     async with running_operator(env):

@@ -22,7 +22,7 @@ async def plan_becomes(env: Environment, plan: str) -> None:
     await eventually(so)
 
 
-async def test_a_form_that_the_next_leader_has_not_seen_keeps_its_nodes(env: Environment) -> None:
+async def test_nodes_of_unseen_form_survive_failover(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
     fog = WatchBlocker(FORMS)
     async with failover(env, fog, "acme-web", "beta-web") as change:
@@ -46,7 +46,7 @@ async def test_a_form_that_the_next_leader_has_not_seen_keeps_its_nodes(env: Env
         assert await env.get(CONFIG_MAPS, "acme-late")
 
 
-async def test_nodes_that_the_next_leader_has_not_seen_are_not_made_twice(
+async def test_unseen_nodes_are_not_recreated_after_failover(
     env: Environment,
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
@@ -68,7 +68,7 @@ async def test_nodes_that_the_next_leader_has_not_seen_are_not_made_twice(
         await plan_becomes(env, "silver")
 
 
-async def test_a_hub_that_was_pointed_elsewhere_meanwhile_loses_nothing(env: Environment) -> None:
+async def test_nodes_of_changed_source_survive_failover(env: Environment) -> None:
     rows = (("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
     env.set_rows(rows[0])
     env.set_rows(*rows, file="other.db")
@@ -90,7 +90,7 @@ async def test_a_hub_that_was_pointed_elsewhere_meanwhile_loses_nothing(env: Env
         await env.wait_for_nodes("acme-web", "beta-web", within=30)
 
 
-async def test_who_waits_for_the_lease_watches_kinds_that_came_into_use_meanwhile(
+async def test_standby_watches_kinds_that_come_into_use(
     env: Environment,
 ) -> None:
     watched: list[str] = []
@@ -111,7 +111,7 @@ async def test_who_waits_for_the_lease_watches_kinds_that_came_into_use_meanwhil
         await eventually(lambda: watched.count("configmaps") == 1)
 
 
-async def test_a_pass_ends_when_its_node_is_changed_while_it_announces_what_it_does(
+async def test_node_changed_during_status_write_is_reconciled_again(
     env: Environment,
 ) -> None:
     """Or the status of what it wrote would be taken for that of the change."""

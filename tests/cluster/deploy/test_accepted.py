@@ -60,7 +60,7 @@ def pod_of(objects: list[Object], namespace: str) -> Object:
 
 
 @pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX.keys())
-async def test_the_chart_is_accepted(
+async def test_chart_is_accepted(
     installer: Installer, namespace: str, values: dict[str, Any]
 ) -> None:
     placed = {**values, "namespace": {"name": namespace}}
@@ -74,9 +74,7 @@ async def test_the_chart_is_accepted(
     await installer.accepts([pod_of(objects, namespace)])
 
 
-async def test_leader_election_can_be_turned_off_and_on_again(
-    installer: Installer, namespace: str
-) -> None:
+async def test_leader_election_can_be_toggled(installer: Installer, namespace: str) -> None:
     for leads in (True, False, True):
         values = {"namespace": {"name": namespace}, "manager": {"leaderElection": leads}}
         objects = chart(values, release="turned", namespace=namespace)
@@ -85,7 +83,7 @@ async def test_leader_election_can_be_turned_off_and_on_again(
 
 
 @pytest.mark.parametrize("folder", ["network-policy"])
-async def test_the_optional_folders_are_accepted(
+async def test_optional_kustomize_folders_are_accepted(
     installer: Installer, namespace: str, folder: str
 ) -> None:
     objects = kustomized(folder)
@@ -106,7 +104,7 @@ async def test_the_optional_folders_are_accepted(
         "role-service-account",
     ],
 )
-async def test_a_sample_is_accepted(installer: Installer, namespace: str, sample: str) -> None:
+async def test_sample_is_accepted(installer: Installer, namespace: str, sample: str) -> None:
     objects = loaded(f"samples/{sample}.yaml")
     for obj in objects:
         if (await installer.resource(obj)).namespaced:

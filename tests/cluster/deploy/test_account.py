@@ -38,7 +38,7 @@ def form() -> Object:
     return form
 
 
-async def test_what_the_account_may_write_is_written_once_the_operator_may_act_for_it(
+async def test_form_is_applied_once_operator_may_impersonate_its_account(
     default: list[Object], starter: Starter, tenancy: Tenancy
 ) -> None:
     subject = {**BINDING["subjects"][0], "namespace": tenancy.namespace}

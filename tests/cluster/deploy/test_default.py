@@ -13,9 +13,7 @@ from lynq.kube.resource import DEPLOYMENTS, LEASES
 from waiting import eventually
 
 
-async def test_its_pod_is_let_into_a_restricted_namespace(
-    default: list[Object], client: Client
-) -> None:
+async def test_pod_runs_in_restricted_namespace(default: list[Object], client: Client) -> None:
     named = one(default, "Deployment")["metadata"]
 
     async def available() -> bool:
@@ -30,7 +28,7 @@ def complaints(run: Run) -> list[str]:
     return [line for line in run.said().splitlines() if "forbidden" in line.lower()]
 
 
-async def test_a_row_becomes_a_tenant_of_all_kinds_and_goes_again(
+async def test_row_becomes_tenant_of_all_kinds_and_is_deleted(
     default: list[Object],
     installer: Installer,
     starter: Starter,

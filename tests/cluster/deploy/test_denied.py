@@ -63,7 +63,7 @@ def independent(form: Object) -> Object:
 
 
 @pytest.mark.parametrize("denied", [HALF, REST], ids=["half", "rest"])
-async def test_only_the_kinds_without_a_right_fail_and_name_verb_and_kind(
+async def test_only_kinds_without_rights_fail_and_name_the_verb(
     default: list[Object],
     installer: Installer,
     starter: Starter,
@@ -94,7 +94,7 @@ async def go_on_once_granted(installer: Installer, tenancy: Tenancy, role: Objec
     await tenancy.is_ready("all-kinds")
 
 
-async def test_without_the_right_to_tell_of_events_all_work_goes_on(
+async def test_missing_event_rights_do_not_block_reconciling(
     default: list[Object], installer: Installer, starter: Starter, tenancy: Tenancy
 ) -> None:
     role = one(default, "ClusterRole", "lynq-manager-role")
@@ -110,7 +110,7 @@ async def test_without_the_right_to_tell_of_events_all_work_goes_on(
         await installer.apply(role)
 
 
-async def test_without_the_right_to_the_lease_nothing_is_written_until_it_is_granted(
+async def test_missing_lease_rights_block_all_writes_until_granted(
     default: list[Object], installer: Installer, starter: Starter, tenancy: Tenancy
 ) -> None:
     role = one(default, "Role", "lynq-leader-election-role")

@@ -11,7 +11,7 @@ from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 
-async def test_no_alert_and_no_panel_names_a_series_that_does_not_exist(
+async def test_alerts_and_panels_query_existing_metrics(
     default: list[Object],
     installer: Installer,
     starter: Starter,

@@ -8,7 +8,7 @@ OUTSIDE = ("namespaces", "manifests")
 """The lists of the sample with what no Role gives rights to: a Namespace and a LimitRange."""
 
 
-async def test_the_operator_works_with_roles_only(
+async def test_operator_works_with_namespaced_roles_only(
     installer: Installer, starter: Starter, tenancy: Tenancy
 ) -> None:
     namespace = tenancy.namespace

@@ -59,7 +59,7 @@ def reaching(objects: list[Object], engine: str, server: Server) -> list[Object]
 
 
 @pytest.mark.parametrize("engine", ["mysql", "postgresql"])
-async def test_a_row_of_a_database_server_becomes_a_tenant_with_every_policy(
+async def test_row_of_database_server_becomes_tenant_with_every_policy(
     default: list[Object],
     starter: Starter,
     tenancy: Tenancy,

@@ -47,7 +47,7 @@ def theirs(namespace: str) -> list[Object]:
 @pytest.mark.parametrize(
     "way", [(), ("--server-side", "--force-conflicts")], ids=["client-side", "server-side"]
 )
-async def test_nothing_of_the_go_operators_installation_is_left(
+async def test_nothing_of_go_installation_remains(
     client: Client,
     kubectl: Callable[..., str],
     namespace: str,

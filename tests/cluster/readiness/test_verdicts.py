@@ -83,7 +83,7 @@ Watching = Callable[[Resource], Watcher]
     ],
     ids=["Deployment", "StatefulSet", "DaemonSet"],
 )
-async def test_a_workload_is_ready_when_kubectl_says_that_it_is_rolled_out(
+async def test_workload_is_ready_when_kubectl_reports_it_rolled_out(
     watcher: Watching, resource: Resource, manifest: Manifest, done: str
 ) -> None:
     it = watcher(resource)
@@ -92,7 +92,7 @@ async def test_a_workload_is_ready_when_kubectl_says_that_it_is_rolled_out(
     assert done in it.asked("rollout", "status", "--watch=false")
 
 
-async def test_a_change_makes_it_not_ready_at_once_and_ready_in_the_end(watcher: Watching) -> None:
+async def test_changed_workload_is_not_ready_until_rolled_out(watcher: Watching) -> None:
     it = watcher(DEPLOYMENTS)
     await it.create(deployment("web"))
     await it.until(ReadinessState.READY)
@@ -109,7 +109,7 @@ async def test_a_change_makes_it_not_ready_at_once_and_ready_in_the_end(watcher:
     assert "successfully rolled out" in it.asked("rollout", "status", "--watch=false")
 
 
-async def test_scaled_to_zero_it_is_ready_when_nothing_is_left(watcher: Watching) -> None:
+async def test_scaled_to_zero_workload_is_ready_when_no_pods_remain(watcher: Watching) -> None:
     it = watcher(DEPLOYMENTS)
     await it.create(deployment("web"))
     await it.until(ReadinessState.READY)
@@ -119,7 +119,7 @@ async def test_scaled_to_zero_it_is_ready_when_nothing_is_left(watcher: Watching
     assert it.asked("get", "-o", "jsonpath={.spec.replicas} {.status.replicas}") == "0 "
 
 
-async def test_replicas_that_a_person_replaces_by_hand_keep_a_stateful_set_ready(
+async def test_on_delete_stateful_set_stays_ready_while_pods_are_replaced(
     watcher: Watching, client: Client, namespace: str
 ) -> None:
     manifest = stateful_set("db")
@@ -143,14 +143,14 @@ async def test_replicas_that_a_person_replaces_by_hand_keep_a_stateful_set_ready
     assert it.asked("get", "-o", "jsonpath={.status.currentReplicas}") in ("", "0")
 
 
-async def test_a_job_is_ready_when_complete(watcher: Watching) -> None:
+async def test_job_is_ready_when_complete(watcher: Watching) -> None:
     it = watcher(JOBS)
     assert (await it.create(job("once"))).message == "0 of 1 completions"
     await it.until(ReadinessState.READY)
     assert "condition met" in it.asked("wait", "--for=condition=Complete", "--timeout=30s")
 
 
-async def test_a_failed_job_has_failed_for_the_reason_that_kubernetes_gives(
+async def test_failed_job_reports_reason_of_kubernetes(
     watcher: Watching,
 ) -> None:
     it = watcher(JOBS)
@@ -161,14 +161,14 @@ async def test_a_failed_job_has_failed_for_the_reason_that_kubernetes_gives(
     assert verdict.message.startswith("the Job has failed: ")
 
 
-async def test_a_claim_is_ready_when_bound(watcher: Watching) -> None:
+async def test_claim_is_ready_when_bound(watcher: Watching) -> None:
     it = watcher(CLAIMS)
     assert (await it.create(claim("data"))).message == "claim is Pending"
     await it.until(ReadinessState.READY)
     assert it.asked("get", "-o", "jsonpath={.status.phase}") == "Bound"
 
 
-async def test_a_broken_image_is_told_by_the_deployment_and_by_its_pod(
+async def test_broken_image_is_reported_by_deployment_and_pod(
     watcher: Watching, client: Client, namespace: str
 ) -> None:
     manifest = deployment("broken", replicas=1, image="registry.local/nonexistent:1")

@@ -18,7 +18,7 @@ async def says(env: Environment, aspect: str, status: str, reason: str, name: st
     return await eventually(so, every=0.05)
 
 
-async def test_a_form_is_valid_when_its_hub_appears(env: Environment) -> None:
+async def test_form_becomes_valid_when_its_hub_appears(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_form()
 
@@ -34,7 +34,7 @@ async def test_a_form_is_valid_when_its_hub_appears(env: Environment) -> None:
         await says(env, "Valid", "False", "ValidationFailed")
 
 
-async def test_nodes_are_counted_as_they_become_ready(env: Environment) -> None:
+async def test_ready_nodes_are_counted(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()
@@ -50,7 +50,7 @@ async def test_nodes_are_counted_as_they_become_ready(env: Environment) -> None:
         assert "rollout" not in status
 
 
-async def test_a_node_made_by_hand_counts_for_the_form_that_it_names(env: Environment) -> None:
+async def test_manual_node_counts_for_its_form(env: Environment) -> None:
     env.set_rows(ROWS[0])
     await env.create_hub()
     await env.create_form(rollout={"maxSkew": 2})
@@ -79,7 +79,7 @@ async def test_a_node_made_by_hand_counts_for_the_form_that_it_names(env: Enviro
         await eventually(is_alone)
 
 
-async def test_an_invalid_form_is_told_and_its_nodes_stay_as_they_are(env: Environment) -> None:
+async def test_invalid_form_is_reported_and_its_nodes_are_unchanged(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()
@@ -106,7 +106,7 @@ async def test_an_invalid_form_is_told_and_its_nodes_stay_as_they_are(env: Envir
         await env.wait_for_nodes(*NAMES[:2], "new-web")
 
 
-async def test_a_restart_repeats_no_event_and_writes_nothing(env: Environment) -> None:
+async def test_restart_emits_no_event_and_writes_nothing(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()
@@ -126,7 +126,9 @@ async def test_a_restart_repeats_no_event_and_writes_nothing(env: Environment) -
     assert len(await env.events("ValidationPassed")) == 1
 
 
-async def test_a_rollout_is_followed_and_its_series_go_with_the_form(env: Environment) -> None:
+async def test_rollout_status_is_reported_and_its_metrics_are_removed_with_form(
+    env: Environment,
+) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form(rollout={"maxSkew": 2})
@@ -155,7 +157,7 @@ async def test_a_rollout_is_followed_and_its_series_go_with_the_form(env: Enviro
         await eventually(lambda: shown() is None)
 
 
-async def test_a_paused_form_hands_nothing_on(env: Environment) -> None:
+async def test_paused_form_changes_no_nodes(env: Environment) -> None:
     env.set_rows(*ROWS[:2])
     await env.create_hub()
     await env.create_form()

@@ -8,7 +8,7 @@ ROWS = tuple((f"t{number}", 1, "pro") for number in range(5))
 NAMES = [f"{uid}-web" for uid, *_ in ROWS]
 
 
-async def test_an_idle_hub_sends_nothing(env: Environment) -> None:
+async def test_idle_hub_sends_no_requests(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form()
@@ -23,7 +23,7 @@ async def test_an_idle_hub_sends_nothing(env: Environment) -> None:
         assert env.requests.sent == []
 
 
-async def test_a_row_costs_one_create_and_statuses_are_gathered(env: Environment) -> None:
+async def test_row_needs_one_create_and_status_writes_are_batched(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()
@@ -39,7 +39,7 @@ async def test_a_row_costs_one_create_and_statuses_are_gathered(env: Environment
         assert env.requests.count("patch") <= 9
 
 
-async def test_changes_of_a_nodes_status_do_not_read_the_rows(env: Environment) -> None:
+async def test_node_status_changes_do_not_trigger_a_read(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()
@@ -55,7 +55,7 @@ async def test_changes_of_a_nodes_status_do_not_read_the_rows(env: Environment) 
         assert (await env.status())["lastSyncTime"] == synced
 
 
-async def test_a_restart_writes_nothing(env: Environment) -> None:
+async def test_restart_writes_nothing(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()

@@ -88,7 +88,7 @@ def source(engine: str, server: Server, **parts: Any) -> dict[str, Any]:
     return {"type": engine, "sqlite": None, engine: block | parts.pop("block", {})} | parts
 
 
-async def test_mariadb_pushes_a_new_row(
+async def test_mariadb_pushes_new_row(
     env: Environment, mariadb: Server, in_mariadb: Execute
 ) -> None:
     await secret(env, mariadb.password)
@@ -103,7 +103,7 @@ async def test_mariadb_pushes_a_new_row(
         await env.wait_for_nodes("acme-web", "beta-web")
 
 
-async def test_postgresql_pushes_a_new_row(
+async def test_postgresql_pushes_new_row(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await secret(env, postgresql.password)
@@ -119,7 +119,7 @@ async def test_postgresql_pushes_a_new_row(
         await env.wait_for_nodes("beta-web")
 
 
-async def test_sqlite_pushes_and_a_paused_hub_does_not_listen(env: Environment) -> None:
+async def test_sqlite_pushes_and_paused_hub_does_not_listen(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub(source={"changes": "Push"})
     await env.create_form()
@@ -136,7 +136,7 @@ async def test_sqlite_pushes_and_a_paused_hub_does_not_listen(env: Environment) 
         assert await env.node_names() == ["acme-web", "beta-web"]
 
 
-async def test_a_table_without_trigger_is_polled_and_says_so(
+async def test_table_without_trigger_is_polled_and_reported(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await in_postgresql("CREATE TABLE quiet AS SELECT * FROM hub_rows")
@@ -156,7 +156,7 @@ async def test_a_table_without_trigger_is_polled_and_says_so(
     await in_postgresql("DROP TABLE quiet")
 
 
-async def test_a_changed_password_is_picked_up_without_a_failed_read(
+async def test_changed_password_is_used_without_failed_read(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await in_postgresql("CREATE USER reader PASSWORD 'first'", "GRANT SELECT ON hub_rows TO reader")
@@ -178,7 +178,7 @@ async def test_a_changed_password_is_picked_up_without_a_failed_read(
     await in_postgresql("DROP OWNED BY reader", "DROP USER reader")
 
 
-async def test_a_wrong_password_is_told_without_it_and_corrected_in_the_secret(
+async def test_wrong_password_is_reported_masked_and_recovers_after_correction(
     env: Environment, mariadb: Server, in_mariadb: Execute
 ) -> None:
     del in_mariadb
@@ -195,7 +195,7 @@ async def test_a_wrong_password_is_told_without_it_and_corrected_in_the_secret(
         await env.wait_for_condition("Ready", "True")
 
 
-async def test_a_sync_reads_the_secret_once_and_never_lists_secrets(
+async def test_sync_reads_secret_once_and_never_lists_secrets(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await secret(env, postgresql.password)
@@ -213,7 +213,7 @@ async def test_a_sync_reads_the_secret_once_and_never_lists_secrets(
         assert asked_for_secrets(env) == ["get", "get"]
 
 
-async def test_a_deleted_secret_shows_at_the_next_sync_and_changes_nothing(
+async def test_deleted_secret_fails_next_sync_and_changes_nothing(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await secret(env, postgresql.password)
@@ -242,7 +242,7 @@ async def test_a_deleted_secret_shows_at_the_next_sync_and_changes_nothing(
 
 
 @ON_BOTH
-async def test_a_password_that_is_wrong_now_shows_at_the_next_sync(
+async def test_wrong_password_fails_next_sync(
     env: Environment, engine: str, servers: dict[str, Server]
 ) -> None:
     await secret(env, servers[engine].password)
@@ -261,7 +261,7 @@ async def test_a_password_that_is_wrong_now_shows_at_the_next_sync(
 
 
 @ON_BOTH
-async def test_a_key_that_is_gone_is_an_empty_password_and_named(
+async def test_missing_secret_key_is_an_empty_password_and_named(
     env: Environment, engine: str, servers: dict[str, Server]
 ) -> None:
     await secret(env, servers[engine].password)
@@ -275,7 +275,7 @@ async def test_a_key_that_is_gone_is_an_empty_password_and_named(
         assert 'Secret "login" has no key "password"' in failed["message"]
 
 
-async def test_a_user_without_password_needs_no_key(
+async def test_user_without_password_needs_no_secret_key(
     env: Environment, mariadb: Server, in_mariadb: Execute
 ) -> None:
     await in_mariadb("CREATE USER keyless", "GRANT SELECT ON hub_rows TO keyless")
@@ -290,7 +290,7 @@ async def test_a_user_without_password_needs_no_key(
     await in_mariadb("DROP USER keyless")
 
 
-async def test_the_push_channel_is_opened_again_with_a_changed_password(
+async def test_push_channel_reconnects_with_changed_password(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await in_postgresql("CREATE USER hearer PASSWORD 'first'", "GRANT SELECT ON hub_rows TO hearer")

@@ -40,9 +40,7 @@ def hanging(port: int) -> dict[str, object]:
     return {"type": "mysql", "sqlite": None, "mysql": server}
 
 
-async def test_databases_that_hang_keep_no_other_hub_waiting(
-    env: Environment, silence: int
-) -> None:
+async def test_hanging_databases_do_not_block_other_hubs(env: Environment, silence: int) -> None:
     env.set_rows(*ROWS[:1])
     for number in range(5):
         await env.create_hub(f"hanging-{number}", source=hanging(silence))
@@ -54,9 +52,7 @@ async def test_databases_that_hang_keep_no_other_hub_waiting(
         await env.wait_for_nodes(*NAMES[:1], within=3)
 
 
-async def test_a_corrected_hub_does_not_wait_for_the_read_that_hangs(
-    env: Environment, silence: int
-) -> None:
+async def test_corrected_hub_does_not_wait_for_hanging_read(env: Environment, silence: int) -> None:
     env.set_rows(*ROWS[:1])
     await env.create_hub(source=hanging(silence))
     await env.create_form()
@@ -69,7 +65,7 @@ async def test_a_corrected_hub_does_not_wait_for_the_read_that_hangs(
         await env.wait_for_nodes(*NAMES[:1], within=3)
 
 
-async def test_a_hub_that_hangs_can_be_deleted(env: Environment, silence: int) -> None:
+async def test_hub_with_hanging_read_can_be_deleted(env: Environment, silence: int) -> None:
     await env.create_hub(source=hanging(silence))
 
     async with env.run_controllers():
@@ -78,7 +74,7 @@ async def test_a_hub_that_hangs_can_be_deleted(env: Environment, silence: int) -
         await env.wait_for_deletion(HUBS, "hub")
 
 
-async def test_an_operator_killed_half_way_ends_where_one_that_lives_does(
+async def test_killed_operator_resumes_node_creation(
     env: Environment,
 ) -> None:
     env.set_rows(*ROWS)
@@ -95,7 +91,7 @@ async def test_an_operator_killed_half_way_ends_where_one_that_lives_does(
     assert env.requests.count("create") <= 120 + 32
 
 
-async def test_a_hub_paused_half_way_stops_at_once(env: Environment) -> None:
+async def test_pausing_hub_stops_node_creation(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()
@@ -116,7 +112,7 @@ async def test_a_hub_paused_half_way_stops_at_once(env: Environment) -> None:
         await env.wait_for_nodes(*NAMES, within=20)
 
 
-async def test_many_nodes_leave_the_loop_free_and_the_status_in_few_writes(
+async def test_many_nodes_do_not_block_event_loop(
     env: Environment,
 ) -> None:
     many = tuple((f"m{number:04}", 1, "pro") for number in range(500))
@@ -150,7 +146,7 @@ async def test_many_nodes_leave_the_loop_free_and_the_status_in_few_writes(
     assert worst < 1.0
 
 
-async def test_a_shard_works_on_its_own_hubs_only(env: Environment) -> None:
+async def test_shard_reconciles_only_its_own_hubs(env: Environment) -> None:
     env.set_rows(*ROWS[:1])
     first, second = Shard(0, 2), Shard(1, 2)
     names = [f"hub-{number}" for number in range(8)]
@@ -167,7 +163,7 @@ async def test_a_shard_works_on_its_own_hubs_only(env: Environment) -> None:
         await env.wait_for_nodes(*(f"t000-of-{name}" for name in names))
 
 
-async def test_a_node_changed_by_others_at_the_last_moment_is_not_overwritten(
+async def test_concurrent_node_change_is_not_overwritten(
     env: Environment,
 ) -> None:
     env.set_rows(*ROWS[:1])
@@ -197,7 +193,7 @@ async def test_a_node_changed_by_others_at_the_last_moment_is_not_overwritten(
     assert meddled
 
 
-async def test_a_node_without_its_label_is_put_right(env: Environment) -> None:
+async def test_missing_hub_label_is_restored(env: Environment) -> None:
     env.set_rows(*ROWS[:1])
     await env.create_hub()
     await env.create_form()

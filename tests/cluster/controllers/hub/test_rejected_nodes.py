@@ -3,7 +3,7 @@
 from cluster.controllers.environment import FORMS, NODES, Environment, config_map
 
 
-async def test_a_node_that_is_too_large_is_told_and_counted_and_stops_nobody(
+async def test_oversized_node_is_reported_and_does_not_block_others(
     env: Environment,
 ) -> None:
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "free"))
@@ -24,7 +24,7 @@ async def test_a_node_that_is_too_large_is_told_and_counted_and_stops_nobody(
         await env.wait_for_status(desired=2, failed=0)
 
 
-async def test_a_name_that_somebody_elses_node_has_is_told_and_counted(env: Environment) -> None:
+async def test_name_of_foreign_node_is_reported_and_counted(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"))
     foreign = {
         "metadata": {"name": "acme-web", "namespace": env.namespace},

@@ -28,7 +28,7 @@ async def a_tenant(env: Environment) -> None:
     await wait_for_node_ready(env, NODE)
 
 
-async def test_what_cannot_be_retained_is_told_once_on_the_hub(env: Environment) -> None:
+async def test_retain_failure_is_reported_once_on_hub(env: Environment) -> None:
     async with running_operator(env):
         await a_tenant(env)
         env.requests.refuse.add(("patch", "/acme-kept"))
@@ -52,7 +52,7 @@ async def test_what_cannot_be_retained_is_told_once_on_the_hub(env: Environment)
         await wait_for_deletion(env, CONFIG_MAPS, "acme-settings")
 
 
-async def test_what_cannot_be_deleted_is_not_told_as_unretained(env: Environment) -> None:
+async def test_delete_failure_is_not_reported_as_retain_failure(env: Environment) -> None:
     async with running_operator(env):
         await a_tenant(env)
         env.requests.refuse.add(("delete", "/acme-settings"))

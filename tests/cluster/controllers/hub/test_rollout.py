@@ -24,7 +24,7 @@ async def updated(env: Environment, generation: str) -> list[str]:
     )
 
 
-async def test_new_nodes_come_one_by_one_each_on_the_event(env: Environment) -> None:
+async def test_nodes_are_created_one_by_one_on_readiness_events(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form(rollout=ONE)
@@ -46,7 +46,7 @@ async def test_new_nodes_come_one_by_one_each_on_the_event(env: Environment) -> 
         await eventually(complete)
 
 
-async def test_a_restart_half_way_goes_on_where_it_was(env: Environment) -> None:
+async def test_restart_resumes_rollout(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()
@@ -78,7 +78,7 @@ async def test_a_restart_half_way_goes_on_where_it_was(env: Environment) -> None
         assert (await env.form_status())["rollout"]["updatingNodes"] == 2
 
 
-async def test_workloads_behind_their_nodes_status_keep_the_slot(env: Environment) -> None:
+async def test_unready_workloads_keep_rollout_slot(env: Environment) -> None:
     env.set_rows(*ROWS[:2])
     env.workloads["t0-web"] = False
     await env.create_hub()
@@ -94,7 +94,7 @@ async def test_workloads_behind_their_nodes_status_keep_the_slot(env: Environmen
         await env.wait_for_nodes("t0-web", "t1-web", within=5)
 
 
-async def test_a_node_that_is_deleted_gives_its_slot_back(env: Environment) -> None:
+async def test_deleted_node_frees_rollout_slot(env: Environment) -> None:
     env.set_rows(*ROWS[:2])
     await env.create_hub()
     await env.create_form(rollout=ONE)

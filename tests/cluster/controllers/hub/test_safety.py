@@ -25,7 +25,7 @@ def nodes_of(rows: tuple[tuple[str, int, str], ...]) -> list[str]:
     return [f"{uid}-web" for uid, *_ in rows]
 
 
-async def test_rejected_rows_are_told_and_the_others_go_on(env: Environment) -> None:
+async def test_rejected_rows_are_reported_and_others_proceed(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"), ("Beta_", 1, "pro"), (None, 1, "x"), ("Corp", 1, "s3cret"))
     await env.create_hub()
     await env.create_form()
@@ -49,7 +49,7 @@ async def test_rejected_rows_are_told_and_the_others_go_on(env: Environment) -> 
         assert env.registry.get_sample_value("lynq_rejected_rows", labels) == 1
 
 
-async def test_an_emptied_table_removes_nothing_until_it_is_approved(env: Environment) -> None:
+async def test_emptied_table_deletes_nothing_until_approved(env: Environment) -> None:
     env.set_rows(*MANY)
     await env.create_hub()
     await env.create_form()
@@ -79,7 +79,7 @@ async def test_an_emptied_table_removes_nothing_until_it_is_approved(env: Enviro
         await eventually(spent)
 
 
-async def test_few_removals_need_no_approval_and_a_stale_one_is_taken_off(
+async def test_few_deletions_need_no_approval_and_stale_approval_is_removed(
     env: Environment,
 ) -> None:
     env.set_rows(*MANY)
@@ -100,7 +100,7 @@ async def test_few_removals_need_no_approval_and_a_stale_one_is_taken_off(
         await eventually(spent)
 
 
-async def test_another_source_holds_every_removal_above_the_count(env: Environment) -> None:
+async def test_changed_source_holds_every_deletion_above_the_count(env: Environment) -> None:
     rows = tuple((f"t{number:02}", 1, "pro") for number in range(50))
     env.set_rows(*rows)
     env.set_rows(*rows[:38], file="other.db")
@@ -135,7 +135,7 @@ async def test_another_source_holds_every_removal_above_the_count(env: Environme
         await eventually(taken_over)
 
 
-async def test_a_failed_read_changes_nothing_but_ready(env: Environment) -> None:
+async def test_failed_read_changes_only_ready_condition(env: Environment) -> None:
     env.set_rows(*MANY[:3])
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form()
@@ -161,7 +161,7 @@ async def test_a_failed_read_changes_nothing_but_ready(env: Environment) -> None
         await env.wait_for_status(desired=6)
 
 
-async def test_a_file_outside_the_directory_is_refused_with_a_sentence(env: Environment) -> None:
+async def test_sqlite_path_outside_directory_is_rejected(env: Environment) -> None:
     await env.create_hub(source={"sqlite": {"path": "../elsewhere.db", "table": "tenants"}})
 
     async with env.run_controllers():
@@ -169,7 +169,7 @@ async def test_a_file_outside_the_directory_is_refused_with_a_sentence(env: Envi
         assert "--sqlite-dir" in failed["message"]
 
 
-async def test_a_missing_block_and_a_missing_secret_are_told(env: Environment) -> None:
+async def test_missing_source_block_and_missing_secret_are_reported(env: Environment) -> None:
     server = {"host": "127.0.0.1", "username": "u", "database": "d", "table": "t"}
     reference = {"passwordRef": {"name": "absent", "key": "password"}}
     await env.create_hub("blockless", source={"type": "mysql", "sqlite": None})
@@ -183,7 +183,7 @@ async def test_a_missing_block_and_a_missing_secret_are_told(env: Environment) -
     assert 'no Secret "absent"' in secretless["message"]
 
 
-async def test_a_paused_hub_reads_and_writes_nothing(env: Environment) -> None:
+async def test_paused_hub_reads_and_writes_nothing(env: Environment) -> None:
     env.set_rows(*MANY[:2])
     await env.create_hub(paused=True)
     await env.create_form()
@@ -205,7 +205,7 @@ async def test_a_paused_hub_reads_and_writes_nothing(env: Environment) -> None:
         assert await env.node_names() == nodes_of(MANY[:2])
 
 
-async def test_force_sync_reads_now(env: Environment) -> None:
+async def test_force_sync_annotation_reads_rows(env: Environment) -> None:
     env.set_rows(*MANY[:1])
     await env.create_hub()
     await env.create_form()
@@ -217,7 +217,7 @@ async def test_force_sync_reads_now(env: Environment) -> None:
         await env.wait_for_nodes(*nodes_of(MANY[:2]))
 
 
-async def test_a_write_that_fails_stops_no_other_and_is_tried_again(env: Environment) -> None:
+async def test_failed_write_is_retried_and_does_not_block_others(env: Environment) -> None:
     env.set_rows(*MANY[:3])
     await env.create_form()
     env.requests.refuse.add(("create", "/lynqnodes"))
@@ -235,7 +235,7 @@ async def test_a_write_that_fails_stops_no_other_and_is_tried_again(env: Environ
     [({"labels": {"team": "shop"}}, False), ({"annotations": {"lynq.sh/protect": "true"}}, True)],
     ids=["something else", "protected"],
 )
-async def test_a_node_that_changes_before_its_deletion_is_looked_at_again_and_nobody_is_alarmed(
+async def test_node_changed_before_its_deletion_is_replanned(
     env: Environment, change: dict[str, dict[str, str]], *, stays: bool
 ) -> None:
     env.set_rows(*MANY[:2])
@@ -261,7 +261,7 @@ async def test_a_node_that_changes_before_its_deletion_is_looked_at_again_and_no
         assert len(await env.events("LynqNodeDeleted")) == (0 if stays else 1)
 
 
-async def test_a_node_of_somebody_else_is_left_alone(env: Environment) -> None:
+async def test_foreign_node_is_left_unchanged(env: Environment) -> None:
     env.set_rows(*MANY[:2])
     foreign = {
         "metadata": {"name": "t00-web", "namespace": env.namespace},
@@ -278,7 +278,7 @@ async def test_a_node_of_somebody_else_is_left_alone(env: Environment) -> None:
         assert env.requests.count("create") == 1
 
 
-async def test_two_hubs_side_by_side_keep_their_own_nodes(env: Environment) -> None:
+async def test_two_hubs_keep_their_own_nodes(env: Environment) -> None:
     env.set_rows(*MANY[:2])
     env.set_rows(*MANY[2:4], file="other.db")
     await env.create_hub("one")

@@ -44,7 +44,7 @@ async def origin(
     return await sourcing.origin(msgspec.convert(spec, HubSpec), namespace)
 
 
-async def test_a_mysql_server_with_everything(sourcing: SourceConfigLoader, namespace: str) -> None:
+async def test_mysql_source_with_all_settings(sourcing: SourceConfigLoader, namespace: str) -> None:
     tls = {
         "mode": "verify-ca",
         "caRef": {"kind": "ConfigMap", "name": "trust", "key": "ca.crt"},
@@ -63,7 +63,7 @@ async def test_a_mysql_server_with_everything(sourcing: SourceConfigLoader, name
     assert config.remark == ""
 
 
-async def test_the_least_that_is_needed(sourcing: SourceConfigLoader, namespace: str) -> None:
+async def test_minimal_source_settings(sourcing: SourceConfigLoader, namespace: str) -> None:
     config = await origin(sourcing, namespace, {"type": "postgresql", "postgresql": SERVER})
     assert isinstance(config.settings, PostgreSQLSettings)
     assert config.settings.password == ""
@@ -73,7 +73,7 @@ async def test_the_least_that_is_needed(sourcing: SourceConfigLoader, namespace:
     assert lite.settings == SQLiteSettings(path="a.db", directory=Path("/databases"))
 
 
-async def test_a_password_without_its_key_is_empty_and_told(
+async def test_missing_password_key_is_empty_and_reported(
     sourcing: SourceConfigLoader, namespace: str
 ) -> None:
     block = SERVER | {"passwordRef": {"name": "login", "key": "absent"}}
@@ -83,7 +83,7 @@ async def test_a_password_without_its_key_is_empty_and_told(
     assert 'passwordRef: Secret "login" has no key "absent"' in config.remark
 
 
-async def test_keys_of_one_object_are_from_one_moment(client: Client, namespace: str) -> None:
+async def test_keys_of_one_object_are_read_in_one_request(client: Client, namespace: str) -> None:
     data = {key: base64.b64encode(b"x").decode() for key in ("password", "ca", "cert", "key")}
     metadata = {"name": "all", "namespace": namespace}
     await client.create(SECRETS, {"metadata": metadata, "data": data})
@@ -110,7 +110,7 @@ async def test_keys_of_one_object_are_from_one_moment(client: Client, namespace:
         ({"table": "a;b"}, "table: 'a;b' has a semicolon"),
     ],
 )
-async def test_what_is_missing_is_named(
+async def test_missing_reference_is_named(
     sourcing: SourceConfigLoader, namespace: str, block: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidSettings) as failure:

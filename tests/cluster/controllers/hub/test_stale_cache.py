@@ -9,9 +9,7 @@ from lynq.kube import Request, Resource, Response, Send
 
 
 @pytest.mark.parametrize("kind", [HUBS, FORMS], ids=["hub", "form"])
-async def test_a_status_that_conflicts_again_and_again_is_sent_ever_more_seldom(
-    env: Environment, kind: Resource
-) -> None:
+async def test_conflicting_status_write_backs_off(env: Environment, kind: Resource) -> None:
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
     await env.create_form()

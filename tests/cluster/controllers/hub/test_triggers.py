@@ -51,7 +51,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     return reads
 
 
-async def test_a_form_that_comes_after_the_rows_waits_for_no_interval(env: Environment) -> None:
+async def test_form_created_after_rows_triggers_a_read(env: Environment) -> None:
     env.set_rows()
 
     async with env.run_controllers():
@@ -62,7 +62,7 @@ async def test_a_form_that_comes_after_the_rows_waits_for_no_interval(env: Envir
         await env.wait_for_nodes("acme-web", within=3)
 
 
-async def test_a_changed_form_reads_the_rows(env: Environment) -> None:
+async def test_changed_form_triggers_a_read(env: Environment) -> None:
     env.set_rows(FIRST)
     await env.create_hub()
     await env.create_form()
@@ -76,7 +76,7 @@ async def test_a_changed_form_reads_the_rows(env: Environment) -> None:
 
 
 @pytest.mark.parametrize("part", ["labels", "annotations"])
-async def test_a_label_or_annotation_of_the_hub_reads_the_rows(env: Environment, part: str) -> None:
+async def test_hub_label_or_annotation_triggers_a_read(env: Environment, part: str) -> None:
     env.set_rows(FIRST)
     await env.create_hub()
     await env.create_form()
@@ -89,7 +89,7 @@ async def test_a_label_or_annotation_of_the_hub_reads_the_rows(env: Environment,
         await env.wait_for_nodes("acme-web", "beta-web", within=3)
 
 
-async def test_many_changes_at_once_are_one_read(env: Environment, reads: Reads) -> None:
+async def test_concurrent_changes_trigger_one_read(env: Environment, reads: Reads) -> None:
     env.set_rows(FIRST)
     await env.create_hub()
 
@@ -106,7 +106,7 @@ async def test_many_changes_at_once_are_one_read(env: Environment, reads: Reads)
         assert 2 <= len(reads.at) <= 3
 
 
-async def test_a_stream_of_orders_reads_once_a_second(env: Environment, reads: Reads) -> None:
+async def test_repeated_force_sync_reads_once_a_second(env: Environment, reads: Reads) -> None:
     env.set_rows(FIRST)
     await env.create_hub()
 
@@ -120,7 +120,7 @@ async def test_a_stream_of_orders_reads_once_a_second(env: Environment, reads: R
         assert all(later - earlier > 0.95 for earlier, later in pairwise(reads.at))
 
 
-async def test_what_we_write_ourselves_reads_nothing(env: Environment, reads: Reads) -> None:
+async def test_own_writes_do_not_trigger_a_read(env: Environment, reads: Reads) -> None:
     env.set_rows(FIRST)
     await env.create_hub()
     await env.create_form()
@@ -139,7 +139,7 @@ async def test_what_we_write_ourselves_reads_nothing(env: Environment, reads: Re
         assert len(reads.at) == 1
 
 
-async def test_a_spent_approval_that_is_taken_off_reads_nothing(
+async def test_removal_of_spent_approval_does_not_trigger_a_read(
     env: Environment, reads: Reads
 ) -> None:
     env.set_rows(FIRST)

@@ -42,7 +42,7 @@ async def having_one_of_two_forms_unreadable(env: Environment) -> AsyncIterator[
         yield
 
 
-async def test_the_nodes_of_an_unreadable_form_stay(env: Environment) -> None:
+async def test_nodes_of_unreadable_form_are_kept(env: Environment) -> None:
     async with having_one_of_two_forms_unreadable(env):
         env.set_rows(ROWS[0])
         await env.force_sync()
@@ -54,14 +54,14 @@ async def test_the_nodes_of_an_unreadable_form_stay(env: Environment) -> None:
         assert await env.node_names() == ["acme-web", "acme-worker", "beta-worker"]
 
 
-async def test_the_nodes_of_an_unreadable_form_go_with_it(env: Environment) -> None:
+async def test_nodes_of_unreadable_form_are_deleted_with_it(env: Environment) -> None:
     async with having_one_of_two_forms_unreadable(env):
         await env.wait_until_idle()
         await env.client.delete(FORMS, "worker", env.namespace)
         await env.wait_for_nodes("acme-web", "beta-web")
 
 
-async def test_an_unreadable_hub_leaves_its_nodes_and_can_be_deleted(env: Environment) -> None:
+async def test_unreadable_hub_keeps_its_nodes_and_can_be_deleted(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()

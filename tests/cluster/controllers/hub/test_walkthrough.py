@@ -14,7 +14,7 @@ ALL = (
 )
 
 
-async def test_three_rows_and_two_forms_make_six_nodes(env: Environment) -> None:
+async def test_three_rows_and_two_forms_become_six_nodes(env: Environment) -> None:
     env.set_rows(*ROWS, ("idle", 0, "pro"))
     await env.create_hub()
     await env.create_form("web-app")
@@ -32,7 +32,7 @@ async def test_three_rows_and_two_forms_make_six_nodes(env: Environment) -> None
         assert "lynq.sh/hub-finalizer" in (await env.get(HUBS, "hub"))["metadata"]["finalizers"]
 
 
-async def test_a_deleted_form_takes_its_nodes_along(env: Environment) -> None:
+async def test_deleted_form_deletes_its_nodes(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form("web-app")
@@ -50,7 +50,7 @@ async def test_a_deleted_form_takes_its_nodes_along(env: Environment) -> None:
         await env.wait_for_event("LynqNodeDeleting", containing="its form is gone")
 
 
-async def test_a_deactivated_row_takes_its_nodes_along(env: Environment) -> None:
+async def test_deactivated_row_deletes_its_nodes(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form("web-app")
@@ -64,7 +64,7 @@ async def test_a_deactivated_row_takes_its_nodes_along(env: Environment) -> None
         await env.wait_for_status(desired=4, referencingTemplates=2)
 
 
-async def test_new_values_and_a_new_form_reach_the_nodes(env: Environment) -> None:
+async def test_changed_row_and_form_reach_the_nodes(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()
@@ -93,7 +93,7 @@ async def test_new_values_and_a_new_form_reach_the_nodes(env: Environment) -> No
         await env.wait_for_event("TemplateApplied", containing='uid "corp"')
 
 
-async def test_an_edited_node_is_put_right(env: Environment) -> None:
+async def test_edited_node_is_restored(env: Environment) -> None:
     env.set_rows(ROWS[0])
     await env.create_hub()
     await env.create_form()
@@ -112,7 +112,7 @@ async def test_an_edited_node_is_put_right(env: Environment) -> None:
         assert env.context.hubs.values()[0].status.last_sync_time == reads
 
 
-async def test_a_node_deleted_by_others_is_made_again(env: Environment) -> None:
+async def test_deleted_node_is_recreated(env: Environment) -> None:
     env.set_rows(ROWS[0])
     await env.create_hub()
     await env.create_form()
@@ -129,7 +129,7 @@ async def test_a_node_deleted_by_others_is_made_again(env: Environment) -> None:
         await eventually(another)
 
 
-async def test_a_deleted_hub_goes_after_its_nodes(env: Environment) -> None:
+async def test_deleted_hub_outlives_its_nodes(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form("web-app")
@@ -147,7 +147,7 @@ async def test_a_deleted_hub_goes_after_its_nodes(env: Environment) -> None:
         )
 
 
-async def test_a_deleted_hub_goes_after_a_node_that_has_lost_its_label(env: Environment) -> None:
+async def test_deleted_hub_outlives_node_without_label(env: Environment) -> None:
     env.set_rows(ROWS[0])
     await env.create_hub()
     await env.create_form()
@@ -165,7 +165,7 @@ async def test_a_deleted_hub_goes_after_a_node_that_has_lost_its_label(env: Envi
         assert await env.node_names() == []
 
 
-async def test_nodes_of_an_orphaning_delete_stay(env: Environment) -> None:
+async def test_orphaning_delete_keeps_nodes(env: Environment) -> None:
     env.set_rows(ROWS[0])
     await env.create_hub()
     await env.create_form()
@@ -180,7 +180,7 @@ async def test_nodes_of_an_orphaning_delete_stay(env: Environment) -> None:
         assert not node["metadata"].get("ownerReferences")
 
 
-async def test_a_failing_clean_up_is_told_and_tried_again(env: Environment) -> None:
+async def test_failed_node_deletion_is_reported_and_retried(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()

@@ -46,7 +46,7 @@ def slow(env: Environment, verb: str, seconds: float) -> None:
     env.client = env.client.intercepted(slowly)
 
 
-async def test_three_busy_hubs_keep_no_other_waiting(env: Environment) -> None:
+async def test_three_busy_hubs_do_not_block_another(env: Environment) -> None:
     for number in range(3):
         rows = tuple((f"busy{number}-{row}", 1, "pro") for row in range(700))
         env.set_rows(*rows, file=f"{number}.db")
@@ -84,7 +84,7 @@ async def test_many_writes_are_several_turns_of_one_plan(
 
 
 @pytest.mark.usefixtures("short_turns")
-async def test_an_approval_holds_for_all_turns_and_spares_who_has_come_back(
+async def test_approval_covers_all_turns_but_not_returned_rows(
     env: Environment,
 ) -> None:
     env.set_rows(*ROWS)
@@ -108,7 +108,7 @@ async def test_an_approval_holds_for_all_turns_and_spares_who_has_come_back(
         assert env.requests.count("delete") == 119
 
 
-async def test_rows_that_waited_too_long_make_nodes_but_remove_none(
+async def test_outdated_read_creates_nodes_but_deletes_none(
     env: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env.set_rows(ROWS[0])
@@ -126,7 +126,7 @@ async def test_rows_that_waited_too_long_make_nodes_but_remove_none(
 
 
 @pytest.mark.usefixtures("short_turns")
-async def test_a_deleted_hub_takes_its_turns_and_every_node_along(env: Environment) -> None:
+async def test_deleted_hub_deletes_every_node_in_turns(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()

@@ -37,7 +37,7 @@ async def theirs(env: Environment, name: str = "settings", **data: str) -> Objec
     return await env.client.create(CONFIG_MAPS, obj, env.namespace, manager="somebody")
 
 
-async def test_stuck_reports_a_conflict_and_leaves_the_object_alone(env: Environment) -> None:
+async def test_stuck_policy_reports_conflict_and_leaves_object_unchanged(env: Environment) -> None:
     old = await theirs(env)
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("other"))
@@ -69,7 +69,7 @@ async def test_stuck_reports_a_conflict_and_leaves_the_object_alone(env: Environ
         assert not await exists(env, "other")
 
 
-async def test_a_conflict_ends_when_the_other_lets_go(env: Environment) -> None:
+async def test_conflict_resolves_when_other_manager_deletes_object(env: Environment) -> None:
     await theirs(env)
     async with running_operator(env):
         await create_node(env, entry("settings"))
@@ -80,7 +80,7 @@ async def test_a_conflict_ends_when_the_other_lets_go(env: Environment) -> None:
         await wait_for_object(env, "settings", has_plan("pro"))
 
 
-async def test_a_conflicted_object_that_leaves_the_form_stays(env: Environment) -> None:
+async def test_conflicted_object_survives_removal_from_spec(env: Environment) -> None:
     await theirs(env)
     async with running_operator(env):
         await create_node(env, entry("settings"))
@@ -92,7 +92,7 @@ async def test_a_conflicted_object_that_leaves_the_form_stays(env: Environment) 
         assert await event_count(env, "OrphanedResourceDeleted") == 0
 
 
-async def test_force_takes_the_fields_over_and_tells_from_whom(env: Environment) -> None:
+async def test_force_policy_takes_over_fields_and_names_previous_manager(env: Environment) -> None:
     old = await theirs(env, plan="theirs", more="stays")
     async with running_operator(env):
         await create_node(env, entry("settings", **FORCE))
@@ -104,7 +104,7 @@ async def test_force_takes_the_fields_over_and_tells_from_whom(env: Environment)
         assert "somebody" in await wait_for_event(env, "ForceApply", about=NODE)
 
 
-async def test_force_over_nobody_is_no_news(env: Environment) -> None:
+async def test_force_policy_without_conflict_emits_no_event(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings", **FORCE))
         await wait_for_node_ready(env, NODE)
@@ -114,7 +114,7 @@ async def test_force_over_nobody_is_no_news(env: Environment) -> None:
         assert await event_count(env, "ForceApply") == 0
 
 
-async def test_an_object_whose_fields_nobody_disputes_is_taken_under_stuck(
+async def test_stuck_policy_adopts_object_without_conflicting_fields(
     env: Environment,
 ) -> None:
     await theirs(env, other="stays")
@@ -127,7 +127,7 @@ async def test_an_object_whose_fields_nobody_disputes_is_taken_under_stuck(
         }
 
 
-async def test_of_two_nodes_that_want_one_object_the_first_keeps_it(env: Environment) -> None:
+async def test_first_of_two_nodes_keeps_a_contested_object(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("shared"))
         await wait_for_node_ready(env, NODE)
@@ -147,7 +147,7 @@ async def test_of_two_nodes_that_want_one_object_the_first_keeps_it(env: Environ
         assert await exists(env, "shared")
 
 
-async def test_the_second_node_gets_the_object_when_the_first_lets_it_go(
+async def test_second_node_takes_over_object_released_by_first(
     env: Environment,
 ) -> None:
     retain = {"deletionPolicy": "Retain"}

@@ -87,7 +87,7 @@ async def run_until(env: Environment, death: Death, *, idle: float = 2.0) -> boo
 
 @pytest.mark.parametrize("is_sent", [False, True], ids=["unsent", "unanswered"])
 @pytest.mark.parametrize("at", range(1, 8))
-async def test_a_node_that_was_being_made_comes_out_right_and_nothing_leaks(
+async def test_node_converges_after_crash_during_create(
     env: Environment, at: int, *, is_sent: bool
 ) -> None:
     """What was half made leaves the form meanwhile, and is of kinds that nobody else uses."""
@@ -108,7 +108,7 @@ async def test_a_node_that_was_being_made_comes_out_right_and_nothing_leaks(
 
 
 @pytest.mark.parametrize("at", range(1, 7))
-async def test_a_node_that_was_being_removed_is_removed(env: Environment, at: int) -> None:
+async def test_node_is_finalized_after_crash_during_deletion(env: Environment, at: int) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("kept", deletionPolicy="Retain"), **FIRST)
         await wait_for_node_ready(env, NODE)
@@ -122,7 +122,7 @@ async def test_a_node_that_was_being_removed_is_removed(env: Environment, at: in
         await wait_for_object(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
 
 
-async def test_an_orphan_that_was_being_adopted_is_adopted(env: Environment) -> None:
+async def test_orphan_is_adopted_after_crash_during_adoption(env: Environment) -> None:
     kept: Object = entry("kept", deletionPolicy="Retain")
     async with running_operator(env):
         await create_node(env, kept)

@@ -37,7 +37,7 @@ JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 ONCE = {"creationPolicy": "Once"}
 
 
-async def test_when_needed_follows_the_row_and_the_form(env: Environment) -> None:
+async def test_when_needed_follows_row_and_form(env: Environment) -> None:
     async with running_operator(env):
         node = await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
@@ -52,7 +52,7 @@ async def test_when_needed_follows_the_row_and_the_form(env: Environment) -> Non
         await wait_for_object(env, "settings", has_plan("free plan"))
 
 
-async def test_once_is_never_written_again(env: Environment) -> None:
+async def test_once_is_not_written_again(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings", **ONCE), entry("other"))
         await wait_for_node_ready(env, NODE)
@@ -70,7 +70,7 @@ async def test_once_is_never_written_again(env: Environment) -> None:
         assert (await wait_for_node_ready(env, NODE))["status"]["readyResources"] == 2
 
 
-async def test_once_is_made_again_when_somebody_deletes_it(env: Environment) -> None:
+async def test_once_is_recreated_after_deletion(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings", **ONCE))
         await wait_for_node_ready(env, NODE)
@@ -78,7 +78,7 @@ async def test_once_is_made_again_when_somebody_deletes_it(env: Environment) -> 
         await wait_for_object(env, "settings", has_plan("pro"))
 
 
-async def test_once_is_judged_by_its_readiness_in_every_pass(env: Environment) -> None:
+async def test_once_is_evaluated_for_readiness_in_every_reconcile(env: Environment) -> None:
     never = job("seed", job="never")
     async with running_operator(env):
         await create_node(
@@ -92,7 +92,7 @@ async def test_once_is_judged_by_its_readiness_in_every_pass(env: Environment) -
         assert not await exists(env, "after")
 
 
-async def test_once_over_an_object_that_exists_unmarked_is_written_this_one_time(
+async def test_once_writes_existing_unmarked_object_one_time(
     env: Environment,
 ) -> None:
     foreign = {"metadata": {"name": "settings"}, "data": {"theirs": "stays"}}
@@ -109,7 +109,7 @@ async def test_once_over_an_object_that_exists_unmarked_is_written_this_one_time
         assert (await env.get(CONFIG_MAPS, "settings"))["data"]["plan"] == "pro"
 
 
-async def test_once_over_an_object_marked_so_by_the_go_operator_writes_nothing(
+async def test_once_does_not_write_object_marked_by_go_operator(
     env: Environment,
 ) -> None:
     """It carries no label of ours, so no cache shows it."""
@@ -164,7 +164,7 @@ def a_key(**more: object) -> Object:
     return manifest_entry("key", manifest, **ONCE, **more)
 
 
-async def test_nobody_waits_while_a_key_is_made(env: Environment, makers: list[str]) -> None:
+async def test_key_generation_runs_off_the_event_loop(env: Environment, makers: list[str]) -> None:
     async with running_operator(env):
         await create_node(env, secrets=[a_key()])
         await wait_for_node_ready(env, NODE)
@@ -172,7 +172,7 @@ async def test_nobody_waits_while_a_key_is_made(env: Environment, makers: list[s
     assert threading.main_thread().name not in makers
 
 
-async def test_a_key_that_cannot_be_written_yet_is_kept(
+async def test_generated_key_is_reused_until_it_is_written(
     env: Environment, makers: list[str]
 ) -> None:
     async with running_operator(env):

@@ -40,7 +40,7 @@ def late_app(after: str = "1s") -> Object:
     return manifest_entry("app", deployment("app", replicas=1, annotations=wait))
 
 
-async def test_waves_go_in_order(env: Environment) -> None:
+async def test_resources_are_applied_in_dependency_order(env: Environment) -> None:
     async with running_operator(env):
         await create_node(
             env,
@@ -52,7 +52,7 @@ async def test_waves_go_in_order(env: Environment) -> None:
     assert applied(env) == ["first", "second", "third"]
 
 
-async def test_a_dependent_waits_until_its_dependency_is_ready(env: Environment) -> None:
+async def test_dependent_waits_until_dependency_is_ready(env: Environment) -> None:
     async with running_operator(env):
         await create_node(
             env, entry("after", dependIds=["app"]), entry("beside"), deployments=[late_app()]
@@ -69,7 +69,7 @@ async def test_a_dependent_waits_until_its_dependency_is_ready(env: Environment)
         assert node_condition(node, "Progressing") == ("False", "ReconcileComplete")
 
 
-async def test_what_is_not_ready_for_long_is_not_in_progress_for_long(env: Environment) -> None:
+async def test_progressing_ends_when_all_writes_are_done(env: Environment) -> None:
     """Progressing is about our own work: that is over when all that can be written is."""
     async with running_operator(env):
         await create_node(env, deployments=[late_app("1h")])
@@ -77,7 +77,7 @@ async def test_what_is_not_ready_for_long_is_not_in_progress_for_long(env: Envir
         assert node_condition(node, "Ready") == ("False", "NotAllResourcesReady")
 
 
-async def test_what_depends_on_a_failure_is_skipped_and_comes_when_it_is_repaired(
+async def test_dependents_of_failed_resource_are_skipped_until_repair(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -106,7 +106,7 @@ async def test_what_depends_on_a_failure_is_skipped_and_comes_when_it_is_repaire
         assert await event_count(env, "DependencySkipped") == 2
 
 
-async def test_a_dependent_may_proceed_in_spite_of_a_failure(env: Environment) -> None:
+async def test_dependent_may_proceed_after_dependency_failure(env: Environment) -> None:
     async with running_operator(env):
         await create_node(
             env,
@@ -124,7 +124,7 @@ async def test_a_dependent_may_proceed_in_spite_of_a_failure(env: Environment) -
         assert await event_count(env, "DependencyFailedButProceeding") == 1
 
 
-async def test_a_cycle_stops_the_node_and_touches_nothing(env: Environment) -> None:
+async def test_dependency_cycle_stops_node_without_changes(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("first"))
         await wait_for_node_ready(env, NODE)
@@ -147,7 +147,7 @@ async def test_a_cycle_stops_the_node_and_touches_nothing(env: Environment) -> N
         await wait_for_object(env, "first", has_plan("changed"))
 
 
-async def test_an_unknown_dependency_stops_the_node(env: Environment) -> None:
+async def test_unknown_dependency_stops_node(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("first", dependIds=["nobody"]))
         node = await wait_for_node_condition(env, NODE, "Ready", "False", "DependencyError")
@@ -156,7 +156,7 @@ async def test_an_unknown_dependency_stops_the_node(env: Environment) -> None:
         assert not await exists(env, "first")
 
 
-async def test_values_that_cannot_be_read_stop_the_node(env: Environment) -> None:
+async def test_unreadable_row_values_stop_node(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("first"), annotations={"lynq.sh/extra": '{"plan": s3cret'})
         node = await wait_for_node_condition(env, NODE, "Ready", "False", "VariablesBuildError")
@@ -170,7 +170,7 @@ async def test_values_that_cannot_be_read_stop_the_node(env: Environment) -> Non
         await wait_for_node_ready(env, NODE)
 
 
-async def test_a_node_in_trouble_can_be_paused_and_resumed(env: Environment) -> None:
+async def test_failed_node_can_be_paused_and_resumed(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("first", dependIds=["nobody"]))
         await wait_for_node_condition(env, NODE, "Ready", "False", "DependencyError")

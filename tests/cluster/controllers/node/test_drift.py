@@ -42,9 +42,7 @@ async def ready(env: Environment, *wish: Object) -> Object:
 
 
 @pytest.mark.parametrize("text", [None, "0000000000000000"])
-async def test_a_hash_that_is_lost_or_changed_is_written_again(
-    env: Environment, text: str | None
-) -> None:
+async def test_lost_or_changed_hash_is_rewritten(env: Environment, text: str | None) -> None:
     async with running_operator(env):
         await ready(env, entry("settings"))
         right = annotations(await env.get(CONFIG_MAPS, "settings"))["lynq.sh/applied-hash"]
@@ -54,7 +52,7 @@ async def test_a_hash_that_is_lost_or_changed_is_written_again(
         assert annotations(obj)["lynq.sh/applied-hash"] == right
 
 
-async def test_data_edited_under_force_is_restored_at_once(env: Environment) -> None:
+async def test_edited_data_is_restored_under_force(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings", **FORCE))
         await edit(env, "settings", {"data": {"plan": "by hand", "more": "theirs"}})
@@ -64,7 +62,7 @@ async def test_data_edited_under_force_is_restored_at_once(env: Environment) -> 
         await wait_for_node_ready(env, NODE)
 
 
-async def test_data_edited_under_stuck_is_a_conflict_at_once(env: Environment) -> None:
+async def test_edited_data_is_reported_as_conflict_under_stuck(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings"))
         await edit(env, "settings", {"data": {"plan": "by hand"}})
@@ -83,7 +81,7 @@ async def test_data_edited_under_stuck_is_a_conflict_at_once(env: Environment) -
         await wait_for_node_ready(env, NODE)
 
 
-async def test_a_field_that_was_only_removed_is_restored_under_stuck_too(
+async def test_removed_field_is_restored_under_stuck(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -97,7 +95,7 @@ async def test_a_field_that_was_only_removed_is_restored_under_stuck_too(
 
 @pytest.mark.parametrize("strategy", ["merge", "replace"])
 @pytest.mark.parametrize("text", ["by hand", None], ids=["edited", "removed"])
-async def test_drift_of_what_is_merged_or_replaced_is_restored_at_once(
+async def test_drift_is_restored_for_merge_and_replace(
     env: Environment, strategy: str, text: str | None
 ) -> None:
     """There are no conflicts for these, so conflictPolicy says nothing."""
@@ -110,7 +108,7 @@ async def test_drift_of_what_is_merged_or_replaced_is_restored_at_once(
         assert len(write_verbs(env, "settings")) <= 2
 
 
-async def test_an_owner_reference_that_was_removed_is_restored(env: Environment) -> None:
+async def test_removed_owner_reference_is_restored(env: Environment) -> None:
     async with running_operator(env):
         node = await ready(env, entry("settings"))
         await edit(env, "settings", {"metadata": {"ownerReferences": None}})
@@ -119,7 +117,7 @@ async def test_an_owner_reference_that_was_removed_is_restored(env: Environment)
 
 
 @pytest.mark.parametrize("label", ["lynq.sh/managed", "lynq.sh/node", "lynq.sh/node-namespace"])
-async def test_a_label_that_was_removed_is_restored(env: Environment, label: str) -> None:
+async def test_removed_label_is_restored(env: Environment, label: str) -> None:
     async with running_operator(env):
         await ready(env, entry("settings", deletionPolicy="Retain"))
         await edit(env, "settings", {"metadata": {"labels": {label: None}}})
@@ -127,7 +125,7 @@ async def test_a_label_that_was_removed_is_restored(env: Environment, label: str
         await wait_for_node_ready(env, NODE)
 
 
-async def test_an_object_that_was_deleted_is_made_again(env: Environment) -> None:
+async def test_deleted_object_is_recreated(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings"))
         old = await env.get(CONFIG_MAPS, "settings")
@@ -136,7 +134,7 @@ async def test_an_object_that_was_deleted_is_made_again(env: Environment) -> Non
         assert obj["metadata"]["uid"] != old["metadata"]["uid"]
 
 
-async def test_what_others_add_and_own_is_no_drift(env: Environment) -> None:
+async def test_fields_added_by_other_managers_are_not_drift(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings"))
         await env.wait_until_idle()
@@ -156,7 +154,7 @@ async def test_what_others_add_and_own_is_no_drift(env: Environment) -> None:
     ],
     ids=["data", "hash", "deleted"],
 )
-async def test_two_controllers_that_fight_never_fight_hot(env: Environment, undo: Any) -> None:
+async def test_fight_with_another_controller_backs_off(env: Environment, undo: Any) -> None:
     async def insist() -> None:
         while True:
             # Before the edit: the answer to it may come after what we do about it.
@@ -185,7 +183,7 @@ async def test_two_controllers_that_fight_never_fight_hot(env: Environment, undo
         await wait_for_object(env, "settings", has_plan("free"))
 
 
-async def test_drift_after_a_restart_is_seen_too(env: Environment) -> None:
+async def test_drift_is_restored_after_restart(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings", **FORCE))
     async with running_operator(env):
@@ -194,7 +192,7 @@ async def test_drift_after_a_restart_is_seen_too(env: Environment) -> None:
         await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
 
 
-async def test_data_edited_while_nobody_ran_is_restored_under_force(env: Environment) -> None:
+async def test_data_edited_during_downtime_is_restored_under_force(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings", **FORCE))
     await edit(env, "settings", {"data": {"plan": "by hand"}})
@@ -202,7 +200,7 @@ async def test_data_edited_while_nobody_ran_is_restored_under_force(env: Environ
         await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
 
 
-async def test_data_edited_while_nobody_ran_is_a_conflict_under_stuck(env: Environment) -> None:
+async def test_data_edited_during_downtime_is_a_conflict_under_stuck(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings"))
     await edit(env, "settings", {"data": {"plan": "by hand"}})
@@ -214,7 +212,7 @@ async def test_data_edited_while_nobody_ran_is_a_conflict_under_stuck(env: Envir
     assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "by hand"}
 
 
-async def test_a_digest_that_somebody_wrote_breaks_nothing(env: Environment) -> None:
+async def test_invalid_fields_digest_in_status_is_tolerated(env: Environment) -> None:
     async with running_operator(env):
         await ready(env, entry("settings", **FORCE))
     node = await env.get(NODES, NODE)

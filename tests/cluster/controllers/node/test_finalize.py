@@ -35,7 +35,7 @@ def deleted(env: Environment) -> list[str]:
     return [request.path.rpartition("/")[2] for request in sent]
 
 
-async def test_dependents_go_before_what_they_depend_on(env: Environment) -> None:
+async def test_dependents_are_deleted_before_dependencies(env: Environment) -> None:
     async with running_operator(env):
         await create_node(
             env,
@@ -49,7 +49,7 @@ async def test_dependents_go_before_what_they_depend_on(env: Environment) -> Non
     assert deleted(env) == ["third", "second", "first"]
 
 
-async def test_an_object_that_cannot_go_is_named_and_keeps_the_node(env: Environment) -> None:
+async def test_object_with_finalizer_is_reported_and_blocks_node_deletion(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("first"), entry("second", dependIds=["first"]))
         await wait_for_node_ready(env, NODE)
@@ -67,7 +67,7 @@ async def test_an_object_that_cannot_go_is_named_and_keeps_the_node(env: Environ
         await wait_for_event(env, "LynqNodeDeleted", about=NODE)
 
 
-async def test_an_object_that_somebody_replaced_by_their_own_is_not_deleted(
+async def test_object_replaced_by_foreign_one_is_not_deleted(
     env: Environment,
 ) -> None:
     """The cache still shows ours when the deletion is sent: the uid tells them apart."""
@@ -91,7 +91,7 @@ async def test_an_object_that_somebody_replaced_by_their_own_is_not_deleted(
         await wait_for_object(env, "settings", has_plan("theirs"))
 
 
-async def test_an_object_that_left_the_form_just_before_goes_too(env: Environment) -> None:
+async def test_object_removed_from_spec_before_deletion_is_deleted(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("stays"), entry("left"))
         await wait_for_node_ready(env, NODE)
@@ -112,7 +112,7 @@ async def test_an_object_that_left_the_form_just_before_goes_too(env: Environmen
         assert not await exists(env, "stays")
 
 
-async def test_what_left_the_form_while_nobody_worked_goes_with_the_node(
+async def test_object_removed_from_spec_during_downtime_is_deleted_with_node(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -125,7 +125,7 @@ async def test_what_left_the_form_while_nobody_worked_goes_with_the_node(
         assert not await exists(env, "left")
 
 
-async def test_a_paused_or_broken_node_can_be_deleted(env: Environment) -> None:
+async def test_paused_or_broken_node_can_be_deleted(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
@@ -138,7 +138,7 @@ async def test_a_paused_or_broken_node_can_be_deleted(env: Environment) -> None:
         assert not await exists(env, "settings")
 
 
-async def test_a_deletion_that_is_refused_is_told_and_tried_again(env: Environment) -> None:
+async def test_failed_deletion_is_reported_and_retried(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("other"))
         await wait_for_node_ready(env, NODE)
@@ -153,7 +153,7 @@ async def test_a_deletion_that_is_refused_is_told_and_tried_again(env: Environme
         assert not await exists(env, "settings")
 
 
-async def test_an_object_that_is_gone_already_holds_nobody_up(env: Environment) -> None:
+async def test_missing_object_does_not_block_finalizer(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
@@ -163,7 +163,7 @@ async def test_an_object_that_is_gone_already_holds_nobody_up(env: Environment) 
         await wait_for_deletion(env, NODES, NODE, within=5)
 
 
-async def test_the_row_goes_and_so_does_everything_of_it(env: Environment) -> None:
+async def test_deactivated_row_deletes_node_and_objects(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
     await env.create_hub()
     await env.create_form()

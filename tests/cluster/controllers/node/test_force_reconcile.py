@@ -21,7 +21,7 @@ def last_full(node: Object) -> datetime:
     return datetime.fromisoformat(node["status"]["lastFullReconcileAt"])
 
 
-async def test_everything_is_written_again_after_the_interval(env: Environment) -> None:
+async def test_all_objects_are_reapplied_after_interval(env: Environment) -> None:
     async with running_operator(env, force_reapply_interval=timedelta(seconds=3)):
         await create_node(env, entry("settings"), entry("once", creationPolicy="Once"))
         node = await wait_for_node_ready(env, NODE)
@@ -37,7 +37,7 @@ async def test_everything_is_written_again_after_the_interval(env: Environment) 
         assert write_verbs(env, "once") == []
 
 
-async def test_without_a_baseline_nothing_is_forced_and_now_becomes_it(env: Environment) -> None:
+async def test_missing_baseline_forces_nothing_and_is_recorded(env: Environment) -> None:
     """Nor is it after a restart: a thousand nodes would be written at once."""
     async with running_operator(env):
         await create_node(env, entry("settings"))
@@ -56,7 +56,7 @@ async def test_without_a_baseline_nothing_is_forced_and_now_becomes_it(env: Envi
         assert write_verbs(env, "settings") == []
 
 
-async def test_a_baseline_in_the_past_forces_the_first_pass_after_a_restart(
+async def test_baseline_in_the_past_forces_reapply_after_restart(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -72,7 +72,7 @@ async def test_a_baseline_in_the_past_forces_the_first_pass_after_a_restart(
         assert write_verbs(env, "settings").count("apply") == 2
 
 
-async def test_a_person_can_ask_for_it_once(env: Environment) -> None:
+async def test_force_reconcile_annotation_is_handled_once(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("other"))
         await wait_for_node_ready(env, NODE)

@@ -85,7 +85,7 @@ def named(name: str, **parts: Any) -> Object:
     return {"metadata": {"name": name}, **parts}
 
 
-async def test_what_runs_goes_on_running(env: Environment) -> None:
+async def test_running_objects_are_taken_over_unchanged(env: Environment) -> None:
     app = deployment("app", replicas=1)
     node = await create_node(
         env,
@@ -132,7 +132,7 @@ async def test_what_runs_goes_on_running(env: Environment) -> None:
         await wait_for_object(env, "settings", has_plan("new"))
 
 
-async def test_what_the_go_operator_leaked_is_cleaned_up(env: Environment) -> None:
+async def test_objects_leaked_by_go_operator_are_pruned(env: Environment) -> None:
     """It looked for them as v1, found none, and let them be."""
     group = f"g{uuid.uuid4().hex[:8]}.example.com"
     async with served_custom_kind(env.client, group) as gadget:
@@ -153,7 +153,7 @@ async def test_what_the_go_operator_leaked_is_cleaned_up(env: Environment) -> No
             assert await event_count(env, "OrphanedResourceDeleted") == len(left)
 
 
-async def test_a_namespace_that_was_kept_as_a_template_is_found(env: Environment) -> None:
+async def test_object_in_templated_namespace_is_pruned(env: Environment) -> None:
     async with extra_namespace(env) as other:
         node = await create_node(env, entry("settings"), plan=other)
         far = {"metadata": {"name": "far", "namespace": other}, "data": {"a": "b"}}
@@ -166,7 +166,7 @@ async def test_a_namespace_that_was_kept_as_a_template_is_found(env: Environment
             assert "far" not in [obj["metadata"]["name"] for obj in listed.items]
 
 
-async def test_a_node_that_is_deleted_right_after_the_swap_leaves_nothing(
+async def test_node_deleted_right_after_swap_leaves_no_objects(
     env: Environment,
 ) -> None:
     node = await create_node(env, entry("settings"))
@@ -184,7 +184,7 @@ async def test_a_node_that_is_deleted_right_after_the_swap_leaves_nothing(
 
 
 @pytest.mark.parametrize("data", ["old", "pro"], ids=["disputed", "as wanted"])
-async def test_an_orphan_of_the_go_operator_is_adopted(env: Environment, data: str) -> None:
+async def test_orphan_of_go_operator_is_adopted(env: Environment, data: str) -> None:
     """It carries no label of ours, so no cache shows it; its marks were put on by an Update."""
     marks = {"lynq.sh/orphaned-at": "2026-01-01T00:00:00Z", "lynq.sh/deletion-policy": "Retain"}
     orphan = {

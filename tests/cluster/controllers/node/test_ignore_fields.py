@@ -36,7 +36,7 @@ async def scale(env: Environment, replicas: int) -> None:
     await edit(env, "app", {"spec": {"replicas": replicas}}, by="hpa", resource=DEPLOYMENTS)
 
 
-async def test_an_ignored_field_that_another_client_changes_stays(env: Environment) -> None:
+async def test_ignored_field_keeps_value_of_other_manager(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, deployments=[app(**REPLICAS)])
         await wait_for_node_ready(env, NODE)
@@ -58,7 +58,7 @@ async def test_an_ignored_field_that_another_client_changes_stays(env: Environme
         assert (await env.get(DEPLOYMENTS, "app"))["spec"]["replicas"] == 2
 
 
-async def test_an_ignored_field_of_each_item_is_kept_item_by_item(env: Environment) -> None:
+async def test_ignored_field_of_list_items_is_kept_per_item(env: Environment) -> None:
     def two(image: str) -> Object:
         manifest = deployment("app", replicas=1)
         manifest["spec"]["template"]["spec"]["containers"] = [
@@ -103,7 +103,7 @@ async def test_an_ignored_field_of_each_item_is_kept_item_by_item(env: Environme
         assert await event_count(env, "ResourceConflict") == 0
 
 
-async def test_an_item_is_found_by_its_name(env: Environment) -> None:
+async def test_ignored_field_is_selected_by_item_name(env: Environment) -> None:
     path = "$.spec.template.spec.containers[?(@.name=='main')].image"
     async with running_operator(env):
         await create_node(env, deployments=[app(ignoreFields=[path])])
@@ -119,7 +119,7 @@ async def test_an_item_is_found_by_its_name(env: Environment) -> None:
 
 @pytest.mark.parametrize("strategy", ["apply", "merge", "replace"])
 @pytest.mark.parametrize("policy", ["Stuck", "Force"])
-async def test_an_ignored_field_of_a_foreign_object_survives_the_first_write(
+async def test_ignored_field_of_foreign_object_survives_first_write(
     env: Environment, strategy: str, policy: str
 ) -> None:
     foreign = {"metadata": {"name": "settings"}, "data": {"plan": "theirs"}}
@@ -138,7 +138,7 @@ async def test_an_ignored_field_of_a_foreign_object_survives_the_first_write(
         assert obj["data"] == {"plan": "theirs", "more": "pro"}
 
 
-async def test_an_ignored_field_is_written_when_the_object_is_made(env: Environment) -> None:
+async def test_ignored_field_is_written_on_create_only(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings", ignoreFields=["$.data.plan"]))
         await wait_for_node_ready(env, NODE)
@@ -151,9 +151,7 @@ async def test_an_ignored_field_is_written_when_the_object_is_made(env: Environm
 
 
 @pytest.mark.parametrize("parts", [{"conflictPolicy": "Force"}, {"patchStrategy": "merge"}])
-async def test_an_ignored_field_that_changes_while_we_write_stays(
-    env: Environment, parts: Object
-) -> None:
+async def test_ignored_field_changed_during_write_is_kept(env: Environment, parts: Object) -> None:
     """An autoscaler's number must not be set back to what it was a moment ago."""
     others, once = env.client, iter([3])
 

@@ -55,7 +55,7 @@ async def let(env: Environment, account: str, *rules: Any) -> None:
     await env.client.create(BINDINGS, binding, namespace)
 
 
-async def test_a_form_gets_no_more_than_its_account_may_do(env: Environment) -> None:
+async def test_form_is_limited_to_rights_of_its_service_account(env: Environment) -> None:
     await let(env, "writer", rule("", "configmaps"))
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
@@ -73,7 +73,7 @@ async def test_a_form_gets_no_more_than_its_account_may_do(env: Environment) -> 
         await wait_for_node_ready(env, "acme-web", within=60)
 
 
-async def test_deletes_are_done_as_the_account_too_also_when_the_form_is_gone(
+async def test_deletes_are_impersonated_after_form_deletion(
     env: Environment,
 ) -> None:
     may_not_delete = rule("", "configmaps", verbs=("get", "create", "patch"))
@@ -92,7 +92,7 @@ async def test_deletes_are_done_as_the_account_too_also_when_the_form_is_gone(
         await env.wait_for_nodes()
 
 
-async def test_an_operator_can_insist_on_accounts(env: Environment) -> None:
+async def test_operator_can_require_service_accounts(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
     await env.create_form()
@@ -104,7 +104,7 @@ async def test_an_operator_can_insist_on_accounts(env: Environment) -> None:
 
 
 @pytest.mark.parametrize("insists", [False, True])
-async def test_the_annotation_of_a_live_node_chooses_no_account(
+async def test_node_annotation_does_not_choose_service_account(
     env: Environment, *, insists: bool
 ) -> None:
     """Whoever may edit nodes could act as any account otherwise."""
@@ -119,7 +119,7 @@ async def test_the_annotation_of_a_live_node_chooses_no_account(
         await wait_for_deletion(env, NODES, NODE)
 
 
-async def test_a_node_made_by_hand_is_refused_where_accounts_are_insisted_on(
+async def test_manual_node_is_rejected_when_service_accounts_are_required(
     env: Environment,
 ) -> None:
     async with running_operator(env, requires_service_account=True):
@@ -129,7 +129,7 @@ async def test_a_node_made_by_hand_is_refused_where_accounts_are_insisted_on(
         assert not await exists(env, "settings")
 
 
-async def test_a_node_whose_form_went_while_its_hub_is_paused_keeps_its_objects(
+async def test_node_of_deleted_form_under_paused_hub_keeps_its_objects(
     env: Environment,
 ) -> None:
     await let(env, "writer", rule("", "configmaps"))
@@ -154,7 +154,7 @@ async def test_a_node_whose_form_went_while_its_hub_is_paused_keeps_its_objects(
         await wait_for_node_ready(env, NODE, within=60)
 
 
-async def test_a_live_node_without_its_form_takes_nothing_away_either(env: Environment) -> None:
+async def test_node_without_form_prunes_nothing(env: Environment) -> None:
     await let(env, "writer", rule("", "configmaps"))
     await env.create_form(serviceAccountName="writer")
     async with running_operator(env):
@@ -171,7 +171,7 @@ async def test_a_live_node_without_its_form_takes_nothing_away_either(env: Envir
         assert await exists(env, "dropped")
 
 
-async def test_nothing_is_written_for_a_form_that_cannot_be_read(
+async def test_nothing_is_written_for_unreadable_form(
     env: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its account and its namespaces are not known."""
@@ -223,9 +223,7 @@ async def test_only_allowed_namespaces_are_written_to(env: Environment, by: str)
 
 
 @pytest.mark.parametrize("by", ["form", "operator"])
-async def test_a_namespace_that_is_not_allowed_is_not_written_either(
-    env: Environment, by: str
-) -> None:
+async def test_disallowed_namespace_object_is_not_written(env: Environment, by: str) -> None:
     """Once it were the node's, it would go with the row, and everything in it."""
     suffix = uuid.uuid4().hex[:8]
     allowed, other = f"tenant-{suffix}", f"kube-{suffix}"
@@ -252,7 +250,7 @@ async def test_a_namespace_that_is_not_allowed_is_not_written_either(
         await env.client.delete(NAMESPACES, name)
 
 
-async def test_a_namespace_that_is_allowed_no_more_stays_and_keeps_its_node(
+async def test_namespace_no_longer_allowed_survives_and_blocks_finalizer(
     env: Environment,
 ) -> None:
     name = f"kube-{uuid.uuid4().hex[:8]}"

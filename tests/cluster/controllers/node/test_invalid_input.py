@@ -93,7 +93,9 @@ BAD: dict[str, tuple[dict[str, Any], str, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", BAD, ids=lambda case: case.replace(" ", "-"))
-async def test_a_resource_that_cannot_be_written_says_why(env: Environment, case: str) -> None:
+async def test_invalid_resource_reports_reason_and_others_are_applied(
+    env: Environment, case: str
+) -> None:
     lists, reason, words = BAD[case]
     lists = dict(lists)
     config_maps = lists.pop("configMaps", [])
@@ -115,7 +117,7 @@ async def test_a_resource_that_cannot_be_written_says_why(env: Environment, case
         assert await event_count(env, reason) == 1
 
 
-async def test_a_kind_that_is_installed_later_is_found(env: Environment) -> None:
+async def test_kind_installed_later_is_discovered(env: Environment) -> None:
     group = f"g{uuid.uuid4().hex[:8]}.example.com"
     gadget = {"apiVersion": f"{group}/v1", "kind": "Gadget", "spec": {"size": 1}}
     async with running_operator(env):
@@ -128,7 +130,7 @@ async def test_a_kind_that_is_installed_later_is_found(env: Environment) -> None
             await wait_for_node_ready(env, NODE, within=40)
 
 
-async def test_a_namespace_that_does_not_exist_is_named_and_used_when_it_does(
+async def test_missing_namespace_is_named_and_used_once_it_exists(
     env: Environment,
 ) -> None:
     name = f"late-{uuid.uuid4().hex[:10]}"
@@ -144,7 +146,7 @@ async def test_a_namespace_that_does_not_exist_is_named_and_used_when_it_does(
             await env.client.delete(NAMESPACES, name)
 
 
-async def test_a_namespace_that_is_going_is_named(env: Environment) -> None:
+async def test_terminating_namespace_is_named(env: Environment) -> None:
     held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
     async with extra_namespace(env) as name:
         await env.client.create(CONFIG_MAPS, held, name)
@@ -157,7 +159,7 @@ async def test_a_namespace_that_is_going_is_named(env: Environment) -> None:
         await env.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, name)
 
 
-async def test_a_typo_takes_nobody_down(env: Environment) -> None:
+async def test_template_error_leaves_existing_object_unchanged(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("other"))
         await wait_for_node_ready(env, NODE)

@@ -59,7 +59,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.replace(" ", "-"))
 @pytest.mark.parametrize("strategy", ["apply", "merge"])
-async def test_a_refused_secret_tells_nothing_of_its_contents(
+async def test_rejected_secret_does_not_leak_its_contents(
     env: Environment, case: str, strategy: str
 ) -> None:
     with capture_logs() as logs:
@@ -73,7 +73,7 @@ async def test_a_refused_secret_tells_nothing_of_its_contents(
     assert NUMBER not in visible
 
 
-async def test_a_secret_lives_and_goes_without_a_word_of_its_contents(env: Environment) -> None:
+async def test_secret_contents_never_appear_during_its_lifetime(env: Environment) -> None:
     desired = secret(stringData={"password": "{{ .plan }}"}, immutable=False)
     with capture_logs() as logs:
         async with running_operator(env):

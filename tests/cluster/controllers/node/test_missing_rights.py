@@ -63,9 +63,7 @@ async def grant(env: Environment, *rules: Object) -> None:
     await env.patch(ROLES, "limited", {"rules": list(rules)})
 
 
-async def test_a_kind_that_may_not_be_watched_fails_alone(
-    env: Environment, limited: Environment
-) -> None:
+async def test_kind_without_watch_right_fails_alone(env: Environment, limited: Environment) -> None:
     await grant(env, *BASIC)
     async with running_operator(limited):
         await create_node(env, entry("good"), secrets=[SECRET])
@@ -81,9 +79,7 @@ async def test_a_kind_that_may_not_be_watched_fails_alone(
         await env.get(SECRETS, "secret")
 
 
-async def test_a_kind_that_may_not_be_written_fails_alone(
-    env: Environment, limited: Environment
-) -> None:
+async def test_kind_without_write_right_fails_alone(env: Environment, limited: Environment) -> None:
     await grant(env, *BASIC, rule("", "secrets", verbs=("list", "watch")))
     async with running_operator(limited):
         await create_node(env, entry("good"), secrets=[SECRET])
@@ -92,9 +88,7 @@ async def test_a_kind_that_may_not_be_written_fails_alone(
         await wait_for_resource_state(env, NODE, "good", "Ready")
 
 
-async def test_a_kind_that_may_not_be_read_fails_alone(
-    env: Environment, limited: Environment
-) -> None:
+async def test_kind_without_get_right_fails_alone(env: Environment, limited: Environment) -> None:
     """Most are never read one by one; those with fields that are left to others are."""
     written = ("list", "watch", "patch", "create")
     await grant(env, *BASIC, rule("", "secrets", verbs=written))
@@ -107,7 +101,7 @@ async def test_a_kind_that_may_not_be_read_fails_alone(
         await wait_for_node_condition(env, NODE, "Ready", "False", "ResourcesFailed")
 
 
-async def test_what_may_not_be_deleted_keeps_the_node_and_names_the_right(
+async def test_missing_delete_right_blocks_finalizer_and_is_named(
     env: Environment, limited: Environment
 ) -> None:
     written = ("list", "watch", "get", "patch", "create")
@@ -122,7 +116,7 @@ async def test_what_may_not_be_deleted_keeps_the_node_and_names_the_right(
         await wait_for_deletion(env, NODES, NODE, within=40)
 
 
-async def test_rights_of_one_kind_say_nothing_of_the_start(
+async def test_missing_right_for_one_kind_does_not_block_startup(
     env: Environment, limited: Environment
 ) -> None:
     await grant(env, *BASIC, rule("", "secrets"))

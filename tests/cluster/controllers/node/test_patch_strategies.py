@@ -36,7 +36,7 @@ def both(first: str, second: str | None, **parts: object) -> Object:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-async def test_an_object_is_made_and_changed(env: Environment, strategy: str) -> None:
+async def test_object_is_created_and_updated(env: Environment, strategy: str) -> None:
     parts = {"patchStrategy": strategy}
     async with running_operator(env):
         node = await create_node(env, entry("settings", **parts))
@@ -64,7 +64,7 @@ async def test_an_object_is_made_and_changed(env: Environment, strategy: str) ->
         ("replace", {"plan": "pro"}),
     ],
 )
-async def test_merge_and_replace_take_an_object_that_is_there(
+async def test_merge_and_replace_take_over_existing_object(
     env: Environment, strategy: str, left: Object
 ) -> None:
     foreign = {"metadata": {"name": "settings"}, "data": {"plan": "theirs", "more": "theirs"}}
@@ -79,7 +79,7 @@ async def test_merge_and_replace_take_an_object_that_is_there(
         assert await event_count(env, "ResourceConflict") == 0
 
 
-async def test_what_leaves_an_applied_or_replaced_manifest_leaves_the_object(
+async def test_field_removed_from_manifest_is_removed_from_object(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -94,7 +94,7 @@ async def test_what_leaves_an_applied_or_replaced_manifest_leaves_the_object(
 
 
 @pytest.mark.parametrize("before", ["merge", "replace"])
-async def test_a_strategy_that_changes_to_apply_owns_what_it_made_before(
+async def test_switch_to_apply_owns_previously_written_fields(
     env: Environment, before: str
 ) -> None:
     async with running_operator(env):
@@ -107,7 +107,7 @@ async def test_a_strategy_that_changes_to_apply_owns_what_it_made_before(
         assert await event_count(env, "ResourceConflict") == 0
 
 
-async def test_apply_leaves_to_others_what_the_manifest_does_not_say(env: Environment) -> None:
+async def test_apply_keeps_fields_of_other_managers(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
@@ -118,7 +118,7 @@ async def test_apply_leaves_to_others_what_the_manifest_does_not_say(env: Enviro
         assert await event_count(env, "ResourceConflict") == 0
 
 
-async def test_replace_of_an_object_that_others_write_too_gets_through(env: Environment) -> None:
+async def test_replace_succeeds_despite_status_writes(env: Environment) -> None:
     """The Deployment's own controller writes its status all the time."""
     app = deployment("app", replicas=1)
     async with running_operator(env):
@@ -136,7 +136,7 @@ async def test_replace_of_an_object_that_others_write_too_gets_through(env: Envi
         assert await event_count(env, "ApplyFailed") == 0
 
 
-async def test_replace_gets_through_although_others_write_in_between_each_time(
+async def test_replace_retries_after_concurrent_writes(
     env: Environment,
 ) -> None:
     others, rivals = env.client, iter(range(4))

@@ -43,7 +43,7 @@ def at(moment: str) -> datetime:
     return datetime.fromisoformat(moment)
 
 
-async def test_the_timeout_strikes_at_its_deadline_and_is_told_once(env: Environment) -> None:
+async def test_readiness_timeout_fails_resource_at_deadline_once(env: Environment) -> None:
     async with running_operator(env):
         await create_node(
             env, entry("after", dependIds=["app"]), deployments=[app(NEVER, timeoutSeconds=2)]
@@ -65,7 +65,7 @@ async def test_the_timeout_strikes_at_its_deadline_and_is_told_once(env: Environ
         assert await event_count(env, "ReadinessTimeout") == 1
 
 
-async def test_a_failed_resource_recovers_when_it_becomes_ready(env: Environment) -> None:
+async def test_failed_resource_recovers_when_ready(env: Environment) -> None:
     async with running_operator(env):
         await create_node(
             env, entry("after", dependIds=["app"]), deployments=[app(NEVER, timeoutSeconds=1)]
@@ -82,7 +82,7 @@ async def test_a_failed_resource_recovers_when_it_becomes_ready(env: Environment
         await wait_for_event(env, "LynqNodeReady", about=NODE)
 
 
-async def test_what_need_not_be_waited_for_is_ready_when_it_is_written(env: Environment) -> None:
+async def test_resource_without_wait_for_ready_is_ready_once_applied(env: Environment) -> None:
     async with running_operator(env):
         await create_node(
             env, entry("after", dependIds=["app"]), deployments=[app(NEVER, waitForReady=False)]
@@ -92,13 +92,13 @@ async def test_what_need_not_be_waited_for_is_ready_when_it_is_written(env: Envi
         assert await exists(env, "after")
 
 
-async def test_scaled_to_zero_is_ready(env: Environment) -> None:
+async def test_deployment_scaled_to_zero_is_ready(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, deployments=[app(replicas=0)])
         await wait_for_node_ready(env, NODE)
 
 
-async def test_a_bad_update_shows_while_the_old_pods_run(env: Environment) -> None:
+async def test_bad_update_is_reported_while_old_pods_run(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("beside"), deployments=[app(timeoutSeconds=3)])
         await wait_for_node_ready(env, NODE)
@@ -114,7 +114,7 @@ async def test_a_bad_update_shows_while_the_old_pods_run(env: Environment) -> No
         await wait_for_node_ready(env, NODE)
 
 
-async def test_a_ready_workload_that_degrades_is_failed_by_the_clock_of_its_last_change(
+async def test_degraded_workload_times_out_from_its_last_change(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -131,7 +131,7 @@ async def test_a_ready_workload_that_degrades_is_failed_by_the_clock_of_its_last
         assert resource["reason"] == "ReadinessTimeout"
 
 
-async def test_a_job_that_failed_is_a_failed_resource(env: Environment) -> None:
+async def test_failed_job_is_a_failed_resource(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, jobs=[manifest_entry("seed", job("seed", job="fail"))])
         resource = await wait_for_resource_state(env, NODE, "seed", "Failed")
@@ -139,7 +139,7 @@ async def test_a_job_that_failed_is_a_failed_resource(env: Environment) -> None:
         await wait_for_event(env, "ResourceFailed", about=NODE)
 
 
-async def test_an_unchanged_write_gives_nobody_more_time(env: Environment) -> None:
+async def test_unchanged_write_does_not_extend_timeout(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, deployments=[app(NEVER, timeoutSeconds=300)])
         obj = await wait_for_object(env, "app", annotations, DEPLOYMENTS)

@@ -33,7 +33,7 @@ def is_orphan(obj: Object) -> bool:
     return labels(obj).get("lynq.sh/orphaned") == "true"
 
 
-async def test_what_leaves_the_form_is_deleted_or_retained(env: Environment) -> None:
+async def test_objects_removed_from_spec_are_deleted_or_retained(env: Environment) -> None:
     async with running_operator(env):
         await create_node(
             env, entry("stays"), entry("goes"), entry("kept", **RETAIN), entry("also-kept")
@@ -68,7 +68,7 @@ async def test_what_leaves_the_form_is_deleted_or_retained(env: Environment) -> 
         assert await event_count(env, "OrphanedResourceDeleted") == 1
 
 
-async def test_an_orphan_that_is_wanted_again_is_adopted_in_one_write(env: Environment) -> None:
+async def test_orphan_is_adopted_in_one_write(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("kept", **RETAIN))
         await wait_for_node_ready(env, NODE)
@@ -90,7 +90,7 @@ async def test_an_orphan_that_is_wanted_again_is_adopted_in_one_write(env: Envir
         await wait_for_event(env, "OrphanMarkersRemoved", about="kept")
 
 
-async def test_what_was_adopted_follows_the_form_without_a_conflict_with_ourselves(
+async def test_adopted_orphan_is_updated_without_self_conflict(
     env: Environment,
 ) -> None:
     """Adopted fields are ours by Update: the next apply must not take us for somebody else."""
@@ -111,7 +111,7 @@ async def test_what_was_adopted_follows_the_form_without_a_conflict_with_ourselv
         await wait_for_event(env, "ResourceConflict", about=NODE)
 
 
-async def test_a_deleted_node_takes_its_objects_along_and_leaves_the_retained(
+async def test_node_deletion_deletes_or_retains_its_objects(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -129,7 +129,7 @@ async def test_a_deleted_node_takes_its_objects_along_and_leaves_the_retained(
         await wait_for_event(env, "LynqNodeDeleted", about=NODE)
 
 
-async def test_an_orphan_of_one_node_can_be_adopted_by_another(env: Environment) -> None:
+async def test_orphan_is_adopted_by_another_node(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("kept", **RETAIN))
         await wait_for_node_ready(env, NODE)
@@ -141,7 +141,7 @@ async def test_an_orphan_of_one_node_can_be_adopted_by_another(env: Environment)
         assert labels(obj)["lynq.sh/node"] == "beta-web"
 
 
-async def test_a_policy_that_changes_changes_how_the_object_is_tied(env: Environment) -> None:
+async def test_policy_change_switches_between_owner_reference_and_labels(env: Environment) -> None:
     async with running_operator(env):
         node = await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
@@ -155,7 +155,7 @@ async def test_a_policy_that_changes_changes_how_the_object_is_tied(env: Environ
         await wait_for_node_ready(env, NODE)
 
 
-async def test_an_id_that_is_used_for_another_object_does_not_lend_it_its_policy(
+async def test_reused_id_does_not_transfer_deletion_policy(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -170,7 +170,7 @@ async def test_an_id_that_is_used_for_another_object_does_not_lend_it_its_policy
 
 
 @pytest.mark.parametrize("strategy", ["apply", "replace"])
-async def test_what_the_manifest_no_longer_says_goes_when_an_orphan_is_adopted(
+async def test_adoption_removes_fields_absent_from_manifest(
     env: Environment, strategy: str
 ) -> None:
     parts: Object = {**RETAIN, "patchStrategy": strategy, "labelsTemplate": {"old": "1"}}
@@ -189,7 +189,7 @@ async def test_what_the_manifest_no_longer_says_goes_when_an_orphan_is_adopted(
         assert "old" not in labels(live)
 
 
-async def test_a_merge_takes_our_owner_reference_off_what_is_to_be_retained(
+async def test_merge_removes_our_owner_reference_from_retained_object(
     env: Environment,
 ) -> None:
     """Or the garbage collector takes it along with a node that is deleted in the foreground."""

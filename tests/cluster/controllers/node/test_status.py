@@ -35,7 +35,7 @@ def moments(node: Object) -> dict[str, str]:
     return {condition["type"]: condition["lastTransitionTime"] for condition in conditions}
 
 
-async def test_a_ready_node_says_what_it_has(env: Environment) -> None:
+async def test_ready_node_reports_conditions_counts_and_inventory(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("other"))
         node = await wait_for_node_ready(env, NODE)
@@ -64,13 +64,13 @@ async def test_a_ready_node_says_what_it_has(env: Environment) -> None:
         await wait_for_event(env, "LynqNodeReady", about=NODE)
 
 
-async def test_a_node_without_resources_is_ready(env: Environment) -> None:
+async def test_node_without_resources_is_ready(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env)
         assert (await wait_for_node_ready(env, NODE))["status"].get("desiredResources", 0) == 0
 
 
-async def test_an_equal_status_is_not_written_again(env: Environment) -> None:
+async def test_unchanged_status_is_not_written(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
@@ -84,7 +84,7 @@ async def test_an_equal_status_is_not_written_again(env: Environment) -> None:
         assert write_verbs(env, "status") == []
 
 
-async def test_a_transition_is_one_of_the_status_and_of_nothing_else(env: Environment) -> None:
+async def test_last_transition_time_changes_only_with_condition_status(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"))
         before = moments(await wait_for_node_ready(env, NODE))
@@ -108,7 +108,7 @@ async def test_a_transition_is_one_of_the_status_and_of_nothing_else(env: Enviro
         assert after["Progressing"] == before["Progressing"]
 
 
-async def test_a_node_on_its_way_says_so(env: Environment) -> None:
+async def test_progressing_node_reports_pending_resources(env: Environment) -> None:
     slow = deployment("app", replicas=1, annotations={"local.lynq.sh/ready-after": "2s"})
     async with running_operator(env):
         await create_node(env, deployments=[manifest_entry("app", slow)])
@@ -123,7 +123,7 @@ async def test_a_node_on_its_way_says_so(env: Environment) -> None:
         assert await event_count(env, "LynqNodeReady") == 1
 
 
-async def test_a_paused_node_is_left_alone_until_it_is_resumed(env: Environment) -> None:
+async def test_paused_node_is_not_reconciled_until_resumed(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
@@ -145,7 +145,7 @@ async def test_a_paused_node_is_left_alone_until_it_is_resumed(env: Environment)
         assert await exists(env, "other")
 
 
-async def test_a_status_that_somebody_wiped_is_made_anew_and_nothing_leaks(
+async def test_wiped_status_is_rebuilt_and_nothing_leaks(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -161,7 +161,7 @@ async def test_a_status_that_somebody_wiped_is_made_anew_and_nothing_leaks(
         await env.wait_for_deletion(CONFIG_MAPS, "goes")
 
 
-async def test_two_entries_for_one_object_are_told(env: Environment) -> None:
+async def test_two_entries_for_one_object_are_reported(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("second", nameTemplate="settings"))
         resource = await wait_for_resource_state(env, NODE, "second", "Failed")

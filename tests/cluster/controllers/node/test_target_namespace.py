@@ -45,7 +45,7 @@ async def has_gone(env: Environment, resource: Resource, name: str, namespace: s
     await eventually(gone, within=20, every=0.05)
 
 
-async def test_an_object_in_another_namespace_is_tied_by_labels(env: Environment) -> None:
+async def test_object_in_another_namespace_is_tracked_by_labels(env: Environment) -> None:
     async with extra_namespace(env) as other, running_operator(env, namespaces=()):
         await create_node(env, entry("settings", targetNamespace=other), plan="pro")
         node = await wait_for_node_ready(env, NODE)
@@ -64,7 +64,7 @@ async def test_an_object_in_another_namespace_is_tied_by_labels(env: Environment
         await has_gone(env, CONFIG_MAPS, "settings", other)
 
 
-async def test_a_target_namespace_that_changes_moves_the_object(env: Environment) -> None:
+async def test_changed_target_namespace_moves_object(env: Environment) -> None:
     """Its text is a template, rendered with the row: the inventory holds what came of it."""
     async with (
         extra_namespace(env) as first,
@@ -81,7 +81,7 @@ async def test_a_target_namespace_that_changes_moves_the_object(env: Environment
         await has_gone(env, CONFIG_MAPS, "settings", first)
 
 
-async def test_a_kind_without_namespace_is_tied_by_labels(env: Environment) -> None:
+async def test_cluster_scoped_object_is_tracked_by_labels(env: Environment) -> None:
     name = f"lynq-{uuid.uuid4().hex[:10]}"
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}
     desired = manifest_entry("role", role, nameTemplate=name, targetNamespace="ignored-here")
@@ -96,7 +96,7 @@ async def test_a_kind_without_namespace_is_tied_by_labels(env: Environment) -> N
         await has_gone(env, ROLES, name, None)
 
 
-async def test_a_namespace_of_the_form_comes_first_and_goes_last(env: Environment) -> None:
+async def test_namespace_of_form_is_created_first_and_deleted_last(env: Environment) -> None:
     name = f"tenant-{uuid.uuid4().hex[:10]}"
     place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"labels": {"team": "shop"}}}
     async with running_operator(env, namespaces=()):
@@ -115,7 +115,7 @@ async def test_a_namespace_of_the_form_comes_first_and_goes_last(env: Environmen
         await has_gone(env, NAMESPACES, name, None)
 
 
-async def test_a_namespace_that_cannot_go_keeps_its_node(env: Environment) -> None:
+async def test_terminating_namespace_blocks_node_finalizer(env: Environment) -> None:
     name = f"tenant-{uuid.uuid4().hex[:10]}"
     place = {"apiVersion": "v1", "kind": "Namespace"}
     async with running_operator(env, namespaces=()):
@@ -131,7 +131,7 @@ async def test_a_namespace_that_cannot_go_keeps_its_node(env: Environment) -> No
         await has_gone(env, NAMESPACES, name, None)
 
 
-async def test_a_node_with_a_long_name_finds_and_removes_its_objects(env: Environment) -> None:
+async def test_objects_of_node_with_long_name_are_tracked_and_deleted(env: Environment) -> None:
     digest = hashlib.sha256(LONG.encode()).hexdigest()[:8]
     async with extra_namespace(env) as other:
         async with running_operator(env, namespaces=()):
@@ -158,7 +158,7 @@ async def test_a_node_with_a_long_name_finds_and_removes_its_objects(env: Enviro
             assert labels(kept)["lynq.sh/orphaned"] == "true"
 
 
-async def test_a_namespace_that_is_not_watched_is_told(env: Environment) -> None:
+async def test_unwatched_target_namespace_is_reported(env: Environment) -> None:
     async with extra_namespace(env) as other, running_operator(env):
         await create_node(env, entry("far", targetNamespace=other), entry("near"))
         resource = await wait_for_resource_state(env, NODE, "far", "Failed")

@@ -63,7 +63,7 @@ async def stuck(env: Environment) -> None:
     await rollout_is(env, "InProgress", 2)
 
 
-async def test_a_rollout_without_progress_fails_and_a_row_repairs_it(env: Environment) -> None:
+async def test_failed_rollout_recovers_after_row_change(env: Environment) -> None:
     async with running_operator(env):
         await stuck(env)
     async with operating_later(env) as process:
@@ -80,7 +80,7 @@ async def test_a_rollout_without_progress_fails_and_a_row_repairs_it(env: Enviro
         assert process.registry.get_sample_value("lynqform_rollout_phase", labels) == 3
 
 
-async def test_a_rollout_without_progress_fails_and_the_next_form_repairs_it(
+async def test_failed_rollout_recovers_after_form_change(
     env: Environment,
 ) -> None:
     async with running_operator(env):

@@ -33,7 +33,7 @@ async def all_ready(env: Environment) -> None:
     await eventually(counted, within=120, every=0.25)
 
 
-async def test_two_hundred_nodes_cost_what_they_have_to_and_nothing_when_idle(
+async def test_two_hundred_nodes_need_minimal_requests_and_none_when_idle(
     env: Environment,
 ) -> None:
     began = time.monotonic()
@@ -58,7 +58,7 @@ async def test_two_hundred_nodes_cost_what_they_have_to_and_nothing_when_idle(
     assert len(sent) <= NODES * (RESOURCES + 3)
 
 
-async def test_one_row_of_another_hub_does_not_wait_for_two_hundred(env: Environment) -> None:
+async def test_row_of_another_hub_does_not_wait_for_two_hundred_nodes(env: Environment) -> None:
     env.set_rows(("single", 1, "pro"), file="other.db")
     async with running_operator(env):
         await many(env)

@@ -71,7 +71,7 @@ async def scenario(env: Environment) -> None:
     await env.wait_for_status(desired=3, ready=1, failed=2)
 
 
-async def test_all_series_are_there_with_their_labels(env: Environment) -> None:
+async def test_all_metrics_exist_with_their_labels(env: Environment) -> None:
     async with running_operator(env) as process:
         await scenario(env)
         registry = process.registry
@@ -99,7 +99,7 @@ async def test_all_series_are_there_with_their_labels(env: Environment) -> None:
         assert depths == {"lynqhub", "lynqform", "lynqnode"}
 
 
-async def test_the_series_of_what_is_gone_go_with_it(env: Environment) -> None:
+async def test_metrics_of_deleted_objects_are_removed(env: Environment) -> None:
     async with running_operator(env) as process:
         await scenario(env)
         registry = process.registry
@@ -118,7 +118,7 @@ async def test_the_series_of_what_is_gone_go_with_it(env: Environment) -> None:
         await eventually(lambda: not about(registry, namespace=env.namespace))
 
 
-async def test_a_conflict_that_is_over_is_told_so(env: Environment) -> None:
+async def test_metrics_reset_after_conflict_is_resolved(env: Environment) -> None:
     async with running_operator(env) as process:
         await scenario(env)
         forced = config_map(conflictPolicy="Force")
@@ -141,7 +141,7 @@ async def test_a_conflict_that_is_over_is_told_so(env: Environment) -> None:
         assert set(reasons.values()) <= {0}
 
 
-async def test_what_an_earlier_process_left_ready_or_paused_has_its_series(
+async def test_metrics_exist_for_nodes_of_an_earlier_process(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -158,7 +158,7 @@ async def test_what_an_earlier_process_left_ready_or_paused_has_its_series(
         await eventually(lambda: about(process.registry, **success).get("apply_attempts_total"))
 
 
-async def test_what_cannot_even_be_tried_is_counted_as_an_error(env: Environment) -> None:
+async def test_unappliable_resource_is_counted_as_error(env: Environment) -> None:
     nowhere = {"apiVersion": "example.com/v1", "kind": "Nothing"}
     entry = {"id": "nothing", "nameTemplate": "nothing", "spec": nowhere}
     env.set_rows(("acme", 1, "pro"))

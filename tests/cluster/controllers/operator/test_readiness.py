@@ -86,7 +86,7 @@ def every_kind(gadget: Resource) -> dict[str, Any]:
     }
 
 
-async def test_a_form_with_every_kind_becomes_ready(
+async def test_form_with_every_kind_becomes_ready(
     env: Environment, gadget: Resource, client: Client
 ) -> None:
     namespace = f"{env.namespace}-space"
@@ -141,7 +141,7 @@ def not_ready(gadget: Resource) -> dict[str, tuple[str, Object, str]]:
     }
 
 
-async def test_each_kind_that_is_not_ready_says_why(env: Environment, gadget: Resource) -> None:
+async def test_every_kind_reports_why_it_is_not_ready(env: Environment, gadget: Resource) -> None:
     cases = not_ready(gadget)
     lists: dict[str, Any] = {"configMaps": []}
     for resource_id, (name, manifest, _) in cases.items():
@@ -171,7 +171,7 @@ async def test_each_kind_that_is_not_ready_says_why(env: Environment, gadget: Re
     assert "failing" in resource_status(node, "skipped")["message"]
 
 
-async def test_a_resource_that_takes_too_long_fails_at_its_deadline(env: Environment) -> None:
+async def test_resource_fails_at_its_readiness_timeout(env: Environment) -> None:
     slow = entry("app", deployment("app", annotations=NEVER), timeoutSeconds=3)
     after = config_map(dependIds=["app"])
     env.set_rows(("acme", 1, "pro"))
@@ -187,9 +187,7 @@ async def test_a_resource_that_takes_too_long_fails_at_its_deadline(env: Environ
         await env.wait_for_status(ready=0, failed=1)
 
 
-async def test_a_custom_kind_is_followed_as_its_controller_speaks(
-    env: Environment, gadget: Resource
-) -> None:
+async def test_custom_kind_follows_its_ready_condition(env: Environment, gadget: Resource) -> None:
     env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
         await env.create_hub()

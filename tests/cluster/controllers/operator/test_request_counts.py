@@ -42,7 +42,7 @@ def about(env: Environment, *uids: str) -> Counter[str]:
     )
 
 
-async def test_a_node_costs_its_resources_and_three_requests_from_row_to_ready(
+async def test_node_needs_one_request_per_resource_plus_three(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -56,7 +56,7 @@ async def test_a_node_costs_its_resources_and_three_requests_from_row_to_ready(
     assert costs.total() <= 3 + 3, costs
 
 
-async def test_idle_nodes_cost_nothing(env: Environment) -> None:
+async def test_idle_nodes_send_no_requests(env: Environment) -> None:
     async with running_operator(env):
         names = await three(env, *(f"t{number}" for number in range(20)))
         for name in names:
@@ -67,7 +67,7 @@ async def test_idle_nodes_cost_nothing(env: Environment) -> None:
         assert env.requests.sent[before:] == []
 
 
-async def test_a_form_change_that_touches_one_resource_applies_that_one(env: Environment) -> None:
+async def test_form_change_applies_only_the_changed_resource(env: Environment) -> None:
     async with running_operator(env):
         names = await three(env, "acme", "beta")
         for name in names:

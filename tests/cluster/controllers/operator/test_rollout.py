@@ -53,7 +53,7 @@ async def change(env: Environment, *deployments: Object) -> None:
 
 
 @pytest.mark.parametrize("skew", [1, 2])
-async def test_never_more_than_max_skew_nodes_are_on_their_way(env: Environment, skew: int) -> None:
+async def test_updating_nodes_never_exceed_max_skew(env: Environment, skew: int) -> None:
     async with recording(env) as history, running_operator(env):
         await tenants(env, skew)
         await rolled_out(env, 1, 6)
@@ -69,7 +69,7 @@ async def test_never_more_than_max_skew_nodes_are_on_their_way(env: Environment,
     assert sorted(history.writes()) == sorted((name, g) for name in NAMES for g in ("1", "2"))
 
 
-async def test_a_restart_in_the_middle_keeps_to_the_limit(env: Environment) -> None:
+async def test_restart_during_rollout_respects_max_skew(env: Environment) -> None:
     async with recording(env) as history:
         async with running_operator(env):
             await tenants(env, 2)
@@ -87,7 +87,7 @@ async def test_a_restart_in_the_middle_keeps_to_the_limit(env: Environment) -> N
     assert sorted(history.writes()) == sorted((name, g) for name in NAMES for g in ("1", "2"))
 
 
-async def test_new_values_of_rows_take_turns_too(env: Environment) -> None:
+async def test_changed_rows_respect_max_skew(env: Environment) -> None:
     async with recording(env) as history, running_operator(env):
         await tenants(env, 1, uids=UIDS[:4])
         await rolled_out(env, 1, 4)
@@ -104,7 +104,7 @@ async def test_new_values_of_rows_take_turns_too(env: Environment) -> None:
     assert len(history.writes()) == 8
 
 
-async def test_a_stuck_node_holds_the_others_back_and_its_own_row_repairs_it(
+async def test_stuck_node_blocks_rollout_until_its_row_is_repaired(
     env: Environment,
 ) -> None:
     async with recording(env) as history, running_operator(env):
@@ -133,7 +133,7 @@ async def test_a_stuck_node_holds_the_others_back_and_its_own_row_repairs_it(
     assert history.most_on_the_way() == 1
 
 
-async def test_a_stuck_form_is_repaired_by_the_next_one(env: Environment) -> None:
+async def test_next_form_generation_repairs_stuck_rollout(env: Environment) -> None:
     async with recording(env) as history, running_operator(env):
         await tenants(env, 2, uids=UIDS[:4])
         await rolled_out(env, 1, 4)

@@ -78,7 +78,7 @@ async def test_three_rows_and_two_forms_become_six_ready_nodes(env: Environment)
     ]
 
 
-async def test_a_deleted_form_takes_its_nodes_and_their_objects_along(env: Environment) -> None:
+async def test_deleted_form_deletes_its_nodes_and_objects(env: Environment) -> None:
     async with running_operator(env):
         await customers(env)
         await env.client.delete(FORMS, "worker", env.namespace)
@@ -92,7 +92,7 @@ async def test_a_deleted_form_takes_its_nodes_and_their_objects_along(env: Envir
             assert await env.get(CONFIG_MAPS, f"{uid}-web-settings")
 
 
-async def test_a_deactivated_row_takes_its_nodes_and_their_objects_along(
+async def test_deactivated_row_deletes_its_nodes_and_objects(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -115,7 +115,7 @@ async def test_a_deactivated_row_takes_its_nodes_and_their_objects_along(
         await env.wait_for_status("customer-hub", desired=6, ready=6)
 
 
-async def test_a_value_and_a_new_form_reach_the_objects(env: Environment) -> None:
+async def test_changed_row_and_form_reach_the_objects(env: Environment) -> None:
     async with running_operator(env):
         await customers(env)
         env.set_rows(ROWS[0], ("beta", 1, "gold"), ROWS[2])
@@ -133,7 +133,7 @@ async def test_a_value_and_a_new_form_reach_the_objects(env: Environment) -> Non
         await env.wait_for_event("DataUpdated")
 
 
-async def test_a_deleted_hub_takes_everything_of_its_own_along(env: Environment) -> None:
+async def test_deleted_hub_deletes_its_nodes_and_objects(env: Environment) -> None:
     async with running_operator(env):
         await customers(env)
         await env.client.delete(HUBS, "customer-hub", env.namespace)
@@ -146,9 +146,7 @@ async def test_a_deleted_hub_takes_everything_of_its_own_along(env: Environment)
         assert await env.get(FORMS, "worker")
 
 
-async def test_kubectl_shows_the_columns_that_people_know(
-    env: Environment, kubectl: Kubectl
-) -> None:
+async def test_kubectl_shows_printer_columns(env: Environment, kubectl: Kubectl) -> None:
     async with running_operator(env):
         await customers(env)
         await env.wait_for_status("customer-hub", ready=6)

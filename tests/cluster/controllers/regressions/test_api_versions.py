@@ -86,7 +86,7 @@ async def gone_from(env: Environment, resource: Resource, namespace: str) -> Non
 
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("leaves", ["node", "form"])
-async def test_an_object_whose_version_is_served_no_more_is_still_taken_away(
+async def test_object_of_unserved_version_is_deleted(
     env: Environment, leaves: str, *, restarted: bool
 ) -> None:
     async with widgets(env.client) as group, extra_namespace(env) as place:
@@ -116,7 +116,7 @@ async def test_an_object_whose_version_is_served_no_more_is_still_taken_away(
                 await leave()
 
 
-async def test_an_entry_of_the_go_operator_means_the_group_that_has_its_object(
+async def test_go_inventory_entry_resolves_to_group_of_its_object(
     env: Environment,
 ) -> None:
     drawn = uuid.uuid4().hex[:8]

@@ -35,9 +35,7 @@ RETAIN = {"deletionPolicy": "Retain"}
     ],
     ids=["hash", "orphaned"],
 )
-async def test_a_mark_that_is_set_again_and_again_is_no_hot_fight(
-    env: Environment, undo: Object
-) -> None:
+async def test_repeatedly_changed_metadata_backs_off(env: Environment, undo: Object) -> None:
     """As an operator of another version would do it, or a tool that applies an exported object."""
 
     async def insist() -> None:
@@ -55,7 +53,7 @@ async def test_a_mark_that_is_set_again_and_again_is_no_hot_fight(
         assert 2 <= len(write_verbs(env, "settings")) <= 8, write_verbs(env, "settings")
 
 
-async def test_an_orphan_that_somebody_else_has_taken_is_not_overwritten_under_stuck(
+async def test_orphan_taken_by_another_manager_is_not_overwritten_under_stuck(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -78,7 +76,7 @@ async def test_an_orphan_that_somebody_else_has_taken_is_not_overwritten_under_s
         assert "lynq.sh/orphaned" not in labels(await env.get(CONFIG_MAPS, "kept"))
 
 
-async def test_an_orphan_to_which_others_only_added_is_adopted_under_stuck(
+async def test_orphan_with_foreign_additions_is_adopted_under_stuck(
     env: Environment,
 ) -> None:
     async with running_operator(env):

@@ -18,7 +18,7 @@ from waiting import eventually
 ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"))
 
 
-async def test_a_node_labelled_as_another_hubs_is_not_deleted_by_that_hub(
+async def test_node_with_label_of_another_hub_is_not_deleted(
     env: Environment,
 ) -> None:
     env.set_rows(*ROWS)
@@ -46,7 +46,7 @@ async def test_a_node_labelled_as_another_hubs_is_not_deleted_by_that_hub(
         await eventually(healed)
 
 
-async def test_a_node_deleted_with_orphan_leaves_its_objects(env: Environment) -> None:
+async def test_orphaning_node_delete_keeps_objects_for_the_next_node(env: Environment) -> None:
     env.set_rows(*ROWS)
     async with running_operator(env):
         await env.create_hub()
@@ -69,7 +69,7 @@ async def test_a_node_deleted_with_orphan_leaves_its_objects(env: Environment) -
         assert "lynq.sh/orphaned" not in metadata["labels"]
 
 
-async def test_everything_of_a_node_deleted_with_orphan_stays_with_its_row_gone(
+async def test_orphaning_node_delete_keeps_objects_after_row_removal(
     env: Environment,
 ) -> None:
     env.set_rows(*ROWS)
@@ -91,9 +91,7 @@ async def test_everything_of_a_node_deleted_with_orphan_stays_with_its_row_gone(
 @pytest.mark.parametrize(
     "edited", [[], [config_map(nameTemplate="acme-other")]], ids=["dropped", "renamed"]
 )
-async def test_an_object_that_somebody_edits_out_of_a_node_stays(
-    env: Environment, edited: list[Any]
-) -> None:
+async def test_object_edited_out_of_node_spec_is_kept(env: Environment, edited: list[Any]) -> None:
     env.set_rows(*ROWS)
     async with running_operator(env):
         await env.create_hub()
@@ -114,7 +112,7 @@ async def test_an_object_that_somebody_edits_out_of_a_node_stays(
         assert (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]["uid"] == before["uid"]
 
 
-async def test_an_object_that_somebody_edits_the_row_away_from_stays(env: Environment) -> None:
+async def test_object_renamed_by_edited_row_values_is_kept(env: Environment) -> None:
     """What an object is called may come from the row, which people can edit in the node as well."""
     env.set_rows(*ROWS)
     async with running_operator(env):

@@ -38,7 +38,7 @@ async def is_leaving(env: Environment, node: str) -> bool:
         return True
 
 
-async def test_an_entry_that_is_renamed_and_broken_at_once_keeps_its_object(
+async def test_entry_renamed_and_broken_at_once_keeps_its_object(
     env: Environment,
 ) -> None:
     async with running_operator(env):
@@ -60,7 +60,7 @@ async def test_an_entry_that_is_renamed_and_broken_at_once_keeps_its_object(
         assert (await env.get(CONFIG_MAPS, "settings"))["metadata"]["uid"] == before
 
 
-async def test_what_a_broken_entry_kept_goes_when_nobody_wants_it(env: Environment) -> None:
+async def test_object_kept_by_broken_entry_is_deleted_once_undesired(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("other"))
         await wait_for_node_ready(env, NODE)
@@ -74,7 +74,7 @@ async def test_what_a_broken_entry_kept_goes_when_nobody_wants_it(env: Environme
         await wait_for_node_ready(env, NODE)
 
 
-async def test_an_object_of_a_node_that_the_next_leader_knows_of_old_stays(
+async def test_object_of_stale_cached_node_survives_failover(
     env: Environment,
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
@@ -97,7 +97,7 @@ async def test_an_object_of_a_node_that_the_next_leader_knows_of_old_stays(
         assert await uid_of(env, "acme-more") == before
 
 
-async def test_a_node_that_was_protected_meanwhile_stays(env: Environment) -> None:
+async def test_node_protected_during_failover_is_kept(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
     fog = WatchBlocker(NODES)
     async with failover(env, fog, "acme-web", "beta-web", "corp-web") as change:
