@@ -13,7 +13,7 @@ from aiohttp import web
 
 from http_server import serve_http
 from lynq.kube import load_config
-from lynq.kube.tls import tls_context
+from lynq.kube.session import ssl_context_for
 
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _HOPS = frozenset({"connection", "host", "keep-alive", "transfer-encoding", "content-length"})
@@ -116,7 +116,7 @@ async def recording_proxy(kubeconfig: Path) -> AsyncIterator[RecordingProxy]:
     """Open a door to the API server of a kubeconfig."""
     config = load_config(kubeconfig=kubeconfig)
     credential = await config.credentials.current()
-    connector = aiohttp.TCPConnector(ssl=tls_context(config, credential.certificate), limit=0)
+    connector = aiohttp.TCPConnector(ssl=ssl_context_for(config, credential.certificate), limit=0)
     patience = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(
         connector=connector, timeout=patience, auto_decompress=False

@@ -17,8 +17,8 @@ from lynq.controllers.manager import ProcessSettings
 from lynq.controllers.options import Options, Shard
 from lynq.kube.config import SERVICE_ACCOUNT
 from lynq.kube.errors import KubeError
-from lynq.telemetry import CertificateFiles
 from lynq.telemetry.logs import configure
+from lynq.tls.context import CertificateFiles
 
 if TYPE_CHECKING:
     from lynq.webhooks import Webhooks

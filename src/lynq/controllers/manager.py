@@ -31,13 +31,13 @@ from lynq.controllers.options import Options
 from lynq.kube import Client, ClientOptions, LeaderElection, RuntimeMetrics, load_config
 from lynq.telemetry import (
     Address,
-    CertificateFiles,
     OperatorMetrics,
     Protection,
     health_server,
     metrics_server,
     profile_server,
 )
+from lynq.tls.context import CertificateFiles
 
 
 class AdmissionServer(AbstractAsyncContextManager[Any], Protocol):

@@ -1,7 +1,4 @@
-"""One attempt of one request over HTTP: connection pool, TLS, timeouts, size limit.
-
-The limits that a client keeps.
-"""
+"""One attempt of one request over HTTP: connection pool, TLS, timeouts, size limit."""
 
 import asyncio
 import socket
@@ -21,9 +18,15 @@ from yarl import URL
 from lynq.kube.backoff import Backoff
 from lynq.kube.config import ClusterConfig, Impersonation
 from lynq.kube.credentials import ClientCertificate, Credential
-from lynq.kube.errors import ConnectionFailed, CredentialError, ResponseTooLarge, TimedOut
+from lynq.kube.errors import (
+    ConfigError,
+    ConnectionFailed,
+    CredentialError,
+    ResponseTooLarge,
+    TimedOut,
+)
 from lynq.kube.requests import Request, Response
-from lynq.kube.tls import tls_context
+from lynq.tls.context import CertificateError, client_context, load_key_pair
 
 _MIB = 1024 * 1024
 
@@ -128,9 +131,9 @@ class Session:
         return URL(f"{self._server}{request.path}{query}", encoded=True)
 
     def _tls_for(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
-        """Return the context, made anew when an exec plugin hands out another certificate."""
+        """Return the context; it is re-created when an exec plugin returns another certificate."""
         if self._tls is None or self._tls[0] != certificate:
-            self._tls = (certificate, tls_context(self._config, certificate))
+            self._tls = (certificate, ssl_context_for(self._config, certificate))
         return self._tls[1]
 
     async def _whole(self, request: Request, answer: aiohttp.ClientResponse) -> Response:
@@ -250,3 +253,25 @@ def _socket(address: tuple[object, ...]) -> socket.socket:
         if hasattr(socket, option):  # not everywhere under these names
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
     return made
+
+
+def ssl_context_for(
+    config: ClusterConfig, certificate: ClientCertificate | None = None
+) -> ssl.SSLContext:
+    """Return the SSL context of connections to an API server; raises ConfigError."""
+    ca = config.certificate_authority
+    try:
+        context = client_context(ca.decode() if ca else None)
+    except (CertificateError, UnicodeDecodeError):
+        raise ConfigError(
+            f"{config.source}: the certificate authority is not a PEM certificate"
+        ) from None
+    if config.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificate is not None:
+        try:
+            load_key_pair(context, certificate.certificate, certificate.key)
+        except CertificateError as error:
+            raise ConfigError(f"{config.source}: client certificate: {error}") from None
+    return context

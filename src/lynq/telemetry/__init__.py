@@ -1,6 +1,5 @@
-"""What the operator tells machines about itself: series for Prometheus, logs, health."""
+"""Observability of the operator: metrics for Prometheus, logs, health checks, profiles."""
 
-from lynq.telemetry.certificates import CertificateError, CertificateFiles
 from lynq.telemetry.endpoints import (
     AccessDecision,
     Protection,
@@ -15,8 +14,6 @@ from lynq.telemetry.profiling import profile_server
 __all__ = [
     "AccessDecision",
     "Address",
-    "CertificateError",
-    "CertificateFiles",
     "ListenError",
     "OperatorMetrics",
     "Protection",

@@ -1,11 +1,9 @@
-"""What the kubelet and Prometheus ask over HTTP: are you alive, are you ready, how are you.
-
-Who may read the series: the answers of whoever knows, remembered for a short time.
-"""
+"""The HTTP endpoints of the operator: /healthz, /readyz and the authorized /metrics."""
 
 import asyncio
 import gzip
 import hashlib
+import ssl
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
@@ -18,165 +16,176 @@ import structlog
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Metric
 
-from lynq.telemetry.certificates import CertificateFiles, server_context
 from lynq.telemetry.exposition import CONTENT_TYPE, collect_families, render_families
 from lynq.telemetry.http_server import Address, HttpServer
+from lynq.tls.context import (
+    CertificateFiles,
+    self_signed_server_context,
+    server_context_from_files,
+)
 
 
 class AccessDecision(Enum):
-    """What came out of looking at a token."""
+    """The result of the review of a bearer token."""
 
     ALLOWED = auto()
     UNAUTHENTICATED = auto()
-    """The token is nobody's."""
+    """The token is not valid."""
     FORBIDDEN = auto()
-    """The token is somebody's who may not read the series."""
+    """The token is valid, and its user may not read the metrics."""
 
 
 class ReviewFailedError(Exception):
-    """Nobody could say; the message may be logged."""
+    """The token could not be reviewed; the message may be logged."""
 
 
 Authorize: TypeAlias = Callable[[str], Awaitable[AccessDecision]]
-"""Looks at a bearer token; raises ReviewFailedError."""
+"""Reviews a bearer token; raises ReviewFailedError."""
 
-_KEPT: Final = {AccessDecision.ALLOWED: 60.0}
-_KEPT_OTHERWISE: Final = 10.0
-"""Shorter: whoever has just been given the right should not wait for long."""
-_MOST_CACHED: Final = 256
-_AT_ONCE: Final = 4
-_PATIENCE: Final = 10.0
-
-
-class CachedAuthorizer:
-    """Asks once and keeps the answer; of the token itself it keeps a digest only."""
-
-    def __init__(self, ask: Authorize, clock: Callable[[], float] = time.monotonic) -> None:
-        self._ask = ask
-        self._clock = clock
-        self._known: OrderedDict[bytes, tuple[AccessDecision, float]] = OrderedDict()
-        # A flood of made-up tokens must not become a flood of reviews at the API server.
-        self._slots = asyncio.Semaphore(_AT_ONCE)
-
-    async def __call__(self, token: str) -> AccessDecision:
-        """Return what the token's holder may do; raises ReviewFailedError."""
-        digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
-        if (known := self._remembered(digest)) is not None:
-            return known
-        try:
-            async with asyncio.timeout(_PATIENCE), self._slots:
-                # Somebody else may have asked the same while we waited.
-                decision = self._remembered(digest) or await self._ask(token)
-        except TimeoutError:
-            raise ReviewFailedError("no answer about the token in time") from None
-        self._remember(digest, decision)
-        return decision
-
-    def _remembered(self, digest: bytes) -> AccessDecision | None:
-        decision, until = self._known.get(digest, (None, 0.0))
-        return decision if self._clock() < until else None
-
-    def _remember(self, digest: bytes, decision: AccessDecision) -> None:
-        if self._remembered(digest) is decision:
-            return
-        until = self._clock() + _KEPT.get(decision, _KEPT_OTHERWISE)
-        self._known[digest] = (decision, until)
-        self._known.move_to_end(digest)
-        while len(self._known) > _MOST_CACHED:
-            self._known.popitem(last=False)
-
+_ALLOWED_TTL: Final = 60.0
+_DENIED_TTL: Final = 10.0
+"""Shorter, so that a newly granted permission takes effect soon."""
+_CACHE_SIZE: Final = 256
+_CONCURRENT_REVIEWS: Final = 4
+_REVIEW_TIMEOUT: Final = 10.0
 
 _log = structlog.get_logger("controller-runtime.metrics")
 
-_REFUSALS: Final = {
+_DENIALS: Final = {
     AccessDecision.UNAUTHENTICATED: (401, "no valid bearer token\n"),
     AccessDecision.FORBIDDEN: (403, "this account may not get /metrics\n"),
 }
 
 
-def health_server(address: Address, problems: Callable[[], list[str]]) -> HttpServer:
-    """Return the server that answers the kubelet's probes.
+class CachedAuthorizer:
+    """Caches the decisions on tokens; only a digest of a token is kept."""
 
-    /healthz is answered by the event loop, so an answer is the proof that it is alive. /readyz
-    asks `problems` and passes on what it names.
+    def __init__(self, review: Authorize, clock: Callable[[], float] = time.monotonic) -> None:
+        self._review = review
+        self._clock = clock
+        self._decisions: OrderedDict[bytes, tuple[AccessDecision, float]] = OrderedDict()
+        # A flood of invalid tokens must not become a flood of reviews at the API server.
+        self._slots = asyncio.Semaphore(_CONCURRENT_REVIEWS)
+
+    async def __call__(self, token: str) -> AccessDecision:
+        """Return the decision on a token; raises ReviewFailedError."""
+        digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+        if (cached := self._cached(digest)) is not None:
+            return cached
+        try:
+            async with asyncio.timeout(_REVIEW_TIMEOUT), self._slots:
+                # A concurrent request may have reviewed the same token meanwhile.
+                decision = self._cached(digest) or await self._review(token)
+        except TimeoutError:
+            raise ReviewFailedError("the review of the token timed out") from None
+        self._cache(digest, decision)
+        return decision
+
+    def _cached(self, digest: bytes) -> AccessDecision | None:
+        decision, expiry = self._decisions.get(digest, (None, 0.0))
+        return decision if self._clock() < expiry else None
+
+    def _cache(self, digest: bytes, decision: AccessDecision) -> None:
+        if self._cached(digest) is decision:
+            return
+        ttl = _ALLOWED_TTL if decision is AccessDecision.ALLOWED else _DENIED_TTL
+        self._decisions[digest] = (decision, self._clock() + ttl)
+        self._decisions.move_to_end(digest)
+        while len(self._decisions) > _CACHE_SIZE:
+            self._decisions.popitem(last=False)
+
+
+def health_server(address: Address, problems: Callable[[], list[str]]) -> HttpServer:
+    """Return the server of the kubelet's probes.
+
+    /healthz responds from the event loop: a response proves that the loop runs. /readyz responds
+    with the result of `problems`.
     """
 
     async def ready(_request: web.Request) -> web.Response:
-        if not (named := problems()):
+        if not (reasons := problems()):
             return web.Response(text="ok")
-        return web.Response(status=500, text="".join(f"not ready: {each}\n" for each in named))
+        return web.Response(
+            status=500, text="".join(f"not ready: {reason}\n" for reason in reasons)
+        )
 
-    return HttpServer("health", address, {"/healthz": _alive, "/readyz": ready})
+    return HttpServer("health", address, {"/healthz": _healthy, "/readyz": ready})
 
 
-async def _alive(_request: web.Request) -> web.Response:
+async def _healthy(_request: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What stands before the series: HTTPS, and a question about the caller's token."""
+    """Serves /metrics over HTTPS, and only to authorized tokens."""
 
     authorize: Authorize
     certificate: CertificateFiles | None = None
-    """None: one that is made at the start and signed by itself."""
+    """None: a self-signed certificate that is created at the start."""
 
 
 def metrics_server(
     address: Address, registry: CollectorRegistry, protection: Protection | None
 ) -> HttpServer:
-    """Return the server of /metrics; plain and to everybody without a protection."""
-    scrapes = _Scrapes(registry, CachedAuthorizer(protection.authorize) if protection else None)
-    tls = partial(server_context, protection.certificate) if protection else None
+    """Return the server of /metrics; without a protection it is plain HTTP for everyone."""
+    authorize = CachedAuthorizer(protection.authorize) if protection else None
+    endpoint = _MetricsEndpoint(registry, authorize)
+    tls = partial(_server_context, protection.certificate) if protection else None
     return HttpServer(
-        "metrics", address, {"/metrics": scrapes.answer}, tls=tls, secure=tls is not None
+        "metrics", address, {"/metrics": endpoint.respond}, tls=tls, secure=tls is not None
     )
 
 
-class _Scrapes:
-    """Answers those who ask for the series."""
+def _server_context(files: CertificateFiles | None) -> ssl.SSLContext:
+    return server_context_from_files(files) if files else self_signed_server_context()
+
+
+class _MetricsEndpoint:
+    """Handles scrapes."""
 
     def __init__(self, registry: CollectorRegistry, authorize: Authorize | None) -> None:
         self._registry = registry
         self._authorize = authorize
-        # One at a time: the text of ten thousand nodes has megabytes.
-        self._writing = asyncio.Lock()
+        # One scrape at a time: the text of ten thousand nodes takes megabytes.
+        self._scrape = asyncio.Lock()
 
-    async def answer(self, request: web.Request) -> web.Response:
-        refusal = await self._refusal(request)
-        return refusal or await self._series(request)
+    async def respond(self, request: web.Request) -> web.Response:
+        denial = await self._denial(request)
+        return denial or await self._metrics(request)
 
-    async def _refusal(self, request: web.Request) -> web.Response | None:
+    async def _denial(self, request: web.Request) -> web.Response | None:
         if self._authorize is None:
             return None
         try:
-            token = _token(request)
+            token = _bearer_token(request)
             decision = await self._authorize(token) if token else AccessDecision.UNAUTHENTICATED
         except ReviewFailedError as error:
             _log.warning("token not reviewed", error=str(error))
             return web.Response(status=500, text="the token could not be reviewed\n")
         if decision is AccessDecision.ALLOWED:
             return None
-        status, text = _REFUSALS[decision]
+        status, text = _DENIALS[decision]
         challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else {}  # noqa: PLR2004
         return web.Response(status=status, text=text, headers=challenge)
 
-    async def _series(self, request: web.Request) -> web.Response:
+    async def _metrics(self, request: web.Request) -> web.Response:
         headers = {"Content-Type": CONTENT_TYPE}
-        is_packed = "gzip" in request.headers.get("Accept-Encoding", "")
-        if is_packed:
+        compressed = "gzip" in request.headers.get("Accept-Encoding", "")
+        if compressed:
             headers["Content-Encoding"] = "gzip"
-        async with self._writing:
-            # Collected here, where nothing changes meanwhile; written where it stops nobody.
+        async with self._scrape:
+            # Collected in the event loop, where no metric changes meanwhile; rendered in a thread.
             families = collect_families(self._registry)
-            body = await asyncio.to_thread(_packed if is_packed else render_families, families)
+            render = _render_compressed if compressed else render_families
+            body = await asyncio.to_thread(render, families)
         return web.Response(body=body, headers=headers)
 
 
-def _packed(families: Iterable[Metric]) -> bytes:
+def _render_compressed(families: Iterable[Metric]) -> bytes:
     return gzip.compress(render_families(families), compresslevel=1)
 
 
-def _token(request: web.Request) -> str:
+def _bearer_token(request: web.Request) -> str:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""

@@ -80,7 +80,7 @@ class WebhookServer:
             path: metrics.around(path, partial(self._answer, route))
             for path, route in _routes().items()
         }
-        self._listener = Listener("webhook", address, handlers, largest_post=LARGEST_BODY)
+        self._listener = Listener("webhook", address, handlers, max_body=LARGEST_BODY)
         # Of its own: the loop's are few, and may all be busy with rows while the API server waits.
         self._threads = ThreadPoolExecutor(_THREADS, "webhook")
         self._group = asyncio.TaskGroup()

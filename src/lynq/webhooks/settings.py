@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 
 from lynq.kube import Client
-from lynq.telemetry import Address, CertificateFiles
+from lynq.telemetry import Address
+from lynq.tls.context import CertificateFiles
 from lynq.webhooks.certificates.rotation import (
     Certificates,
     FileCertificates,

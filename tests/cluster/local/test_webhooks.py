@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from cryptography.hazmat.primitives import serialization
-from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from lynq.cluster.pki import CertificateAuthority, name_of
+from certificates import Authority
 from lynq.kube import Client, Resource
 from lynq.kube.errors import ApiError
 from lynq.kube.resource import CONFIG_MAPS
@@ -41,8 +39,8 @@ async def refuse(request: web.Request) -> web.Response:
 @pytest.fixture
 async def webhook(tmp_path: Path) -> AsyncIterator[dict[str, str]]:
     """A webhook that refuses everything; what to put into clientConfig."""
-    authority = CertificateAuthority.make()
-    pair = authority.sign(name_of("webhook"), ExtendedKeyUsageOID.SERVER_AUTH)
+    authority = Authority()
+    pair = authority.sign("webhook", "localhost", "127.0.0.1")
     (tmp_path / "key").write_bytes(pair.key)
     (tmp_path / "certificate").write_bytes(pair.certificate)
     secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -54,10 +52,9 @@ async def webhook(tmp_path: Path) -> AsyncIterator[dict[str, str]]:
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=secure)
     await site.start()
     port = runner.addresses[0][1]
-    bundle = authority.certificate.public_bytes(serialization.Encoding.PEM)
     yield {
         "url": f"https://127.0.0.1:{port}/validate",
-        "caBundle": base64.b64encode(bundle).decode(),
+        "caBundle": base64.b64encode(authority.certificate).decode(),
     }
     await runner.cleanup()
 

@@ -69,7 +69,7 @@ class Admission:
     namespace: str
     clock: Clock = field(default_factory=Clock)
     caches: Caches = field(default_factory=Caches)
-    look_every: float = 0.2
+    check_interval: float = 0.2
 
     @property
     def place(self) -> WebhookService:
@@ -84,8 +84,8 @@ class Admission:
             client or self.client,
             self.place,
             lifetimes=lifetimes,
-            look_every=self.look_every,
-            now=self.clock,
+            check_interval=self.check_interval,
+            clock=self.clock,
         )
         async with WebhookServer(Address("127.0.0.1", 0), certificates, self.caches) as server:
             async with asyncio.timeout(20):

@@ -95,7 +95,7 @@ async def test_a_certificate_is_renewed_without_a_restart(admission: Admission) 
 async def test_a_new_authority_is_trusted_before_it_signs_and_the_old_one_after(
     admission: Admission,
 ) -> None:
-    lifetimes = Lifetimes(authority=200 * DAY, serving=150 * DAY)
+    lifetimes = Lifetimes(ca=200 * DAY, serving=150 * DAY)
     admission.clock.moved = -52 * DAY
     async with (
         admission.replica(lifetimes=lifetimes) as server,
@@ -292,5 +292,5 @@ async def test_idle_it_only_looks(admission: Admission) -> None:
         (bundle,) = await admission.bundles()
         assert bundle
         writes.clear()
-        await asyncio.sleep(5 * admission.look_every)
+        await asyncio.sleep(5 * admission.check_interval)
         assert writes == []

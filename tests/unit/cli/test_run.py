@@ -20,7 +20,8 @@ from lynq.controllers import manager
 from lynq.controllers.manager import ProcessSettings
 from lynq.controllers.options import Options, Shard
 from lynq.kube import LeaseLost
-from lynq.telemetry import Address, CertificateFiles, ListenError
+from lynq.telemetry import Address, ListenError
+from lynq.tls.context import CertificateFiles
 from lynq.webhooks import Webhooks
 
 
@@ -157,7 +158,7 @@ def test_every_flag_has_help() -> None:
     ("args", "message"),
     [
         (("--shard=3/3",), "there is no shard 3/3"),
-        (("--metrics-bind-address=8443",), "is no address"),
+        (("--metrics-bind-address=8443",), "is not an address"),
         (("--force-reapply-interval=10",), "is no duration"),
         (("--force-reapply-interval=99999999h",), "longer than 3650 days"),
         (("--force-reapply-interval=10ms",), "1s or longer"),

@@ -13,7 +13,7 @@ from certificates import Authority, Pair
 from http_server import Serve
 from lynq.kube import Client, ClientOptions, ClusterConfig, errors
 from lynq.kube.credentials import ClientCertificate, Credential, StaticCredentials
-from lynq.kube.tls import tls_context
+from lynq.kube.session import ssl_context_for
 
 AUTHORITY = Authority()
 ONCE = ClientOptions(attempts=1)
@@ -133,9 +133,9 @@ async def test_a_proxy_that_refuses_is_named_without_its_password(
 
 def test_what_is_no_certificate_is_said() -> None:
     with pytest.raises(errors.ConfigError, match="x: the certificate authority is not a PEM"):
-        tls_context(ClusterConfig("https://k8s", "x", b"CA"))
-    with pytest.raises(errors.ConfigError, match="do not belong together"):
-        tls_context(ClusterConfig("https://k8s", "x"), ClientCertificate(b"C", b"K"))
+        ssl_context_for(ClusterConfig("https://k8s", "x", b"CA"))
+    with pytest.raises(errors.ConfigError, match="do not match"):
+        ssl_context_for(ClusterConfig("https://k8s", "x"), ClientCertificate(b"C", b"K"))
     mixed = ClientCertificate(AUTHORITY.sign("a").certificate, AUTHORITY.sign("b").key)
-    with pytest.raises(errors.ConfigError, match="do not belong together"):
-        tls_context(ClusterConfig("https://k8s", "x"), mixed)
+    with pytest.raises(errors.ConfigError, match="do not match"):
+        ssl_context_for(ClusterConfig("https://k8s", "x"), mixed)

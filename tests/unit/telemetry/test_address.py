@@ -29,5 +29,5 @@ def test_an_address_is_written_as_it_was_read(text: str) -> None:
     "text", ["8081", ":", ":http", ":65536", ":-1", "::1:80", "[::1:80", "[x]:80", "a b:80", ":８0"]
 )
 def test_what_is_no_address_is_refused_with_its_text(text: str) -> None:
-    with pytest.raises(ValueError, match="is no address"):
+    with pytest.raises(ValueError, match="is not an address"):
         Address.parse(text)

@@ -69,8 +69,8 @@ async def test_made_up_tokens_fill_neither_memory_nor_the_api_server() -> None:
     remembering = CachedAuthorizer(reviewer)
     await asyncio.gather(*(remembering(f"made-up-{number}") for number in range(1000)))
     assert reviewer.most_at_once <= 4
-    assert len(remembering._known) == 256
-    assert b"made-up" not in b"".join(remembering._known)
+    assert len(remembering._decisions) == 256
+    assert b"made-up" not in b"".join(remembering._decisions)
 
 
 async def test_one_token_that_comes_many_times_at_once_is_reviewed_a_few_times() -> None:

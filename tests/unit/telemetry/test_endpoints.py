@@ -14,8 +14,6 @@ from lynq.api.metadata import ObjectKey
 from lynq.telemetry import (
     AccessDecision,
     Address,
-    CertificateError,
-    CertificateFiles,
     ListenError,
     OperatorMetrics,
     Protection,
@@ -23,6 +21,7 @@ from lynq.telemetry import (
     health_server,
     metrics_server,
 )
+from lynq.tls.context import CertificateError, CertificateFiles
 
 ANY = Address("127.0.0.1", 0)
 

@@ -14,8 +14,9 @@ from msgspec import json
 from prometheus_client import CollectorRegistry
 
 from certificates import Authority
-from lynq.telemetry import Address, CertificateError, CertificateFiles, ListenError
+from lynq.telemetry import Address, ListenError
 from lynq.telemetry.exposition import collect_families, render_families
+from lynq.tls.context import CertificateError, CertificateFiles
 from lynq.webhooks import WebhookServer
 from lynq.webhooks import server as server_module
 from lynq.webhooks.certificates.rotation import FileCertificates

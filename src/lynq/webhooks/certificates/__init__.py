@@ -1,1 +1,1 @@
-"""The webhooks' certificate: out of files, or made by ourselves and renewed in time."""
+"""The certificate of the webhook server: from files, or self-signed and rotated."""

@@ -1,12 +1,8 @@
-"""Certificates that we make ourselves, so that nobody has to install anything for them.
+"""Provides the certificate of the webhook server: rotated by the operator itself, or from files.
 
-Every replica looks once a minute: whoever finds something due makes it, the first to write it into
-the Secret wins, and all others take what is there. In one look the order is Secret, caBundle,
-server, so that nobody shows what is not trusted yet.
-
-A certificate that somebody else keeps: files that are read again when they change.
-
-What the webhook server asks of its certificates.
+Every replica checks once a minute whether a renewal is due. A replica that renews writes the result
+to the Secret; the first write wins, and the other replicas use its content. One check proceeds in
+the order Secret, caBundle, server: no replica serves a certificate that is not trusted yet.
 """
 
 import asyncio
@@ -20,160 +16,166 @@ import structlog
 
 from lynq.kube import Client
 from lynq.kube.errors import AlreadyExists, Conflict, KubeError
-from lynq.telemetry import CertificateFiles
-from lynq.telemetry.certificates import changing_context, pem_context, server_context
+from lynq.tls.context import (
+    CertificateFiles,
+    dynamic_server_context,
+    server_context_from_files,
+    server_context_from_pair,
+)
 from lynq.webhooks.certificates.ca import CertificateState, Lifetimes, renew
 from lynq.webhooks.certificates.secret import CABundleInjector, SharedSecret
 
 CHECK_INTERVAL: Final = 60.0
-"""Seconds between two looks."""
-_RETRY: Final = 2.0
-"""Seconds to the next look while there is no certificate at all."""
-_TRIES: Final = 5
-"""How often a look begins again because another replica was faster."""
+"""Seconds between two checks."""
+_FIRST_CERTIFICATE_RETRY: Final = 2.0
+"""Seconds to the next check while there is no certificate."""
+_ATTEMPTS: Final = 5
+"""Attempts of one check to write the Secret against concurrent writes."""
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 _log = structlog.get_logger(__name__)
 
 
-def _now() -> datetime:
+def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+class Certificates(Protocol):
+    """Provides the certificate of a server and keeps it valid."""
+
+    @property
+    def problem(self) -> str:
+        """Why there is no certificate yet; "" if there is one."""
+
+    async def run(self) -> None:
+        """Keep the certificate valid, until cancelled."""
+
+    async def context(self) -> ssl.SSLContext:
+        """Wait for the first certificate; the context always uses the latest one."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookService:
-    """Where the webhooks are reached, and what leads there."""
+    """The Service of the webhooks, and the objects that refer to it."""
 
     namespace: str
     service: str
     prefix: str
-    """What the names of the webhook configurations begin with."""
+    """The prefix of the names of the webhook configurations."""
     secret: str = "webhook-server-cert"  # noqa: S105 - a name
-    """The Secret with the certificates; cert-manager calls it the same."""
+    """The Secret with the certificates; cert-manager's default has the same name."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a certificate has to be for; the API server asks for the first."""
+        """The names that the certificate is issued for; the API server verifies the first."""
         host = f"{self.service}.{self.namespace}"
         return (f"{host}.svc", f"{host}.svc.cluster.local", host, self.service, *_LOOPBACK)
 
 
 class RotatedCertificates:
-    """Makes, shares, renews and shows certificates."""
+    """Creates, shares and renews certificates of its own CA."""
 
     def __init__(
         self,
         client: Client,
-        place: WebhookService,
+        service: WebhookService,
         *,
         lifetimes: Lifetimes | None = None,
-        look_every: float = CHECK_INTERVAL,
-        now: Callable[[], datetime] = _now,
+        check_interval: float = CHECK_INTERVAL,
+        clock: Callable[[], datetime] = _utc_now,
     ) -> None:
-        self._secret = SharedSecret(client, place.namespace, place.secret)
-        self._injector = CABundleInjector(client, place.prefix, place.namespace, place.service)
-        self._names = place.names
+        self._secret = SharedSecret(client, service.namespace, service.secret)
+        self._injector = CABundleInjector(
+            client, service.prefix, service.namespace, service.service
+        )
+        self._names = service.names
         self._lifetimes = lifetimes or Lifetimes()
-        self._look_every = look_every
-        self._now = now
-        self._kept: CertificateState | None = None
-        self._shown: ssl.SSLContext | None = None
-        self._has_one = asyncio.Event()
-        self._told = ""
+        self._check_interval = check_interval
+        self._clock = clock
+        self._state: CertificateState | None = None
+        self._context: ssl.SSLContext | None = None
+        self._has_certificate = asyncio.Event()
+        self._logged_error = ""
         self.problem = "there is no certificate yet"
 
     async def context(self) -> ssl.SSLContext:
-        """Wait for the first certificate; the context follows all later ones."""
-        await self._has_one.wait()
-        return changing_context(self._current)
+        """Wait for the first certificate; the context always uses the latest one."""
+        await self._has_certificate.wait()
+        return dynamic_server_context(self._current_context)
 
     async def run(self) -> None:
-        """Look again and again."""
+        """Check periodically, until cancelled."""
         while True:
             try:
-                await self.look()
+                await self.check()
             except KubeError as error:
-                self._tell(str(error))
+                self._report(str(error))
             else:
-                self._told = ""
-            await asyncio.sleep(self._look_every if self._kept else _RETRY)
+                self._logged_error = ""
+            await asyncio.sleep(self._check_interval if self._state else _FIRST_CERTIFICATE_RETRY)
 
-    async def look(self) -> None:
-        """Do what is due; raises KubeError."""
-        kept = await self._agreed()
-        # A server without the right bundle in the configurations is still better than none: it
-        # may be that somebody else writes them.
+    async def check(self) -> None:
+        """Renew what is due, and use the certificate that all replicas share; raises KubeError."""
+        state = await self._shared_state()
+        # Without the bundle in the configurations the server still starts: the bundle may be
+        # managed by another tool.
         try:
-            await self._injector.inject(kept.bundle)
+            await self._injector.inject(state.bundle)
         finally:
-            self._show(kept)
+            self._use(state)
 
-    async def _agreed(self) -> CertificateState:
-        """Return what all replicas keep; raises KubeError."""
-        for _ in range(_TRIES):
+    async def _shared_state(self) -> CertificateState:
+        for _ in range(_ATTEMPTS):
             stored = await self._secret.read()
-            # A Secret that was lost is made anew from what we remember: still trusted, still shown.
-            present = stored.kept or self._kept
-            kept = renew(present, self._names, self._lifetimes, self._now())
-            if kept is stored.kept:
-                return kept
+            # A deleted Secret is re-created from memory: those certificates are already trusted.
+            state = renew(stored.state or self._state, self._names, self._lifetimes, self._clock())
+            if state is stored.state:
+                return state
             try:
-                await self._secret.write(kept, stored.version)
+                await self._secret.write(state, stored.version)
             except (Conflict, AlreadyExists):
                 continue
-            _log.info("certificates written", until=kept.serving.end.isoformat())
-            return kept
-        raise RotationConflictError("the Secret with the certificates changes all the time")
+            _log.info("certificates written", until=state.serving.expires_at.isoformat())
+            return state
+        raise RotationConflictError(
+            "the Secret with the certificates changed during every attempt to write it; retrying"
+        )
 
-    def _show(self, kept: CertificateState) -> None:
-        if self._kept is None or kept.chain != self._kept.chain:
-            self._shown = pem_context(kept.chain)
-        self._kept = kept
+    def _use(self, state: CertificateState) -> None:
+        if self._state is None or state.serving.certificate != self._state.serving.certificate:
+            self._context = server_context_from_pair(state.serving)
+        self._state = state
         self.problem = ""
-        self._has_one.set()
+        self._has_certificate.set()
 
-    def _current(self) -> ssl.SSLContext:
-        if self._shown is None:
-            raise RuntimeError("asked for before there is one")
-        return self._shown
+    def _current_context(self) -> ssl.SSLContext:
+        if self._context is None:
+            raise RuntimeError("the first certificate must be awaited")
+        return self._context
 
-    def _tell(self, problem: str) -> None:
-        if problem != self._told:
-            # Once: a right that is missing stays missing for as long as nobody reads this.
-            _log.warning("certificates not looked after", error=problem)
-            self._told = problem
-        if self._kept is None:
-            self.problem = f"there is no certificate yet: {problem}"
+    def _report(self, error: str) -> None:
+        if error != self._logged_error:
+            # Logged once: a missing permission would repeat the line at every check.
+            _log.warning("certificates not renewed", error=error)
+            self._logged_error = error
+        if self._state is None:
+            self.problem = f"there is no certificate yet: {error}"
 
 
 class RotationConflictError(KubeError):
-    """Replicas could not agree on what is in the Secret."""
+    """Concurrent writes of other replicas to the Secret won every time."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileCertificates:
-    """The certificate in two files; whose authority is trusted is for others to say."""
+    """A certificate in two files; its CA is managed outside of the operator."""
 
     files: CertificateFiles
     problem: str = ""
 
     async def run(self) -> None:
-        """Do nothing: files are looked at with every handshake."""
+        """Do nothing: the files are checked at every handshake."""
 
     async def context(self) -> ssl.SSLContext:
-        """Return what shows the files; raises CertificateError if they cannot be used."""
-        return server_context(self.files)
-
-
-class Certificates(Protocol):
-    """Has a certificate, sooner or later, and keeps it fresh."""
-
-    @property
-    def problem(self) -> str:
-        """Why there is none yet; "" if there is."""
-
-    async def run(self) -> None:
-        """Do what it takes, until cancelled."""
-
-    async def context(self) -> ssl.SSLContext:
-        """Wait for the first certificate; the context follows all later ones."""
+        """Return a context that reloads the files; raises CertificateError."""
+        return server_context_from_files(self.files)

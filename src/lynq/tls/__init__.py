@@ -1,0 +1,1 @@
+"""Certificates and SSL contexts, for clients and servers alike."""

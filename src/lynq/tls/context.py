@@ -1,0 +1,162 @@
+"""SSL contexts of clients and servers, from PEM in memory or from files that are reloaded.
+
+OpenSSL loads a certificate chain only from a path. PEM that is in memory is passed to it as an
+anonymous file (memfd): a private key is never written to disk, and a container's file system is
+often read-only.
+"""
+
+import os
+import ssl
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from lynq.tls.certificates import KeyPair, Validity, create_self_signed
+
+_SELF_SIGNED_LIFETIME: Final = timedelta(days=3650)
+
+_log = structlog.get_logger(__name__)
+
+
+class CertificateError(OSError):
+    """A certificate or its private key cannot be used."""
+
+
+def client_context(ca: str | None) -> ssl.SSLContext:
+    """Return a client context that trusts a CA in PEM; None trusts the system's CAs.
+
+    Raises CertificateError.
+    """
+    try:
+        context = ssl.create_default_context(cadata=ca)
+    except (ssl.SSLError, ValueError):
+        raise CertificateError("the CA is not a PEM certificate") from None
+    # Private CAs often lack the extensions that OpenSSL's strict mode, the default since
+    # Python 3.13, requires. Go's verifier and the clients of databases do not require them.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
+
+
+def load_key_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Load a PEM certificate chain and its private key into a context; raises CertificateError."""
+    with _anonymous_file(certificate.rstrip() + b"\n" + key) as path:
+        try:
+            # Without a password, OpenSSL would prompt for one on the terminal.
+            context.load_cert_chain(path, password=lambda: b"")
+        except OSError:  # ssl.SSLError is an OSError
+            raise CertificateError(
+                "the certificate and its key are not PEM, do not match, or the key is encrypted"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFiles:
+    """The PEM files of a server's certificate and private key."""
+
+    certificate: Path
+    key: Path
+
+    def context(self) -> ssl.SSLContext:
+        """Return a server context with the current content; raises CertificateError."""
+        context = _empty_server_context()
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except OSError as error:  # ssl.SSLError is an OSError
+            reason = error.strerror or type(error).__name__
+            raise CertificateError(
+                f"certificate {self.certificate} with key {self.key}: {reason}"
+            ) from error
+        return context
+
+    def version(self) -> tuple[int, ...]:
+        """Return a value that changes when one of the files is replaced."""
+        stats = [path.stat() for path in (self.certificate, self.key)]
+        return tuple(number for stat in stats for number in (stat.st_mtime_ns, stat.st_ino))
+
+
+class _FileReloader:
+    """Checks the files at every handshake: no background task, and never a stale certificate."""
+
+    def __init__(self, files: CertificateFiles) -> None:
+        self._files = files
+        self._version = files.version()
+        self._context = files.context()
+
+    def current(self) -> ssl.SSLContext:
+        """Return the context of the newest usable files."""
+        try:
+            version = self._files.version()
+            if version != self._version:
+                # Assigned before the read: a change during it is found at the next handshake.
+                self._version = version
+                self._context = self._files.context()
+                _log.info("certificate reloaded", path=str(self._files.certificate))
+        except OSError as error:
+            # The replacement is incomplete, or the files are gone.
+            _log.warning("certificate not reloaded, keeping the previous one", error=str(error))
+        return self._context
+
+
+def server_context_from_files(files: CertificateFiles) -> ssl.SSLContext:
+    """Return a server context that reloads the files when they change; raises CertificateError."""
+    context = files.context()
+    _delegate(context, _FileReloader(files).current)
+    return context
+
+
+def server_context_from_pair(pair: KeyPair) -> ssl.SSLContext:
+    """Return a server context with a certificate that is only in memory."""
+    context = _empty_server_context()
+    load_key_pair(context, pair.certificate_pem, pair.key_pem)
+    return context
+
+
+def self_signed_server_context() -> ssl.SSLContext:
+    """Return a server context with a certificate that is created for this process."""
+    now = datetime.now(UTC)
+    validity = Validity(now, now + _SELF_SIGNED_LIFETIME)
+    return server_context_from_pair(create_self_signed("lynq", ("localhost",), validity))
+
+
+def dynamic_server_context(current: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+    """Return a server context that uses the context returned by `current` at each handshake."""
+    context = _empty_server_context()
+    _delegate(context, current)
+    return context
+
+
+def _delegate(context: ssl.SSLContext, current: Callable[[], ssl.SSLContext]) -> None:
+    def select(connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = current()
+
+    # Called at every handshake, also if the client sends no server name.
+    context.sni_callback = select
+
+
+def _empty_server_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+@contextmanager
+def _anonymous_file(content: bytes) -> Iterator[str]:
+    """Yield a path to content that OpenSSL can open."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("lynq-tls"), "wb") as file:
+            file.write(content)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    # Outside of Linux, on the machine of a developer: a private file that lives for this call.
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        yield file.name
