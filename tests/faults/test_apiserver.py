@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from built_in_resources import DEPLOYMENTS
 from cluster.controllers.environment import FORMS, Environment, Object, config_map
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
@@ -16,7 +17,7 @@ from lynq.cluster import LocalCluster
 from lynq.kube import Client, load_config
 from lynq.kube.crd_install import install_crd
 from lynq.kube.errors import KubeError
-from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
+from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 UIDS = tuple(f"t{number}" for number in range(6))

@@ -79,11 +79,6 @@ class LocalCluster:
             raise ClusterError(f"there is no cluster named {self.name}: lynq cluster up")
         return record
 
-    @property
-    def etcd_port(self) -> int:
-        """The port where etcd serves clients on loopback."""
-        return self.record.ports.etcd
-
     def pid(self, component: str) -> int:
         """Return the process id of a component."""
         return self.record.components[component]

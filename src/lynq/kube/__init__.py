@@ -13,7 +13,7 @@ from lynq.kube.recorder import Recorder
 from lynq.kube.requests import Interceptor, Patch, Propagation, Request, Response, Send
 from lynq.kube.resource import PartialObject, Resource
 from lynq.kube.session import ClientOptions
-from lynq.kube.store import ObjectChange, Store, by_label, by_owner_uid
+from lynq.kube.store import ObjectChange, Store
 from lynq.kube.watch import Bookmark, EventType, WatchEvent
 from lynq.kube.workqueue import QueueClosed, QueuePriority, WorkQueue
 
@@ -50,8 +50,6 @@ __all__ = [
     "Store",
     "WatchEvent",
     "WorkQueue",
-    "by_label",
-    "by_owner_uid",
     "in_cluster",
     "load_config",
 ]

@@ -84,10 +84,7 @@ class Result:
 
 
 class Controller(Generic[K]):
-    """A named reconcile function with its queue and workers.
-
-    `expected` are the exceptions that are no bugs, besides those of `lynq.kube` and the network.
-    """
+    """A named reconcile function with its queue and workers."""
 
     def __init__(
         self,
@@ -97,7 +94,6 @@ class Controller(Generic[K]):
         *,
         workers: int = 1,
         grace: float = 5.0,
-        expected: tuple[type[Exception], ...] = (),
         metrics: ControllerMetrics | None = None,
     ) -> None:
         self.name = name
@@ -106,7 +102,6 @@ class Controller(Generic[K]):
         self._count = workers
         self._grace = grace
         self._workers = Workers(queue, self._process, grace=grace)
-        self._expected: tuple[type[Exception], ...] = (KubeError, OSError, *expected)
         self._metrics = metrics or RuntimeMetrics.unread().controller(name)
 
     async def run(self) -> None:
@@ -156,7 +151,7 @@ class Controller(Generic[K]):
             failures=self._queue.failures(key) + 1,
             error=error_text(error),
         )
-        if isinstance(error, self._expected):
+        if isinstance(error, KubeError | OSError):
             log.warning("reconcile failed")
         else:
             self._metrics.panics.inc()

@@ -183,12 +183,6 @@ class Discovery:
         except KeyError:
             raise self._unknown(api_version, kind) from None
 
-    async def resources(self) -> list[Resource]:
-        """Return everything that is served."""
-        if self._read_at is None:
-            await self._read()
-        return list(self._kinds.values())
-
     async def of_kind(self, kind: str, group: str | None = None) -> list[Resource]:
         """Return where a kind is served, once per group; raises GroupUnavailable.
 

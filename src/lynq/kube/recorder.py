@@ -10,7 +10,6 @@ is tried a few times; a namespace on its way out refuses them, which is nobody's
 """
 
 import asyncio
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -61,19 +60,15 @@ class Recorder:
         client: Client,
         component: str,
         *,
-        instance: str = "",
         grace: float = 2.0,
         limit: int = _QUEUED,
         backoff: Backoff = DEFAULT_BACKOFF,
         metrics: EventMetrics | None = None,
-        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._component = component
-        self._instance = instance
         self._limit = limit
         self._metrics = metrics or RuntimeMetrics.unread().events()
-        self._wall = wall
         self._loop = asyncio.get_running_loop()
         self._correlator = Correlator()
         self._queue: WorkQueue[EventSeries] = WorkQueue(backoff=backoff)
@@ -84,7 +79,7 @@ class Recorder:
     ) -> None:
         """Note that something happened; returns at once, whatever the API server does."""
         occurrence = Occurrence(about, level, reason, _capped(message))
-        series = self._correlator.observe(occurrence, now=self._loop.time(), at=self._wall())
+        series = self._correlator.observe(occurrence, now=self._loop.time(), at=datetime.now(UTC))
         if series is None:
             self._metrics.rate_limited.inc()
         elif len(self._queue) >= self._limit:
@@ -131,7 +126,7 @@ class Recorder:
         series.stored = True
 
     async def _create(self, series: EventSeries) -> None:
-        event = _event(series, self._component, self._instance)
+        event = _event(series, self._component)
         await self._client.create(EVENTS, event)
 
     async def _patch(self, series: EventSeries) -> None:
@@ -162,7 +157,7 @@ def _namespace_is_going(error: KubeError) -> bool:
             return False
 
 
-def _event(series: EventSeries, component: str, instance: str) -> dict[str, Any]:
+def _event(series: EventSeries, component: str) -> dict[str, Any]:
     about = series.about
     return {
         "apiVersion": EVENTS.api_version,
@@ -180,7 +175,7 @@ def _event(series: EventSeries, component: str, instance: str) -> dict[str, Any]
         "reason": series.reason,
         "source": {"component": component},
         "reportingComponent": component,
-        "reportingInstance": instance,
+        "reportingInstance": "",
         "firstTimestamp": _seconds(series.first),
         **_news(series),
     }

@@ -22,7 +22,7 @@ objects go that it did not show. So readers never see a half-empty store.
 Everything is synchronous: between two awaits of a reader, the store does not change.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -211,21 +211,6 @@ class Store(Generic[T]):
                 del shelves[value][key]
                 if not shelves[value]:
                     del shelves[value]
-
-
-def by_owner_uid(obj: HasMetadata) -> Iterator[str]:
-    """Index objects by the uid of each of their owners."""
-    return (owner.uid for owner in obj.metadata.owner_references)
-
-
-def by_label(name: str) -> Callable[[HasMetadata], tuple[str, ...]]:
-    """Index objects by the value of a label; those without it are not in the index."""
-
-    def value_of(obj: HasMetadata) -> tuple[str, ...]:
-        value = obj.metadata.labels.get(name)
-        return () if value is None else (value,)
-
-    return value_of
 
 
 def version_of(resource_version: str) -> int:

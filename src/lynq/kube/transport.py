@@ -50,7 +50,7 @@ from lynq.kube.requests import Fence, Interceptor, Request, Response, Send
 from lynq.kube.session import ClientOptions, Session
 
 
-def retry_delay(
+def attempt_delay(
     error: KubeError, request: Request, failures: int, options: ClientOptions
 ) -> float | None:
     """Return the seconds to wait before the next attempt, or None when there is none.
@@ -145,7 +145,7 @@ class Transport:
                     raise
             except errors.KubeError as error:
                 failures += 1
-                delay = retry_delay(error, request, failures, self.options)
+                delay = attempt_delay(error, request, failures, self.options)
                 if delay is None:
                     raise
                 await asyncio.sleep(delay)

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from built_in_resources import DEPLOYMENTS
 from cluster.controllers.environment import FORMS
 from cluster.deploy.installation import Installer, Run, Starter, answering_at
 from cluster.deploy.tenants import Tenancy
@@ -9,7 +10,7 @@ from deploy.manifests import Object, loaded, one
 from lynq.api.names import LEASE
 from lynq.kube import Client
 from lynq.kube.errors import ApiError
-from lynq.kube.resource import DEPLOYMENTS, LEASES
+from lynq.kube.resource import LEASES
 from waiting import eventually
 
 

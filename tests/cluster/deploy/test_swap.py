@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from built_in_resources import DEPLOYMENTS
 from deploy.manifests import Object, kustomized, one
 from lynq.kube import Client, Resource
-from lynq.kube.resource import DEPLOYMENTS
 
 MUTATING = Resource(
     "admissionregistration.k8s.io",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from built_in_resources import DEPLOYMENTS, SERVICE_ACCOUNTS
 from lynq.kube import (
     Client,
     ClusterConfig,
@@ -20,7 +21,7 @@ from lynq.kube import (
     load_config,
 )
 from lynq.kube.credentials import Credential, StaticCredentials, TokenFileCredentials
-from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVICE_ACCOUNTS
+from lynq.kube.resource import CONFIG_MAPS, SECRETS
 
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
 ROLE_BINDINGS = Resource(

@@ -8,19 +8,11 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from indexes import by_owner_uid
 from lynq.api import Metadata
 from lynq.api.metadata import ObjectKey
 from lynq.api.wire import Wire
-from lynq.kube import (
-    Client,
-    Controller,
-    Informer,
-    ObjectChange,
-    Result,
-    RuntimeMetrics,
-    WorkQueue,
-    by_owner_uid,
-)
+from lynq.kube import Client, Controller, Informer, ObjectChange, Result, RuntimeMetrics, WorkQueue
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually

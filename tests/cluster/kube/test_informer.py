@@ -8,6 +8,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from background_tasks import run_in_background
+from indexes import by_label, by_owner_uid
 from lynq.api import Metadata
 from lynq.api.metadata import ObjectKey
 from lynq.api.wire import Wire
@@ -25,8 +26,6 @@ from lynq.kube import (
     Response,
     RuntimeMetrics,
     Send,
-    by_label,
-    by_owner_uid,
     load_config,
 )
 from lynq.kube.resource import CONFIG_MAPS

@@ -72,7 +72,7 @@ async def restart_apiserver(cluster: LocalCluster, client: Client) -> None:
 async def compact(cluster: LocalCluster, client: Client) -> None:
     """Let etcd forget everything up to now."""
     now = (await client.list(CONFIG_MAPS, into=PartialObject)).resource_version
-    url = f"http://127.0.0.1:{cluster.etcd_port}/v3/kv/compaction"
+    url = f"http://127.0.0.1:{cluster.record.ports.etcd}/v3/kv/compaction"
     body = {"revision": now, "physical": True}
     async with aiohttp.ClientSession() as session, session.post(url, json=body) as answer:
         assert answer.status == 200, await answer.text()

@@ -52,7 +52,7 @@ async def events_in(client: Client, namespace: str) -> list[dict[str, Any]]:
 async def test_an_event_says_who_what_and_when(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
-    recorder = Recorder(client, "lynq", instance="lynq-0")
+    recorder = Recorder(client, "lynq")
     async with recording(recorder):
         recorder.record(about, "Warning", "ApplyFailed", "the API server said no")
     [event] = await events_in(client, namespace)
@@ -70,7 +70,7 @@ async def test_an_event_says_who_what_and_when(
     assert (event["type"], event["reason"]) == ("Warning", "ApplyFailed")
     assert event["message"] == "the API server said no"
     assert event["reportingComponent"] == event["source"]["component"] == "lynq"
-    assert event["reportingInstance"] == "lynq-0"
+    assert event["reportingInstance"] == ""
     assert event["count"] == 1
     assert event["firstTimestamp"] == event["lastTimestamp"]
 

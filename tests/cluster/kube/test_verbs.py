@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from built_in_resources import DEPLOYMENTS, SERVICE_ACCOUNTS, SERVICES
 from lynq.api import Metadata
 from lynq.api.wire import Wire
 from lynq.kube import (
@@ -17,14 +18,7 @@ from lynq.kube import (
     errors,
 )
 from lynq.kube.errors import FieldConflict
-from lynq.kube.resource import (
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    NAMESPACES,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-)
+from lynq.kube.resource import CONFIG_MAPS, NAMESPACES, SECRETS
 
 
 class ConfigMap(Wire, frozen=True):

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from built_in_resources import DEPLOYMENTS, PODS
 from cluster.local.manifests import Manifest, claim, daemon_set, deployment, job, stateful_set
 from lynq.core.readiness.rules import evaluate_readiness, project
 from lynq.core.readiness.verdict import Readiness, ReadinessState
 from lynq.kube import Client, Resource
-from lynq.kube.resource import DEPLOYMENTS, PODS
 from waiting import eventually
 
 STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)

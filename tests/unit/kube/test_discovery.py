@@ -6,6 +6,7 @@ from aiohttp import web
 
 from http_server import Serve
 from lynq.kube import Backoff, Client, ClientOptions, ClusterConfig, Discovery, Resource, errors
+from lynq.kube.discovery import read_served
 
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=False)
@@ -69,7 +70,7 @@ async def test_everything_is_learnt_in_two_requests_and_kept(connect: Any) -> No
         discovery = Discovery(client)
         assert await discovery.resource("v1", "ConfigMap") == CONFIG_MAPS
         assert await discovery.resource("example.com/v1", "Widget") == WIDGETS
-        assert await discovery.resources() == [CONFIG_MAPS, WIDGETS]
+        assert await discovery.of_kind("Widget") == [WIDGETS]
     assert documents.asked == ["/api", "/apis"]
 
 
@@ -154,7 +155,11 @@ async def test_an_older_server_is_read_group_by_group(connect: Any) -> None:
         }
     )
     async with await connect(documents) as client:
-        assert await Discovery(client).resources() == [CONFIG_MAPS, WIDGETS]
+        assert await read_served(client) == {
+            "v1": (CONFIG_MAPS,),
+            "example.com/v1": (WIDGETS,),
+            "empty.io/v1": (),
+        }
 
 
 async def test_a_failure_is_not_kept(connect: Any) -> None:

@@ -1,8 +1,9 @@
 import pytest
 
+from built_in_resources import DEPLOYMENTS
 from lynq.kube import Resource
 from lynq.kube.errors import InvalidObject
-from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
+from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
 
 CLUSTER_ROLES = Resource(
     "rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False

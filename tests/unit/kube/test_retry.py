@@ -1,7 +1,7 @@
 import pytest
 
 from lynq.kube import Backoff, ClientOptions, Request, errors
-from lynq.kube.transport import retry_delay
+from lynq.kube.transport import attempt_delay
 
 OPTIONS = ClientOptions(attempts=3, backoff=Backoff(base=1, cap=8), patience=30)
 GET = Request("get", "GET", "/", repeatable=True)
@@ -32,18 +32,18 @@ def answer(code: int, reason: str = "", retry_after: float | None = None) -> err
     ],
 )
 def test_who_may_go_again(error: errors.KubeError, *, read: bool, create: bool) -> None:
-    assert (retry_delay(error, GET, 1, OPTIONS) is not None) is read
-    assert (retry_delay(error, CREATE, 1, OPTIONS) is not None) is create
+    assert (attempt_delay(error, GET, 1, OPTIONS) is not None) is read
+    assert (attempt_delay(error, CREATE, 1, OPTIONS) is not None) is create
 
 
 def test_the_delay_grows_and_attempts_end() -> None:
-    delays = [retry_delay(answer(503), GET, failures, OPTIONS) for failures in (1, 2, 3)]
+    delays = [attempt_delay(answer(503), GET, failures, OPTIONS) for failures in (1, 2, 3)]
     assert delays == [1, 2, None]
 
 
 def test_the_servers_wish_is_a_minimum() -> None:
-    assert retry_delay(answer(429, retry_after=10), GET, 1, OPTIONS) == 11
+    assert attempt_delay(answer(429, retry_after=10), GET, 1, OPTIONS) == 11
 
 
 def test_a_wait_longer_than_our_patience_is_the_callers_decision() -> None:
-    assert retry_delay(answer(429, retry_after=31), GET, 1, OPTIONS) is None
+    assert attempt_delay(answer(429, retry_after=31), GET, 1, OPTIONS) is None

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from indexes import by_label, by_owner_uid
 from lynq.api import Metadata, OwnerReference
 from lynq.api.metadata import ObjectKey
-from lynq.kube import ObjectChange, PartialObject, Store, by_label, by_owner_uid
+from lynq.kube import ObjectChange, PartialObject, Store
 from lynq.kube.errors import UnexpectedResponse
 from lynq.kube.store import IndexFunction, Sighting, version_of
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from built_in_resources import SERVICES
 from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
@@ -26,7 +27,7 @@ from cluster.controllers.running_operator import (
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
 from lynq.kube import Request, Response, Send
-from lynq.kube.resource import CONFIG_MAPS, SECRETS, SERVICES
+from lynq.kube.resource import CONFIG_MAPS, SECRETS
 
 SECRET = manifest_entry("secret", {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}})
 SERVICE = manifest_entry(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from built_in_resources import DEPLOYMENTS
 from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
@@ -29,7 +30,7 @@ from cluster.local.manifests import deployment
 from custom_kind import served_custom_kind
 from lynq.core.node.desired_object import applied_hash
 from lynq.kube import Resource
-from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
+from lynq.kube.resource import CONFIG_MAPS
 
 BUDGETS = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
 POLICIES = Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True)

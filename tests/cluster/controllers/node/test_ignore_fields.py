@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from built_in_resources import DEPLOYMENTS
 from cluster.controllers.environment import Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
@@ -19,7 +20,7 @@ from cluster.controllers.node.builders import (
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
 from lynq.kube import Request, Response, Send
-from lynq.kube.resource import CONFIG_MAPS, DEPLOYMENTS
+from lynq.kube.resource import CONFIG_MAPS
 
 REPLICAS: Object = {"ignoreFields": ["$.spec.replicas"]}
 

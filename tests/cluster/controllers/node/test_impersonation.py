@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from built_in_resources import SERVICE_ACCOUNTS
 from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, config_map
 from cluster.controllers.node.builders import (
     NODE,
@@ -28,7 +29,7 @@ from cluster.controllers.running_operator import (
 from lynq.controllers import context
 from lynq.controllers.decoding import Loose, Unreadable
 from lynq.kube.errors import NotFound
-from lynq.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
+from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
 SECRET = {

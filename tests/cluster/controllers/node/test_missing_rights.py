@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from built_in_resources import SERVICE_ACCOUNTS
 from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
@@ -24,7 +25,7 @@ from cluster.controllers.running_operator import (
     wait_for_resource_state,
 )
 from lynq.kube import Client, Impersonation, Resource, load_config
-from lynq.kube.resource import SECRETS, SERVICE_ACCOUNTS
+from lynq.kube.resource import SECRETS
 
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
 BINDINGS = Resource(

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any
 
+from built_in_resources import DEPLOYMENTS
 from cluster.controllers.environment import Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
@@ -28,7 +29,6 @@ from cluster.controllers.running_operator import (
     wait_for_resource_state,
 )
 from cluster.local.manifests import deployment, job
-from lynq.kube.resource import DEPLOYMENTS
 
 NEVER = {"local.lynq.sh/ready": "never"}
 

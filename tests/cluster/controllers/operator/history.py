@@ -10,9 +10,9 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
 from background_tasks import run_in_background
+from built_in_resources import DEPLOYMENTS
 from cluster.controllers.environment import NODES, Environment, Object
 from lynq.kube import EventType, Resource, WatchEvent
-from lynq.kube.resource import DEPLOYMENTS
 from waiting import eventually
 
 

@@ -1,0 +1,8 @@
+"""Built-in resource types that only tests use."""
+
+from lynq.kube import Resource
+
+SERVICES = Resource("", "v1", "Service", "services", namespaced=True)
+SERVICE_ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
+PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
+DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
