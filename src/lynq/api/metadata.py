@@ -1,6 +1,6 @@
-"""Which object, in which version, of whom: the part of `metadata` that Lynq reads and writes."""
+"""The part of `metadata` that Lynq reads and writes, and the key of an object."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec import Raw, field
 
@@ -8,18 +8,18 @@ from lynq.api.wire import Time, Wire
 
 
 class ObjectKey(NamedTuple):
-    """Which object of a kind; the namespace of a cluster-scoped object is ""."""
+    """Namespace and name of an object; the namespace of a cluster-scoped object is ""."""
 
     namespace: str
     name: str
 
     def __str__(self) -> str:
-        """Write it as kubectl does."""
+        """Return `namespace/name`, as kubectl prints it."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 class OwnerReference(Wire, frozen=True, kw_only=True):
-    """An object that this one belongs to; it goes when all its owners are gone."""
+    """An owner of the object. An object without remaining owners is garbage-collected."""
 
     api_version: str = ""
     kind: str = ""
@@ -30,10 +30,10 @@ class OwnerReference(Wire, frozen=True, kw_only=True):
 
 
 class ManagedFields(Wire, frozen=True, kw_only=True):
-    """Which fields one manager owns.
+    """The fields that one manager owns.
 
-    `fields_v1` stays undecoded, a view into the answer it came in: take a digest of it or copy
-    it before you keep it, or it keeps the whole answer alive.
+    `fields_v1` is not decoded: it is a view into the response buffer. Copy or hash it before
+    storing it, or the whole response stays in memory.
     """
 
     manager: str = ""
@@ -45,7 +45,7 @@ class ManagedFields(Wire, frozen=True, kw_only=True):
 
 
 class Metadata(Wire, frozen=True, kw_only=True):
-    """An object's name, place, version and marks."""
+    """The metadata of an object."""
 
     name: str = ""
     namespace: str = ""
@@ -63,5 +63,13 @@ class Metadata(Wire, frozen=True, kw_only=True):
 
     @property
     def key(self) -> ObjectKey:
-        """Where the object is."""
+        """Namespace and name of the object."""
         return ObjectKey(self.namespace, self.name)
+
+
+class HasMetadata(Protocol):
+    """Any object of the API server."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """The object's `metadata`."""

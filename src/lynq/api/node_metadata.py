@@ -1,14 +1,23 @@
-"""What a node says about itself: whose it is, and what it was written from, and when."""
+"""What the metadata of a hub, form or node says: its state, its hub, its form, its row.
+
+Two rules decide the hub of a node. The label `lynq.sh/hub` is what users and selectors see, and it
+can be edited by hand. Owner references are what the garbage collector goes by. Each rule has a
+function of its own, because callers differ in the rule that they need.
+"""
 
 from datetime import datetime
 
 from lynq.api.digests import is_untouched
+from lynq.api.form import LynqForm
+from lynq.api.hub import LynqHub
+from lynq.api.metadata import HasMetadata, ObjectKey
 from lynq.api.names import (
     ANNOTATION_PAUSED,
     ANNOTATION_PROTECT,
     ANNOTATION_ROLLOUT_UPDATE_START,
     ANNOTATION_SPEC_DIGEST,
     ANNOTATION_TEMPLATE_GENERATION,
+    LABEL_HUB,
     LABEL_UID,
     TRUE,
 )
@@ -17,25 +26,98 @@ from lynq.api.node import LynqNode
 from lynq.api.wire import parse_rfc3339, rfc3339
 
 
-def pair_of(node: LynqNode) -> NodePair | None:
-    """Return which row and form a node is for, as its name says; None if it does not say so.
+def is_deleting(obj: HasMetadata) -> bool:
+    """Return whether the object is being deleted."""
+    return obj.metadata.deletion_timestamp is not None
 
-    A node whose spec was edited to name another row is still the one that its name says. A name can
-    be cut in two places (`a` and `b-c`, `a-b` and `c`): where spec and label differ about that, the
-    spec is believed if it is what the hub wrote, else the label.
+
+def is_paused(obj: HasMetadata) -> bool:
+    """Return whether the annotation `lynq.sh/paused` stops the reconciles of the object."""
+    return obj.metadata.annotations.get(ANNOTATION_PAUSED) == TRUE
+
+
+def is_protected(obj: HasMetadata) -> bool:
+    """Return whether the annotation `lynq.sh/protect` forbids the deletion of the object."""
+    return obj.metadata.annotations.get(ANNOTATION_PROTECT) == TRUE
+
+
+def hub_of_form(form: LynqForm) -> ObjectKey:
+    """Return the key of the hub in the form's spec; the hub may not exist."""
+    return ObjectKey(form.metadata.namespace, form.spec.hub_id)
+
+
+def form_of(node: LynqNode) -> ObjectKey:
+    """Return the key of the form in the node's spec; the form may not exist."""
+    return ObjectKey(node.metadata.namespace, node.spec.template_ref)
+
+
+def hub_by_label(node: LynqNode | None) -> ObjectKey | None:
+    """Return the key of the hub in the node's label `lynq.sh/hub`."""
+    name = node.metadata.labels.get(LABEL_HUB) if node else None
+    return ObjectKey(node.metadata.namespace, name) if node and name else None
+
+
+def hubs_by_owner(node: LynqNode | None) -> set[ObjectKey]:
+    """Return the keys of the hubs in the node's owner references."""
+    if node is None:
+        return set()
+    return {
+        ObjectKey(node.metadata.namespace, reference.name)
+        for reference in node.metadata.owner_references
+        if reference.kind == LynqHub.definition.kind
+    }
+
+
+def is_owned_by_hub(node: LynqNode, hub: LynqHub) -> bool:
+    """Return whether an owner reference of the node has the hub's uid."""
+    if node.metadata.namespace != hub.metadata.namespace:
+        return False
+    return any(reference.uid == hub.metadata.uid for reference in node.metadata.owner_references)
+
+
+def is_controlled_by_hub(node: LynqNode, hub: LynqHub) -> bool:
+    """Return whether the controller reference of the node has the hub's uid."""
+    return any(
+        reference.controller and reference.uid == hub.metadata.uid
+        for reference in node.metadata.owner_references
+    )
+
+
+def is_controlled_by_other_hub(node: LynqNode, hub: LynqHub) -> bool:
+    """Return whether the controller reference of the node names another hub.
+
+    Names are compared and not uids: a hub that is re-created under its old name keeps its nodes.
     """
-    claimed = NodePair(node.spec.uid, node.spec.template_ref)
-    labelled = node.metadata.labels.get(LABEL_UID)
-    if node_name(claimed) != node.metadata.name:
-        return _named_by(labelled, node)
-    if labelled == claimed.uid:
-        return claimed
-    other = _named_by(labelled, node)
-    return claimed if other is None or _is_as_the_hub_wrote(node) else other
+    return any(
+        reference.controller and reference.kind == hub.kind and reference.name != hub.metadata.name
+        for reference in node.metadata.owner_references
+    )
 
 
-def _named_by(uid: str | None, node: LynqNode) -> NodePair | None:
-    """Return the pair of this uid that gives the node's name; None if none does."""
+def pair_of(node: LynqNode) -> NodePair | None:
+    """Return the row and form in the node's name; None if spec and label do not fit the name.
+
+    The name wins over a spec that was edited to another row. A name can be split in two ways (`a`
+    and `b-c`, `a-b` and `c`). Where spec and label differ on that, the spec wins if its digest
+    shows that the hub wrote it, else the label.
+    """
+    by_spec = NodePair(node.spec.uid, node.spec.template_ref)
+    label = node.metadata.labels.get(LABEL_UID)
+    by_label = _pair_of_uid(label, node)
+    if node_name(by_spec) != node.metadata.name:
+        return by_label
+    if label == by_spec.uid or by_label is None:
+        return by_spec
+    return by_spec if _is_as_the_hub_wrote(node) else by_label
+
+
+def pair_or_spec(node: LynqNode) -> NodePair:
+    """Return the row and form in the node's name, or those in its spec if the name has none."""
+    return pair_of(node) or NodePair(node.spec.uid, node.spec.template_ref)
+
+
+def _pair_of_uid(uid: str | None, node: LynqNode) -> NodePair | None:
+    """Return the pair with this uid that has the node's name, if there is one."""
     name = node.metadata.name
     if uid and name.startswith(f"{uid}-"):
         return NodePair(uid, name.removeprefix(f"{uid}-"))
@@ -47,31 +129,16 @@ def _is_as_the_hub_wrote(node: LynqNode) -> bool:
 
 
 def form_generation(node: LynqNode) -> int | None:
-    """Return the generation of the form that the node was written from; None if it says none."""
+    """Return the generation of the form that the node was rendered from, if it is annotated."""
     text = node.metadata.annotations.get(ANNOTATION_TEMPLATE_GENERATION, "")
     return int(text) if text.isascii() and text.isdigit() else None
 
 
 def written_at(node: LynqNode) -> datetime | None:
-    """Return when the node was last written for a new row or form."""
+    """Return the time of the last write of the node for a new row or form, if it is annotated."""
     return parse_rfc3339(node.metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""))
 
 
-def stamp(moment: datetime) -> str:
-    """Write a moment so that two writes within one second differ."""
-    return rfc3339(moment, digits="microseconds")
-
-
-def is_paused(node: LynqNode) -> bool:
-    """Return whether a person wants the node left as it is."""
-    return node.metadata.annotations.get(ANNOTATION_PAUSED) == TRUE
-
-
-def is_protected(node: LynqNode) -> bool:
-    """Return whether a person has forbidden to delete the node; admission says the same."""
-    return node.metadata.annotations.get(ANNOTATION_PROTECT) == TRUE
-
-
-def is_deleting(node: LynqNode) -> bool:
-    """Return whether the node is being deleted."""
-    return node.metadata.deletion_timestamp is not None
+def stamp(time: datetime) -> str:
+    """Format a time with microseconds, so that two writes within one second differ."""
+    return rfc3339(time, digits="microseconds")

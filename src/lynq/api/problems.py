@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from lynq.api.reasons import EventReason
+from lynq.api.events import EventReason
 from lynq.api.text import and_more
 
 SHOWN: Final = 20

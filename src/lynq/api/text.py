@@ -1,10 +1,12 @@
-"""Format sentences for conditions, events and logs: one line, printable, of bounded length."""
+"""Format text for conditions, events and logs: one line, printable, of bounded length."""
 
 from collections.abc import Sequence
 from typing import Final
 
 SHOWN: Final = 3
 """How many items a list in a message names, unless the caller chooses another number."""
+_MAX_VALUE: Final = 80
+"""Characters of a value that `printable` shows."""
 
 
 def one_line(text: str, longest: int) -> str:
@@ -13,8 +15,8 @@ def one_line(text: str, longest: int) -> str:
     The input is cut first: an error can quote a template of a megabyte, and the condition of
     another controller can hold anything.
     """
-    shown = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
-    line = " ".join(shown.split())
+    visible = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
+    line = " ".join(visible.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
@@ -31,3 +33,22 @@ def and_more(items: Sequence[str], *, shown: int = SHOWN, separator: str = ", ")
     if hidden <= 0:
         return listed
     return f"{listed}{' ' if separator == ', ' else separator}and {hidden} more"
+
+
+def printable(value: str) -> str:
+    """Return a value of unknown origin escaped and cut, to be shown in double quotes.
+
+    Letters of any script are kept. Control, format and surrogate characters, quotes and backslashes
+    are escaped, so that the result is one line and cannot be mistaken for another value.
+    """
+    result = ""
+    for char in value[: _MAX_VALUE + 1]:
+        piece = char if char.isprintable() and char not in '"\\' else _escaped(char)
+        if len(result) + len(piece) > _MAX_VALUE:
+            return result + "…"
+        result += piece
+    return result
+
+
+def _escaped(char: str) -> str:
+    return f"\\{char}" if char in '"\\' else ascii(char)[1:-1]

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from lynq.api import Metadata
-from lynq.api.metadata import ObjectKey
+from lynq.api.metadata import HasMetadata, ObjectKey
 from lynq.api.wire import Definition
 from lynq.controllers.decoding import Loose, Unreadable
 from lynq.core.node.merge_patch import merge_patch
@@ -31,7 +31,7 @@ from lynq.kube import (
 )
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import resource_of
-from lynq.kube.store import HasMetadata, IndexFunction
+from lynq.kube.store import IndexFunction
 
 W = TypeVar("W", bound=HasMetadata)
 T = TypeVar("T")

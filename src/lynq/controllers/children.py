@@ -23,6 +23,7 @@ from lynq.api.names import (
     TRUE,
 )
 from lynq.api.naming import tracked_name
+from lynq.api.node_metadata import is_deleting
 from lynq.api.wire import Wire
 from lynq.controllers.cached_client import ResourceCache
 from lynq.controllers.managed_fields import digest_of_ours, updated_by_us
@@ -117,7 +118,7 @@ class WatchedKind:
     def child_of(self, obj: Any) -> Child:  # noqa: ANN401 - Whole or Partial
         """Return what is kept of an object."""
         known: Metadata = obj.metadata
-        deleting = known.deletion_timestamp is not None
+        deleting = is_deleting(obj)
         seen = {
             "apiVersion": self.resource.api_version,
             "kind": self.resource.kind,

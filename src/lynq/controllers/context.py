@@ -8,11 +8,12 @@ from typing import Any
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.api.node_metadata import form_of, hub_by_label, hub_of_form
 from lynq.controllers.cached_client import CachedClient, ResourceCache
 from lynq.controllers.decoding import Nodes, form_from, hub_from
 from lynq.controllers.options import Options
 from lynq.controllers.timing import Timing
-from lynq.core.hub.node_counts import FleetCounts, form_of, hub_of
+from lynq.core.hub.node_counts import FleetCounts
 from lynq.kube import Client, RuntimeMetrics
 from lynq.telemetry import OperatorMetrics
 
@@ -101,11 +102,11 @@ class ControllerContext:
 
 
 def _hub_of_form(form: LynqForm) -> tuple[ObjectKey, ...]:
-    return (ObjectKey(form.metadata.namespace, form.spec.hub_id),)
+    return (hub_of_form(form),)
 
 
 def _hub_of_node(node: LynqNode) -> tuple[ObjectKey, ...]:
-    hub = hub_of(node)
+    hub = hub_by_label(node)
     return (hub,) if hub else ()
 
 

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from typing import Final, NamedTuple
 
 from lynq.api import LynqForm
-from lynq.api.metadata import ObjectKey
+from lynq.api.node_metadata import hub_of_form
 from lynq.api.problems import Problem, errors
 from lynq.controllers.context import ControllerContext
 from lynq.core.form.validation import hub_not_found, validate_form
@@ -37,7 +37,7 @@ class FormValidator:
 
         A form of a thousand templates takes half a second: in a thread, the lease is renewed.
         """
-        hub = self._world.hubs.get(_hub_of(form))
+        hub = self._world.hubs.get(hub_of_form(form))
         question = _Question(
             form.metadata.uid,
             form.metadata.generation,
@@ -52,7 +52,7 @@ class FormValidator:
             )
         self._remember(question, answer)
         # A hub that cannot be read is there all the same.
-        if form.spec.hub_id and not self._world.hubs.exists(_hub_of(form)):
+        if form.spec.hub_id and not self._world.hubs.exists(hub_of_form(form)):
             return (hub_not_found(form.spec), *answer)
         return answer
 
@@ -65,7 +65,3 @@ class FormValidator:
         self._answers.move_to_end(question)
         if len(self._answers) > self._cache_size:
             self._answers.popitem(last=False)
-
-
-def _hub_of(form: LynqForm) -> ObjectKey:
-    return ObjectKey(form.metadata.namespace, form.spec.hub_id)

@@ -13,9 +13,8 @@ from typing import Final
 
 from lynq.api import LynqForm, LynqNode
 from lynq.api.names import ANNOTATION_SERVICE_ACCOUNT
-from lynq.api.node_metadata import is_deleting
+from lynq.api.node_metadata import form_of, is_deleting
 from lynq.controllers.context import ControllerContext
-from lynq.core.hub.node_counts import form_of
 from lynq.core.node.objects import ObjectRef
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError

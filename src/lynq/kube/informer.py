@@ -25,7 +25,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import structlog
 
-from lynq.api.metadata import ObjectKey
+from lynq.api.metadata import HasMetadata, ObjectKey
 from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
 from lynq.kube.errors import (
@@ -40,7 +40,7 @@ from lynq.kube.errors import (
 )
 from lynq.kube.metrics import InformerMetrics, RuntimeMetrics
 from lynq.kube.resource import Resource
-from lynq.kube.store import HasMetadata, IndexFunction, ObjectChange, Sighting, Store, version_of
+from lynq.kube.store import IndexFunction, ObjectChange, Sighting, Store, version_of
 from lynq.kube.watch import Bookmark, EventType, WatchEvent
 
 W = TypeVar("W", bound=HasMetadata)

@@ -25,26 +25,18 @@ Everything is synchronous: between two awaits of a reader, the store does not ch
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from lynq.api import Metadata
-from lynq.api.metadata import ObjectKey
+from lynq.api.metadata import HasMetadata, ObjectKey
 from lynq.kube.errors import UnexpectedResponse
 
 T = TypeVar("T")
 
 IndexFunction: TypeAlias = Callable[[T], Iterable[Hashable]]
 """Under which values an object is found; must answer the same for the same object."""
-
-
-class HasMetadata(Protocol):
-    """An object as the API server sends it."""
-
-    @property
-    def metadata(self) -> Metadata:
-        """The object's `metadata`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lynq.api import DeletionPolicy, HubSpec, LynqNode, Metadata
+from lynq.api import DeletionPolicy, HubSpec, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import ANNOTATION_PROTECT, TRUE
+from lynq.api.names import ANNOTATION_PROTECT
+from lynq.api.node_metadata import is_protected
 from lynq.api.resource import all_resources
 
 
@@ -44,7 +45,7 @@ class Footprint:
         count = resources = retained = protected = 0
         for node in nodes:
             count += 1
-            protected += is_protected(node.metadata)
+            protected += is_protected(node)
             kept = _retained_ids(node)
             stay = sum(each.id in kept for each in node.status.resources) if kept else 0
             retained += stay
@@ -61,11 +62,6 @@ class Footprint:
                 f"; {_many(self.protected, 'LynqNode')} with {ANNOTATION_PROTECT} will hold it up"
             )
         return told
-
-
-def is_protected(metadata: Metadata) -> bool:
-    """Return whether somebody has said that this object must not be deleted."""
-    return metadata.annotations.get(ANNOTATION_PROTECT) == TRUE
 
 
 def _retained_ids(node: LynqNode) -> frozenset[str]:

@@ -18,12 +18,13 @@ from msgspec import Raw
 from lynq.api import FormSpec, HubSpec, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
+from lynq.api.node_metadata import is_deleting, is_protected
 from lynq.api.problems import Problem, errors, summary, warnings
 from lynq.api.wire import Wire
 from lynq.core.form.validation import validate_form
 from lynq.core.hub.validation import validate_hub
 from lynq.core.node.ignore_fields.parse import path_problem
-from lynq.webhooks.cluster_view import ClusterView, Footprint, is_protected
+from lynq.webhooks.cluster_view import ClusterView, Footprint
 from lynq.webhooks.review import (
     AdmissionDenied,
     AdmissionRequest,
@@ -141,7 +142,7 @@ def _count(what: str, nodes: Sequence[LynqNode]) -> AdmissionResponse:
 
 
 def _protection(question: AdmissionRequest, old: Reviewed) -> AdmissionDenied | None:
-    if old.metadata.deletion_timestamp or not is_protected(old.metadata):
+    if is_deleting(old) or not is_protected(old):
         return None
     return AdmissionDenied(
         f"{question.kind.kind} {_name(question, old)} is protected: "

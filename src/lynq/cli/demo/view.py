@@ -12,6 +12,7 @@ from rich.text import Text
 
 from lynq.api import ConditionStatus, LynqNode, ResourceState
 from lynq.api.conditions import find_condition
+from lynq.api.node_metadata import is_deleting
 from lynq.api.reasons import ConditionType
 from lynq.cli.demo.rows import Tenant
 
@@ -96,7 +97,7 @@ def _state(node: LynqNode | None) -> Text:
     if node is None:
         return Text("-", style="dim")
     ready = find_condition(node.status.conditions, ConditionType.READY)
-    if node.metadata.deletion_timestamp is not None:
+    if is_deleting(node):
         return Text("going", style="yellow")
     if ready is None:
         return Text("new", style="yellow")

@@ -12,14 +12,14 @@ import structlog
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.node_metadata import is_deleting
+from lynq.api.node_metadata import form_of, hub_of_form, is_deleting
 from lynq.api.problems import Problem
 from lynq.controllers.context import BY_FORM, BY_HUB, ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.status_limiter import StatusLimiter
 from lynq.core.form.status import FormTotals, next_status, validation_events
-from lynq.core.hub.node_counts import NodeHealth, form_of, health_of
+from lynq.core.hub.node_counts import NodeHealth, health_of
 from lynq.core.rollout.facts import NodeFacts, facts_of
 from lynq.core.rollout.progress import RolloutAssessment, assess
 from lynq.kube import Result, WorkQueue
@@ -76,7 +76,7 @@ class FormEventHandlers:
 
     def _wake(self, key: ObjectKey, form: LynqForm | None, *, after: float = 0.0) -> None:
         if self._world.options.shard.owns(key):
-            hub = ObjectKey(key.namespace, form.spec.hub_id) if form else key
+            hub = hub_of_form(form) if form else key
             self._queue.add_after(key, after, group=str(hub))
 
 

@@ -21,6 +21,7 @@ import structlog
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.api.node_metadata import is_deleting
 from lynq.controllers.concurrency import AT_ONCE, for_each_parallel
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
@@ -109,7 +110,7 @@ class PlanApplier:
             current is not None
             and current.metadata.uid == hub.metadata.uid
             and current.metadata.generation == hub.metadata.generation
-            and current.metadata.deletion_timestamp is None
+            and not is_deleting(current)
         )
 
     async def _write(self, hub: LynqHub, write: Write, memory: HubState) -> KubeError | None:

@@ -15,6 +15,7 @@ import structlog
 from lynq.api import HubSource, HubSpec, LynqHub, LynqNode, SourceType, ValueMappings
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, FINALIZER_HUB
+from lynq.api.node_metadata import is_deleting
 from lynq.controllers.concurrency import BackgroundJobs
 from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.decoding import Unreadable
@@ -153,7 +154,7 @@ class HubController:
         if hub is None:
             return await self._without(key)
         memory = await self._remembered(hub)
-        if hub.metadata.deletion_timestamp is not None:
+        if is_deleting(hub):
             await self._close(memory)
             return await self._remover.remove(hub, memory)
         hub = await self._with_finalizer(hub)
@@ -163,7 +164,7 @@ class HubController:
     def _stand_in(self, key: ObjectKey) -> LynqHub | None:
         """Return a deleted hub that cannot be read: to let it go, its metadata is enough."""
         found = self._world.hubs.cache.get(key)
-        if not isinstance(found, Unreadable) or found.metadata.deletion_timestamp is None:
+        if not isinstance(found, Unreadable) or not is_deleting(found):
             return None
         return LynqHub(metadata=found.metadata, spec=_NO_SPEC)
 

@@ -11,11 +11,9 @@ from typing import Final
 import structlog
 
 from lynq.api import DeletionPolicy, LynqHub, LynqNode, ResourceStatus
-from lynq.api.events import Event
+from lynq.api.events import Event, EventReason
 from lynq.api.names import ANNOTATION_PROTECT, ANNOTATION_RETAIN, FINALIZER_HUB, TRUE
-from lynq.api.naming import NodePair
-from lynq.api.node_metadata import is_deleting, is_protected, pair_of
-from lynq.api.reasons import EventReason
+from lynq.api.node_metadata import is_deleting, is_owned_by_hub, is_protected, pair_or_spec
 from lynq.api.resource import all_resources
 from lynq.controllers.concurrency import for_each_parallel
 from lynq.controllers.context import ControllerContext
@@ -71,12 +69,7 @@ class HubFinalizer:
 
     def _nodes(self, hub: LynqHub) -> list[LynqNode]:
         """Return all nodes that the hub owns, whatever their labels say by now."""
-        return [
-            node
-            for node in self._world.nodes.values()
-            if node.metadata.namespace == hub.metadata.namespace
-            and any(each.uid == hub.metadata.uid for each in node.metadata.owner_references)
-        ]
+        return [node for node in self._world.nodes.values() if is_owned_by_hub(node, hub)]
 
     async def _delete(self, hub: LynqHub, nodes: list[LynqNode], memory: HubState) -> bool:
         """Delete nodes for a turn; return whether each was tried in this round."""
@@ -144,8 +137,9 @@ def _failures(nodes: list[LynqNode], memory: HubState) -> dict[str, KubeError]:
 
 
 def _removal(node: LynqNode) -> NodeDeletion:
-    pair = pair_of(node) or NodePair(node.spec.uid, node.spec.template_ref)
-    return NodeDeletion(pair, node.metadata.name, node.metadata.uid, DeletionCause.HUB_GONE)
+    return NodeDeletion(
+        pair_or_spec(node), node.metadata.name, node.metadata.uid, DeletionCause.HUB_GONE
+    )
 
 
 def _unretained(node: LynqNode) -> list[ResourceStatus]:

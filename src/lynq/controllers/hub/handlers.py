@@ -2,6 +2,7 @@
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
+from lynq.api.node_metadata import hub_by_label, hub_of_form, hubs_by_owner, is_deleting
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.hub.predicates import (
     Trigger,
@@ -11,7 +12,6 @@ from lynq.controllers.hub.predicates import (
     workload_became_ready,
 )
 from lynq.controllers.hub.state import HubState, HubStates
-from lynq.core.hub.node_counts import hub_of
 from lynq.kube import WorkQueue
 
 
@@ -33,7 +33,7 @@ class HubEventHandlers:
 
     def workload_is_up(self, node: LynqNode) -> None:
         """Take note that a workload of a node has become ready."""
-        hub = hub_of(node)
+        hub = hub_by_label(node)
         memory = self._memories.get(hub) if hub else None
         if hub and memory:
             self._bring(hub, workload_became_ready(node, memory, self._world.now()))
@@ -51,7 +51,7 @@ class HubEventHandlers:
         effect = form_changed(old, new)
         for form in (old, new):
             if form:
-                self._bring(ObjectKey(key.namespace, form.spec.hub_id), effect)
+                self._bring(hub_of_form(form), effect)
         if old is None and not self._world.forms.exists(key):
             self._unreadable_form_went(key.namespace)
 
@@ -75,7 +75,7 @@ class HubEventHandlers:
     def _is_deleting(self, key: ObjectKey) -> bool:
         # From the cache, because one that cannot be read is let go as well.
         hub = self._world.hubs.cache.get(key)
-        return hub is not None and hub.metadata.deletion_timestamp is not None
+        return hub is not None and is_deleting(hub)
 
     def _bring(self, hub: ObjectKey, effect: Trigger) -> None:
         memory = self._memories.get(hub)
@@ -99,11 +99,6 @@ class HubEventHandlers:
 
 
 def _hubs_of(node: LynqNode | None) -> set[ObjectKey]:
-    """Return the hubs that a node concerns: labels are edited by hand, and a hub owns it still."""
-    if node is None:
-        return set()
-    known = node.metadata
-    owners = (each.name for each in known.owner_references if each.kind == LynqHub.definition.kind)
-    hubs = {ObjectKey(known.namespace, name) for name in owners}
-    labelled = hub_of(node)
-    return hubs | {labelled} if labelled else hubs
+    """Return the hubs of a node by both rules: a hub still owns a node whose label was edited."""
+    labeled = hub_by_label(node)
+    return hubs_by_owner(node) | ({labeled} if labeled else set())

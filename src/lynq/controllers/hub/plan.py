@@ -9,7 +9,12 @@ from typing import Final
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.naming import NodePair
-from lynq.api.node_metadata import is_deleting, pair_of
+from lynq.api.node_metadata import (
+    is_controlled_by_hub,
+    is_controlled_by_other_hub,
+    is_deleting,
+    pair_or_spec,
+)
 from lynq.api.reasons import RejectionReason
 from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.decoding import Unreadable
@@ -82,7 +87,7 @@ class HubPlanner:
         """
         key = hub.metadata.key
         labelled = self._world.nodes.by(BY_HUB, key)
-        nodes = [node for node in labelled if not _is_another_hubs(hub, node)]
+        nodes = [node for node in labelled if not is_controlled_by_other_hub(node, hub)]
         ours = {node.metadata.name for node in nodes}
         taken: dict[str, NodePair] = {}
         for (namespace, name), node in self._world.nodes.cache.items():
@@ -90,10 +95,10 @@ class HubPlanner:
                 continue
             if isinstance(node, Unreadable):
                 continue
-            if _controls(hub, node):
+            if is_controlled_by_hub(node, hub):
                 nodes.append(node)
             else:
-                taken[name] = pair_of(node) or NodePair(node.spec.uid, node.spec.template_ref)
+                taken[name] = pair_or_spec(node)
         return nodes, taken
 
     def _workloads(self, forms: list[LynqForm], nodes: list[LynqNode]) -> dict[str, bool]:
@@ -146,19 +151,6 @@ class HubPlanner:
         _prune(memory, self._world, hub.metadata.namespace)
         for name in memory.refused.keys() - found.judgement.nodes.keys():
             del memory.refused[name]
-
-
-def _controls(hub: LynqHub, node: LynqNode) -> bool:
-    references = node.metadata.owner_references
-    return any(each.controller and each.uid == hub.metadata.uid for each in references)
-
-
-def _is_another_hubs(hub: LynqHub, node: LynqNode) -> bool:
-    # By name: a hub that was made anew under its old name has its nodes again.
-    return any(
-        each.controller and each.kind == hub.kind and each.name != hub.metadata.name
-        for each in node.metadata.owner_references
-    )
 
 
 def _prune(memory: HubState, world: ControllerContext, namespace: str) -> None:

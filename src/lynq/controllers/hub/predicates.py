@@ -9,7 +9,7 @@ from enum import IntEnum
 
 from lynq.api import LynqForm, LynqHub, LynqNode, Metadata
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
-from lynq.api.node_metadata import is_deleting, pair_of
+from lynq.api.node_metadata import is_deleting, pair_or_spec
 from lynq.controllers.hub.state import HubState
 from lynq.core.hub.node_counts import NodeHealth, health_of
 from lynq.core.rollout.facts import facts_of
@@ -103,8 +103,7 @@ def _gives_way(node: LynqNode, memory: HubState, now: datetime) -> bool:
 
 
 def _form_of(node: LynqNode) -> str:
-    pair = pair_of(node)
-    return pair.form if pair else node.spec.template_ref
+    return pair_or_spec(node).form
 
 
 def _asked(metadata: Metadata) -> tuple[object, ...]:

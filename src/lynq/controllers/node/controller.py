@@ -8,7 +8,8 @@ import structlog
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import ANNOTATION_PAUSED, LABEL_HUB, TRUE
+from lynq.api.names import LABEL_HUB
+from lynq.api.node_metadata import hub_by_label, is_deleting, is_paused
 from lynq.controllers.children import ChildChange, Children, node_named_by
 from lynq.controllers.context import BY_UID, ControllerContext
 from lynq.controllers.events import EventEmitter
@@ -21,7 +22,6 @@ from lynq.controllers.node.reconcile import NodeChanged, NodeReconciler
 from lynq.controllers.node.slow_render import RenderPool
 from lynq.controllers.node.state import NodeStates
 from lynq.controllers.node.status import StatusReporter
-from lynq.core.hub.node_counts import hub_of
 from lynq.core.node.status import with_paused
 from lynq.kube import Discovery, QueuePriority, Result, WorkQueue
 from lynq.kube.errors import Conflict, NotFound
@@ -101,9 +101,9 @@ class NodeController:
 
     async def _pass(self, node: LynqNode) -> Result:
         memory = self._memories.of(node)
-        if node.metadata.deletion_timestamp is not None:
+        if is_deleting(node):
             return await self._leaver.leave(node, memory)
-        if node.metadata.annotations.get(ANNOTATION_PAUSED) == TRUE:
+        if is_paused(node):
             generation, now = node.metadata.generation, self._world.now()
             status = with_paused(node.status, generation, now, is_paused=True)
             await self._publisher.write_now(node, status)
@@ -117,7 +117,7 @@ class NodeController:
             return
         # Whoever takes over finds its kinds listed.
         self.children.seek(new)
-        if new.metadata.deletion_timestamp and is_to_retain(new):
+        if is_deleting(new) and is_to_retain(new):
             self._memories.of(new).retain_all = True
 
     def _changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
@@ -157,7 +157,7 @@ class NodeController:
 
     def _add(self, key: ObjectKey, node: LynqNode, priority: QueuePriority) -> None:
         if self._world.options.shard.owns(key):
-            self._queue.add(key, priority=priority, group=str(hub_of(node) or ""))
+            self._queue.add(key, priority=priority, group=str(hub_by_label(node) or ""))
 
 
 def _gist(node: LynqNode) -> tuple[object, ...]:

@@ -7,10 +7,11 @@ keeps an object is named in the status. With `--cascade=orphan` everything is re
 import time
 
 from lynq.api import LynqHub, LynqNode
-from lynq.api.events import Event
+from lynq.api.events import Event, EventReason
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_RETAIN, FINALIZER_NODE, TRUE
-from lynq.api.reasons import EventReason, OrphanReason
+from lynq.api.node_metadata import is_deleting
+from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
 from lynq.controllers.children import KindNotWatched
 from lynq.controllers.context import ControllerContext
@@ -126,7 +127,7 @@ class NodeFinalizer:
     def _leaving_hub(self, node: LynqNode) -> LynqHub | None:
         name = node.metadata.annotations.get(ANNOTATION_HUB_ID, "")
         hub = self._world.hubs.get(ObjectKey(node.metadata.namespace, name))
-        return hub if hub and hub.metadata.deletion_timestamp is not None else None
+        return hub if hub and is_deleting(hub) else None
 
     async def _let_go(self, node: LynqNode, *, seconds: float) -> None:
         others = [each for each in node.metadata.finalizers if each != FINALIZER_NODE]

@@ -11,7 +11,8 @@ from typing import Final
 
 from lynq.api import LynqNode, NodeStatus, ResourceState
 from lynq.api.digests import is_untouched
-from lynq.api.names import ANNOTATION_PAUSED, FINALIZER_NODE, TRUE
+from lynq.api.names import FINALIZER_NODE
+from lynq.api.node_metadata import is_deleting, is_paused
 from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
 from lynq.controllers.children import KindNotWatched
@@ -206,8 +207,8 @@ class NodeReconciler:
             now is not None
             and now.metadata.uid == node.metadata.uid
             and now.metadata.generation == node.metadata.generation
-            and now.metadata.deletion_timestamp is None
-            and now.metadata.annotations.get(ANNOTATION_PAUSED) != TRUE
+            and not is_deleting(now)
+            and not is_paused(now)
         )
 
 

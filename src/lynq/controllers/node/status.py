@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from lynq.api import LynqNode, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.conditions import is_true
-from lynq.api.events import Event
+from lynq.api.events import Event, EventReason
 from lynq.api.names import ANNOTATION_FORCE_RECONCILE, ANNOTATION_ROLLOUT_UPDATE_START
-from lynq.api.reasons import ConditionType, EventReason
+from lynq.api.reasons import ConditionType
 from lynq.api.wire import parse_rfc3339
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter

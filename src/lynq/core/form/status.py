@@ -14,9 +14,9 @@ from datetime import datetime
 
 from lynq.api import Condition, ConditionStatus, FormStatus, LynqForm, RolloutStatus
 from lynq.api.conditions import find_condition, merge_conditions, new_condition
-from lynq.api.events import Event
+from lynq.api.events import Event, EventReason
 from lynq.api.problems import Problem, errors, summary
-from lynq.api.reasons import ConditionReason, ConditionType, EventReason
+from lynq.api.reasons import ConditionReason, ConditionType
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from lynq.api import FormSpec, HubSpec
+from lynq.api.events import EventReason
 from lynq.api.problems import Problem, ProblemKind
-from lynq.api.reasons import EventReason
 from lynq.core.form.templates import (
     DEEPEST,
     PlacedResource,

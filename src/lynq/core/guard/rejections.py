@@ -12,11 +12,10 @@ from typing import Final
 
 from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, NodePair, node_name
 from lynq.api.reasons import RejectionReason
+from lynq.api.text import printable
 
 VALUES_LIMIT: Final = 200 * 1024
 """How many bytes a row's values may have: annotations of an object end at 256 KiB."""
-
-_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +30,6 @@ class Rejection:
     """How many rows are meant: those without uid, and those sharing one, are told of together."""
     fingerprint: bytes
     """Stands for the true uid and the reason, where cut uids could look alike."""
-
-
-def printable(text: str) -> str:
-    """Return the text so that it takes one line, means what it says, and comes to an end."""
-    result = ""
-    for char in text[: _SHOWN + 1]:
-        # Letters of any script stay; control, format and surrogate characters are not printable.
-        piece = char if char.isprintable() and char not in '"\\' else _escaped(char)
-        if len(result) + len(piece) > _SHOWN:
-            return result + "…"
-        result += piece
-    return result
-
-
-def _escaped(char: str) -> str:
-    return f"\\{char}" if char in '"\\' else ascii(char)[1:-1]
 
 
 def empty_uid(rows: int) -> Rejection:

@@ -12,10 +12,9 @@ from operator import attrgetter
 from typing import Final
 
 from lynq.api import LynqHub, ResourceLists
-from lynq.api.events import Event
+from lynq.api.events import Event, EventReason
 from lynq.api.names import ANNOTATION_HUB_ID
 from lynq.api.node_metadata import form_generation
-from lynq.api.reasons import EventReason
 from lynq.api.resource import all_resources
 from lynq.core.guard.deletion import held_message
 from lynq.core.guard.rejections import Rejection

@@ -15,8 +15,7 @@ from enum import Enum
 from lynq.api import ConditionStatus, LynqNode
 from lynq.api.conditions import find_condition
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import LABEL_HUB
-from lynq.api.node_metadata import is_deleting
+from lynq.api.node_metadata import form_of, hub_by_label, is_deleting
 from lynq.api.reasons import ConditionType
 
 
@@ -85,7 +84,7 @@ class FleetCounts:
 
     def take(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         """Count a change of a node."""
-        self._hubs.move(key.name, hub_of(old), hub_of(new), new)
+        self._hubs.move(key.name, hub_by_label(old), hub_by_label(new), new)
         before, after = (form_of(node) if node else None for node in (old, new))
         self._forms.move(key.name, before, after, new)
 
@@ -115,14 +114,3 @@ class _CountsByOwner:
             tally.remove(name)
             if not tally.count():
                 del self._known[whose]
-
-
-def hub_of(node: LynqNode | None) -> ObjectKey | None:
-    """Return the hub that a node belongs to, by its label."""
-    name = node.metadata.labels.get(LABEL_HUB) if node else None
-    return ObjectKey(node.metadata.namespace, name) if node and name else None
-
-
-def form_of(node: LynqNode) -> ObjectKey:
-    """Return the form that a node names; whether there is one is another question."""
-    return ObjectKey(node.metadata.namespace, node.spec.template_ref)

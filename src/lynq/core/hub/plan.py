@@ -143,7 +143,7 @@ class _FormPlan:
 
 
 def _belongs(form: LynqForm, hub: LynqHub) -> bool:
-    return form.spec.hub_id == hub.metadata.name and form.metadata.deletion_timestamp is None
+    return form.spec.hub_id == hub.metadata.name and not is_deleting(form)
 
 
 def _screen(

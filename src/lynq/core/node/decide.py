@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from lynq.api import ConflictPolicy, CreationPolicy, PatchStrategy, ResourceState, TResource
+from lynq.api.events import EventReason
 from lynq.api.names import (
     ANNOTATION_APPLIED_HASH,
     ANNOTATION_APPLY_START_TIME,
@@ -13,8 +14,7 @@ from lynq.api.names import (
     LABEL_NODE,
     TRUE,
 )
-from lynq.api.reasons import EventReason
-from lynq.core.guard.rejections import printable
+from lynq.api.text import printable
 from lynq.core.node.desired_object import DesiredObject
 from lynq.core.node.objects import LiveObject, Owner
 from lynq.core.node.ownership import (

@@ -10,9 +10,9 @@ from typing import Final
 
 from lynq.api import LynqNode, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.conditions import is_true
-from lynq.api.events import Event
+from lynq.api.events import Event, EventReason
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_TEMPLATE_GENERATION
-from lynq.api.reasons import ConditionType, EventReason
+from lynq.api.reasons import ConditionType
 from lynq.api.resource import all_resources
 from lynq.core.graph.gate import FAILED_STATES
 from lynq.core.node.inventory import InventoryItem

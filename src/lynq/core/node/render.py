@@ -21,8 +21,8 @@ from typing import Any, Final
 from lynq.api import LynqNode, TResource
 from lynq.api.names import ANNOTATION_ROLLOUT_UPDATE_START
 from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, is_subdomain
+from lynq.api.text import printable
 from lynq.api.wire import parse_rfc3339
-from lynq.core.guard.rejections import printable
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.ownership import merged_annotations, merged_labels, without_server_fields
 from lynq.template import Environment, ErrorKind, SeededRandom, TemplateError, render, render_object

@@ -19,8 +19,9 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from lynq.api import Condition, NodeStatus, ResourceState, ResourceStatus
+from lynq.api.events import EventReason
 from lynq.api.reasons import ConditionReason as Reason
-from lynq.api.reasons import ConditionType, EventReason
+from lynq.api.reasons import ConditionType
 from lynq.api.reasons import ConditionType as Type
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.conditions import ConditionState, StateCounts, node_conditions, since

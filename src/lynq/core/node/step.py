@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lynq.api import ResourceState
-from lynq.api.reasons import EventReason
+from lynq.api.events import EventReason
 from lynq.core.graph.gate import GateAction, GateDecision, dependency_gate
 from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext, decide

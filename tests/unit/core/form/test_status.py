@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from lynq.api import ConditionStatus, FormStatus, LynqForm, Metadata, RolloutPhase, RolloutStatus
 from lynq.api.conditions import find_condition
-from lynq.api.events import Event
+from lynq.api.events import Event, EventReason
 from lynq.api.problems import Problem, ProblemKind
-from lynq.api.reasons import ConditionType, EventReason
+from lynq.api.reasons import ConditionType
 from lynq.core.form.status import FormTotals, next_status, validation_events
 from unit.core.form.forms import form
 

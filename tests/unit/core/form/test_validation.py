@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import CreationPolicy, FormSpec
+from lynq.api.events import EventReason
 from lynq.api.problems import summary
-from lynq.api.reasons import EventReason
 from lynq.core.form.validation import hub_not_found
 from unit.core.form.forms import BODY, error_texts, form, problems, resource
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api.reasons import RejectionReason
+from lynq.api.text import printable
 from lynq.core.guard.announcements import (
     LISTED,
     REMEMBERED,
@@ -13,7 +14,7 @@ from lynq.core.guard.announcements import (
     rows_by_reason,
     unannounced,
 )
-from lynq.core.guard.rejections import Rejection, printable
+from lynq.core.guard.rejections import Rejection
 from lynq.core.guard.row_screening import screen_rows
 from unit.core.guard.rows import NOTHING, Row
 

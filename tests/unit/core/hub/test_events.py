@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from lynq.api import DeletionGuard, LynqForm
-from lynq.api.events import Event
+from lynq.api.events import Event, EventReason
 from lynq.api.naming import NodePair
-from lynq.api.reasons import EventReason
 from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.events import (
     deleted,

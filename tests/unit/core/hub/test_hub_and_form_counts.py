@@ -4,7 +4,8 @@ from msgspec.structs import replace
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.core.hub.node_counts import FleetCounts, hub_of
+from lynq.api.node_metadata import hub_by_label
+from lynq.core.hub.node_counts import FleetCounts
 from unit.core.node.nodes import a_node
 
 SHOP = ObjectKey("shop", "hub")
@@ -44,8 +45,8 @@ def test_a_node_that_changes_its_hub_is_counted_once() -> None:
 
 
 def test_a_node_without_label_belongs_to_no_hub() -> None:
-    assert hub_of(a_node()) is None
-    assert hub_of(None) is None
+    assert hub_by_label(a_node()) is None
+    assert hub_by_label(None) is None
 
 
 def test_a_form_has_the_nodes_that_name_it_with_any_label_or_none() -> None:

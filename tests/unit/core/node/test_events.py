@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lynq.api import NodeStatus, ResourceState
-from lynq.api.reasons import EventReason
+from lynq.api.events import EventReason
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef
