@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from lynq.kube.store import HasMetadata
+from lynq.api.metadata import HasMetadata
 
 
 def by_owner_uid(obj: HasMetadata) -> Iterator[str]:

@@ -30,7 +30,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from msgspec import Struct
 
 from lynq.api import Metadata
-from lynq.api.metadata import HasMetadata, ObjectKey
+from lynq.api.metadata import ObjectKey
 from lynq.kube.errors import UnexpectedResponse
 
 T = TypeVar("T")
