@@ -159,6 +159,7 @@ async def test_an_older_server_is_read_group_by_group(connect: Any) -> None:
             "v1": (CONFIG_MAPS,),
             "example.com/v1": (WIDGETS,),
             "empty.io/v1": (),
+            "broken.io/v1": None,
         }
 
 
