@@ -1,4 +1,4 @@
-"""What all tests share: a real cluster per run, a namespace per test."""
+"""Shared fixtures: one real cluster per run, one namespace per test."""
 
 import asyncio
 import os
@@ -20,22 +20,22 @@ from lynq.kube.crd_install import install_crd
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import NAMESPACES, resource_of
 
-# Seconds say little on a machine that runs two clusters beside the tests.
+# Deadlines are meaningless on a machine that runs clusters beside the tests.
 settings.register_profile(
     "exploring", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-# The same examples in every run: what lands must not depend on luck. To look for more, run
+# Derandomized, so that every run tries the same examples. To explore others, run
 # `make test ARGS=--hypothesis-profile=exploring`.
 settings.register_profile("repeating", settings.get_profile("exploring"), derandomize=True)
 settings.load_profile("repeating")
 
-# The loop that `lynq run` has: its timers, sockets and errors are not quite asyncio's.
+# The event loop of `lynq run`: its timers, sockets and errors differ from asyncio's.
 asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 
 @pytest.fixture(scope="session")
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where this run keeps its clusters, apart from those of the person who runs it."""
+    """Directory of this run's clusters, separate from the developer's own clusters."""
     return tmp_path_factory.mktemp("clusters")
 
 
@@ -49,19 +49,19 @@ def _running(name: str, root: Path) -> Iterator[LocalCluster]:
 
 @pytest.fixture(scope="session")
 def cluster(clusters: Path) -> Iterator[LocalCluster]:
-    """The one cluster that tests share."""
+    """The cluster shared by all tests."""
     yield from _running("shared", clusters)
 
 
 @pytest.fixture
 def own_cluster(clusters: Path) -> Iterator[LocalCluster]:
-    """A cluster for one test that breaks things."""
+    """A cluster of its own for a test that breaks it."""
     yield from _running(f"own-{uuid.uuid4().hex[:8]}", clusters)
 
 
 @pytest.fixture(scope="session")
 def kubeconfig(request: pytest.FixtureRequest) -> Path:
-    """The admin's kubeconfig of the shared cluster, or of the one in LYNQ_TEST_KUBECONFIG."""
+    """The admin kubeconfig of the shared cluster, or the one in LYNQ_TEST_KUBECONFIG."""
     if existing := os.environ.get("LYNQ_TEST_KUBECONFIG"):
         return Path(existing)
     cluster: LocalCluster = request.getfixturevalue("cluster")
@@ -70,7 +70,7 @@ def kubeconfig(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="session")
 async def client(kubeconfig: Path) -> AsyncIterator[Client]:
-    """The admin of the shared cluster."""
+    """A client with admin rights in the shared cluster."""
     async with Client.connect(load_config(kubeconfig=kubeconfig)) as client:
         yield client
 
@@ -82,41 +82,41 @@ async def namespace(client: Client) -> AsyncIterator[str]:
     await client.create(NAMESPACES, {"metadata": {"name": name}})
     yield name
     await client.delete(NAMESPACES, name)
-    await _free(client, name)
+    await _remove_finalizers(client, name)
 
 
-async def _free(client: Client, namespace: str) -> None:
-    """Let hubs and nodes go whose operator runs no more.
+async def _remove_finalizers(client: Client, namespace: str) -> None:
+    """Remove the finalizers of hubs and nodes whose operator has stopped.
 
-    A namespace that they keep is tried again every few seconds for as long as the cluster lives;
-    hundreds of them leave the controller-manager no time for the namespaces of later tests.
+    Otherwise the namespace stays Terminating and is retried every few seconds; hundreds of such
+    namespaces starve the namespace controller in later tests.
     """
     for definition in (LynqHub.definition, LynqNode.definition):
         kind = resource_of(definition)
         try:
-            left = await client.list(kind, namespace, into=PartialObject)
+            remaining = await client.list(kind, namespace, into=PartialObject)
         except NotFound:
-            # No test has needed our kinds so far.
+            # The CRDs are not installed yet.
             return
-        for each in left.items:
+        for obj in remaining.items:
             with suppress(NotFound):
-                nothing = {"metadata": {"finalizers": None}}
-                await client.patch(kind, each.metadata.name, nothing, namespace)
+                patch = {"metadata": {"finalizers": None}}
+                await client.patch(kind, obj.metadata.name, patch, namespace)
 
 
 @pytest.fixture(scope="session")
 async def crds(client: Client) -> None:
-    """Our three kinds, installed and served."""
+    """The three Lynq CRDs, installed and served."""
     for definition in definitions():
         await install_crd(client, definition)
 
 
 @pytest.fixture(scope="session")
 def kubectl(kubeconfig: Path) -> Callable[..., str]:
-    """Kubectl as the shared cluster's admin; what it prints, errors too."""
+    """Run kubectl as admin of the shared cluster; returns stdout and stderr."""
 
     def run(*command: str) -> str:
-        answer = run_kubectl(kubeconfig, *command)
-        return answer.stdout + answer.stderr
+        result = run_kubectl(kubeconfig, *command)
+        return result.stdout + result.stderr
 
     return run

@@ -1,4 +1,4 @@
-"""A custom kind for tests that need one of their own."""
+"""Installs a CRD for tests that need a custom kind of their own."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 @asynccontextmanager
 async def served_custom_kind(client: Client, group: str) -> AsyncIterator[Resource]:
-    """Let the API server serve gadgets of this group for a while."""
+    """Serve the kind Gadget of a group while the block runs."""
     await install_crd(client, _definition(group))
     try:
         yield Resource(group, "v1", "Gadget", "gadgets", namespaced=True)

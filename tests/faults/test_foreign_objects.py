@@ -28,7 +28,7 @@ async def tenants(env: Environment) -> None:
 async def test_foreign_object_is_neither_adopted_nor_deleted(env: Environment) -> None:
     metadata = {"name": "acme-settings", "namespace": env.namespace}
     foreign: Object = {"metadata": metadata, "data": {"plan": "theirs"}}
-    obj = await env.client.apply(CONFIG_MAPS, foreign, manager="somebody")
+    obj = await env.client.apply(CONFIG_MAPS, foreign, manager="kubectl-edit")
     async with running_operator(env):
         env.set_rows(*ROWS)
         await env.create_hub(source={"syncInterval": "1s"})
@@ -36,7 +36,7 @@ async def test_foreign_object_is_neither_adopted_nor_deleted(env: Environment) -
         node = await wait_for_node_condition(env, "acme-web", "Conflicted", "True")
         entry = resource_status(node, "settings")
         assert entry["state"] == "Conflicted"
-        assert "somebody" in entry["message"]
+        assert "kubectl-edit" in entry["message"]
         await wait_for_node_ready(env, "beta-web")
         await env.wait_for_status(ready=1, failed=1)
 

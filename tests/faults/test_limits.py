@@ -56,4 +56,4 @@ async def test_max_skew_holds_during_api_errors_and_restarts(env: Environment) -
         weather.bad = False
         async with run_in_background(operator_behind(env, weather).run(asyncio.Event())):
             await eventually(lambda: complete(env, image, plan), within=60, every=0.25)
-    assert 0 < history.most_on_the_way() <= SKEW
+    assert 0 < history.most_updating() <= SKEW

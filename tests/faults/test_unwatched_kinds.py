@@ -24,16 +24,16 @@ async def plan_becomes(env: Environment, plan: str) -> None:
 
 async def test_nodes_of_unseen_form_survive_failover(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
-    fog = WatchBlocker(FORMS)
-    async with failover(env, fog, "acme-web", "beta-web") as change:
-        fog.fall()
+    blocker = WatchBlocker(FORMS)
+    async with failover(env, blocker, "acme-web", "beta-web") as handover:
+        blocker.block()
         late = config_map(nameTemplate="{{ .uid }}-late")
         await env.create_form("late", configMaps=[late])
         for name in ("acme-late", "beta-late"):
             await wait_for_node_ready(env, name)
         kept = await node_uids(env)
-        await eventually(lambda: len(list(change.heir.world.nodes.values())) == 4)
-        await change.happens()
+        await eventually(lambda: len(list(handover.standby.world.nodes.values())) == 4)
+        await handover.stop_leader()
 
         env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
         await wait_for_node_ready(env, "corp-web", within=30)
@@ -41,7 +41,7 @@ async def test_nodes_of_unseen_form_survive_failover(env: Environment) -> None:
         after = await env.nodes()
         assert {name: after[name]["metadata"]["uid"] for name in kept if name in after} == kept
         assert not [name for name in after if "deletionTimestamp" in after[name]["metadata"]]
-        fog.lift()
+        blocker.unblock()
         await wait_for_node_ready(env, "corp-late", within=30)
         assert await env.get(CONFIG_MAPS, "acme-late")
 
@@ -50,19 +50,19 @@ async def test_unseen_nodes_are_not_recreated_after_failover(
     env: Environment,
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
-    fog = WatchBlocker(NODES)
-    async with failover(env, fog, "acme-web") as change:
-        fog.fall()
+    blocker = WatchBlocker(NODES)
+    async with failover(env, blocker, "acme-web") as handover:
+        blocker.block()
         env.set_rows(("acme", 1, "gold"), ("beta", 1, "pro"))
         await wait_for_node_ready(env, "beta-web")
         await plan_becomes(env, "gold")
         before = await node_uids(env)
-        await change.happens()
+        await handover.stop_leader()
 
         await asyncio.sleep(6)
         # It knows of an old acme-web and of no beta-web; neither does harm.
         assert await node_uids(env) == before
-        fog.lift()
+        blocker.unblock()
         env.set_rows(("acme", 1, "silver"), ("beta", 1, "pro"), ("corp", 1, "pro"))
         await wait_for_node_ready(env, "corp-web", within=30)
         await plan_becomes(env, "silver")
@@ -72,20 +72,20 @@ async def test_nodes_of_changed_source_survive_failover(env: Environment) -> Non
     rows = (("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
     env.set_rows(rows[0])
     env.set_rows(*rows, file="other.db")
-    fog = WatchBlocker(HUBS)
-    async with failover(env, fog, "acme-web") as change:
-        fog.fall()
+    blocker = WatchBlocker(HUBS)
+    async with failover(env, blocker, "acme-web") as handover:
+        blocker.block()
         other = {"sqlite": {"path": "other.db"}}
         await env.patch(HUBS, "hub", {"spec": {"source": other}})
         for uid, *_ in rows:
             await wait_for_node_ready(env, f"{uid}-web")
         before = await node_uids(env)
-        await change.happens()
+        await handover.stop_leader()
 
         # It reads what the hub said before, and finds one row of three.
         await asyncio.sleep(6)
         assert await node_uids(env) == before
-        fog.lift()
+        blocker.unblock()
         env.set_rows(*rows[:2], file="other.db")
         await env.wait_for_nodes("acme-web", "beta-web", within=30)
 

@@ -1,4 +1,4 @@
-"""The env that hub and form controllers are tested on."""
+"""The `env` fixture of controller tests."""
 
 from pathlib import Path
 

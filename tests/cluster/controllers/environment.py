@@ -1,4 +1,4 @@
-"""A env for hub and form controllers: the test plays the node controller by hand."""
+"""The test environment of hub and form controllers; the test acts as the node controller."""
 
 import asyncio
 import sqlite3
@@ -34,7 +34,7 @@ from lynq.kube import (
 from lynq.kube.errors import Conflict, KubeError, NotFound
 from lynq.kube.resource import EVENTS, resource_of
 from lynq.telemetry import OperatorMetrics
-from waiting import eventually
+from waiting import eventually, stays
 
 HUBS = resource_of(LynqHub.definition)
 FORMS = resource_of(LynqForm.definition)
@@ -45,19 +45,19 @@ Object = dict[str, Any]
 
 @dataclass(slots=True)
 class RequestRecorder:
-    """What the controllers ask of the API server, besides their watches and events."""
+    """Records API requests of the controllers except watches and events; can fail some of them."""
 
     sent: list[Request] = field(default_factory=list)
-    refuse: set[tuple[str, str]] = field(default_factory=set)
-    """Verbs and ends of paths that get no answer but a failure."""
+    failing: set[tuple[str, str]] = field(default_factory=set)
+    """Verbs and path suffixes of requests that fail."""
 
     async def __call__(self, request: Request, send: Send) -> Response:
         if request.stream or "/events" in request.path:
             return await send(request)
         self.sent.append(request)
-        for verb, end in self.refuse:
-            if request.verb == verb and request.path.endswith(end):
-                raise KubeError("refused by the test")
+        for verb, suffix in self.failing:
+            if request.verb == verb and request.path.endswith(suffix):
+                raise KubeError("failed by the test")
         return await send(request)
 
     def count(self, verb: str) -> int:
@@ -66,7 +66,7 @@ class RequestRecorder:
 
 @dataclass
 class Environment:
-    """One namespace with its rows, its objects, and the controllers when they run."""
+    """One namespace with its rows, its objects and, while they run, the controllers."""
 
     client: Client
     namespace: str
@@ -75,14 +75,14 @@ class Environment:
     workloads: dict[str, bool] = field(default_factory=dict)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     journal_mode: str = "WAL"
-    """Of the files of rows: written on the loop that the operator reads them on, they need a log
-    beside the file, or the one would wait for the other."""
+    """The journal mode of the SQLite files. Without a write-ahead log, a write on the event loop
+    would wait for a read on the same loop."""
     timing: Timing = field(default_factory=Timing)
     context: ControllerContext = field(init=False)
 
     @asynccontextmanager
     async def run_controllers(self, shard: Shard | None = None) -> AsyncIterator[ControllerContext]:
-        """Run hub and form controllers on caches of their own."""
+        """Run hub and form controllers with their own caches."""
         self.registry = CollectorRegistry()
         metrics = RuntimeMetrics.unread()
         client = self.client.intercepted(self.requests)
@@ -114,31 +114,31 @@ class Environment:
         )
         hubs.attach()
         forms.attach()
-        runners = (
+        controllers = (
             Controller("hub", hub_queue, hubs.reconcile, workers=3),
             Controller("form", form_queue, forms.reconcile, workers=2),
         )
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(run_in_background(world.watch()))
             await world.synced()
-            work = [hubs.run(), self._let_nodes_go()]
+            work = [hubs.run(), self._finalize_nodes()]
             work += [recorder.run() for recorder in recorders]
-            work += [controller.run() for controller in runners]
+            work += [controller.run() for controller in controllers]
             await stack.enter_async_context(run_in_background(*work))
             yield world
 
     def _ready(self, node: LynqNode) -> bool:
         return self.workloads.get(node.metadata.name, True)
 
-    async def _let_nodes_go(self) -> None:
-        """Play the part of the node controller that cleans up: there is nothing to clean."""
+    async def _finalize_nodes(self) -> None:
+        """Release deleted nodes as the node controller would; they have no objects here."""
         while True:
             for node in self.context.nodes.values():
                 if node.metadata.deletion_timestamp and node.metadata.finalizers:
-                    await self._without_finalizers(node.metadata.name)
+                    await self._remove_finalizers(node.metadata.name)
             await asyncio.sleep(0.02)
 
-    async def _without_finalizers(self, name: str) -> None:
+    async def _remove_finalizers(self, name: str) -> None:
         try:
             patch = {"metadata": {"finalizers": None}}
             await self.client.patch(NODES, name, patch, self.namespace)
@@ -148,7 +148,7 @@ class Environment:
     # Rows
 
     def set_rows(self, *rows: tuple[str | None, int, str], file: str = "rows.db") -> None:
-        """Have exactly these rows: uid, active, plan."""
+        """Replace all rows of the table; the columns are uid, active and plan."""
         with closing(sqlite3.connect(self.directory / file)) as connection, connection:
             connection.execute(f"PRAGMA journal_mode={self.journal_mode}")
             connection.execute("CREATE TABLE IF NOT EXISTS tenants (uid, active, plan)")
@@ -158,7 +158,7 @@ class Environment:
     # Objects
 
     async def create_hub(self, name: str = "hub", **spec: Any) -> Object:
-        """Create a hub on the SQLite file, or on the `source` that is given."""
+        """Create a hub that reads the SQLite file, or the given `source`."""
         source = {
             "type": "sqlite",
             "sqlite": {"path": "rows.db", "table": "tenants"},
@@ -184,16 +184,16 @@ class Environment:
         return await self.client.create(resource, obj)
 
     async def patch(self, resource: Any, name: str, patch: Object) -> Object:
-        """Merge a patch into an object."""
+        """Apply a merge patch to an object."""
         return await self.client.patch(resource, name, patch, self.namespace)
 
     async def annotate(self, name: str, **annotations: str | None) -> Object:
-        """Put annotations of ours on the hub; `_` stands for a dash."""
-        given = {f"lynq.sh/{key.replace('_', '-')}": text for key, text in annotations.items()}
-        return await self.patch(HUBS, name, {"metadata": {"annotations": given}})
+        """Set lynq.sh annotations of the hub; `_` in a name stands for a dash."""
+        values = {f"lynq.sh/{key.replace('_', '-')}": text for key, text in annotations.items()}
+        return await self.patch(HUBS, name, {"metadata": {"annotations": values}})
 
     async def force_sync(self, name: str = "hub") -> None:
-        """Have the rows read now."""
+        """Make the hub read its rows now."""
         await self.annotate(name, force_sync=datetime.now(UTC).isoformat())
 
     async def get(self, resource: Any, name: str) -> Object:
@@ -207,9 +207,13 @@ class Environment:
         status: Object = (await self.get(FORMS, name)).get("status", {})
         return status
 
-    async def condition(self, aspect: str, name: str = "hub", resource: Any = HUBS) -> Object:
+    async def condition(
+        self, condition_type: str, name: str = "hub", resource: Any = HUBS
+    ) -> Object:
         conditions = (await self.get(resource, name)).get("status", {}).get("conditions", [])
-        return next((condition for condition in conditions if condition["type"] == aspect), {})
+        return next(
+            (condition for condition in conditions if condition["type"] == condition_type), {}
+        )
 
     async def nodes(self) -> dict[str, Object]:
         nodes = await self.client.list(NODES, self.namespace)
@@ -225,43 +229,52 @@ class Environment:
     # Waiting
 
     async def wait_for_nodes(self, *names: str, within: float = 10.0) -> None:
-        """Wait until exactly these nodes are there."""
+        """Wait until exactly these nodes exist."""
+        await eventually(lambda: self._has_nodes(names), within=within, every=0.05)
 
-        async def there() -> bool:
-            found = await self.node_names()
-            assert found == sorted(names)
-            return True
+    async def nodes_stay(self, *names: str, seconds: float) -> None:
+        """Check that exactly these nodes exist during the next seconds."""
+        await stays(lambda: self._has_nodes(names), seconds=seconds, every=0.1)
 
-        await eventually(there, within=within, every=0.05)
+    async def _has_nodes(self, names: tuple[str, ...]) -> bool:
+        existing = await self.node_names()
+        assert existing == sorted(names)
+        return True
 
-    async def wait_for_status(self, name: str = "hub", **wanted: Any) -> None:
-        """Wait until the hub's status says so."""
+    async def wait_for_status(self, name: str = "hub", **expected: Any) -> None:
+        """Wait until the hub status has these fields."""
 
-        async def so() -> bool:
+        async def matches() -> bool:
             status = await self.status(name)
-            # A number that is 0 is left out.
-            assert {key: status.get(key, 0) for key in wanted} == wanted
+            # The status omits counts of 0.
+            assert {key: status.get(key, 0) for key in expected} == expected
             return True
 
-        await eventually(so, every=0.05)
+        await eventually(matches, every=0.05)
 
-    async def wait_for_condition(self, aspect: str, status: str, name: str = "hub") -> Object:
-        async def so() -> Object:
-            condition = await self.condition(aspect, name)
+    async def wait_for_condition(
+        self, condition_type: str, status: str, name: str = "hub"
+    ) -> Object:
+        """Wait until a condition of the hub has this status; return the condition."""
+
+        async def matches() -> Object:
+            condition = await self.condition(condition_type, name)
             assert condition.get("status") == status, condition
             return condition
 
-        return await eventually(so, every=0.05)
+        return await eventually(matches, every=0.05)
 
     async def wait_for_event(self, reason: str, *, containing: str = "") -> str:
-        async def told() -> str:
+        """Wait until an event with this reason and text was emitted; return its message."""
+
+        async def emitted() -> str:
             messages = [message for message in await self.events(reason) if containing in message]
             return messages[0] if messages else ""
 
-        return await eventually(told, every=0.05)
+        return await eventually(emitted, every=0.05)
 
     async def wait_for_deletion(self, resource: Any, name: str) -> None:
-        """Wait until an object is no more."""
+        """Wait until an object does not exist."""
 
         async def gone() -> bool:
             try:
@@ -273,20 +286,21 @@ class Environment:
         await eventually(gone, within=30, every=0.05)
 
     async def wait_until_idle(self) -> None:
-        """Wait until the controllers have had nothing to send for a while."""
-        seen = -1
-        while seen != len(self.requests.sent):
-            seen = len(self.requests.sent)
+        """Wait until the controllers have sent no request for 1.3 seconds."""
+        count = -1
+        while count != len(self.requests.sent):
+            count = len(self.requests.sent)
+            # Longer than the second for which a hub batches status writes.
             await asyncio.sleep(1.3)
 
-    # The node controller's part
+    # Acting as the node controller
 
     async def set_nodes_ready(self, names: Iterable[str], *, ready: bool = True) -> None:
-        """Have nodes say that they are ready with what was last written."""
+        """Set the Ready condition of nodes for their current generation."""
         for name in names:
-            await self._say_ready(name, ready=ready)
+            await self._set_ready(name, ready=ready)
 
-    async def _say_ready(self, name: str, *, ready: bool) -> None:
+    async def _set_ready(self, name: str, *, ready: bool) -> None:
         while True:
             node = await self.get(NODES, name)
             metadata = node["metadata"]
@@ -312,6 +326,6 @@ class Environment:
 
 
 def config_map(text: str = "{{ .plan }}", **parts: Any) -> Object:
-    """Return a resource of a form."""
+    """Return a form entry for a ConfigMap."""
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": text}}
     return {"id": "settings", "nameTemplate": "{{ .uid }}-settings", "spec": manifest} | parts

@@ -1,4 +1,4 @@
-"""One operator that leads, and the next, whose caches lag behind when its turn comes."""
+"""Runs a leader and a standby whose watch cache is stale when it takes over."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,66 +13,67 @@ from lynq.kube import Interceptor, Request, Resource, Response, Send
 
 
 class WatchBlocker:
-    """Cuts the watch of a kind, and lets no other one begin."""
+    """Interrupts the watches of one kind and blocks new ones."""
 
     def __init__(self, resource: Resource) -> None:
-        self._end = f"/{resource.plural}"
-        self._clear = asyncio.Event()
-        self._clear.set()
+        self._suffix = f"/{resource.plural}"
+        self._unblocked = asyncio.Event()
+        self._unblocked.set()
         self._streams: list[Response] = []
 
     async def __call__(self, request: Request, send: Send) -> Response:
-        if not (request.stream and request.path.endswith(self._end)):
+        if not (request.stream and request.path.endswith(self._suffix)):
             return await send(request)
-        await self._clear.wait()
+        await self._unblocked.wait()
         response = await send(request)
         self._streams.append(response)
         return response
 
-    def fall(self) -> None:
-        self._clear.clear()
+    def block(self) -> None:
+        """Close all open watches and block new ones."""
+        self._unblocked.clear()
         for stream in self._streams:
             stream.close()
 
-    def lift(self) -> None:
-        self._clear.set()
+    def unblock(self) -> None:
+        self._unblocked.set()
 
 
 @dataclass(frozen=True, slots=True)
 class Failover:
-    """Who comes next, and how to make it so."""
+    """A standby process, and the means to promote it."""
 
-    heir: Process
-    happens: Callable[[], Awaitable[None]]
-    """Lets the leader end; the heir takes the lease."""
+    standby: Process
+    stop_leader: Callable[[], Awaitable[None]]
+    """Stops the leader; the standby acquires the lease."""
 
 
 @asynccontextmanager
-async def failover(env: Environment, fog: WatchBlocker, *nodes: str) -> AsyncIterator[Failover]:
-    """Have a leader make a hub's nodes, and an heir beside it that knows them.
+async def failover(env: Environment, blocker: WatchBlocker, *nodes: str) -> AsyncIterator[Failover]:
+    """Run a leader until a hub's nodes are ready, then a standby whose cache has them.
 
-    The heir is the one that the fog is for.
+    The blocker intercepts the requests of the standby.
     """
-    async with AsyncExitStack() as reign:
-        leader = await reign.enter_async_context(candidate(env))
+    async with AsyncExitStack() as leading:
+        leader = await leading.enter_async_context(candidate(env))
         await leader.world.synced()
         await env.create_hub(source={"syncInterval": "1s"})
         await env.create_form()
         for name in nodes:
             await wait_for_node_ready(env, name)
-        async with candidate(env, fog) as heir:
-            await heir.world.synced()
-            yield Failover(heir, reign.aclose)
+        async with candidate(env, blocker) as standby:
+            await standby.world.synced()
+            yield Failover(standby, leading.aclose)
 
 
 @asynccontextmanager
-async def candidate(env: Environment, *hooks: Interceptor) -> AsyncIterator[Process]:
-    """Run an operator that works when it has the lease."""
+async def candidate(env: Environment, *interceptors: Interceptor) -> AsyncIterator[Process]:
+    """Run an operator that reconciles while it holds the lease."""
     options = Options(sqlite_directory=env.directory, namespaces=(env.namespace,))
     settings = ProcessSettings(
         options=options, leader_elect=True, leader_election_namespace=env.namespace
     )
-    process = Process(settings, env.client.intercepted(*hooks))
+    process = Process(settings, env.client.intercepted(*interceptors))
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(process.run(stop))

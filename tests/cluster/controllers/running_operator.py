@@ -1,4 +1,4 @@
-"""The whole operator in the test's own process, in the environment's namespace."""
+"""Runs the whole operator in the test process, and waits for node status."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from waiting import eventually
 async def running_operator(
     env: Environment, *, namespaces: tuple[str, ...] | None = None, **options: Any
 ) -> AsyncIterator[Process]:
-    """Run hub, form and node controllers; `namespaces=()` lets them see the whole cluster."""
+    """Run hub, form and node controllers; with `namespaces=()` they watch the whole cluster."""
     watched = (env.namespace,) if namespaces is None else namespaces
     settings = ProcessSettings(
         options=Options(sqlite_directory=env.directory, namespaces=watched, **options)
@@ -31,21 +31,21 @@ async def running_operator(
 
 
 async def get_node(env: Environment, name: str) -> Object:
-    """Return a node's whole object."""
+    """Return a LynqNode."""
     return await env.get(NODES, name)
 
 
-def node_condition(node: Object, aspect: str) -> tuple[str, str]:
-    """Return status and reason of a node's condition."""
+def node_condition(node: Object, condition_type: str) -> tuple[str, str]:
+    """Return status and reason of a node condition."""
     conditions = node.get("status", {}).get("conditions", [])
     condition: Object = next(
-        (condition for condition in conditions if condition["type"] == aspect), {}
+        (condition for condition in conditions if condition["type"] == condition_type), {}
     )
     return condition.get("status", ""), condition.get("reason", "")
 
 
 def resource_status(node: Object, resource_id: str) -> Object:
-    """Return what a node's status says of one of its resources."""
+    """Return the entry of one resource in a node status."""
     listed = node.get("status", {}).get("resources", [])
     return next((resource for resource in listed if resource["id"] == resource_id), {})
 
@@ -53,54 +53,54 @@ def resource_status(node: Object, resource_id: str) -> Object:
 async def wait_for_node_condition(
     env: Environment,
     name: str,
-    aspect: str,
+    condition_type: str,
     status: str,
     reason: str = "",
     *,
     within: float = 15.0,
 ) -> Object:
-    """Wait until a node's condition is so, for the generation that it has."""
+    """Wait until a condition has this status and reason for the node's current generation."""
 
-    async def so() -> Object:
-        node = await _node_if_any(env, name)
-        found, why = node_condition(node, aspect)
+    async def matches() -> Object:
+        node = await _existing_node(env, name)
+        found, why = node_condition(node, condition_type)
         assert (found, reason and why) == (status, reason), node.get("status")
         assert node["status"]["observedGeneration"] == node["metadata"]["generation"]
         return node
 
-    return await eventually(so, within=within, every=0.05)
+    return await eventually(matches, within=within, every=0.05)
 
 
-async def _node_if_any(env: Environment, name: str) -> Object:
+async def _existing_node(env: Environment, name: str) -> Object:
     try:
         return await get_node(env, name)
     except NotFound:
-        raise AssertionError(f"there is no node {name}") from None
+        raise AssertionError(f"node {name} does not exist") from None
 
 
 async def wait_for_node_ready(env: Environment, name: str, *, within: float = 15.0) -> Object:
-    """Wait until a node is ready."""
+    """Wait until a node is Ready."""
     return await wait_for_node_condition(env, name, "Ready", "True", within=within)
 
 
 async def wait_for_resource_state(
     env: Environment, node: str, resource_id: str, state: str, *, within: float = 15.0
 ) -> Object:
-    """Wait until a node's status says that a resource is in a state; return its entry."""
+    """Wait until a resource has this state in a node status; return its entry."""
 
-    async def so() -> Object:
-        found_node = await _node_if_any(env, node)
+    async def matches() -> Object:
+        found_node = await _existing_node(env, node)
         entry = resource_status(found_node, resource_id)
         assert entry.get("state") == state, found_node.get("status")
         return entry
 
-    return await eventually(so, within=within, every=0.05)
+    return await eventually(matches, within=within, every=0.05)
 
 
 async def wait_for_deletion(
     env: Environment, resource: Resource, name: str, *, within: float = 15.0
 ) -> None:
-    """Wait until an object is not there any more."""
+    """Wait until an object does not exist."""
 
     async def gone() -> bool:
         try:

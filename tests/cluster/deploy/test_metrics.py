@@ -24,7 +24,7 @@ async def test_alerts_and_panels_query_existing_metrics(
         "metadata": {"name": f"{tenancy.uid}-settings", "namespace": tenancy.namespace},
         "data": {"plan": "theirs"},
     }
-    await installer.client.apply(CONFIG_MAPS, foreign, manager="somebody")
+    await installer.client.apply(CONFIG_MAPS, foreign, manager="kubectl-edit")
     with starter.running(default) as run:
         await tenancy.sample("hub-sqlite")
         await tenancy.sample("form-policies")

@@ -31,20 +31,20 @@ async def a_tenant(env: Environment) -> None:
 async def test_retain_failure_is_reported_once_on_hub(env: Environment) -> None:
     async with running_operator(env):
         await a_tenant(env)
-        env.requests.refuse.add(("patch", "/acme-kept"))
+        env.requests.failing.add(("patch", "/acme-kept"))
         await env.client.delete(HUBS, "hub", env.namespace)
 
         message = await wait_for_event(env, TOLD, about="hub")
         assert message.startswith("Warning: ")
         assert f"ConfigMap {env.namespace}/acme-kept" in message
-        assert "refused by the test" in message
+        assert "failed by the test" in message
         assert "acme-settings" not in message
         # Each change of a leaving node has the hub look at it again.
         await annotate(env, looked_at="again")
         await env.wait_until_idle()
         assert await event_count(env, TOLD) == 1
 
-        env.requests.refuse.clear()
+        env.requests.failing.clear()
         await wait_for_deletion(env, HUBS, "hub", within=40)
         await wait_for_object(
             env, "acme-kept", lambda obj: labels(obj).get("lynq.sh/orphaned") == "true"
@@ -55,11 +55,11 @@ async def test_retain_failure_is_reported_once_on_hub(env: Environment) -> None:
 async def test_delete_failure_is_not_reported_as_retain_failure(env: Environment) -> None:
     async with running_operator(env):
         await a_tenant(env)
-        env.requests.refuse.add(("delete", "/acme-settings"))
+        env.requests.failing.add(("delete", "/acme-settings"))
         await env.client.delete(HUBS, "hub", env.namespace)
         await wait_for_event(env, "CleanupPartialFailure", about=NODE)
         await wait_for_event(env, "RetainResourcePreserved", about=NODE)
         await env.wait_until_idle()
         assert await event_count(env, TOLD) == 0
-        env.requests.refuse.clear()
+        env.requests.failing.clear()
         await wait_for_deletion(env, HUBS, "hub", within=40)

@@ -220,13 +220,13 @@ async def test_force_sync_annotation_reads_rows(env: Environment) -> None:
 async def test_failed_write_is_retried_and_does_not_block_others(env: Environment) -> None:
     env.set_rows(*MANY[:3])
     await env.create_form()
-    env.requests.refuse.add(("create", "/lynqnodes"))
+    env.requests.failing.add(("create", "/lynqnodes"))
 
     async with env.run_controllers():
         await env.create_hub()
         await eventually(lambda: env.requests.count("create") >= 6)
         assert await env.node_names() == []
-        env.requests.refuse.clear()
+        env.requests.failing.clear()
         await env.wait_for_nodes(*nodes_of(MANY[:3]))
 
 

@@ -187,12 +187,12 @@ async def test_failed_node_deletion_is_reported_and_retried(env: Environment) ->
 
     async with env.run_controllers():
         await env.wait_for_nodes("acme-web", "beta-web", "corp-web")
-        env.requests.refuse.add(("delete", "/beta-web"))
+        env.requests.failing.add(("delete", "/beta-web"))
         await env.client.delete(HUBS, "hub", env.namespace)
 
         await env.wait_for_event("CleanupFailed", containing="beta-web")
         await env.wait_for_event("LynqNodeDeletionFailed", containing="beta-web")
         await env.wait_for_nodes("beta-web")
-        env.requests.refuse.clear()
+        env.requests.failing.clear()
         await env.wait_for_deletion(HUBS, "hub")
         assert await env.node_names() == []

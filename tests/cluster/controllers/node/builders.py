@@ -1,4 +1,4 @@
-"""Nodes made by hand, as the hub would make them, and what can be seen of their objects."""
+"""Creates LynqNodes as a hub would, and observes their objects and events."""
 
 import json
 import uuid
@@ -25,9 +25,9 @@ async def create_node(
     plan: str = "pro",
     **lists: list[Object],
 ) -> Object:
-    """Create a node of these entries."""
-    marks = {"lynq.sh/extra": json.dumps({"plan": plan})} | (annotations or {})
-    metadata = {"name": name, "namespace": env.namespace, "annotations": marks}
+    """Create a node with these entries."""
+    values = {"lynq.sh/extra": json.dumps({"plan": plan})} | (annotations or {})
+    metadata = {"name": name, "namespace": env.namespace, "annotations": values}
     spec = {"uid": "acme", "templateRef": "web", "configMaps": list(config_maps), **lists}
     return await env.client.create(NODES, {"metadata": metadata, "spec": spec})
 
@@ -35,24 +35,24 @@ async def create_node(
 async def update_node(
     env: Environment, *config_maps: Object, name: str = NODE, **lists: list[Object]
 ) -> None:
-    """Have the node want these entries from now on."""
+    """Replace the entries of a node."""
     await env.patch(NODES, name, {"spec": {"configMaps": list(config_maps), **lists}})
 
 
 async def annotate(env: Environment, name: str = NODE, **annotations: str | None) -> None:
-    """Put annotations of ours on the node; `_` stands for a dash."""
-    given = {f"lynq.sh/{key.replace('_', '-')}": text for key, text in annotations.items()}
-    await env.patch(NODES, name, {"metadata": {"annotations": given}})
+    """Set lynq.sh annotations of a node; `_` in a name stands for a dash."""
+    values = {f"lynq.sh/{key.replace('_', '-')}": text for key, text in annotations.items()}
+    await env.patch(NODES, name, {"metadata": {"annotations": values}})
 
 
 def entry(resource_id: str, text: str = "{{ .plan }}", **parts: Any) -> Object:
-    """Return an entry for a ConfigMap of the same name as its id."""
+    """Return an entry for a ConfigMap named after its id."""
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": text}}
     return {"id": resource_id, "nameTemplate": resource_id, "spec": manifest} | parts
 
 
 def manifest_entry(resource_id: str, manifest: Object, **parts: Any) -> Object:
-    """Return an entry for an object of any kind, named as its id."""
+    """Return an entry for an object of any kind, named after its id."""
     return {"id": resource_id, "nameTemplate": resource_id, "spec": manifest} | parts
 
 
@@ -67,24 +67,24 @@ async def exists(env: Environment, name: str, resource: Resource = CONFIG_MAPS) 
 async def wait_for_object(
     env: Environment,
     name: str,
-    so: Callable[[Object], object],
+    predicate: Callable[[Object], object],
     resource: Resource = CONFIG_MAPS,
     *,
     namespace: str = "",
     within: float = 15.0,
 ) -> Object:
-    """Wait until an object is there and is so."""
+    """Wait until an object exists and satisfies a predicate; return it."""
 
-    async def is_so() -> Object:
+    async def matches() -> Object:
         try:
-            place = (namespace or env.namespace) if resource.namespaced else None
-            obj = await env.client.get(resource, name, place)
+            target = (namespace or env.namespace) if resource.namespaced else None
+            obj = await env.client.get(resource, name, target)
         except NotFound:
-            raise AssertionError(f"there is no {resource.kind} {name}") from None
-        assert so(obj), obj
+            raise AssertionError(f"{resource.kind} {name} does not exist") from None
+        assert predicate(obj), obj
         return obj
 
-    return await eventually(is_so, within=within, every=0.05)
+    return await eventually(matches, within=within, every=0.05)
 
 
 def has_plan(text: str) -> Callable[[Object], bool]:
@@ -110,15 +110,15 @@ async def edit(
     name: str,
     patch: Object,
     *,
-    by: str = "somebody",
+    manager: str = "kubectl-edit",
     resource: Any = CONFIG_MAPS,
 ) -> Object:
-    """Change an object as another client."""
-    return await env.client.patch(resource, name, patch, env.namespace, manager=by)
+    """Patch an object as another field manager."""
+    return await env.client.patch(resource, name, patch, env.namespace, manager=manager)
 
 
 async def event_count(env: Environment, reason: str, about: str = "") -> int:
-    """Return how often something was told, of anything or of one object."""
+    """Return the number of events with a reason, of any object or of one."""
     events = await env.client.list(EVENTS, env.namespace)
     return sum(
         int(event.get("series", {}).get("count") or event.get("count") or 1)
@@ -130,9 +130,9 @@ async def event_count(env: Environment, reason: str, about: str = "") -> int:
 async def wait_for_event(
     env: Environment, reason: str, *, about: str = "", containing: str = ""
 ) -> str:
-    """Wait until something has been told; return its sentence."""
+    """Wait until an event was emitted; return its type and message."""
 
-    async def so() -> str:
+    async def emitted() -> str:
         events = await env.client.list(EVENTS, env.namespace)
         for event in events.items:
             fits = about in ("", event["involvedObject"]["name"]) and containing in event["message"]
@@ -140,11 +140,11 @@ async def wait_for_event(
                 return f"{event['type']}: {event['message']}"
         raise AssertionError([(event["reason"], event["message"]) for event in events.items])
 
-    return await eventually(so, every=0.05)
+    return await eventually(emitted, every=0.05)
 
 
 def write_verbs(env: Environment, name: str) -> list[str]:
-    """Return the verbs of all writes of an object so far."""
+    """Return the verbs of all recorded writes of an object."""
     return [
         request.verb
         for request in env.requests.sent
@@ -157,15 +157,15 @@ async def delete_node(env: Environment, name: str = NODE) -> None:
 
 
 async def resource_statuses(env: Environment, name: str = NODE) -> dict[str, Object]:
-    """Return what a node's status says of its resources, by id."""
+    """Return the resource entries of a node status by id."""
     listed = (await get_node(env, name)).get("status", {}).get("resources", [])
     return {resource["id"]: resource for resource in listed}
 
 
 @asynccontextmanager
 async def extra_namespace(env: Environment) -> AsyncIterator[str]:
-    """Have one more namespace for a while."""
-    name = f"more-{uuid.uuid4().hex[:10]}"
+    """Create another namespace while the block runs."""
+    name = f"extra-{uuid.uuid4().hex[:10]}"
     await env.client.create(NAMESPACES, {"metadata": {"name": name}})
     try:
         yield name

@@ -34,7 +34,7 @@ FORCE = {"conflictPolicy": "Force"}
 async def theirs(env: Environment, name: str = "settings", **data: str) -> Object:
     """Have an object of somebody else."""
     obj = {"metadata": {"name": name}, "data": data or {"plan": "theirs"}}
-    return await env.client.create(CONFIG_MAPS, obj, env.namespace, manager="somebody")
+    return await env.client.create(CONFIG_MAPS, obj, env.namespace, manager="kubectl-edit")
 
 
 async def test_stuck_policy_reports_conflict_and_leaves_object_unchanged(env: Environment) -> None:
@@ -51,7 +51,7 @@ async def test_stuck_policy_reports_conflict_and_leaves_object_unchanged(env: En
         assert node["status"]["readyResources"] == 1
         resource = await wait_for_resource_state(env, NODE, "settings", "Conflicted")
         assert resource["reason"] == "ResourceConflict"
-        assert ".data.plan is managed by 'somebody'" in resource["message"]
+        assert ".data.plan is managed by 'kubectl-edit'" in resource["message"]
         assert "conflictPolicy: Force" in resource["message"]
         message = await wait_for_event(env, "ResourceConflict", about=NODE)
         assert message.startswith("Warning: ")
@@ -101,7 +101,7 @@ async def test_force_policy_takes_over_fields_and_names_previous_manager(env: En
         assert live["data"] == {"plan": "pro", "more": "stays"}
         assert live["metadata"]["uid"] == old["metadata"]["uid"]
         assert labels(live)["lynq.sh/managed"] == "true"
-        assert "somebody" in await wait_for_event(env, "ForceApply", about=NODE)
+        assert "kubectl-edit" in await wait_for_event(env, "ForceApply", about=NODE)
 
 
 async def test_force_policy_without_conflict_emits_no_event(env: Environment) -> None:

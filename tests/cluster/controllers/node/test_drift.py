@@ -47,7 +47,7 @@ async def test_lost_or_changed_hash_is_rewritten(env: Environment, text: str | N
         await ready(env, entry("settings"))
         right = annotations(await env.get(CONFIG_MAPS, "settings"))["lynq.sh/applied-hash"]
         patch: Object = {"metadata": {"annotations": {"lynq.sh/applied-hash": text}}}
-        await edit(env, "settings", patch | {"data": {"plan": None}}, by="lynq-operator")
+        await edit(env, "settings", patch | {"data": {"plan": None}}, manager="lynq-operator")
         obj = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
         assert annotations(obj)["lynq.sh/applied-hash"] == right
 
@@ -58,7 +58,7 @@ async def test_edited_data_is_restored_under_force(env: Environment) -> None:
         await edit(env, "settings", {"data": {"plan": "by hand", "more": "theirs"}})
         obj = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
         assert obj["data"]["more"] == "theirs"
-        assert "somebody" in await wait_for_event(env, "ForceApply", about=NODE)
+        assert "kubectl-edit" in await wait_for_event(env, "ForceApply", about=NODE)
         await wait_for_node_ready(env, NODE)
 
 
@@ -71,7 +71,7 @@ async def test_edited_data_is_reported_as_conflict_under_stuck(env: Environment)
         )
         assert node_condition(node, "Conflicted") == ("True", "ResourceConflict")
         resource = await wait_for_resource_state(env, NODE, "settings", "Conflicted")
-        assert "'somebody'" in resource["message"]
+        assert "'kubectl-edit'" in resource["message"]
         assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "by hand"}
         await wait_for_event(env, "ResourceConflict", about=NODE)
 
@@ -162,7 +162,7 @@ async def test_fight_with_another_controller_backs_off(env: Environment, undo: A
             if undo is None:
                 await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
             else:
-                await edit(env, "settings", undo, by="rival")
+                await edit(env, "settings", undo, manager="rival")
             while len(write_verbs(env, "settings")) == seen:
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.1)

@@ -142,13 +142,13 @@ async def test_failed_deletion_is_reported_and_retried(env: Environment) -> None
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("other"))
         await wait_for_node_ready(env, NODE)
-        env.requests.refuse.add(("delete", "/settings"))
+        env.requests.failing.add(("delete", "/settings"))
         await delete_node(env)
         message = await wait_for_event(env, "CleanupPartialFailure", about=NODE)
         assert "settings" in message
         assert not await exists(env, "other")
         assert await exists(env, NODE, NODES)
-        env.requests.refuse.clear()
+        env.requests.failing.clear()
         await wait_for_deletion(env, NODES, NODE)
         assert not await exists(env, "settings")
 

@@ -34,7 +34,7 @@ def image_is(image: str) -> Any:
 
 
 async def scale(env: Environment, replicas: int) -> None:
-    await edit(env, "app", {"spec": {"replicas": replicas}}, by="hpa", resource=DEPLOYMENTS)
+    await edit(env, "app", {"spec": {"replicas": replicas}}, manager="hpa", resource=DEPLOYMENTS)
 
 
 async def test_ignored_field_keeps_value_of_other_manager(env: Environment) -> None:
@@ -124,7 +124,7 @@ async def test_ignored_field_of_foreign_object_survives_first_write(
     env: Environment, strategy: str, policy: str
 ) -> None:
     foreign = {"metadata": {"name": "settings"}, "data": {"plan": "theirs"}}
-    await env.client.create(CONFIG_MAPS, foreign, env.namespace, manager="somebody")
+    await env.client.create(CONFIG_MAPS, foreign, env.namespace, manager="kubectl-edit")
     async with running_operator(env):
         desired = entry(
             "settings",

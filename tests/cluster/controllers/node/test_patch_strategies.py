@@ -69,7 +69,7 @@ async def test_merge_and_replace_take_over_existing_object(
     env: Environment, strategy: str, left: Object
 ) -> None:
     foreign = {"metadata": {"name": "settings"}, "data": {"plan": "theirs", "more": "theirs"}}
-    old = await env.client.create(CONFIG_MAPS, foreign, env.namespace, manager="somebody")
+    old = await env.client.create(CONFIG_MAPS, foreign, env.namespace, manager="kubectl-edit")
     async with running_operator(env):
         node = await create_node(env, entry("settings", patchStrategy=strategy))
         await wait_for_node_ready(env, NODE)

@@ -1,7 +1,7 @@
-"""What happened to nodes and Deployments, in the order of the API server, and who was on the way.
+"""Records the history of nodes and Deployments and counts the nodes that were updating.
 
-Etcd numbers all changes of all kinds in one row, so two watches put together by resourceVersion
-are the true history, however late each of them told it.
+etcd numbers the changes of all kinds in one sequence. Two watches merged by resourceVersion
+therefore yield the true order, whatever the delay of each watch.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from waiting import eventually
 
 @dataclass(slots=True)
 class History:
-    """All changes since the recording began."""
+    """All changes since recording started."""
 
     changes: dict[int, tuple[EventType, Object]] = field(default_factory=dict)
-    listening: set[str] = field(default_factory=set)
+    watching: set[str] = field(default_factory=set)
 
     async def record(self, env: Environment, resource: Resource) -> None:
-        """Write down what happens to objects of a kind, until cancelled."""
+        """Record the changes of objects of one kind until cancelled."""
         stream = env.client.watch(resource, env.namespace, initial_events=True)
         async with aclosing(stream) as events:
             async for event in events:
@@ -32,42 +32,42 @@ class History:
                     version = int(event.object["metadata"]["resourceVersion"])
                     self.changes[version] = event.type, event.object
                 else:
-                    self.listening.add(resource.kind)
+                    self.watching.add(resource.kind)
 
     def states(self) -> Iterator[tuple[int, dict[str, Object], dict[str, Object]]]:
-        """Yield the nodes and the Deployments there were after each change."""
+        """Yield the nodes and Deployments that existed after each change."""
         nodes: dict[str, Object] = {}
         deployments: dict[str, Object] = {}
-        for version, (what, obj) in sorted(self.changes.items()):
-            there = nodes if obj["kind"] == "LynqNode" else deployments
+        for version, (event_type, obj) in sorted(self.changes.items()):
+            existing = nodes if obj["kind"] == "LynqNode" else deployments
             name = obj["metadata"]["name"]
-            if what is EventType.DELETED:
-                there.pop(name, None)
+            if event_type is EventType.DELETED:
+                existing.pop(name, None)
             else:
-                there[name] = obj
+                existing[name] = obj
             yield version, nodes, deployments
 
-    def most_on_the_way(self) -> int:
-        """Return how many nodes were on their way in the worst moment."""
+    def most_updating(self) -> int:
+        """Return the highest number of nodes that were updating at the same time."""
         return max(
-            sum(is_on_the_way(node, deployments) for node in nodes.values())
+            sum(is_updating(node, deployments) for node in nodes.values())
             for _, nodes, deployments in self.states()
         )
 
     def writes(self) -> list[tuple[str, str]]:
-        """Return the nodes in the order in which they were written, with the form's generation."""
-        found: dict[tuple[str, str], tuple[str, str]] = {}
+        """Return node names and form generations in the order of the writes."""
+        written: dict[tuple[str, str], tuple[str, str]] = {}
         for _, nodes, _ in self.states():
             for name, node in nodes.items():
-                marks = node["metadata"]["annotations"]
-                stamp = marks["lynq.sh/rollout-update-start"]
-                generation = marks["lynq.sh/template-generation"]
-                found.setdefault((name, stamp), (name, generation))
-        return list(found.values())
+                annotations = node["metadata"]["annotations"]
+                start = annotations["lynq.sh/rollout-update-start"]
+                generation = annotations["lynq.sh/template-generation"]
+                written.setdefault((name, start), (name, generation))
+        return list(written.values())
 
 
-def is_on_the_way(node: Object, deployments: dict[str, Object]) -> bool:
-    """Return whether a node was written and is not ready with it, by all that can be seen."""
+def is_updating(node: Object, deployments: dict[str, Object]) -> bool:
+    """Return whether a node or its Deployment has not finished its last update."""
     metadata, status = node["metadata"], node.get("status", {})
     if "deletionTimestamp" in metadata:
         return False
@@ -82,24 +82,24 @@ def is_on_the_way(node: Object, deployments: dict[str, Object]) -> bool:
 
 
 def is_rolled_out(deployment: Object | None) -> bool:
-    """Return whether a Deployment has only new replicas, all of them available."""
+    """Return whether all replicas of a Deployment are updated and available."""
     if deployment is None:
         return False
-    status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
+    status, desired = deployment.get("status", {}), deployment["spec"]["replicas"]
     counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
     return bool(
         status.get("observedGeneration") == deployment["metadata"]["generation"]
-        and all(status.get(count, 0) == wanted for count in counts)
+        and all(status.get(count, 0) == desired for count in counts)
     )
 
 
 @asynccontextmanager
 async def recording(env: Environment) -> AsyncIterator[History]:
-    """Record what happens to nodes and Deployments of the environment during the block."""
+    """Record the changes of nodes and Deployments while the block runs."""
     history = History()
     kinds = (NODES, DEPLOYMENTS)
     async with run_in_background(*(history.record(env, kind) for kind in kinds)):
-        await eventually(lambda: len(history.listening) == len(kinds))
+        await eventually(lambda: len(history.watching) == len(kinds))
         yield history
-        # What happened last is still to be told.
+        # The watch events of the last changes are still in flight.
         await asyncio.sleep(0.3)

@@ -62,7 +62,7 @@ async def scenario(env: Environment) -> None:
     """Have a tenant that is ready, one in conflict and a row that is rejected."""
     foreign: Object = {"metadata": {"name": "beta-settings", "namespace": env.namespace}}
     foreign["data"] = {"plan": "theirs"}
-    await env.client.apply(CONFIG_MAPS, foreign, manager="somebody")
+    await env.client.apply(CONFIG_MAPS, foreign, manager="kubectl-edit")
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"), (None, 1, "pro"))
     await env.create_hub()
     await env.create_form(rollout={"maxSkew": 2})

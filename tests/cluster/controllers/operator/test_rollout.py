@@ -65,7 +65,7 @@ async def test_updating_nodes_never_exceed_max_skew(env: Environment, skew: int)
         await env.wait_for_event("RolloutThrottled", containing=f"maxSkew is {skew}")
     # Slots open on the event: the interval is an hour.
     assert seconds < 40
-    assert history.most_on_the_way() == skew
+    assert history.most_updating() == skew
     assert sorted(history.writes()) == sorted((name, g) for name in NAMES for g in ("1", "2"))
 
 
@@ -83,7 +83,7 @@ async def test_restart_during_rollout_respects_max_skew(env: Environment) -> Non
             await eventually(under_way, within=30)
         async with running_operator(env):
             await rolled_out(env, 2, 6)
-    assert history.most_on_the_way() == 2
+    assert history.most_updating() == 2
     assert sorted(history.writes()) == sorted((name, g) for name in NAMES for g in ("1", "2"))
 
 
@@ -100,7 +100,7 @@ async def test_changed_rows_respect_max_skew(env: Environment) -> None:
 
         await eventually(all_golden, within=30)
         await rolled_out(env, 1, 4)
-    assert history.most_on_the_way() == 1
+    assert history.most_updating() == 1
     assert len(history.writes()) == 8
 
 
@@ -130,7 +130,7 @@ async def test_stuck_node_blocks_rollout_until_its_row_is_repaired(
         await rolled_out(env, 2, 3)
         for name in NAMES[:3]:
             await wait_for_node_ready(env, name)
-    assert history.most_on_the_way() == 1
+    assert history.most_updating() == 1
 
 
 async def test_next_form_generation_repairs_stuck_rollout(env: Environment) -> None:
@@ -147,7 +147,7 @@ async def test_next_form_generation_repairs_stuck_rollout(env: Environment) -> N
         assert [made for _, made in history.writes()].count("2") == 2
         await change(env, app("nginx:3"))
         await rolled_out(env, 3, 4)
-    assert history.most_on_the_way() == 2
+    assert history.most_updating() == 2
     # The two that were stuck came first.
     stuck_ones = {name for name, made in history.writes() if made == "2"}
     repaired = [name for name, made in history.writes() if made == "3"]

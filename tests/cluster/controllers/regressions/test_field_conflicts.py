@@ -40,7 +40,7 @@ async def test_repeatedly_changed_metadata_backs_off(env: Environment, undo: Obj
 
     async def insist() -> None:
         while True:
-            await edit(env, "settings", undo, by="rival")
+            await edit(env, "settings", undo, manager="rival")
             await asyncio.sleep(0.05)
 
     async with running_operator(env):
@@ -61,7 +61,7 @@ async def test_orphan_taken_by_another_manager_is_not_overwritten_under_stuck(
         await wait_for_node_ready(env, NODE)
         await update_node(env)
         await wait_for_object(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
-        await edit(env, "kept", {"data": {"plan": "theirs"}}, by="argocd")
+        await edit(env, "kept", {"data": {"plan": "theirs"}}, manager="argocd")
 
         await update_node(env, entry("kept", "ours", **RETAIN))
         await wait_for_node_condition(env, NODE, "Conflicted", "True", "ResourceConflict")
@@ -84,7 +84,7 @@ async def test_orphan_with_foreign_additions_is_adopted_under_stuck(
         await wait_for_node_ready(env, NODE)
         await update_node(env)
         await wait_for_object(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
-        await edit(env, "kept", {"data": {"more": "theirs"}}, by="argocd")
+        await edit(env, "kept", {"data": {"more": "theirs"}}, manager="argocd")
         await update_node(env, entry("kept", "ours", **RETAIN))
         await wait_for_object(env, "kept", has_plan("ours"))
         await wait_for_node_ready(env, NODE)

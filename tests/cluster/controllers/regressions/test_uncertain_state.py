@@ -78,34 +78,34 @@ async def test_object_of_stale_cached_node_survives_failover(
     env: Environment,
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
-    fog = WatchBlocker(NODES)
-    async with failover(env, fog, "acme-web") as change:
-        fog.fall()
+    blocker = WatchBlocker(NODES)
+    async with failover(env, blocker, "acme-web") as handover:
+        blocker.block()
         more = config_map(id="more", nameTemplate="{{ .uid }}-more")
         await env.patch(FORMS, "web", {"spec": {"configMaps": [config_map(), more]}})
 
         await wait_for_object(env, "acme-more", has_plan("pro"))
         before = await uid_of(env, "acme-more")
         await wait_for_node_ready(env, "acme-web")
-        await change.happens()
+        await handover.stop_leader()
 
         # It sees both objects, and a node that wants one of them.
         await asyncio.sleep(6)
         assert await uid_of(env, "acme-more") == before
-        fog.lift()
+        blocker.unblock()
         await asyncio.sleep(2)
         assert await uid_of(env, "acme-more") == before
 
 
 async def test_node_protected_during_failover_is_kept(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
-    fog = WatchBlocker(NODES)
-    async with failover(env, fog, "acme-web", "beta-web", "corp-web") as change:
+    blocker = WatchBlocker(NODES)
+    async with failover(env, blocker, "acme-web", "beta-web", "corp-web") as handover:
         await asyncio.sleep(1)
-        fog.fall()
+        blocker.block()
         shield = {"metadata": {"annotations": {"lynq.sh/protect": "true"}}}
         await env.patch(NODES, "acme-web", shield)
-        await change.happens()
+        await handover.stop_leader()
         env.set_rows(("corp", 1, "pro"))
 
         async def beta_goes() -> bool:
@@ -114,6 +114,6 @@ async def test_node_protected_during_failover_is_kept(env: Environment) -> None:
         await eventually(beta_goes, within=30)
         await asyncio.sleep(3)
         assert not await is_leaving(env, "acme-web")
-        fog.lift()
+        blocker.unblock()
         await asyncio.sleep(2)
         assert not await is_leaving(env, "acme-web")
