@@ -235,8 +235,8 @@ def _readiness(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
     if verdict.state is ReadinessState.FAILED:
         return _outcome(facts, ResourceState.FAILED, verdict.reason, verdict.message)
     started = live.annotations.get(ANNOTATION_APPLY_START_TIME, "")
-    time = countdown(started, resource.timeout_seconds, now=now, otherwise=live.created or now)
-    if time.is_over:
+    time = countdown(started, resource.timeout_seconds, now=now, default_start=live.created or now)
+    if time.has_expired:
         message = f"not ready within {time.timeout} s: {verdict.message}"
         return _outcome(facts, ResourceState.FAILED, EventReason.READINESS_TIMEOUT, message)
     deadline = now + timedelta(seconds=time.remaining)

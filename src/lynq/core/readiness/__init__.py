@@ -1,5 +1,6 @@
-"""When is an object of this kind ready, and why not; see docs/design/readiness.md.
+"""Readiness of Kubernetes objects by kind, with the reason when an object is not ready.
 
->>> readiness({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}})
-Verdict(state=<State.NOT_READY: 'not ready'>, reason='ClaimNotBound', message='claim is Pending')
+>>> claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}}
+>>> evaluate_readiness(claim).message
+'claim is Pending'
 """

@@ -1,20 +1,19 @@
-"""The other kinds of Kubernetes itself that do not go by a Ready condition.
+"""Readiness rules of built-in kinds that run no pods, and of custom kinds.
 
-Any other kind, by the conventions that most controllers keep (kstatus).
+Custom kinds follow the conventions of kstatus:
 
-- `status.observedGeneration`, where there is one, has caught up.
-- `Stalled` says that the controller has given up, `Reconciling` that it has not finished.
-- `Ready` says the rest; a kind without it may have `Available` instead.
-- A kind without any conditions is ready as soon as it exists.
-
-Conditions of other controllers, as far as readiness goes by them.
+- `status.observedGeneration`, if present, must equal `metadata.generation`.
+- `Stalled` means that the controller has given up, `Reconciling` that it has not finished.
+- `Ready` decides; a kind without it may have `Available` instead.
+- An object without conditions is ready as soon as it exists.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from lynq.core.readiness.fields import Fields, with_detail, word
+from lynq.core.readiness.fields import Fields, reason_or, with_detail
 from lynq.core.readiness.verdict import (
     NOT_OBSERVED,
     READY,
@@ -27,42 +26,42 @@ from lynq.core.readiness.verdict import (
 
 @dataclass(frozen=True, slots=True)
 class ObjectCondition:
-    """One condition of an object."""
+    """A condition in the status of an object."""
 
     type: str
     status: str
     reason: str
     message: str
-    """On one line and cut."""
+    """One line, cut to 300 characters."""
     observed_generation: int
-    """0 where the controller does not tell, as most do not."""
+    """0 if the controller does not report it; most do not."""
 
     @property
     def holds(self) -> bool:
-        """Whether it is so."""
+        """Whether the status of the condition is True."""
         return self.status == "True"
 
-    def is_about(self, generation: int) -> bool:
-        """Tell whether it speaks about this generation, as far as it says."""
+    def is_current(self, generation: int) -> bool:
+        """Return whether the condition is of this generation, as far as it is reported."""
         return self.observed_generation == 0 or self.observed_generation >= generation
 
 
-NONE = ObjectCondition("", "", "", "", 0)
-"""What an absent condition amounts to: it does not hold, and says nothing."""
+NO_CONDITION: Final = ObjectCondition("", "", "", "", 0)
+"""Stands for an absent condition: not True, and without reason and message."""
 
 
 def conditions(fields: Fields) -> Mapping[str, ObjectCondition]:
-    """Return the conditions in the object's status by type; of two of one type the first."""
-    found: dict[str, ObjectCondition] = {}
+    """Return the conditions of the object by type; of a duplicate type the first counts."""
+    by_type: dict[str, ObjectCondition] = {}
     for item in fields.items("status", "conditions"):
-        if this := item.line("type"):
-            found.setdefault(this, _condition(this, item))
-    return found
+        if condition_type := item.line("type"):
+            by_type.setdefault(condition_type, _condition(condition_type, item))
+    return by_type
 
 
-def _condition(this: str, item: Fields) -> ObjectCondition:
+def _condition(condition_type: str, item: Fields) -> ObjectCondition:
     return ObjectCondition(
-        this,
+        condition_type,
         item.line("status"),
         item.line("reason"),
         item.line("message"),
@@ -70,17 +69,17 @@ def _condition(this: str, item: Fields) -> ObjectCondition:
     )
 
 
-_SCALER_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
-_NO_ADDRESS = not_ready(ReadinessReason.NO_ADDRESS, "waiting for a load balancer address")
+_SCALER_CONDITIONS: Final = "autoscaling.alpha.kubernetes.io/conditions"
+_NO_ADDRESS: Final = not_ready(ReadinessReason.NO_ADDRESS, "waiting for a load balancer address")
 
 
-def exists(fields: Fields) -> Readiness:  # noqa: ARG001 - a rule like the others
-    """Judge what has nothing to wait for."""
+def exists(fields: Fields) -> Readiness:  # noqa: ARG001 - the signature of a rule
+    """Return ready: the kind has no further criteria."""
     return READY
 
 
 def namespace(fields: Fields) -> Readiness:
-    """Judge a Namespace."""
+    """Evaluate a Namespace: ready when Active."""
     phase = fields.line("status", "phase")
     if phase == "Active":
         return READY
@@ -90,49 +89,49 @@ def namespace(fields: Fields) -> Readiness:
 
 
 def claim(fields: Fields) -> Readiness:
-    """Judge a PersistentVolumeClaim."""
+    """Evaluate a PersistentVolumeClaim: ready when Bound."""
     phase = fields.line("status", "phase") or "Pending"
     if phase == "Bound":
         return READY
-    detail = "its volume is gone" if phase == "Lost" else ""
+    detail = "its volume no longer exists" if phase == "Lost" else ""
     return not_ready(ReadinessReason.CLAIM_NOT_BOUND, with_detail(f"claim is {phase}", detail))
 
 
 def service(fields: Fields) -> Readiness:
-    """Judge a Service: only one with a load balancer has anything to wait for."""
-    waits = fields.text("spec", "type") == "LoadBalancer" and not _has_address(fields)
-    return _NO_ADDRESS if waits else READY
+    """Evaluate a Service: one of type LoadBalancer needs an address."""
+    pending = fields.text("spec", "type") == "LoadBalancer" and not _has_address(fields)
+    return _NO_ADDRESS if pending else READY
 
 
 def ingress(fields: Fields) -> Readiness:
-    """Judge an Ingress: not every controller writes an address back, so rules will do."""
+    """Evaluate an Ingress: rules suffice, as not every controller reports an address."""
     return READY if fields.items("spec", "rules") or _has_address(fields) else _NO_ADDRESS
 
 
 def autoscaler(fields: Fields) -> Readiness:
-    """Judge a HorizontalPodAutoscaler."""
-    found = conditions(fields) or conditions(_as_version_2(fields))
-    able = found.get("AbleToScale", NONE)
+    """Evaluate a HorizontalPodAutoscaler: ready when AbleToScale."""
+    by_type = conditions(fields) or conditions(_as_version_2(fields))
+    able = by_type.get("AbleToScale", NO_CONDITION)
     if able.holds:
         return READY
-    if able is NONE:
+    if able is NO_CONDITION:
         return not_ready(
-            ReadinessReason.UNABLE_TO_SCALE, "the autoscaler has not looked at its target yet"
+            ReadinessReason.UNABLE_TO_SCALE, "autoscaler has not reported AbleToScale yet"
         )
-    sentence = with_detail("the autoscaler cannot scale its target", able.message)
-    return not_ready(word(able.reason, ReadinessReason.UNABLE_TO_SCALE), sentence)
+    sentence = with_detail("autoscaler cannot scale its target", able.message)
+    return not_ready(reason_or(able.reason, ReadinessReason.UNABLE_TO_SCALE), sentence)
 
 
 def definition(fields: Fields) -> Readiness:
-    """Judge a CustomResourceDefinition: ready when its kind can be written."""
-    found = conditions(fields)
-    if found.get("Established", NONE).holds:
+    """Evaluate a CustomResourceDefinition: ready when its kind is served."""
+    by_type = conditions(fields)
+    if by_type.get("Established", NO_CONDITION).holds:
         return READY
-    names = found.get("NamesAccepted", NONE)
+    names = by_type.get("NamesAccepted", NO_CONDITION)
     if names.status == "False":
-        sentence = with_detail("the names of the kind are taken", names.message)
-        return failed(word(names.reason, ReadinessReason.NAMES_NOT_ACCEPTED), sentence)
-    return not_ready(ReadinessReason.NOT_ESTABLISHED, "the kind is not served yet")
+        sentence = with_detail("names of the kind are not accepted", names.message)
+        return failed(reason_or(names.reason, ReadinessReason.NAMES_NOT_ACCEPTED), sentence)
+    return not_ready(ReadinessReason.NOT_ESTABLISHED, "kind is not served yet")
 
 
 def _has_address(fields: Fields) -> bool:
@@ -140,64 +139,67 @@ def _has_address(fields: Fields) -> bool:
 
 
 def _as_version_2(fields: Fields) -> Fields:
-    """Return an autoscaler of autoscaling/v1 with its conditions where later versions have them.
+    """Return the conditions of an autoscaler of autoscaling/v1 as autoscaling/v2 has them.
 
-    The API server puts them into an annotation, because version 1 has no field for them.
+    The API server puts them into an annotation, because v1 has no field for them.
     """
     try:
-        found = json.loads(fields.text("metadata", "annotations", _SCALER_CONDITIONS) or "[]")
+        items = json.loads(fields.text("metadata", "annotations", _SCALER_CONDITIONS) or "[]")
     except (ValueError, RecursionError):
-        found = []
-    return Fields({"status": {"conditions": found}})
+        items = []
+    return Fields({"status": {"conditions": items}})
 
 
-_TYPES_SHOWN = 5
+_TYPES_SHOWN: Final = 5
 
 
 def custom(fields: Fields) -> Readiness:
-    """Judge an object of a kind that we know nothing about."""
+    """Evaluate an object of a kind without a rule of its own."""
     generation = fields.number("metadata", "generation")
     if fields.number("status", "observedGeneration", default=generation) < generation:
         return NOT_OBSERVED
-    found = conditions(fields)
-    if not found:
+    by_type = conditions(fields)
+    if not by_type:
         return READY
-    current = {this: seen for this, seen in found.items() if seen.is_about(generation)}
-    return _unfinished(current) or _summary(found, current)
+    current = {
+        name: condition for name, condition in by_type.items() if condition.is_current(generation)
+    }
+    return _unfinished(current) or _by_summary_condition(by_type, current)
 
 
 def _unfinished(current: Mapping[str, ObjectCondition]) -> Readiness | None:
-    stalled = current.get("Stalled", NONE)
+    stalled = current.get("Stalled", NO_CONDITION)
     if stalled.holds:
         return failed(
-            word(stalled.reason, ReadinessReason.STALLED), with_detail("stalled", stalled.message)
+            reason_or(stalled.reason, ReadinessReason.STALLED),
+            with_detail("stalled", stalled.message),
         )
-    busy = current.get("Reconciling", NONE)
-    if busy.holds:
-        sentence = with_detail("its controller is still at work", busy.message)
-        return not_ready(word(busy.reason, ReadinessReason.RECONCILING), sentence)
+    reconciling = current.get("Reconciling", NO_CONDITION)
+    if reconciling.holds:
+        sentence = with_detail("reconciling", reconciling.message)
+        return not_ready(reason_or(reconciling.reason, ReadinessReason.RECONCILING), sentence)
     return None
 
 
-def _summary(
-    found: Mapping[str, ObjectCondition], current: Mapping[str, ObjectCondition]
+def _by_summary_condition(
+    by_type: Mapping[str, ObjectCondition], current: Mapping[str, ObjectCondition]
 ) -> Readiness:
-    summary = found.get("Ready") or found.get("Available")
+    summary = by_type.get("Ready") or by_type.get("Available")
     if summary is None:
-        return _speechless(found)
+        return _without_summary_condition(by_type)
     if summary.type not in current:
-        message = f"its condition {summary.type} is about an earlier generation"
+        message = f"condition {summary.type} is of an earlier generation"
         return not_ready(ReadinessReason.GENERATION_NOT_OBSERVED, message)
     if summary.holds:
         return READY
     sentence = with_detail(f"{summary.type} is {summary.status or 'Unknown'}", summary.message)
-    return not_ready(word(summary.reason, ReadinessReason.NOT_READY), sentence)
+    return not_ready(reason_or(summary.reason, ReadinessReason.NOT_READY), sentence)
 
 
-def _speechless(found: Mapping[str, ObjectCondition]) -> Readiness:
-    types = ", ".join(list(found)[:_TYPES_SHOWN])
+def _without_summary_condition(by_type: Mapping[str, ObjectCondition]) -> Readiness:
+    types = ", ".join(list(by_type)[:_TYPES_SHOWN])
     return not_ready(
         ReadinessReason.CONDITION_MISSING,
-        "there is no condition Ready or Available yet; if this kind never has one, set"
-        f" waitForReady: false (conditions: {types})",
+        "no condition Ready or Available yet; if this kind never has one, set "
+        f"waitForReady: false (conditions: {types})",
     )

@@ -1,7 +1,12 @@
-"""Find the rule for an object, and judge by it.
+"""The readiness rule of each kind, and the evaluation of an object by its rule.
 
-Rules go by group and kind: a Knative Service or a Volcano Job shares its kind with one of ours and
-nothing else. Only an object that does not say its group goes by its kind alone.
+Rules are keyed by group and kind: a Knative Service or a Volcano Job shares only its kind with the
+built-in one. An object without apiVersion is matched by kind alone.
+
+Other tables per kind: `lynq.controllers.children` (kinds that count as workloads),
+`lynq.core.node.inventory` (apiVersion of the kinds in status.appliedResources),
+`lynq.core.node.ignorefields` (merge keys of lists) and `lynq.core.form.validation` (kind of each
+list).
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +14,6 @@ from typing import Any, Final, TypeAlias
 
 from lynq.core.readiness import kinds, workloads
 from lynq.core.readiness.fields import Fields
-from lynq.core.readiness.kinds import custom
 from lynq.core.readiness.verdict import Readiness, ReadinessReason, not_ready
 
 Rule: TypeAlias = Callable[[Fields], Readiness]
@@ -37,35 +41,25 @@ _RULES: Final[Mapping[tuple[str, str], Rule]] = {
 }
 _RULES_BY_KIND: Final[Mapping[str, Rule]] = {kind: rule for (_, kind), rule in _RULES.items()}
 
-_GOING = not_ready(ReadinessReason.DELETING, "it is being deleted")
+_BEING_DELETED: Final = not_ready(ReadinessReason.DELETING, "object is being deleted")
 
 
 def evaluate_readiness(obj: Mapping[str, Any]) -> Readiness:
     """Return whether the object is ready, and if not, why not. Never raises."""
-    return _evaluate(Fields(obj))
+    fields = Fields(obj)
+    # Dependents must not start on an object that is being deleted, whatever its status reports.
+    if fields.text("metadata", "deletionTimestamp"):
+        return _BEING_DELETED
+    return _rule(fields.text("apiVersion"), fields.text("kind"))(fields)
 
 
 def reads_body(api_version: str, kind: str) -> bool:
-    """Return whether more than the metadata of such an object is needed for a verdict."""
+    """Return whether the rule of the kind needs more than metadata."""
     return _rule(api_version, kind) is not kinds.exists
-
-
-def project(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of the object that its verdict depends on: the same verdict, less memory."""
-    fields = Fields(obj)
-    _evaluate(fields)
-    return fields.kept()
-
-
-def _evaluate(fields: Fields) -> Readiness:
-    # Whatever its status still says, nothing may be built on what is about to go.
-    if fields.text("metadata", "deletionTimestamp"):
-        return _GOING
-    return _rule(fields.text("apiVersion"), fields.text("kind"))(fields)
 
 
 def _rule(api_version: str, kind: str) -> Rule:
     if not api_version:
-        return _RULES_BY_KIND.get(kind, custom)
+        return _RULES_BY_KIND.get(kind, kinds.custom)
     group, _, _ = api_version.rpartition("/")
-    return _RULES.get((group, kind), custom)
+    return _RULES.get((group, kind), kinds.custom)

@@ -1,30 +1,28 @@
-"""What is said about an object: ready, not ready or failed, with a word and a sentence.
-
-How long an object may still take to become ready. The time is an argument.
-"""
+"""The result of a readiness rule, and the deadline for an object to become ready."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, StrEnum
+from typing import Final
 
 from lynq.api.wire import parse_rfc3339
 from lynq.core.readiness.fields import bounded_line
 
 
 class ReadinessState(Enum):
-    """How an object stands."""
+    """Whether an object is ready."""
 
     READY = "ready"
     NOT_READY = "not ready"
-    """Not yet, or no longer; it may still become ready."""
+    """Not yet, or no longer; the object may still become ready."""
     FAILED = "failed"
-    """Waiting longer is no use: the object itself, or its controller, has given up."""
+    """The object will not become ready: it failed, or its controller reports Stalled."""
 
 
 class ReadinessReason(StrEnum):
-    """The words of our own for why an object is not ready.
+    """Why an object is not ready.
 
-    Where another controller has given a reason that says more, it stands in place of ours.
+    A reason that the object's own controller reports takes precedence.
     """
 
     READY = "Ready"
@@ -57,65 +55,64 @@ class Readiness:
 
     state: ReadinessState
     reason: str
-    """One CamelCase word, for scripts."""
+    """One CamelCase word."""
     message: str
-    """One line of at most 300 characters, for people; empty for what is ready."""
+    """One line of at most 300 characters; empty if the object is ready."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether what depends on the object may start."""
+        """Whether dependents of the object may be applied."""
         return self.state is ReadinessState.READY
 
 
-READY = Readiness(ReadinessState.READY, str(ReadinessReason.READY), "")
+READY: Final = Readiness(ReadinessState.READY, str(ReadinessReason.READY), "")
 
 
 def not_ready(reason: str, message: str) -> Readiness:
-    """Say what an object still waits for."""
+    """Return that the object is not ready yet."""
     return Readiness(ReadinessState.NOT_READY, str(reason), bounded_line(message))
 
 
 def failed(reason: str, message: str) -> Readiness:
-    """Say why waiting for an object is no use."""
+    """Return that the object failed."""
     return Readiness(ReadinessState.FAILED, str(reason), bounded_line(message))
 
 
-NOT_OBSERVED = not_ready(
-    ReadinessReason.GENERATION_NOT_OBSERVED, "the newest generation is not observed yet"
+NOT_OBSERVED: Final = not_ready(
+    ReadinessReason.GENERATION_NOT_OBSERVED, "latest generation is not observed yet"
 )
 
-
-_DEFAULT_TIMEOUT = 300
+_DEFAULT_TIMEOUT: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Countdown:
-    """How long an object has taken so far, and how long it may take."""
+    """The time that an object has taken to become ready, and its timeout."""
 
     elapsed: float
-    """Seconds since the present manifest was first written."""
+    """Seconds since the current manifest was first applied."""
     timeout: int
-    """Seconds that it may take."""
+    """Seconds until the object counts as failed."""
 
     @property
     def remaining(self) -> float:
-        """Seconds until the deadline: when to look again at the latest; 0 once it has passed."""
+        """Seconds until the deadline; 0 once it has passed."""
         return max(0.0, self.timeout - self.elapsed)
 
     @property
-    def is_over(self) -> bool:
-        """Whether the deadline has passed; the very moment counts as passed."""
+    def has_expired(self) -> bool:
+        """Whether the deadline has passed or is reached."""
         return self.elapsed >= self.timeout
 
 
 def countdown(
-    started: str, timeout_seconds: int, *, now: datetime, otherwise: datetime
+    started: str, timeout_seconds: int, *, now: datetime, default_start: datetime
 ) -> Countdown:
     """Return the countdown of an object whose annotation lynq.sh/apply-start-time is `started`.
 
-    `otherwise` stands in for an annotation that is missing or was made unreadable. A start in the
-    future is another machine's clock going ahead, and counts as now. No timeout means 300 seconds.
+    `default_start` replaces an annotation that is missing or malformed. A start in the future is
+    clock skew between machines and counts as now. A timeout of 0 means 300 seconds.
     """
-    elapsed = now - (parse_rfc3339(started) or otherwise)
+    elapsed = now - (parse_rfc3339(started) or default_start)
     timeout = timeout_seconds if timeout_seconds > 0 else _DEFAULT_TIMEOUT
     return Countdown(max(0.0, elapsed.total_seconds()), timeout)

@@ -1,13 +1,14 @@
-"""Deployments, StatefulSets, DaemonSets, ReplicaSets: every replica the newest, and ready.
+"""Readiness rules of workloads: Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and Pods.
 
-Pods, and the Jobs that run them to their end.
+Replica counters must equal the desired number: during a surge, replicas of the old revision count
+as ready.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from lynq.core.readiness.fields import Fields, with_detail, word
-from lynq.core.readiness.kinds import NONE, conditions
+from lynq.core.readiness.fields import Fields, reason_or, with_detail
+from lynq.core.readiness.kinds import NO_CONDITION, conditions
 from lynq.core.readiness.verdict import (
     NOT_OBSERVED,
     READY,
@@ -17,76 +18,80 @@ from lynq.core.readiness.verdict import (
     not_ready,
 )
 
-_ON_DELETE = "OnDelete"
-_DEFAULT_PROGRESS_DEADLINE = 600
+_ON_DELETE: Final = "OnDelete"
+_DEFAULT_PROGRESS_DEADLINE: Final = 600
 
 
-class _Count(NamedTuple):
-    """A counter in the status that has to be as high as what is wanted, and no higher."""
+class _Counter(NamedTuple):
+    """A counter in the status that must equal the desired number."""
 
     field: str
-    says: str
+    description: str
 
 
-_PRESENT = _Count("replicas", "replicas present")
-_UPDATED = _Count("updatedReplicas", "replicas updated")
-_READY = _Count("readyReplicas", "replicas ready")
-_AVAILABLE = _Count("availableReplicas", "replicas available")
-_CURRENT = _Count("currentReplicas", "replicas at the current revision")
+_PRESENT = _Counter("replicas", "replicas present")
+_UPDATED = _Counter("updatedReplicas", "replicas updated")
+_READY = _Counter("readyReplicas", "replicas ready")
+_AVAILABLE = _Counter("availableReplicas", "replicas available")
+_CURRENT = _Counter("currentReplicas", "replicas at the current revision")
 
-_POD_SCHEDULED = _Count("currentNumberScheduled", "pods scheduled")
-_POD_UPDATED = _Count("updatedNumberScheduled", "pods updated")
-_POD_READY = _Count("numberReady", "pods ready")
-_POD_AVAILABLE = _Count("numberAvailable", "pods available")
-_POD_MISPLACED = _Count("numberMisscheduled", "pods present")
+_POD_SCHEDULED = _Counter("currentNumberScheduled", "pods scheduled")
+_POD_UPDATED = _Counter("updatedNumberScheduled", "pods updated")
+_POD_READY = _Counter("numberReady", "pods ready")
+_POD_AVAILABLE = _Counter("numberAvailable", "pods available")
+_POD_MISSCHEDULED = _Counter("numberMisscheduled", "pods present")
 
 
 def deployment(fields: Fields) -> Readiness:
-    """Judge a Deployment."""
+    """Evaluate a Deployment: all replicas updated, ready and available, and no old one left."""
     if not _observed(fields):
         return NOT_OBSERVED
-    wanted = _replicas(fields)
-    gap = _gap(fields, wanted, (_UPDATED, _READY, _AVAILABLE)) or _left_over(fields, wanted)
-    return _stuck(fields, gap) if gap else READY
+    desired = _replicas(fields)
+    mismatch = _replica_mismatch(fields, desired, (_UPDATED, _READY, _AVAILABLE))
+    mismatch = mismatch or _surplus(fields, desired)
+    return _with_cause(fields, mismatch) if mismatch else READY
 
 
 def replica_set(fields: Fields) -> Readiness:
-    """Judge a ReplicaSet."""
+    """Evaluate a ReplicaSet: all replicas present, ready and available."""
     if not _observed(fields):
         return NOT_OBSERVED
-    gap = _gap(fields, _replicas(fields), (_PRESENT, _READY, _AVAILABLE))
-    return _stuck(fields, gap) if gap else READY
+    mismatch = _replica_mismatch(fields, _replicas(fields), (_PRESENT, _READY, _AVAILABLE))
+    return _with_cause(fields, mismatch) if mismatch else READY
 
 
 def stateful_set(fields: Fields) -> Readiness:
-    """Judge a StatefulSet.
+    """Evaluate a StatefulSet: all replicas updated, ready and current.
 
-    With OnDelete a person decides when a replica is replaced, and Kubernetes never moves the
-    current revision on: to wait for either would be to wait for ever. With a partition, a person
-    decides how many are.
+    With OnDelete, replicas are replaced only when a user deletes them, and the current revision
+    never advances, so neither is waited for. With a partition, only the replicas above it are
+    updated.
     """
     if not _observed(fields):
         return NOT_OBSERVED
-    wanted = _replicas(fields)
+    desired = _replicas(fields)
     partition = fields.number("spec", "updateStrategy", "rollingUpdate", "partition")
     if fields.text("spec", "updateStrategy", "type") == _ON_DELETE:
-        return _waiting(_gap(fields, wanted, (_READY,)))
+        return _ready_unless(_replica_mismatch(fields, desired, (_READY,)))
     if partition > 0:
-        return _waiting(
-            _gap(fields, wanted, (_READY,)) or _behind(fields, wanted - partition, partition)
+        return _ready_unless(
+            _replica_mismatch(fields, desired, (_READY,))
+            or _partition_mismatch(fields, desired - partition, partition)
         )
-    return _waiting(_gap(fields, wanted, (_UPDATED, _READY, _CURRENT)))
+    return _ready_unless(_replica_mismatch(fields, desired, (_UPDATED, _READY, _CURRENT)))
 
 
 def daemon_set(fields: Fields) -> Readiness:
-    """Judge a DaemonSet; with OnDelete a person decides when a pod is replaced."""
+    """Evaluate a DaemonSet; with OnDelete, pods are replaced only when a user deletes them."""
     if not _observed(fields):
         return NOT_OBSERVED
-    wanted = fields.number("status", "desiredNumberScheduled")
-    by_hand = fields.text("spec", "updateStrategy", "type") == _ON_DELETE
-    counts = (_POD_SCHEDULED, *(() if by_hand else (_POD_UPDATED,)), _POD_READY, _POD_AVAILABLE)
-    # No machine wants a pod: ready as soon as those from before are gone.
-    return _waiting(_first_gap(fields, wanted, counts if wanted else (*counts, _POD_MISPLACED)))
+    desired = fields.number("status", "desiredNumberScheduled")
+    on_delete = fields.text("spec", "updateStrategy", "type") == _ON_DELETE
+    counters = (_POD_SCHEDULED, *(() if on_delete else (_POD_UPDATED,)), _POD_READY, _POD_AVAILABLE)
+    # Without an eligible node, pods of earlier scheduling must be deleted first.
+    if not desired:
+        counters = (*counters, _POD_MISSCHEDULED)
+    return _ready_unless(_first_mismatch(fields, desired, counters))
 
 
 def _observed(fields: Fields) -> bool:
@@ -98,118 +103,120 @@ def _replicas(fields: Fields) -> int:
     return fields.number("spec", "replicas", default=1)
 
 
-def _gap(fields: Fields, wanted: int, counts: Iterable[_Count]) -> str:
-    """Say what is missing; scaled to zero means that nothing is left, ready or not."""
-    return _first_gap(fields, wanted, counts if wanted else (_PRESENT, *counts))
+def _replica_mismatch(fields: Fields, desired: int, counters: Iterable[_Counter]) -> str:
+    """Describe the first mismatch; a workload scaled to zero must have no replica left."""
+    return _first_mismatch(fields, desired, counters if desired else (_PRESENT, *counters))
 
 
-def _first_gap(fields: Fields, wanted: int, counts: Iterable[_Count]) -> str:
-    """Say which counter is the first that is not what is wanted; "" if all are."""
-    for count in counts:
-        number = fields.number("status", count.field)
-        if number < wanted:
-            return f"{number} of {wanted} {count.says}"
-        if number > wanted:
-            return _too_many(count, number, wanted)
+def _first_mismatch(fields: Fields, desired: int, counters: Iterable[_Counter]) -> str:
+    """Describe the first counter that differs from the desired number; "" if none does."""
+    for counter in counters:
+        number = fields.number("status", counter.field)
+        if number < desired:
+            return f"{number} of {desired} {counter.description}"
+        if number > desired:
+            return _too_many(counter, number, desired)
     return ""
 
 
-def _left_over(fields: Fields, wanted: int) -> str:
-    """Say whether old replicas are still there.
+def _surplus(fields: Fields, desired: int) -> str:
+    """Describe replicas of the old revision that still exist; "" if there is none.
 
-    They count as ready ones, so that all other counters can be right for a moment in which a new
-    replica is there and not ready.
+    They count as ready, so all other counters can match while a new replica is not ready.
     """
     present = fields.number("status", _PRESENT.field)
-    return _too_many(_PRESENT, present, wanted) if present > wanted else ""
+    return _too_many(_PRESENT, present, desired) if present > desired else ""
 
 
-def _too_many(count: _Count, number: int, wanted: int) -> str:
-    return f"{count.says}: {number}, wanted: {wanted}, the rest has yet to go"
+def _too_many(counter: _Counter, number: int, desired: int) -> str:
+    return f"{number} {counter.description}, {desired} desired: waiting for the rest to terminate"
 
 
-def _behind(fields: Fields, wanted: int, partition: int) -> str:
+def _partition_mismatch(fields: Fields, desired: int, partition: int) -> str:
     updated = fields.number("status", _UPDATED.field)
-    if updated >= wanted:
+    if updated >= desired:
         return ""
-    return f"{updated} of {wanted} {_UPDATED.says} (partition {partition})"
+    return f"{updated} of {desired} {_UPDATED.description} (partition {partition})"
 
 
-def _waiting(gap: str) -> Readiness:
-    return not_ready(ReadinessReason.REPLICAS_NOT_READY, gap) if gap else READY
+def _ready_unless(mismatch: str) -> Readiness:
+    return not_ready(ReadinessReason.REPLICAS_NOT_READY, mismatch) if mismatch else READY
 
 
-def _stuck(fields: Fields, gap: str) -> Readiness:
-    """Say what is missing, and what keeps it from coming if the controller knows."""
-    found = conditions(fields)
-    failure = found.get("ReplicaFailure", NONE)
+def _with_cause(fields: Fields, mismatch: str) -> Readiness:
+    """Return not ready, with the cause that the controller reports."""
+    by_type = conditions(fields)
+    failure = by_type.get("ReplicaFailure", NO_CONDITION)
     if failure.holds:
         return not_ready(
-            word(failure.reason, ReadinessReason.REPLICA_FAILURE), with_detail(gap, failure.message)
+            reason_or(failure.reason, ReadinessReason.REPLICA_FAILURE),
+            with_detail(mismatch, failure.message),
         )
-    progress = found.get("Progressing", NONE)
+    progress = by_type.get("Progressing", NO_CONDITION)
     if not progress.holds and progress.reason == ReadinessReason.PROGRESS_DEADLINE_EXCEEDED:
         deadline = fields.number(
             "spec", "progressDeadlineSeconds", default=_DEFAULT_PROGRESS_DEADLINE
         )
-        # Not failed: a Deployment goes on trying, and often gets there late.
-        return not_ready(progress.reason, f"{gap}, and no progress for {deadline} s")
+        # Not failed: the Deployment controller keeps trying, and often succeeds late.
+        return not_ready(progress.reason, f"{mismatch}, no progress for {deadline} s")
     if fields.flag("spec", "paused"):
-        return not_ready(ReadinessReason.PAUSED, f"{gap}: the rollout is paused (spec.paused)")
-    return _waiting(gap)
+        return not_ready(ReadinessReason.PAUSED, f"{mismatch}: rollout is paused (spec.paused)")
+    return _ready_unless(mismatch)
 
 
 def job(fields: Fields) -> Readiness:
-    """Judge a Job: ready when complete."""
-    found = conditions(fields)
-    failure = found.get("Failed", NONE)
-    wanted = max(1, fields.number("spec", "completions", default=1))
+    """Evaluate a Job: ready when complete."""
+    by_type = conditions(fields)
+    failure = by_type.get("Failed", NO_CONDITION)
+    desired = max(1, fields.number("spec", "completions", default=1))
     succeeded = fields.number("status", "succeeded")
-    if found.get("Complete", NONE).holds:
+    if by_type.get("Complete", NO_CONDITION).holds:
         return READY
     if failure.holds:
-        sentence = with_detail("the Job has failed", failure.message)
-        return failed(word(failure.reason, ReadinessReason.JOB_FAILED), sentence)
-    if succeeded >= wanted:
+        sentence = with_detail("Job failed", failure.message)
+        return failed(reason_or(failure.reason, ReadinessReason.JOB_FAILED), sentence)
+    if succeeded >= desired:
         return READY
-    if found.get("Suspended", NONE).holds:
-        return not_ready(ReadinessReason.JOB_SUSPENDED, "the Job is suspended (spec.suspend)")
+    if by_type.get("Suspended", NO_CONDITION).holds:
+        return not_ready(ReadinessReason.JOB_SUSPENDED, "Job is suspended (spec.suspend)")
     return not_ready(
-        ReadinessReason.JOB_NOT_COMPLETE, f"{succeeded} of {wanted} completions{_attempts(fields)}"
+        ReadinessReason.JOB_NOT_COMPLETE, f"{succeeded} of {desired} completions{_attempts(fields)}"
     )
 
 
 def pod(fields: Fields) -> Readiness:
-    """Judge a Pod: ready when it says so, or when it has done its work."""
+    """Evaluate a Pod: ready when its condition Ready is True, or when it succeeded."""
     phase = fields.line("status", "phase")
-    found = conditions(fields)
-    if phase == "Succeeded" or (phase != "Failed" and found.get("Ready", NONE).holds):
+    by_type = conditions(fields)
+    if phase == "Succeeded" or (phase != "Failed" and by_type.get("Ready", NO_CONDITION).holds):
         return READY
     if phase == "Failed":
-        reason = word(fields.line("status", "reason"), ReadinessReason.POD_FAILED)
-        return failed(reason, with_detail("the pod has failed", fields.line("status", "message")))
-    scheduled = found.get("PodScheduled", NONE)
+        reason = reason_or(fields.line("status", "reason"), ReadinessReason.POD_FAILED)
+        return failed(reason, with_detail("pod failed", fields.line("status", "message")))
+    scheduled = by_type.get("PodScheduled", NO_CONDITION)
     if scheduled.status == "False":
-        sentence = with_detail("the pod has no machine yet", scheduled.message)
-        return not_ready(word(scheduled.reason, ReadinessReason.POD_NOT_READY), sentence)
+        sentence = with_detail("pod is not scheduled yet", scheduled.message)
+        return not_ready(reason_or(scheduled.reason, ReadinessReason.POD_NOT_READY), sentence)
     if waiting := next(_waiting_containers(fields), None):
         return waiting
-    sentence = with_detail(f"pod is {phase or 'Pending'}", found.get("Ready", NONE).message)
+    sentence = with_detail(
+        f"pod is {phase or 'Pending'}", by_type.get("Ready", NO_CONDITION).message
+    )
     return not_ready(ReadinessReason.POD_NOT_READY, sentence)
 
 
 def _attempts(fields: Fields) -> str:
-    counts = ((fields.number("status", name), name) for name in ("active", "failed"))
-    return "".join(f", {number} {name}" for number, name in counts if number)
+    numbers = ((fields.number("status", name), name) for name in ("active", "failed"))
+    return "".join(f", {number} {name}" for number, name in numbers if number)
 
 
 def _waiting_containers(fields: Fields) -> Iterator[Readiness]:
-    """Yield what containers wait for, such as an image that cannot be pulled.
+    """Yield the containers that wait, for example for an image pull.
 
-    Only the reason: the message may hold what a registry or a volume answered.
+    Only the reason is shown: the message may quote the response of a registry or a volume.
     """
     for kind in ("initContainerStatuses", "containerStatuses"):
         for container in fields.items("status", kind):
-            if reason := word(container.line("state", "waiting", "reason"), ""):
+            if reason := reason_or(container.line("state", "waiting", "reason"), ""):
                 name = container.line("name")
                 yield not_ready(reason, f'container "{name}" is waiting: {reason}')

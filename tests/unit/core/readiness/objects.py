@@ -1,4 +1,4 @@
-"""Objects as the API server sends them, cut down to what a case is about."""
+"""Builders for objects as the API server returns them, reduced to the relevant fields."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def failed(reason: str, message: str) -> Readiness:
     return Readiness(ReadinessState.FAILED, reason, message)
 
 
-def make(
+def new_object(
     api_version: str,
     kind: str,
     *,
@@ -25,7 +25,7 @@ def make(
     generation: int | None = None,
     **status: Any,
 ) -> Object:
-    """An object; its status by keyword."""
+    """Return an object; the fields of its status are keyword arguments."""
     metadata = {"name": "it"} if generation is None else {"name": "it", "generation": generation}
     return {
         "apiVersion": api_version,
@@ -36,5 +36,5 @@ def make(
     }
 
 
-def condition(this: str, status: str, reason: str = "", message: str = "", **more: Any) -> Object:
-    return {"type": this, "status": status, "reason": reason, "message": message, **more}
+def condition(name: str, status: str, reason: str = "", message: str = "", **more: Any) -> Object:
+    return {"type": name, "status": status, "reason": reason, "message": message, **more}

@@ -1,4 +1,4 @@
-"""Kinds that we know nothing about, and kinds that only look like one that we know."""
+"""Readiness of custom kinds, also of those that share their kind with a built-in one."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import pytest
 
 from lynq.core.readiness.rules import evaluate_readiness
 from lynq.core.readiness.verdict import Readiness
-from unit.core.readiness.objects import READY, Object, condition, failed, make, not_ready
+from unit.core.readiness.objects import READY, Object, condition, failed, new_object, not_ready
 
 
 def certificate(*conditions: Object, generation: int = 2, **status: Any) -> Object:
-    return make(
+    return new_object(
         "cert-manager.io/v1",
         "Certificate",
         generation=generation,
@@ -19,7 +19,7 @@ def certificate(*conditions: Object, generation: int = 2, **status: Any) -> Obje
     )
 
 
-BEHIND = not_ready("GenerationNotObserved", "the newest generation is not observed yet")
+BEHIND = not_ready("GenerationNotObserved", "latest generation is not observed yet")
 IS_READY = condition("Ready", "True")
 ISSUING = condition("Ready", "False", "Issuing", "waiting for the order")
 
@@ -28,39 +28,43 @@ ISSUING = condition("Ready", "False", "Issuing", "waiting for the order")
     ("obj", "verdict"),
     [
         pytest.param(certificate(), READY, id="no conditions"),
-        pytest.param(make("example.com/v1", "Thing"), READY, id="no conditions in the status"),
+        pytest.param(
+            new_object("example.com/v1", "Thing"), READY, id="no conditions in the status"
+        ),
         pytest.param(certificate(IS_READY), READY, id="ready"),
         pytest.param(
             certificate(ISSUING),
             not_ready("Issuing", "Ready is False: waiting for the order"),
-            id="not ready, in the controller's words",
+            id="not ready, with the reason of the controller",
         ),
         pytest.param(
             certificate(condition("Ready", "Unknown")),
             not_ready("NotReady", "Ready is Unknown"),
-            id="not known",
+            id="unknown",
         ),
         pytest.param(
-            certificate({"type": "Ready"}), not_ready("NotReady", "Ready is Unknown"), id="not said"
+            certificate({"type": "Ready"}),
+            not_ready("NotReady", "Ready is Unknown"),
+            id="without status",
         ),
         pytest.param(certificate(IS_READY, observedGeneration=2), READY, id="observed"),
         pytest.param(certificate(IS_READY, observedGeneration=1), BEHIND, id="not observed yet"),
         pytest.param(certificate(observedGeneration=1), BEHIND, id="not observed, no conditions"),
         pytest.param(certificate(IS_READY, observedGeneration=0), BEHIND, id="never observed"),
         pytest.param(
-            certificate(IS_READY | {"observedGeneration": 2}), READY, id="about this generation"
+            certificate(IS_READY | {"observedGeneration": 2}),
+            READY,
+            id="condition of this generation",
         ),
         pytest.param(
             certificate(IS_READY | {"observedGeneration": 1}),
-            not_ready(
-                "GenerationNotObserved", "its condition Ready is about an earlier generation"
-            ),
-            id="about an earlier generation",
+            not_ready("GenerationNotObserved", "condition Ready is of an earlier generation"),
+            id="condition of an earlier generation",
         ),
         pytest.param(
             certificate(condition("Stalled", "True", "InvalidURL", "no such host"), IS_READY),
             failed("InvalidURL", "stalled: no such host"),
-            id="given up",
+            id="stalled",
         ),
         pytest.param(
             certificate(
@@ -68,13 +72,13 @@ ISSUING = condition("Ready", "False", "Issuing", "waiting for the order")
                 IS_READY | {"observedGeneration": 2},
             ),
             READY,
-            id="gave up on an earlier generation",
+            id="stalled in an earlier generation",
         ),
         pytest.param(certificate(condition("Stalled", "False"), IS_READY), READY, id="not stalled"),
         pytest.param(
             certificate(IS_READY, condition("Reconciling", "True", "Progressing", "step 2 of 3")),
-            not_ready("Progressing", "its controller is still at work: step 2 of 3"),
-            id="at work",
+            not_ready("Progressing", "reconciling: step 2 of 3"),
+            id="reconciling",
         ),
         pytest.param(certificate(condition("Available", "True")), READY, id="available"),
         pytest.param(
@@ -85,21 +89,21 @@ ISSUING = condition("Ready", "False", "Issuing", "waiting for the order")
         pytest.param(
             certificate(condition("Available", "True"), ISSUING),
             not_ready("Issuing", "Ready is False: waiting for the order"),
-            id="Ready goes before Available",
+            id="Ready takes precedence over Available",
         ),
         pytest.param(
             certificate(condition("Accepted", "True"), condition("Programmed", "True")),
             not_ready(
                 "ConditionMissing",
-                "there is no condition Ready or Available yet; if this kind never has one,"
+                "no condition Ready or Available yet; if this kind never has one,"
                 " set waitForReady: false (conditions: Accepted, Programmed)",
             ),
-            id="conditions, but none that says it",
+            id="neither Ready nor Available",
         ),
-        pytest.param(certificate(IS_READY, ISSUING), READY, id="doubled: the first counts"),
+        pytest.param(certificate(IS_READY, ISSUING), READY, id="duplicate type: first counts"),
     ],
 )
-def test_a_custom_resource_goes_by_convention(obj: Object, verdict: Readiness) -> None:
+def test_custom_kind_follows_kstatus(obj: Object, verdict: Readiness) -> None:
     assert evaluate_readiness(obj) == verdict
 
 
@@ -112,26 +116,28 @@ def test_a_custom_resource_goes_by_convention(obj: Object, verdict: Readiness) -
         ("apps.example.com/v1", "Deployment"),
     ],
 )
-def test_a_kind_of_another_group_goes_by_its_own_conditions(api_version: str, kind: str) -> None:
-    assert evaluate_readiness(make(api_version, kind, conditions=[IS_READY])) == READY
-    verdict = evaluate_readiness(make(api_version, kind, conditions=[ISSUING]))
+def test_kind_of_another_group_is_custom(api_version: str, kind: str) -> None:
+    assert evaluate_readiness(new_object(api_version, kind, conditions=[IS_READY])) == READY
+    verdict = evaluate_readiness(new_object(api_version, kind, conditions=[ISSUING]))
     assert verdict == not_ready("Issuing", "Ready is False: waiting for the order")
 
 
 @pytest.mark.parametrize("api_version", ["apps/v1", "apps/v1beta2", "", None])
-def test_a_version_makes_no_difference_and_without_any_the_kind_decides(
+def test_rule_is_independent_of_version(
     api_version: str | None,
 ) -> None:
-    obj = make("apps/v1", "Deployment", updatedReplicas=1, readyReplicas=1, availableReplicas=0)
+    obj = new_object(
+        "apps/v1", "Deployment", updatedReplicas=1, readyReplicas=1, availableReplicas=0
+    )
     obj["apiVersion"] = api_version
     assert evaluate_readiness(obj) == not_ready("ReplicasNotReady", "0 of 1 replicas available")
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Deployment", "Certificate"])
-def test_what_is_being_deleted_is_not_ready_whatever_its_status_says(kind: str) -> None:
-    obj = make("", kind, conditions=[IS_READY])
+def test_object_being_deleted_is_not_ready(kind: str) -> None:
+    obj = new_object("", kind, conditions=[IS_READY])
     obj["metadata"]["deletionTimestamp"] = "2026-01-01T12:00:00Z"
-    assert evaluate_readiness(obj) == not_ready("Deleting", "it is being deleted")
+    assert evaluate_readiness(obj) == not_ready("Deleting", "object is being deleted")
 
 
 @pytest.mark.parametrize(
@@ -144,12 +150,12 @@ def test_what_is_being_deleted_is_not_ready_whatever_its_status_says(kind: str) 
     ],
     ids=["lines", "control characters", "long", "very long"],
 )
-def test_what_another_controller_says_is_shown_on_one_line_of_300(written: str, shown: str) -> None:
+def test_foreign_message_is_one_line_of_300_characters(written: str, shown: str) -> None:
     verdict = evaluate_readiness(certificate(condition("Ready", "False", message=written)))
     assert verdict.message == shown
     assert len(verdict.message) <= 300
 
 
 @pytest.mark.parametrize("reason", ["", "not a word", "password=hunter2", "X" * 101, "1st", "Ä"])
-def test_a_reason_that_is_no_word_is_not_passed_on(reason: str) -> None:
+def test_foreign_reason_must_be_one_word(reason: str) -> None:
     assert evaluate_readiness(certificate(condition("Ready", "False", reason))).reason == "NotReady"

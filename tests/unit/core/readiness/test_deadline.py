@@ -1,4 +1,4 @@
-"""How long an object may still take, with the time given."""
+"""The readiness deadline; the time is an argument."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,20 +14,20 @@ STARTED = "2026-01-01T12:00:00Z"
 
 def after(seconds: float, started: str = STARTED, timeout: int = 300) -> tuple[float, bool]:
     now = NOON + timedelta(seconds=seconds)
-    found = countdown(started, timeout, now=now, otherwise=NOON + timedelta(seconds=60))
-    return found.remaining, found.is_over
+    time = countdown(started, timeout, now=now, default_start=NOON + timedelta(seconds=60))
+    return time.remaining, time.has_expired
 
 
 @pytest.mark.parametrize(
-    ("seconds", "remaining", "is_over"),
+    ("seconds", "remaining", "has_expired"),
     [(0, 300, False), (10, 290, False), (299.5, 0.5, False), (300, 0, True), (999, 0, True)],
 )
-def test_the_deadline_is_exact(seconds: float, remaining: float, *, is_over: bool) -> None:
-    assert after(seconds) == (remaining, is_over)
+def test_deadline_is_exact(seconds: float, remaining: float, *, has_expired: bool) -> None:
+    assert after(seconds) == (remaining, has_expired)
 
 
 @pytest.mark.parametrize("timeout", [0, -1])
-def test_no_timeout_means_five_minutes(timeout: int) -> None:
+def test_missing_timeout_is_five_minutes(timeout: int) -> None:
     assert after(10, timeout=timeout) == (290, False)
 
 
@@ -41,28 +41,28 @@ def test_no_timeout_means_five_minutes(timeout: int) -> None:
     ],
     ids=["offset", "another zone", "micro", "nano"],
 )
-def test_a_start_is_read_as_go_and_python_write_it(started: str) -> None:
+def test_start_in_go_and_python_format_is_parsed(started: str) -> None:
     assert after(100, started) == (200, False)
 
 
 @pytest.mark.parametrize(
     "started", ["", "yesterday", "2026-01-01T12:00:00", "2026-99-01T12:00:00Z"]
 )
-def test_without_a_readable_start_another_moment_stands_in(started: str) -> None:
+def test_malformed_start_falls_back_to_default(started: str) -> None:
     assert after(100, started) == (260, False)
 
 
-def test_a_start_in_the_future_counts_as_now() -> None:
+def test_start_in_future_counts_as_now() -> None:
     assert after(-100) == (300, False)
 
 
-def test_how_long_it_took_is_known() -> None:
-    found = countdown(STARTED, 5, now=NOON + timedelta(seconds=6.5), otherwise=NOON)
-    assert (found.elapsed, found.timeout) == (6.5, 5)
+def test_elapsed_and_timeout_are_returned() -> None:
+    time = countdown(STARTED, 5, now=NOON + timedelta(seconds=6.5), default_start=NOON)
+    assert (time.elapsed, time.timeout) == (6.5, 5)
 
 
 @given(st.one_of(st.text(), st.datetimes().map(lambda moment: f"{moment.isoformat()}Z")))
-def test_whatever_the_annotation_there_is_a_countdown(started: str) -> None:
-    remaining, is_over = after(0, started)
+def test_any_annotation_gives_countdown(started: str) -> None:
+    remaining, has_expired = after(0, started)
     assert 0 <= remaining <= 300
-    assert is_over == (remaining == 0)
+    assert has_expired == (remaining == 0)

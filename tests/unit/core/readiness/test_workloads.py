@@ -1,4 +1,4 @@
-"""Deployment, StatefulSet, DaemonSet, ReplicaSet: ready by counting."""
+"""Readiness of Deployment, StatefulSet, DaemonSet and ReplicaSet by their replica counters."""
 
 from typing import Any
 
@@ -6,22 +6,24 @@ import pytest
 
 from lynq.core.readiness.rules import evaluate_readiness
 from lynq.core.readiness.verdict import Readiness
-from unit.core.readiness.objects import READY, Object, condition, make, not_ready
+from unit.core.readiness.objects import READY, Object, condition, new_object, not_ready
 
-BEHIND = not_ready("GenerationNotObserved", "the newest generation is not observed yet")
+BEHIND = not_ready("GenerationNotObserved", "latest generation is not observed yet")
 
 
-def counting(message: str) -> Readiness:
+def replicas_not_ready(message: str) -> Readiness:
     return not_ready("ReplicasNotReady", message)
 
 
-def replicated(kind: str, wanted: int | None, spec: Object | None, status: Object) -> Object:
-    full = {**({} if wanted is None else {"replicas": wanted}), **(spec or {})}
-    return make("apps/v1", kind, spec=full, generation=2, **{"observedGeneration": 2, **status})
+def replicated(kind: str, desired: int | None, spec: Object | None, status: Object) -> Object:
+    full = {**({} if desired is None else {"replicas": desired}), **(spec or {})}
+    return new_object(
+        "apps/v1", kind, spec=full, generation=2, **{"observedGeneration": 2, **status}
+    )
 
 
 def deployment(
-    wanted: int | None = 3,
+    desired: int | None = 3,
     *,
     counts: tuple[int, int, int] = (0, 0, 0),
     spec: Object | None = None,
@@ -29,12 +31,12 @@ def deployment(
 ) -> Object:
     names = ("updatedReplicas", "readyReplicas", "availableReplicas")
     return replicated(
-        "Deployment", wanted, spec, {**dict(zip(names, counts, strict=True)), **status}
+        "Deployment", desired, spec, {**dict(zip(names, counts, strict=True)), **status}
     )
 
 
 def stateful_set(
-    wanted: int | None = 3,
+    desired: int | None = 3,
     *,
     counts: tuple[int, int, int] = (0, 0, 0),
     spec: Object | None = None,
@@ -42,11 +44,11 @@ def stateful_set(
 ) -> Object:
     names = ("updatedReplicas", "readyReplicas", "currentReplicas")
     return replicated(
-        "StatefulSet", wanted, spec, {**dict(zip(names, counts, strict=True)), **status}
+        "StatefulSet", desired, spec, {**dict(zip(names, counts, strict=True)), **status}
     )
 
 
-def daemon_set(wanted: int, *counts: int, spec: Object | None = None, **status: Any) -> Object:
+def daemon_set(desired: int, *counts: int, spec: Object | None = None, **status: Any) -> Object:
     names = (
         "currentNumberScheduled",
         "updatedNumberScheduled",
@@ -55,14 +57,14 @@ def daemon_set(wanted: int, *counts: int, spec: Object | None = None, **status: 
     )
     counted = dict(zip(names, counts, strict=True))
     return replicated(
-        "DaemonSet", None, spec, {"desiredNumberScheduled": wanted, **counted, **status}
+        "DaemonSet", None, spec, {"desiredNumberScheduled": desired, **counted, **status}
     )
 
 
-def replica_set(wanted: int | None, *counts: int, **status: Any) -> Object:
+def replica_set(desired: int | None, *counts: int, **status: Any) -> Object:
     names = ("replicas", "readyReplicas", "availableReplicas")
     return replicated(
-        "ReplicaSet", wanted, None, {**dict(zip(names, counts, strict=True)), **status}
+        "ReplicaSet", desired, None, {**dict(zip(names, counts, strict=True)), **status}
     )
 
 
@@ -70,79 +72,77 @@ FULL = (3, 3, 3)
 LATE = condition(
     "Progressing", "False", "ProgressDeadlineExceeded", 'ReplicaSet "it-1" has timed out.'
 )
-REFUSED = condition("ReplicaFailure", "True", "FailedCreate", 'pods "it-1" is forbidden:\n quota')
+FORBIDDEN = condition("ReplicaFailure", "True", "FailedCreate", 'pods "it-1" is forbidden:\n quota')
 
 
 @pytest.mark.parametrize(
     ("obj", "verdict"),
     [
         pytest.param(deployment(counts=FULL), READY, id="all updated, ready, available"),
-        pytest.param(deployment(None, counts=(1, 1, 1)), READY, id="one is the default"),
+        pytest.param(deployment(None, counts=(1, 1, 1)), READY, id="default of one replica"),
         pytest.param(
             deployment(None, counts=(0, 0, 0)),
-            counting("0 of 1 replicas updated"),
-            id="and one is wanted by default",
+            replicas_not_ready("0 of 1 replicas updated"),
+            id="one is desired by default",
         ),
         pytest.param(deployment(counts=FULL, observedGeneration=1), BEHIND, id="not observed yet"),
         pytest.param(deployment(counts=FULL, observedGeneration=None), BEHIND, id="never observed"),
         pytest.param(
-            deployment(counts=(1, 3, 3)), counting("1 of 3 replicas updated"), id="rolling out"
+            deployment(counts=(1, 3, 3)),
+            replicas_not_ready("1 of 3 replicas updated"),
+            id="rolling out",
         ),
         pytest.param(
-            deployment(counts=(3, 2, 2)), counting("2 of 3 replicas ready"), id="starting"
+            deployment(counts=(3, 2, 2)), replicas_not_ready("2 of 3 replicas ready"), id="starting"
         ),
         pytest.param(
-            deployment(counts=(3, 3, 2)), counting("2 of 3 replicas available"), id="settling"
+            deployment(counts=(3, 3, 2)),
+            replicas_not_ready("2 of 3 replicas available"),
+            id="becoming available",
         ),
         pytest.param(
             deployment(counts=(3, 4, 4)),
-            counting("replicas ready: 4, wanted: 3, the rest has yet to go"),
-            id="a surge is not ready: the counts are strict",
+            replicas_not_ready("4 replicas ready, 3 desired: waiting for the rest to terminate"),
+            id="surge: more ready than desired",
         ),
         pytest.param(
             deployment(counts=FULL, replicas=4),
-            counting("replicas present: 4, wanted: 3, the rest has yet to go"),
-            id="an old one is still there, and counts in place of a new one",
+            replicas_not_ready("4 replicas present, 3 desired: waiting for the rest to terminate"),
+            id="old replica still exists",
         ),
-        pytest.param(deployment(counts=FULL, replicas=3), READY, id="no old one is left"),
+        pytest.param(deployment(counts=FULL, replicas=3), READY, id="no old replica left"),
         pytest.param(deployment(0), READY, id="scaled to zero, none left"),
         pytest.param(
             deployment(0, replicas=2),
-            counting("replicas present: 2, wanted: 0, the rest has yet to go"),
-            id="scaled to zero, two left that are not even ready",
+            replicas_not_ready("2 replicas present, 0 desired: waiting for the rest to terminate"),
+            id="scaled to zero, two unready left",
         ),
         pytest.param(
             deployment(0, observedGeneration=1), BEHIND, id="scaled to zero, not observed yet"
         ),
         pytest.param(
             deployment(counts=(3, 1, 1), conditions=[LATE]),
-            not_ready(
-                "ProgressDeadlineExceeded", "1 of 3 replicas ready, and no progress for 600 s"
-            ),
-            id="no progress is told, and is not failed: it goes on trying",
+            not_ready("ProgressDeadlineExceeded", "1 of 3 replicas ready, no progress for 600 s"),
+            id="no progress is not a failure",
         ),
         pytest.param(
             deployment(counts=(3, 1, 1), spec={"progressDeadlineSeconds": 60}, conditions=[LATE]),
-            not_ready(
-                "ProgressDeadlineExceeded", "1 of 3 replicas ready, and no progress for 60 s"
-            ),
-            id="no progress, with a deadline of its own",
+            not_ready("ProgressDeadlineExceeded", "1 of 3 replicas ready, no progress for 60 s"),
+            id="no progress within progressDeadlineSeconds",
         ),
+        pytest.param(deployment(counts=FULL, conditions=[LATE]), READY, id="ready after deadline"),
         pytest.param(
-            deployment(counts=FULL, conditions=[LATE]), READY, id="late, but there in the end"
-        ),
-        pytest.param(
-            deployment(conditions=[REFUSED, LATE]),
+            deployment(conditions=[FORBIDDEN, LATE]),
             not_ready("FailedCreate", '0 of 3 replicas updated: pods "it-1" is forbidden: quota'),
-            id="pods are refused",
+            id="pods are forbidden",
         ),
         pytest.param(
             deployment(counts=(1, 3, 3), spec={"paused": True}),
-            not_ready("Paused", "1 of 3 replicas updated: the rollout is paused (spec.paused)"),
-            id="paused in the middle",
+            not_ready("Paused", "1 of 3 replicas updated: rollout is paused (spec.paused)"),
+            id="paused during rollout",
         ),
         pytest.param(
-            deployment(counts=FULL, spec={"paused": True}), READY, id="paused with nothing to do"
+            deployment(counts=FULL, spec={"paused": True}), READY, id="paused after rollout"
         ),
     ],
 )
@@ -163,52 +163,56 @@ ON_DELETE: Object = {"updateStrategy": {"type": "OnDelete"}}
         pytest.param(stateful_set(counts=FULL), READY, id="all updated, ready, current"),
         pytest.param(stateful_set(counts=FULL, observedGeneration=1), BEHIND, id="not observed"),
         pytest.param(
-            stateful_set(counts=(1, 3, 2)), counting("1 of 3 replicas updated"), id="rolling out"
+            stateful_set(counts=(1, 3, 2)),
+            replicas_not_ready("1 of 3 replicas updated"),
+            id="rolling out",
         ),
         pytest.param(
-            stateful_set(counts=(3, 2, 3)), counting("2 of 3 replicas ready"), id="starting"
+            stateful_set(counts=(3, 2, 3)),
+            replicas_not_ready("2 of 3 replicas ready"),
+            id="starting",
         ),
         pytest.param(
             stateful_set(counts=(3, 3, 0)),
-            counting("0 of 3 replicas at the current revision"),
-            id="the roll-out is not closed yet",
+            replicas_not_ready("0 of 3 replicas at the current revision"),
+            id="current revision not advanced yet",
         ),
         pytest.param(stateful_set(0), READY, id="scaled to zero"),
         pytest.param(
             stateful_set(0, replicas=1),
-            counting("replicas present: 1, wanted: 0, the rest has yet to go"),
+            replicas_not_ready("1 replicas present, 0 desired: waiting for the rest to terminate"),
             id="scaling to zero",
         ),
-        pytest.param(stateful_set(counts=FULL, spec=partition(0)), READY, id="a partition of none"),
+        pytest.param(stateful_set(counts=FULL, spec=partition(0)), READY, id="partition 0"),
         pytest.param(
-            stateful_set(counts=(1, 3, 2), spec=partition(2)), READY, id="its part is updated"
+            stateful_set(counts=(1, 3, 2), spec=partition(2)), READY, id="partition updated"
         ),
         pytest.param(
-            stateful_set(counts=FULL, spec=partition(2)), READY, id="a partition, no new revision"
+            stateful_set(counts=FULL, spec=partition(2)), READY, id="partition without new revision"
         ),
         pytest.param(
             stateful_set(counts=(0, 3, 3), spec=partition(2)),
-            counting("0 of 1 replicas updated (partition 2)"),
-            id="its part is not updated",
+            replicas_not_ready("0 of 1 replicas updated (partition 2)"),
+            id="partition not updated",
         ),
         pytest.param(
-            stateful_set(counts=(0, 3, 3), spec=partition(5)), READY, id="nothing is to be updated"
+            stateful_set(counts=(0, 3, 3), spec=partition(5)), READY, id="partition above replicas"
         ),
         pytest.param(
             stateful_set(counts=(1, 2, 2), spec=partition(2)),
-            counting("2 of 3 replicas ready"),
-            id="a partition, one replica down",
+            replicas_not_ready("2 of 3 replicas ready"),
+            id="partition, one replica not ready",
         ),
         pytest.param(
-            stateful_set(counts=(0, 3, 3), spec=ON_DELETE), READY, id="a person has yet to delete"
+            stateful_set(counts=(0, 3, 3), spec=ON_DELETE), READY, id="OnDelete, none deleted yet"
         ),
         pytest.param(
-            stateful_set(counts=(3, 3, 0), spec=ON_DELETE), READY, id="a person has deleted all"
+            stateful_set(counts=(3, 3, 0), spec=ON_DELETE), READY, id="OnDelete, all deleted"
         ),
         pytest.param(
             stateful_set(counts=(1, 2, 2), spec=ON_DELETE),
-            counting("2 of 3 replicas ready"),
-            id="a person has deleted one",
+            replicas_not_ready("2 of 3 replicas ready"),
+            id="OnDelete, one deleted",
         ),
     ],
 )
@@ -219,24 +223,34 @@ def test_stateful_set(obj: Object, verdict: Readiness) -> None:
 @pytest.mark.parametrize(
     ("obj", "verdict"),
     [
-        pytest.param(daemon_set(2, 2, 2, 2, 2), READY, id="on every machine"),
+        pytest.param(daemon_set(2, 2, 2, 2, 2), READY, id="on every eligible node"),
         pytest.param(
             daemon_set(2, 2, 2, 2, 2, observedGeneration=1), BEHIND, id="not observed yet"
         ),
         pytest.param(
-            daemon_set(2, 1, 1, 1, 1), counting("1 of 2 pods scheduled"), id="a machine without"
+            daemon_set(2, 1, 1, 1, 1),
+            replicas_not_ready("1 of 2 pods scheduled"),
+            id="one node without a pod",
         ),
-        pytest.param(daemon_set(2, 2, 1, 2, 2), counting("1 of 2 pods updated"), id="rolling out"),
-        pytest.param(daemon_set(2, 2, 2, 0, 0), counting("0 of 2 pods ready"), id="starting"),
-        pytest.param(daemon_set(2, 2, 2, 2, 1), counting("1 of 2 pods available"), id="settling"),
-        pytest.param(daemon_set(0, 0, 0, 0, 0), READY, id="no machine wants one"),
+        pytest.param(
+            daemon_set(2, 2, 1, 2, 2), replicas_not_ready("1 of 2 pods updated"), id="rolling out"
+        ),
+        pytest.param(
+            daemon_set(2, 2, 2, 0, 0), replicas_not_ready("0 of 2 pods ready"), id="starting"
+        ),
+        pytest.param(
+            daemon_set(2, 2, 2, 2, 1),
+            replicas_not_ready("1 of 2 pods available"),
+            id="becoming available",
+        ),
+        pytest.param(daemon_set(0, 0, 0, 0, 0), READY, id="no eligible node"),
         pytest.param(
             daemon_set(0, 0, 0, 0, 0, numberMisscheduled=2),
-            counting("pods present: 2, wanted: 0, the rest has yet to go"),
-            id="no machine wants one any more",
+            replicas_not_ready("2 pods present, 0 desired: waiting for the rest to terminate"),
+            id="no eligible node any more",
         ),
         pytest.param(
-            daemon_set(2, 2, 0, 2, 2, spec=ON_DELETE), READY, id="a person has yet to delete"
+            daemon_set(2, 2, 0, 2, 2, spec=ON_DELETE), READY, id="OnDelete, none deleted yet"
         ),
     ],
 )
@@ -247,15 +261,19 @@ def test_daemon_set(obj: Object, verdict: Readiness) -> None:
 @pytest.mark.parametrize(
     ("obj", "verdict"),
     [
-        pytest.param(replica_set(2, 2, 2, 2), READY, id="all there"),
+        pytest.param(replica_set(2, 2, 2, 2), READY, id="all present"),
         pytest.param(replica_set(2, 2, 2, 2, observedGeneration=1), BEHIND, id="not observed"),
-        pytest.param(replica_set(2, 1, 1, 1), counting("1 of 2 replicas present"), id="scaling"),
-        pytest.param(replica_set(2, 2, 1, 1), counting("1 of 2 replicas ready"), id="starting"),
-        pytest.param(replica_set(0, 0, 0, 0), READY, id="an old one of a Deployment"),
         pytest.param(
-            replica_set(2, 0, 0, 0, conditions=[REFUSED]),
+            replica_set(2, 1, 1, 1), replicas_not_ready("1 of 2 replicas present"), id="scaling"
+        ),
+        pytest.param(
+            replica_set(2, 2, 1, 1), replicas_not_ready("1 of 2 replicas ready"), id="starting"
+        ),
+        pytest.param(replica_set(0, 0, 0, 0), READY, id="old ReplicaSet of a Deployment"),
+        pytest.param(
+            replica_set(2, 0, 0, 0, conditions=[FORBIDDEN]),
             not_ready("FailedCreate", '0 of 2 replicas present: pods "it-1" is forbidden: quota'),
-            id="pods are refused",
+            id="pods are forbidden",
         ),
     ],
 )
