@@ -1,15 +1,15 @@
-# Every word here is one of the README's. Each does its own set-up and reuses what is there.
+# Every target sets up what it needs and reuses what is there.
 
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench golden crds manifests dist lock clean
+.PHONY: help demo test check hooks bench golden crds manifests dist lock clean
 
-help:  ## say what there is
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
 
-demo: $(VENV)/ready  ## start a local cluster and show Lynq in it
+demo: $(VENV)/ready  ## start a local cluster and show Lynq on it
 	@$(BIN)/lynq demo
 
 test: $(VENV)/ready  ## run all tests against real servers
@@ -17,30 +17,34 @@ test: $(VENV)/ready  ## run all tests against real servers
 	@$(BIN)/lynq cluster build
 	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 
-check: $(VENV)/ready  ## lint, types, import contracts, generated files
+check: $(VENV)/ready  ## lint, types, import contracts, conventions, generated files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/conventions.py
 	$(BIN)/python -m lynq.api.crds --check
 	$(BIN)/python tools/manifests.py --check
 
-bench: $(VENV)/ready  ## measure; prints tables, asserts nothing about seconds
+hooks: $(VENV)/ready  ## install the git hooks that run `make check` at every commit
+	$(BIN)/pre-commit install --hook-type pre-commit --hook-type commit-msg
+
+bench: $(VENV)/ready  ## run the benchmarks; prints tables, asserts no seconds
 	$(BIN)/pytest tests/bench -o python_files='bench_*.py' -s $(ARGS)
 
-golden: $(VENV)/ready  ## remake the template engine's expected results with Go
+golden: $(VENV)/ready  ## regenerate the template engine's expected results with Go
 	cd tests && ../$(BIN)/python -m template.regenerate
 
-crds: $(VENV)/ready  ## write deploy/crds anew from lynq.api
+crds: $(VENV)/ready  ## regenerate deploy/crds from lynq.api
 	$(BIN)/python -m lynq.api.crds
 
-manifests: $(VENV)/ready  ## write install.yaml and the other copies in deploy anew
+manifests: $(VENV)/ready  ## regenerate install.yaml and the other generated files in deploy
 	$(BIN)/python tools/manifests.py
 
-dist: $(VENV)/ready  ## the wheel, built twice to the same bytes, its SBOM, and the manifests
+dist: $(VENV)/ready  ## build the wheel (reproducibly), its SBOM and the manifests
 	scripts/dist $(BIN)
 
-lock: $(VENV)/ready  ## choose dependencies anew
+lock: $(VENV)/ready  ## lock the dependencies again
 	scripts/lock
 
 clean:  ## remove the virtual environment and caches of this folder

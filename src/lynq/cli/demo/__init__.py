@@ -1,5 +1,1 @@
-"""`lynq demo`: the whole story on this machine, from rows to running resources."""
-
-from lynq.cli.demo.command import demo
-
-__all__ = ["demo"]
+"""`lynq demo`: the story of a few tenants on a local cluster."""
