@@ -1,6 +1,4 @@
-"""conflictPolicy: what happens where somebody else has a say in an object."""
-
-import asyncio
+"""conflictPolicy: Stuck and Force on objects with fields of other managers."""
 
 from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
@@ -27,18 +25,19 @@ from cluster.controllers.running_operator import (
     wait_for_resource_state,
 )
 from lynq.kube.resource import CONFIG_MAPS
+from waiting import stays
 
 FORCE = {"conflictPolicy": "Force"}
 
 
-async def theirs(env: Environment, name: str = "settings", **data: str) -> Object:
-    """Have an object of somebody else."""
+async def create_foreign(env: Environment, name: str = "settings", **data: str) -> Object:
+    """Create a ConfigMap as another field manager."""
     obj = {"metadata": {"name": name}, "data": data or {"plan": "theirs"}}
     return await env.client.create(CONFIG_MAPS, obj, env.namespace, manager="kubectl-edit")
 
 
 async def test_stuck_policy_reports_conflict_and_leaves_object_unchanged(env: Environment) -> None:
-    old = await theirs(env)
+    old = await create_foreign(env)
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("other"))
         node = await wait_for_node_condition(
@@ -57,11 +56,13 @@ async def test_stuck_policy_reports_conflict_and_leaves_object_unchanged(env: En
         assert message.startswith("Warning: ")
         await wait_for_event(env, "TemplateAppliedPartial", about=NODE)
 
-        # Long enough for two more attempts, which say nothing new.
-        await asyncio.sleep(4)
-        assert await event_count(env, "ResourceConflict") == 1
-        live = await env.get(CONFIG_MAPS, "settings")
-        assert live["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
+        async def unchanged() -> bool:
+            live = await env.get(CONFIG_MAPS, "settings")
+            assert live["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
+            return await event_count(env, "ResourceConflict") == 1
+
+        # Long enough for two retries.
+        await stays(unchanged, seconds=4, every=0.1)
 
         await delete_node(env)
         await wait_for_deletion(env, NODES, NODE)
@@ -70,7 +71,7 @@ async def test_stuck_policy_reports_conflict_and_leaves_object_unchanged(env: En
 
 
 async def test_conflict_resolves_when_other_manager_deletes_object(env: Environment) -> None:
-    await theirs(env)
+    await create_foreign(env)
     async with running_operator(env):
         await create_node(env, entry("settings"))
         await wait_for_node_condition(env, NODE, "Conflicted", "True", "ResourceConflict")
@@ -81,7 +82,7 @@ async def test_conflict_resolves_when_other_manager_deletes_object(env: Environm
 
 
 async def test_conflicted_object_survives_removal_from_spec(env: Environment) -> None:
-    await theirs(env)
+    await create_foreign(env)
     async with running_operator(env):
         await create_node(env, entry("settings"))
         await wait_for_node_condition(env, NODE, "Conflicted", "True")
@@ -93,7 +94,7 @@ async def test_conflicted_object_survives_removal_from_spec(env: Environment) ->
 
 
 async def test_force_policy_takes_over_fields_and_names_previous_manager(env: Environment) -> None:
-    old = await theirs(env, plan="theirs", more="stays")
+    old = await create_foreign(env, plan="theirs", more="stays")
     async with running_operator(env):
         await create_node(env, entry("settings", **FORCE))
         await wait_for_node_ready(env, NODE)
@@ -117,7 +118,7 @@ async def test_force_policy_without_conflict_emits_no_event(env: Environment) ->
 async def test_stuck_policy_adopts_object_without_conflicting_fields(
     env: Environment,
 ) -> None:
-    await theirs(env, other="stays")
+    await create_foreign(env, other="stays")
     async with running_operator(env):
         await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
@@ -141,7 +142,7 @@ async def test_first_of_two_nodes_keeps_a_contested_object(env: Environment) -> 
         live = await env.get(CONFIG_MAPS, "shared")
         assert live["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
-        # The loser takes nothing along.
+        # Deleting the node without the object leaves the object in place.
         await delete_node(env, "beta-web")
         await wait_for_deletion(env, NODES, "beta-web")
         assert await exists(env, "shared")

@@ -1,4 +1,4 @@
-"""The operator killed at any request: the next one brings about the same, and nothing is left."""
+"""Crashes of the operator at any write: the next process converges and leaks nothing."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -41,46 +41,46 @@ NOTHING: dict[str, Any] = {"secrets": [], "services": []}
 
 
 @dataclass
-class Death:
-    """Strikes at the nth write: before it is sent, or before its answer is read."""
+class Crash:
+    """Stops the operator at the nth write: before it is sent, or before its response is read."""
 
     at: int
     is_sent: bool
     writes: list[str] = field(default_factory=list)
-    struck: asyncio.Event = field(default_factory=asyncio.Event)
+    happened: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, request: Request, send: Send) -> Response:
         if request.stream or request.verb in ("get", "list") or "/events" in request.path:
             return await send(request)
-        if self.struck.is_set():
+        if self.happened.is_set():
             await asyncio.Event().wait()
         self.writes.append(f"{request.verb} {request.path.rpartition('/')[2]}")
         if len(self.writes) < self.at:
             return await send(request)
-        self.struck.set()
+        self.happened.set()
         if self.is_sent:
             await send(request)
         await asyncio.Event().wait()
-        raise AssertionError("the dead do not go on")
+        raise AssertionError("a crashed operator sends no more requests")
 
 
-async def run_until(env: Environment, death: Death, *, idle: float = 2.0) -> bool:
-    """Run the operator until it is struck, and kill it; return False if it was not."""
+async def run_until_crash(env: Environment, crash: Crash, *, idle: float = 2.0) -> bool:
+    """Run the operator until it crashes or is idle; return whether it crashed."""
     options = Options(sqlite_directory=env.directory, namespaces=(env.namespace,))
-    process = Process(ProcessSettings(options=options), env.client.intercepted(death))
+    process = Process(ProcessSettings(options=options), env.client.intercepted(crash))
     task = asyncio.create_task(process.run(asyncio.Event()))
     try:
         async with asyncio.timeout(30 if idle > 2 else 15):
-            seen = -1
-            while not death.struck.is_set():
+            count = -1
+            while not crash.happened.is_set():
                 await asyncio.sleep(0.05)
-                if len(death.writes) != seen:
-                    seen, quiet = len(death.writes), 0.0
+                if len(crash.writes) != count:
+                    count, quiet = len(crash.writes), 0.0
                 quiet += 0.05
-                if quiet > idle and seen:
+                if quiet > idle and count:
                     return False
     finally:
-        # Not the orderly stop: whatever runs is cut where it is.
+        # Cancelled instead of stopped: a crash does not shut down cleanly.
         task.cancel()
         await asyncio.wait((task,))
     return True
@@ -91,18 +91,18 @@ async def run_until(env: Environment, death: Death, *, idle: float = 2.0) -> boo
 async def test_node_converges_after_crash_during_create(
     env: Environment, at: int, *, is_sent: bool
 ) -> None:
-    """What was half made leaves the form meanwhile, and is of kinds that nobody else uses."""
+    """Entries of kinds that no other entry uses are removed from the spec after the crash."""
     await create_node(env, entry("settings"), entry("kept", deletionPolicy="Retain"), **FIRST)
-    await run_until(env, Death(at, is_sent))
-    was_kept = await exists(env, "kept")
-    await update_node(env, entry("settings", "{{ .plan }} again"), **NOTHING)
+    await run_until_crash(env, Crash(at, is_sent))
+    exists_before = await exists(env, "kept")
+    await update_node(env, entry("settings", "{{ .plan }} updated"), **NOTHING)
 
     async with running_operator(env):
         await wait_for_node_ready(env, NODE)
-        await wait_for_object(env, "settings", has_plan("pro again"))
+        await wait_for_object(env, "settings", has_plan("pro updated"))
         await wait_for_deletion(env, SECRETS, "secret")
         await wait_for_deletion(env, SERVICES, "service")
-        if was_kept:
+        if exists_before:
             await wait_for_object(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
         node = await wait_for_node_ready(env, NODE)
         assert [resource["id"] for resource in node["status"]["resources"]] == ["settings"]
@@ -114,7 +114,7 @@ async def test_node_is_finalized_after_crash_during_deletion(env: Environment, a
         await create_node(env, entry("settings"), entry("kept", deletionPolicy="Retain"), **FIRST)
         await wait_for_node_ready(env, NODE)
     await env.client.delete(NODES, NODE, env.namespace)
-    await run_until(env, Death(at, is_sent=True))
+    await run_until_crash(env, Crash(at, is_sent=True))
     async with running_operator(env):
         await wait_for_deletion(env, NODES, NODE)
         await wait_for_deletion(env, SECRETS, "secret")
@@ -132,7 +132,7 @@ async def test_orphan_is_adopted_after_crash_during_adoption(env: Environment) -
         await wait_for_object(env, "kept", lambda obj: "lynq.sh/orphaned" in labels(obj))
         await wait_for_node_ready(env, NODE)
     await update_node(env, kept)
-    await run_until(env, Death(1, is_sent=True))
+    await run_until_crash(env, Crash(1, is_sent=True))
     async with running_operator(env):
         await wait_for_node_ready(env, NODE)
         live = await env.get(CONFIG_MAPS, "kept")

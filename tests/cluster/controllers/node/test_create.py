@@ -1,4 +1,4 @@
-"""creationPolicy: what is kept in step, and what is written once and never again."""
+"""creationPolicy: WhenNeeded is kept up to date, Once is written one time."""
 
 import threading
 
@@ -112,7 +112,7 @@ async def test_once_writes_existing_unmarked_object_one_time(
 async def test_once_does_not_write_object_marked_by_go_operator(
     env: Environment,
 ) -> None:
-    """It carries no label of ours, so no cache shows it."""
+    """The object has no lynq.sh/managed label, so it is not in the cache."""
     node = await create_node(env, entry("settings", **ONCE))
     owner = {
         "apiVersion": "operator.lynq.sh/v1",
@@ -144,41 +144,43 @@ async def test_once_does_not_write_object_marked_by_go_operator(
 
 
 @pytest.fixture
-def makers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The threads that have made keys, one entry for each."""
-    made: list[str] = []
-    make = crypto.make_rsa_key
+def key_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the threads that generated keys, one entry per key."""
+    threads: list[str] = []
+    generate = crypto.make_rsa_key
 
-    def noted(bits: int) -> RSAPrivateKey:
-        made.append(threading.current_thread().name)
-        return make(bits // 4)
+    def recorded(bits: int) -> RSAPrivateKey:
+        threads.append(threading.current_thread().name)
+        return generate(bits // 4)
 
-    monkeypatch.setattr(crypto, "make_rsa_key", noted)
-    return made
+    monkeypatch.setattr(crypto, "make_rsa_key", recorded)
+    return threads
 
 
-def a_key(**more: object) -> Object:
-    """Return the entry of a Secret with a key, and with more to render after it."""
+def key_secret(**more: object) -> Object:
+    """Return an entry for a Secret with a generated key and another template."""
     texts = {"key": '{{ genPrivateKey "rsa" }}', "plan": "{{ .plan }}"}
     manifest = {"apiVersion": "v1", "kind": "Secret", "stringData": texts}
     return manifest_entry("key", manifest, **ONCE, **more)
 
 
-async def test_key_generation_runs_off_the_event_loop(env: Environment, makers: list[str]) -> None:
+async def test_key_generation_runs_off_the_event_loop(
+    env: Environment, key_threads: list[str]
+) -> None:
     async with running_operator(env):
-        await create_node(env, secrets=[a_key()])
+        await create_node(env, secrets=[key_secret()])
         await wait_for_node_ready(env, NODE)
-    assert len(makers) == 1
-    assert threading.main_thread().name not in makers
+    assert len(key_threads) == 1
+    assert threading.main_thread().name not in key_threads
 
 
 async def test_generated_key_is_reused_until_it_is_written(
-    env: Environment, makers: list[str]
+    env: Environment, key_threads: list[str]
 ) -> None:
     async with running_operator(env):
-        await create_node(env, secrets=[a_key(targetNamespace="nowhere")])
+        await create_node(env, secrets=[key_secret(targetNamespace="nowhere")])
         await wait_for_resource_state(env, NODE, "key", "Failed")
         for number in range(3):
             await annotate(env, force_reconcile=str(number))
             await env.wait_until_idle()
-    assert len(makers) == 1
+    assert len(key_threads) == 1

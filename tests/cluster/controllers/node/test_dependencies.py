@@ -1,4 +1,4 @@
-"""dependIds: what comes after what, and what a failure means for those that depend on it."""
+"""dependIds: order of writes, and the effect of failures on dependents."""
 
 import json
 
@@ -30,12 +30,12 @@ BROKEN = "{{ .nothing }}"
 
 
 def applied(env: Environment) -> list[str]:
-    """Return the names of applied objects in their order."""
+    """Return the names of applied objects in request order."""
     sent = (request for request in env.requests.sent if request.verb == "apply")
     return [request.path.rpartition("/")[2] for request in sent]
 
 
-def late_app(after: str = "1s") -> Object:
+def slow_app(after: str = "1s") -> Object:
     wait = {"local.lynq.sh/ready-after": after}
     return manifest_entry("app", deployment("app", replicas=1, annotations=wait))
 
@@ -55,7 +55,7 @@ async def test_resources_are_applied_in_dependency_order(env: Environment) -> No
 async def test_dependent_waits_until_dependency_is_ready(env: Environment) -> None:
     async with running_operator(env):
         await create_node(
-            env, entry("after", dependIds=["app"]), entry("beside"), deployments=[late_app()]
+            env, entry("after", dependIds=["app"]), entry("beside"), deployments=[slow_app()]
         )
         resource = await wait_for_resource_state(env, NODE, "after", "Waiting")
         assert resource["reason"] == "DependencyNotReady"
@@ -70,9 +70,9 @@ async def test_dependent_waits_until_dependency_is_ready(env: Environment) -> No
 
 
 async def test_progressing_ends_when_all_writes_are_done(env: Environment) -> None:
-    """Progressing is about our own work: that is over when all that can be written is."""
+    """Progressing covers the operator's own writes, not the readiness of workloads."""
     async with running_operator(env):
-        await create_node(env, deployments=[late_app("1h")])
+        await create_node(env, deployments=[slow_app("1h")])
         node = await wait_for_node_condition(env, NODE, "Progressing", "False", "ReconcileComplete")
         assert node_condition(node, "Ready") == ("False", "NotAllResourcesReady")
 
@@ -149,10 +149,10 @@ async def test_dependency_cycle_stops_node_without_changes(env: Environment) -> 
 
 async def test_unknown_dependency_stops_node(env: Environment) -> None:
     async with running_operator(env):
-        await create_node(env, entry("first", dependIds=["nobody"]))
+        await create_node(env, entry("first", dependIds=["missing"]))
         node = await wait_for_node_condition(env, NODE, "Ready", "False", "DependencyError")
         assert node_condition(node, "Degraded") == ("True", "DependencyCycle")
-        assert "nobody" in node["status"]["conditions"][0]["message"]
+        assert "missing" in node["status"]["conditions"][0]["message"]
         assert not await exists(env, "first")
 
 
@@ -172,7 +172,7 @@ async def test_unreadable_row_values_stop_node(env: Environment) -> None:
 
 async def test_failed_node_can_be_paused_and_resumed(env: Environment) -> None:
     async with running_operator(env):
-        await create_node(env, entry("first", dependIds=["nobody"]))
+        await create_node(env, entry("first", dependIds=["missing"]))
         await wait_for_node_condition(env, NODE, "Ready", "False", "DependencyError")
         await annotate(env, paused="true")
         await wait_for_node_condition(env, NODE, "Paused", "True")

@@ -1,4 +1,4 @@
-"""Drift: what others change of our objects is set right, or told, at once; and never in a race."""
+"""Drift: changes by other clients are restored or reported on the watch event, with back-off."""
 
 import asyncio
 from typing import Any
@@ -32,11 +32,11 @@ from lynq.kube.resource import CONFIG_MAPS
 
 FORCE = {"conflictPolicy": "Force"}
 AT_ONCE = 5.0
-"""Far below the ten minutes of the backstop, and the half minute of the next look."""
+"""Seconds, far below the 10-minute resync and the 30-second retry."""
 
 
-async def ready(env: Environment, *wish: Object) -> Object:
-    node = await create_node(env, *wish)
+async def create_ready_node(env: Environment, *entries: Object) -> Object:
+    node = await create_node(env, *entries)
     await wait_for_node_ready(env, NODE)
     return node
 
@@ -44,17 +44,17 @@ async def ready(env: Environment, *wish: Object) -> Object:
 @pytest.mark.parametrize("text", [None, "0000000000000000"])
 async def test_lost_or_changed_hash_is_rewritten(env: Environment, text: str | None) -> None:
     async with running_operator(env):
-        await ready(env, entry("settings"))
-        right = annotations(await env.get(CONFIG_MAPS, "settings"))["lynq.sh/applied-hash"]
+        await create_ready_node(env, entry("settings"))
+        expected = annotations(await env.get(CONFIG_MAPS, "settings"))["lynq.sh/applied-hash"]
         patch: Object = {"metadata": {"annotations": {"lynq.sh/applied-hash": text}}}
         await edit(env, "settings", patch | {"data": {"plan": None}}, manager="lynq-operator")
         obj = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
-        assert annotations(obj)["lynq.sh/applied-hash"] == right
+        assert annotations(obj)["lynq.sh/applied-hash"] == expected
 
 
 async def test_edited_data_is_restored_under_force(env: Environment) -> None:
     async with running_operator(env):
-        await ready(env, entry("settings", **FORCE))
+        await create_ready_node(env, entry("settings", **FORCE))
         await edit(env, "settings", {"data": {"plan": "by hand", "more": "theirs"}})
         obj = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
         assert obj["data"]["more"] == "theirs"
@@ -64,7 +64,7 @@ async def test_edited_data_is_restored_under_force(env: Environment) -> None:
 
 async def test_edited_data_is_reported_as_conflict_under_stuck(env: Environment) -> None:
     async with running_operator(env):
-        await ready(env, entry("settings"))
+        await create_ready_node(env, entry("settings"))
         await edit(env, "settings", {"data": {"plan": "by hand"}})
         node = await wait_for_node_condition(
             env, NODE, "Ready", "False", "ResourcesFailedAndConflicted", within=AT_ONCE
@@ -75,7 +75,7 @@ async def test_edited_data_is_reported_as_conflict_under_stuck(env: Environment)
         assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {"plan": "by hand"}
         await wait_for_event(env, "ResourceConflict", about=NODE)
 
-        # Given back, all is well again.
+        # The conflict ends when the other manager gives the field up.
         await edit(env, "settings", {"data": {"plan": None}})
         await wait_for_object(env, "settings", has_plan("pro"))
         await wait_for_node_ready(env, NODE)
@@ -85,7 +85,7 @@ async def test_removed_field_is_restored_under_stuck(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await ready(env, entry("settings"))
+        await create_ready_node(env, entry("settings"))
         await edit(env, "settings", {"data": {"plan": None}})
         await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
         await wait_for_node_ready(env, NODE)
@@ -98,9 +98,9 @@ async def test_removed_field_is_restored_under_stuck(
 async def test_drift_is_restored_for_merge_and_replace(
     env: Environment, strategy: str, text: str | None
 ) -> None:
-    """There are no conflicts for these, so conflictPolicy says nothing."""
+    """Merge and replace detect no conflicts, so conflictPolicy does not apply."""
     async with running_operator(env):
-        await ready(env, entry("settings", patchStrategy=strategy))
+        await create_ready_node(env, entry("settings", patchStrategy=strategy))
         await edit(env, "settings", {"data": {"plan": text}})
         await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
         await wait_for_node_ready(env, NODE)
@@ -110,7 +110,7 @@ async def test_drift_is_restored_for_merge_and_replace(
 
 async def test_removed_owner_reference_is_restored(env: Environment) -> None:
     async with running_operator(env):
-        node = await ready(env, entry("settings"))
+        node = await create_ready_node(env, entry("settings"))
         await edit(env, "settings", {"metadata": {"ownerReferences": None}})
         obj = await wait_for_object(env, "settings", owner_uids, within=AT_ONCE)
         assert owner_uids(obj) == [node["metadata"]["uid"]]
@@ -119,7 +119,7 @@ async def test_removed_owner_reference_is_restored(env: Environment) -> None:
 @pytest.mark.parametrize("label", ["lynq.sh/managed", "lynq.sh/node", "lynq.sh/node-namespace"])
 async def test_removed_label_is_restored(env: Environment, label: str) -> None:
     async with running_operator(env):
-        await ready(env, entry("settings", deletionPolicy="Retain"))
+        await create_ready_node(env, entry("settings", deletionPolicy="Retain"))
         await edit(env, "settings", {"metadata": {"labels": {label: None}}})
         await wait_for_object(env, "settings", lambda obj: label in labels(obj), within=AT_ONCE)
         await wait_for_node_ready(env, NODE)
@@ -127,7 +127,7 @@ async def test_removed_label_is_restored(env: Environment, label: str) -> None:
 
 async def test_deleted_object_is_recreated(env: Environment) -> None:
     async with running_operator(env):
-        await ready(env, entry("settings"))
+        await create_ready_node(env, entry("settings"))
         old = await env.get(CONFIG_MAPS, "settings")
         await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
         obj = await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
@@ -136,7 +136,7 @@ async def test_deleted_object_is_recreated(env: Environment) -> None:
 
 async def test_fields_added_by_other_managers_are_not_drift(env: Environment) -> None:
     async with running_operator(env):
-        await ready(env, entry("settings"))
+        await create_ready_node(env, entry("settings"))
         await env.wait_until_idle()
         env.requests.sent.clear()
         more = {"labels": {"team": "shop"}, "annotations": {"note": "x"}}
@@ -157,27 +157,28 @@ async def test_fields_added_by_other_managers_are_not_drift(env: Environment) ->
 async def test_fight_with_another_controller_backs_off(env: Environment, undo: Any) -> None:
     async def insist() -> None:
         while True:
-            # Before the edit: the answer to it may come after what we do about it.
-            seen = len(write_verbs(env, "settings"))
+            # Counted before the edit: our reaction may precede its response.
+            before = len(write_verbs(env, "settings"))
             if undo is None:
                 await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
             else:
                 await edit(env, "settings", undo, manager="rival")
-            while len(write_verbs(env, "settings")) == seen:
+            while len(write_verbs(env, "settings")) == before:
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.1)
 
     async with running_operator(env):
-        await ready(env, entry("settings", **FORCE), entry("other"))
+        await create_ready_node(env, entry("settings", **FORCE), entry("other"))
         env.requests.sent.clear()
         rival = asyncio.create_task(insist())
+        # The duration of the fight, not a wait for a condition.
         await asyncio.sleep(5)
         rival.cancel()
-        # At once, then after 1, 2, 4 s; each of them may be an apply that finds out who holds
-        # the fields and one that takes them.
+        # Immediately, then after 1, 2 and 4 s; each attempt is up to two applies: one that
+        # detects the conflict and one that forces.
         assert 2 <= len(write_verbs(env, "settings")) <= 8, write_verbs(env, "settings")
 
-        # Somebody else's fight delays nobody, and new content waits for no back-off.
+        # The back-off delays neither other resources nor new content.
         await annotate(env, extra='{"plan": "free"}')
         await wait_for_object(env, "other", has_plan("free"), within=AT_ONCE)
         await wait_for_object(env, "settings", has_plan("free"))
@@ -185,7 +186,7 @@ async def test_fight_with_another_controller_backs_off(env: Environment, undo: A
 
 async def test_drift_is_restored_after_restart(env: Environment) -> None:
     async with running_operator(env):
-        await ready(env, entry("settings", **FORCE))
+        await create_ready_node(env, entry("settings", **FORCE))
     async with running_operator(env):
         await env.wait_until_idle()
         await edit(env, "settings", {"data": {"plan": "by hand"}})
@@ -194,7 +195,7 @@ async def test_drift_is_restored_after_restart(env: Environment) -> None:
 
 async def test_data_edited_during_downtime_is_restored_under_force(env: Environment) -> None:
     async with running_operator(env):
-        await ready(env, entry("settings", **FORCE))
+        await create_ready_node(env, entry("settings", **FORCE))
     await edit(env, "settings", {"data": {"plan": "by hand"}})
     async with running_operator(env):
         await wait_for_object(env, "settings", has_plan("pro"), within=AT_ONCE)
@@ -202,7 +203,7 @@ async def test_data_edited_during_downtime_is_restored_under_force(env: Environm
 
 async def test_data_edited_during_downtime_is_a_conflict_under_stuck(env: Environment) -> None:
     async with running_operator(env):
-        await ready(env, entry("settings"))
+        await create_ready_node(env, entry("settings"))
     await edit(env, "settings", {"data": {"plan": "by hand"}})
     for _ in range(2):
         async with running_operator(env):
@@ -214,7 +215,7 @@ async def test_data_edited_during_downtime_is_a_conflict_under_stuck(env: Enviro
 
 async def test_invalid_fields_digest_in_status_is_tolerated(env: Environment) -> None:
     async with running_operator(env):
-        await ready(env, entry("settings", **FORCE))
+        await create_ready_node(env, entry("settings", **FORCE))
     node = await env.get(NODES, NODE)
     for resource in node["status"]["resources"]:
         resource["fieldsDigest"] = "not a digest"

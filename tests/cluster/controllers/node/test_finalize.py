@@ -1,4 +1,4 @@
-"""A node that is deleted: its objects go first, in the order of the graph, and only its own."""
+"""The node finalizer: deletes the node's own objects in reverse dependency order."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
 
 HELD: Object = {"metadata": {"finalizers": ["example.com/hold"]}}
-LET_GO: Object = {"metadata": {"finalizers": None}}
+RELEASED: Object = {"metadata": {"finalizers": None}}
 
 
 def deleted(env: Environment) -> list[str]:
@@ -61,7 +61,7 @@ async def test_object_with_finalizer_is_reported_and_blocks_node_deletion(env: E
         assert "second" in node["status"]["conditions"][0]["message"]
         assert await exists(env, "first")
 
-        await edit(env, "second", LET_GO)
+        await edit(env, "second", RELEASED)
         await wait_for_deletion(env, NODES, NODE)
         assert not await exists(env, "first")
         await wait_for_event(env, "LynqNodeDeleted", about=NODE)
@@ -70,7 +70,7 @@ async def test_object_with_finalizer_is_reported_and_blocks_node_deletion(env: E
 async def test_object_replaced_by_foreign_one_is_not_deleted(
     env: Environment,
 ) -> None:
-    """The cache still shows ours when the deletion is sent: the uid tells them apart."""
+    """The delete carries the uid of the cached object as precondition."""
     replaced = asyncio.Event()
 
     async def replace_first(request: Request, send: Send) -> Response:
@@ -81,8 +81,8 @@ async def test_object_replaced_by_foreign_one_is_not_deleted(
             await env.client.create(CONFIG_MAPS, foreign, env.namespace)
         return await send(request)
 
-    actor = Environment(env.client.intercepted(replace_first), env.namespace, env.directory)
-    async with running_operator(actor):
+    interfering = Environment(env.client.intercepted(replace_first), env.namespace, env.directory)
+    async with running_operator(interfering):
         await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
         await env.client.delete(NODES, NODE, env.namespace)
@@ -93,36 +93,36 @@ async def test_object_replaced_by_foreign_one_is_not_deleted(
 
 async def test_object_removed_from_spec_before_deletion_is_deleted(env: Environment) -> None:
     async with running_operator(env):
-        await create_node(env, entry("stays"), entry("left"))
+        await create_node(env, entry("unchanged"), entry("removed"))
         await wait_for_node_ready(env, NODE)
-        await edit(env, "left", HELD)
-        await update_node(env, entry("stays"))
-        resource = await wait_for_resource_state(env, NODE, "left", "Deleting")
-        assert resource["name"] == "left"
+        await edit(env, "removed", HELD)
+        await update_node(env, entry("unchanged"))
+        resource = await wait_for_resource_state(env, NODE, "removed", "Deleting")
+        assert resource["name"] == "removed"
         node = await wait_for_node_ready(env, NODE)
         assert node["status"]["desiredResources"] == 1
         await delete_node(env)
         await env.wait_until_idle()
-        # What it depended on is forgotten, so all that is left may be needed by it.
-        assert await exists(env, "stays")
+        # The dependencies of a removed entry are unknown, so every other object is kept.
+        assert await exists(env, "unchanged")
         assert await exists(env, NODE, NODES)
-        await edit(env, "left", LET_GO)
+        await edit(env, "removed", RELEASED)
         await wait_for_deletion(env, NODES, NODE)
-        assert not await exists(env, "left")
-        assert not await exists(env, "stays")
+        assert not await exists(env, "removed")
+        assert not await exists(env, "unchanged")
 
 
 async def test_object_removed_from_spec_during_downtime_is_deleted_with_node(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await create_node(env, entry("stays"), entry("left"))
+        await create_node(env, entry("unchanged"), entry("removed"))
         await wait_for_node_ready(env, NODE)
-    await update_node(env, entry("stays"))
+    await update_node(env, entry("unchanged"))
     await delete_node(env)
     async with running_operator(env):
         await wait_for_deletion(env, NODES, NODE)
-        assert not await exists(env, "left")
+        assert not await exists(env, "removed")
 
 
 async def test_paused_or_broken_node_can_be_deleted(env: Environment) -> None:
@@ -130,7 +130,7 @@ async def test_paused_or_broken_node_can_be_deleted(env: Environment) -> None:
         await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
         await annotate(env, paused="true")
-        await update_node(env, entry("settings", dependIds=["nobody"]))
+        await update_node(env, entry("settings", dependIds=["missing"]))
         await annotate(env, extra="no json")
         await env.wait_until_idle()
         await delete_node(env)

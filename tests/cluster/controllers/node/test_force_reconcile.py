@@ -1,4 +1,4 @@
-"""Writing everything, changed or not: by the clock, and when a person asks for it."""
+"""Full reapply: after the interval, and on the force-reconcile annotation."""
 
 from datetime import datetime, timedelta
 
@@ -38,12 +38,12 @@ async def test_all_objects_are_reapplied_after_interval(env: Environment) -> Non
 
 
 async def test_missing_baseline_forces_nothing_and_is_recorded(env: Environment) -> None:
-    """Nor is it after a restart: a thousand nodes would be written at once."""
+    """A restart forces nothing either: a thousand nodes would be written at the same time."""
     async with running_operator(env):
         await create_node(env, entry("settings"))
         await wait_for_node_ready(env, NODE)
-    gone = {"status": {"lastFullReconcileAt": None}}
-    await env.client.patch(NODES, NODE, gone, env.namespace, subresource="status")
+    patch = {"status": {"lastFullReconcileAt": None}}
+    await env.client.patch(NODES, NODE, patch, env.namespace, subresource="status")
     env.requests.sent.clear()
     async with running_operator(env):
 

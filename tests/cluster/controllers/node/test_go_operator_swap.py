@@ -1,4 +1,4 @@
-"""The Go operator's nodes, taken over as they run: nothing is deleted, nothing made anew."""
+"""Takeover of nodes of the Go operator: nothing is deleted or re-created."""
 
 import uuid
 from typing import Any
@@ -38,21 +38,21 @@ SCALERS = Resource(
     "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", namespaced=True
 )
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"}
-LEFT: tuple[tuple[Resource, Object], ...] = (
+LEAKED: tuple[tuple[Resource, Object], ...] = (
     (BUDGETS, {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}),
     (POLICIES, {"podSelector": {}}),
     (SCALERS, {"maxReplicas": 3, "scaleTargetRef": TARGET}),
 )
 
 
-async def made_by_go(env: Environment, node: Object, resource: Resource, obj: Object) -> Object:
-    """Apply an object as the Go operator does: tied, hashed, without our label."""
-    given = obj.get("metadata", {})
-    namespace = given.get("namespace", env.namespace)
-    metadata: Object = {"namespace": namespace, **given}
-    marks = {"lynq.sh/deletion-policy": "Delete"} | given.get("annotations", {})
-    metadata["annotations"] = marks
-    if namespace == env.namespace and marks["lynq.sh/deletion-policy"] == "Delete":
+async def apply_as_go(env: Environment, node: Object, resource: Resource, obj: Object) -> Object:
+    """Apply an object as the Go operator does: owned and hashed, without lynq.sh/managed."""
+    base = obj.get("metadata", {})
+    namespace = base.get("namespace", env.namespace)
+    metadata: Object = {"namespace": namespace, **base}
+    policy = {"lynq.sh/deletion-policy": "Delete"} | base.get("annotations", {})
+    metadata["annotations"] = policy
+    if namespace == env.namespace and policy["lynq.sh/deletion-policy"] == "Delete":
         owner = {
             "apiVersion": "operator.lynq.sh/v1",
             "kind": "LynqNode",
@@ -73,11 +73,11 @@ async def made_by_go(env: Environment, node: Object, resource: Resource, obj: Ob
         "lynq.sh/applied-hash": applied_hash(whole),
         "lynq.sh/apply-start-time": "2026-01-01T00:00:00.000000000Z",
     }
-    metadata["annotations"] = marks | stamps
+    metadata["annotations"] = policy | stamps
     return await env.client.apply(resource, whole, manager="lynq-operator")
 
 
-async def status_of_go(env: Environment, *keys: str) -> None:
+async def set_go_status(env: Environment, *keys: str) -> None:
     patch = {"status": {"appliedResources": list(keys), "observedGeneration": 1}}
     await env.client.patch(NODES, NODE, patch, env.namespace, subresource="status")
 
@@ -97,17 +97,17 @@ async def test_running_objects_are_taken_over_unchanged(env: Environment) -> Non
     plan = {"data": {"plan": "pro"}}
     retained = {"lynq.sh/deletion-policy": "Retain"}
     before = [
-        await made_by_go(env, node, CONFIG_MAPS, named("settings", **plan)),
-        await made_by_go(
+        await apply_as_go(env, node, CONFIG_MAPS, named("settings", **plan)),
+        await apply_as_go(
             env,
             node,
             CONFIG_MAPS,
             {"metadata": {"name": "kept", "annotations": retained}, **plan},
         ),
-        await made_by_go(env, node, DEPLOYMENTS, named("app", spec=app["spec"])),
+        await apply_as_go(env, node, DEPLOYMENTS, named("app", spec=app["spec"])),
     ]
     namespace = env.namespace
-    await status_of_go(
+    await set_go_status(
         env,
         f"ConfigMap/{namespace}/settings@settings",
         f"ConfigMap/{namespace}/kept@kept",
@@ -134,32 +134,32 @@ async def test_running_objects_are_taken_over_unchanged(env: Environment) -> Non
 
 
 async def test_objects_leaked_by_go_operator_are_pruned(env: Environment) -> None:
-    """It looked for them as v1, found none, and let them be."""
+    """The Go operator searched for them as v1 only and never found them."""
     group = f"g{uuid.uuid4().hex[:8]}.example.com"
     async with served_custom_kind(env.client, group) as gadget:
         node = await create_node(env, entry("settings"))
-        left = (*LEFT, (gadget, {"size": 1}))
-        for resource, spec in left:
-            await made_by_go(env, node, resource, named("old", spec=spec))
-        foreign = {"metadata": {"name": "theirs", "namespace": env.namespace}, "spec": LEFT[1][1]}
+        leaked = (*LEAKED, (gadget, {"size": 1}))
+        for resource, spec in leaked:
+            await apply_as_go(env, node, resource, named("old", spec=spec))
+        foreign = {"metadata": {"name": "theirs", "namespace": env.namespace}, "spec": LEAKED[1][1]}
         await env.client.create(POLICIES, foreign)
         namespace = env.namespace
-        keys = [f"{resource.kind}/{namespace}/old@{resource.plural}" for resource, _ in left]
-        await status_of_go(env, *keys, f"NetworkPolicy/{namespace}/theirs@x", "no key at all")
+        keys = [f"{resource.kind}/{namespace}/old@{resource.plural}" for resource, _ in leaked]
+        await set_go_status(env, *keys, f"NetworkPolicy/{namespace}/theirs@x", "no key at all")
         async with running_operator(env):
             await wait_for_node_ready(env, NODE)
-            for resource, _ in left:
+            for resource, _ in leaked:
                 await wait_for_deletion(env, resource, "old")
             assert await exists(env, "theirs", POLICIES)
-            assert await event_count(env, "OrphanedResourceDeleted") == len(left)
+            assert await event_count(env, "OrphanedResourceDeleted") == len(leaked)
 
 
 async def test_object_in_templated_namespace_is_pruned(env: Environment) -> None:
     async with extra_namespace(env) as other:
         node = await create_node(env, entry("settings"), plan=other)
         far = {"metadata": {"name": "far", "namespace": other}, "data": {"a": "b"}}
-        await made_by_go(env, node, CONFIG_MAPS, far)
-        await status_of_go(env, "ConfigMap/{{ .plan }}/far@far")
+        await apply_as_go(env, node, CONFIG_MAPS, far)
+        await set_go_status(env, "ConfigMap/{{ .plan }}/far@far")
         async with running_operator(env, namespaces=()):
             await wait_for_node_ready(env, NODE)
             await env.wait_until_idle()
@@ -174,25 +174,25 @@ async def test_node_deleted_right_after_swap_leaves_no_objects(
     finalizers = ["lynqnode.operator.lynq.sh/finalizer"]
     await env.patch(NODES, NODE, {"metadata": {"finalizers": finalizers}})
     plan = {"data": {"plan": "pro"}}
-    await made_by_go(env, node, CONFIG_MAPS, named("settings", **plan))
-    await made_by_go(env, node, CONFIG_MAPS, named("left", **plan))
-    await status_of_go(env, f"ConfigMap/{env.namespace}/left@left")
+    await apply_as_go(env, node, CONFIG_MAPS, named("settings", **plan))
+    await apply_as_go(env, node, CONFIG_MAPS, named("removed", **plan))
+    await set_go_status(env, f"ConfigMap/{env.namespace}/removed@removed")
     await delete_node(env)
     async with running_operator(env):
         await wait_for_deletion(env, NODES, NODE)
         assert not await exists(env, "settings")
-        assert not await exists(env, "left")
+        assert not await exists(env, "removed")
 
 
-@pytest.mark.parametrize("data", ["old", "pro"], ids=["disputed", "as wanted"])
+@pytest.mark.parametrize("data", ["old", "pro"], ids=["different", "equal"])
 async def test_orphan_of_go_operator_is_adopted(env: Environment, data: str) -> None:
-    """It carries no label of ours, so no cache shows it; its marks were put on by an Update."""
-    marks = {"lynq.sh/orphaned-at": "2026-01-01T00:00:00Z", "lynq.sh/deletion-policy": "Retain"}
+    """The orphan is not in the cache, and its markers belong to an Update manager."""
+    markers = {"lynq.sh/orphaned-at": "2026-01-01T00:00:00Z", "lynq.sh/deletion-policy": "Retain"}
     orphan = {
         "metadata": {
             "name": "kept",
             "labels": {"lynq.sh/orphaned": "true"},
-            "annotations": marks | {"lynq.sh/orphaned-reason": "RemovedFromTemplate"},
+            "annotations": markers | {"lynq.sh/orphaned-reason": "RemovedFromTemplate"},
         },
         "data": {"plan": data},
     }

@@ -1,4 +1,4 @@
-"""ignoreFields: what others set stays as they set it, whatever the manifest says."""
+"""ignoreFields: fields of other managers keep their values."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def app(image: str = "nginx", **parts: Any) -> Object:
     return manifest_entry("app", deployment("app", replicas=1, image=image), **parts)
 
 
-def image_is(image: str) -> Any:
+def has_image(image: str) -> Any:
     return lambda obj: obj["spec"]["template"]["spec"]["containers"][0]["image"] == image
 
 
@@ -46,7 +46,7 @@ async def test_ignored_field_keeps_value_of_other_manager(env: Environment) -> N
             env, "app", lambda obj: obj["status"].get("readyReplicas") == 3, DEPLOYMENTS
         )
         await update_node(env, deployments=[app("nginx:2", **REPLICAS)])
-        live = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
+        live = await wait_for_object(env, "app", has_image("nginx:2"), DEPLOYMENTS)
         assert live["spec"]["replicas"] == 3
         await annotate(env, force_reconcile="now")
         await wait_for_node_ready(env, NODE)
@@ -60,7 +60,7 @@ async def test_ignored_field_keeps_value_of_other_manager(env: Environment) -> N
 
 
 async def test_ignored_field_of_list_items_is_kept_per_item(env: Environment) -> None:
-    def two(image: str) -> Object:
+    def two_containers(image: str) -> Object:
         manifest = deployment("app", replicas=1)
         manifest["spec"]["template"]["spec"]["containers"] = [
             {"name": name, "image": image, "resources": {"requests": {"cpu": "1m"}}}
@@ -69,14 +69,14 @@ async def test_ignored_field_of_list_items_is_kept_per_item(env: Environment) ->
         path = "$.spec.template.spec.containers[*].resources"
         return manifest_entry("app", manifest, ignoreFields=[path])
 
-    def sizes(obj: Object) -> dict[str, str]:
+    def cpu_requests(obj: Object) -> dict[str, str]:
         containers = obj["spec"]["template"]["spec"]["containers"]
         return {
             container["name"]: container["resources"]["requests"]["cpu"] for container in containers
         }
 
     async with running_operator(env):
-        await create_node(env, deployments=[two("nginx")])
+        await create_node(env, deployments=[two_containers("nginx")])
         await wait_for_node_ready(env, NODE)
         await env.client.apply(
             DEPLOYMENTS,
@@ -97,9 +97,9 @@ async def test_ignored_field_of_list_items_is_kept_per_item(env: Environment) ->
             manager="vpa",
             force=True,
         )
-        await update_node(env, deployments=[two("nginx:2")])
-        live = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
-        assert sizes(live) == {"main": "1m", "side": "7m"}
+        await update_node(env, deployments=[two_containers("nginx:2")])
+        live = await wait_for_object(env, "app", has_image("nginx:2"), DEPLOYMENTS)
+        assert cpu_requests(live) == {"main": "1m", "side": "7m"}
         await wait_for_node_ready(env, NODE)
         assert await event_count(env, "ResourceConflict") == 0
 
@@ -115,7 +115,7 @@ async def test_ignored_field_is_selected_by_item_name(env: Environment) -> None:
         await update_node(env, deployments=[app("ours", ignoreFields=[path])])
         await wait_for_node_ready(env, NODE)
         await env.wait_until_idle()
-        assert image_is("theirs")(await env.get(DEPLOYMENTS, "app"))
+        assert has_image("theirs")(await env.get(DEPLOYMENTS, "app"))
 
 
 @pytest.mark.parametrize("strategy", ["apply", "merge", "replace"])
@@ -153,23 +153,23 @@ async def test_ignored_field_is_written_on_create_only(env: Environment) -> None
 
 @pytest.mark.parametrize("parts", [{"conflictPolicy": "Force"}, {"patchStrategy": "merge"}])
 async def test_ignored_field_changed_during_write_is_kept(env: Environment, parts: Object) -> None:
-    """An autoscaler's number must not be set back to what it was a moment ago."""
-    others, once = env.client, iter([3])
+    """Replicas set by an autoscaler during our write must not be reverted."""
+    client, pending = env.client, iter([3])
 
-    async def first(request: Request, send: Send) -> Response:
+    async def scale_first(request: Request, send: Send) -> Response:
         is_write = request.verb in ("apply", "patch") and request.path.endswith("/app")
-        if is_write and b"nginx:2" in (request.body or b"") and (replicas := next(once, 0)):
+        if is_write and b"nginx:2" in (request.body or b"") and (replicas := next(pending, 0)):
             patch = {"spec": {"replicas": replicas}}
-            await others.patch(DEPLOYMENTS, "app", patch, env.namespace, manager="hpa")
+            await client.patch(DEPLOYMENTS, "app", patch, env.namespace, manager="hpa")
         return await send(request)
 
-    env.client = others.intercepted(first)
+    env.client = client.intercepted(scale_first)
     async with running_operator(env):
         await create_node(env, deployments=[app(**REPLICAS, **parts)])
         await wait_for_node_ready(env, NODE)
         await update_node(env, deployments=[app("nginx:2", **REPLICAS, **parts)])
-        obj = await wait_for_object(env, "app", image_is("nginx:2"), DEPLOYMENTS)
-        assert next(once, 0) == 0
+        obj = await wait_for_object(env, "app", has_image("nginx:2"), DEPLOYMENTS)
+        assert next(pending, 0) == 0
         assert obj["spec"]["replicas"] == 3
         await wait_for_node_ready(env, NODE)
         assert (

@@ -1,4 +1,4 @@
-"""In whose name a node's objects are written, and into which namespaces."""
+"""Service accounts and allowed namespaces of the objects of a node."""
 
 import uuid
 from typing import Any
@@ -39,11 +39,11 @@ SECRET = {
 }
 
 AS_WRITER = {"lynq.sh/service-account": "writer"}
-FORMLESS = 'the form "web" does not exist'
+FORM_MISSING = 'the form "web" does not exist'
 
 
-async def let(env: Environment, account: str, *rules: Any) -> None:
-    """Have a service account that may do so much."""
+async def create_account(env: Environment, account: str, *rules: Any) -> None:
+    """Create a service account with a Role of these rules."""
     namespace = env.namespace
     await env.client.create(SERVICE_ACCOUNTS, {"metadata": {"name": account}}, namespace)
     role = {"metadata": {"name": account}, "rules": list(rules)}
@@ -57,7 +57,7 @@ async def let(env: Environment, account: str, *rules: Any) -> None:
 
 
 async def test_form_is_limited_to_rights_of_its_service_account(env: Environment) -> None:
-    await let(env, "writer", rule("", "configmaps"))
+    await create_account(env, "writer", rule("", "configmaps"))
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
     await env.create_form(serviceAccountName="writer", secrets=[SECRET])
@@ -78,7 +78,7 @@ async def test_deletes_are_impersonated_after_form_deletion(
     env: Environment,
 ) -> None:
     may_not_delete = rule("", "configmaps", verbs=("get", "create", "patch"))
-    await let(env, "writer", may_not_delete)
+    await create_account(env, "writer", may_not_delete)
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
     await env.create_form(serviceAccountName="writer")
@@ -104,16 +104,16 @@ async def test_operator_can_require_service_accounts(env: Environment) -> None:
             await env.get(CONFIG_MAPS, "acme-settings")
 
 
-@pytest.mark.parametrize("insists", [False, True])
+@pytest.mark.parametrize("required", [False, True])
 async def test_node_annotation_does_not_choose_service_account(
-    env: Environment, *, insists: bool
+    env: Environment, *, required: bool
 ) -> None:
-    """Whoever may edit nodes could act as any account otherwise."""
-    await let(env, "writer", rule("", "configmaps"))
-    async with running_operator(env, requires_service_account=insists):
+    """Otherwise the right to edit nodes would grant the rights of any account."""
+    await create_account(env, "writer", rule("", "configmaps"))
+    async with running_operator(env, requires_service_account=required):
         await create_node(env, entry("settings"), annotations=AS_WRITER)
         resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
-        assert FORMLESS in resource["message"]
+        assert FORM_MISSING in resource["message"]
         assert "create the form, or delete the node" in resource["message"]
         assert not await exists(env, "settings")
         await delete_node(env)
@@ -126,14 +126,14 @@ async def test_manual_node_is_rejected_when_service_accounts_are_required(
     async with running_operator(env, requires_service_account=True):
         await create_node(env, entry("settings"))
         resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
-        assert FORMLESS in resource["message"]
+        assert FORM_MISSING in resource["message"]
         assert not await exists(env, "settings")
 
 
 async def test_node_of_deleted_form_under_paused_hub_keeps_its_objects(
     env: Environment,
 ) -> None:
-    await let(env, "writer", rule("", "configmaps"))
+    await create_account(env, "writer", rule("", "configmaps"))
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
     entries = [config_map(conflictPolicy="Force")]
@@ -147,7 +147,7 @@ async def test_node_of_deleted_form_under_paused_hub_keeps_its_objects(
 
         await edit(env, "acme-settings", {"data": {"plan": "edited"}})
         resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
-        assert FORMLESS in resource["message"]
+        assert FORM_MISSING in resource["message"]
         kept = await env.get(CONFIG_MAPS, "acme-settings")
         assert kept["data"] == {"plan": "edited"}
 
@@ -156,7 +156,7 @@ async def test_node_of_deleted_form_under_paused_hub_keeps_its_objects(
 
 
 async def test_node_without_form_prunes_nothing(env: Environment) -> None:
-    await let(env, "writer", rule("", "configmaps"))
+    await create_account(env, "writer", rule("", "configmaps"))
     await env.create_form(serviceAccountName="writer")
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("dropped"), annotations=AS_WRITER)
@@ -166,19 +166,19 @@ async def test_node_without_form_prunes_nothing(env: Environment) -> None:
 
         await update_node(env, entry("settings"))
         resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
-        assert FORMLESS in resource["message"]
+        assert FORM_MISSING in resource["message"]
         kept = await wait_for_resource_state(env, NODE, "dropped", "Deleting")
-        assert FORMLESS in kept["message"]
+        assert FORM_MISSING in kept["message"]
         assert await exists(env, "dropped")
 
 
 async def test_nothing_is_written_for_unreadable_form(
     env: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its account and its namespaces are not known."""
+    """Its service account and its allowed namespaces are unknown."""
 
     def unreadable(obj: Loose) -> Unreadable:
-        return Unreadable(obj.metadata, "its spec makes no sense, see $.configMaps")
+        return Unreadable(obj.metadata, "invalid spec, see $.configMaps")
 
     monkeypatch.setattr(context, "form_from", unreadable)
     await env.create_form()
@@ -225,7 +225,7 @@ async def test_only_allowed_namespaces_are_written_to(env: Environment, by: str)
 
 @pytest.mark.parametrize("by", ["form", "operator"])
 async def test_disallowed_namespace_object_is_not_written(env: Environment, by: str) -> None:
-    """Once it were the node's, it would go with the row, and everything in it."""
+    """An adopted Namespace would be deleted with the row, including its contents."""
     suffix = uuid.uuid4().hex[:8]
     allowed, other = f"tenant-{suffix}", f"kube-{suffix}"
     await env.client.create(NAMESPACES, {"metadata": {"name": other}})

@@ -1,4 +1,4 @@
-"""Resources that cannot be written: each says why, and nothing else of the node suffers."""
+"""Resources that cannot be applied: each reports its reason, and the others are applied."""
 
 import uuid
 from typing import Any
@@ -32,25 +32,25 @@ HALF = '{{ repeat 900000 "x" }}'
 SERVICE = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}
 
 
-def large() -> Object:
+def oversized_config_map() -> Object:
     desired = entry("bad")
     desired["spec"]["data"] = {"a": HALF, "b": HALF}
     return desired
 
 
-def huge() -> Object:
+def oversized_deployment() -> Object:
     manifest = deployment("bad")
     manifest["spec"]["template"]["spec"]["containers"][0]["args"] = [HALF, HALF]
     return manifest
 
 
-def broken() -> Object:
+def broken_template() -> Object:
     desired = entry("bad")
     desired["spec"]["data"] = {"text": "first line\n{{ .nothing }}"}
     return desired
 
 
-def misshapen() -> Object:
+def wrong_type() -> Object:
     desired = entry("bad")
     desired["spec"]["data"] = {"number": 5}
     return desired
@@ -62,19 +62,23 @@ BAD: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         "ApplyFailed",
         ["example.com/v1 Nothing", "is the CRD installed?"],
     ),
-    "unknown kind of a known group": (
+    "unknown kind of an existing group": (
         {"manifests": [manifest_entry("bad", {"apiVersion": "apps/v1", "kind": "Deploymnt"})]},
         "ApplyFailed",
         ["apps/v1 Deploymnt", "Deployment"],
     ),
-    "config map too large": ({"configMaps": [large()]}, "ApplyFailed", ["larger than", "1 MiB"]),
-    "too large for the store": (
-        {"deployments": [manifest_entry("bad", huge())]},
+    "config map too large": (
+        {"configMaps": [oversized_config_map()]},
+        "ApplyFailed",
+        ["larger than", "1 MiB"],
+    ),
+    "too large for etcd": (
+        {"deployments": [manifest_entry("bad", oversized_deployment())]},
         "ApplyFailed",
         ["larger than", "1.5 MiB"],
     ),
     "template error": (
-        {"configMaps": [broken()]},
+        {"configMaps": [broken_template()]},
         "TemplateRenderError",
         ["data.text", "line 2", "nothing"],
     ),
@@ -83,12 +87,12 @@ BAD: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         "ApplyFailed",
         ["metadata.name"],
     ),
-    "name that is none": (
+    "invalid name": (
         {"configMaps": [entry("bad", nameTemplate="Not_A_Name")]},
         "ApplyFailed",
         ["metadata.name"],
     ),
-    "wrong type": ({"configMaps": [misshapen()]}, "ApplyFailed", []),
+    "wrong type": ({"configMaps": [wrong_type()]}, "ApplyFailed", []),
 }
 
 
@@ -110,7 +114,7 @@ async def test_invalid_resource_reports_reason_and_others_are_applied(
         await wait_for_resource_state(env, NODE, "good", "Ready")
         assert (await wait_for_event(env, reason, about=NODE)).startswith("Warning: ")
 
-        # Corrected, all is well.
+        # The node recovers after correction.
         empty: dict[str, Any] = {name: [] for name in lists}
         await update_node(env, entry("good"), **empty)
         await wait_for_node_ready(env, NODE)

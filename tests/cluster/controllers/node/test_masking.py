@@ -1,4 +1,4 @@
-"""What a Secret holds is in the Secret, and nowhere else that the operator writes."""
+"""Secret contents appear in no status, event or log line."""
 
 import json
 from typing import Any
@@ -34,8 +34,8 @@ def secret(**parts: Any) -> Object:
     return manifest_entry("secret", {"apiVersion": "v1", "kind": "Secret"} | parts)
 
 
-async def words(env: Environment, logs: list[Any]) -> str:
-    """Return everything that people can read."""
+async def visible_text(env: Environment, logs: list[Any]) -> str:
+    """Return events, node status and log lines as one text."""
     events = (await env.client.list(EVENTS, env.namespace)).items
     status = (await get_node(env, NODE)).get("status", {})
     assert logs
@@ -43,32 +43,32 @@ async def words(env: Environment, logs: list[Any]) -> str:
     return json.dumps([events, status]) + repr(logs)
 
 
-REFUSED = {
-    "no base64": secret(data={"password": "{{ .plan }}"}),
-    "no text": secret(stringData={"password": int(NUMBER)}),
-    "no registry": secret(
+REJECTED = {
+    "not base64": secret(data={"password": "{{ .plan }}"}),
+    "not a string": secret(stringData={"password": int(NUMBER)}),
+    "invalid docker config": secret(
         type="kubernetes.io/dockerconfigjson", stringData={".dockerconfigjson": "{{ .plan }}"}
     ),
-    "no key": secret(stringData={"no key {{ .plan }}": "{{ .plan }}", "a/b": "{{ .plan }}"}),
-    "no template": secret(stringData={"password": "{{ .plan | fromJson | toYaml | atoi }}"}),
-    "no such function value": secret(stringData={"password": "{{ index .plan 99 }}"}),
-    "no such field": secret(stringdata={"password": "{{ .plan }}"}, data=["{{ .plan }}"]),
+    "invalid key": secret(stringData={"no key {{ .plan }}": "{{ .plan }}", "a/b": "{{ .plan }}"}),
+    "template error": secret(stringData={"password": "{{ .plan | fromJson | toYaml | atoi }}"}),
+    "function error": secret(stringData={"password": "{{ index .plan 99 }}"}),
+    "unknown field": secret(stringdata={"password": "{{ .plan }}"}, data=["{{ .plan }}"]),
     "type": secret(type="kubernetes.io/tls", stringData={"x": "{{ .plan }}"}),
 }
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.replace(" ", "-"))
+@pytest.mark.parametrize("case", REJECTED, ids=lambda case: case.replace(" ", "-"))
 @pytest.mark.parametrize("strategy", ["apply", "merge"])
 async def test_rejected_secret_does_not_leak_its_contents(
     env: Environment, case: str, strategy: str
 ) -> None:
     with capture_logs() as logs:
         async with running_operator(env):
-            desired = REFUSED[case] | {"patchStrategy": strategy}
+            desired = REJECTED[case] | {"patchStrategy": strategy}
             await create_node(env, secrets=[desired], plan=WORD)
             resource = await wait_for_resource_state(env, NODE, "secret", "Failed")
             await wait_for_event(env, resource["reason"], about=NODE)
-        visible = await words(env, logs)
+        visible = await visible_text(env, logs)
     assert WORD not in visible
     assert NUMBER not in visible
 
@@ -79,7 +79,7 @@ async def test_secret_contents_never_appear_during_its_lifetime(env: Environment
         async with running_operator(env):
             await create_node(env, secrets=[desired], plan=WORD)
             await wait_for_node_ready(env, NODE)
-            # Drift, conflict, refused as immutable, adopted, removed.
+            # Conflict, forced write rejected as immutable, deletion.
             await edit(
                 env,
                 "secret",
@@ -90,7 +90,7 @@ async def test_secret_contents_never_appear_during_its_lifetime(env: Environment
             await update_node(env, secrets=[desired | {"conflictPolicy": "Force"}])
             await annotate(env, extra=json.dumps({"plan": WORD + "y"}))
             await wait_for_resource_state(env, NODE, "secret", "Failed")
-            visible = await words(env, logs)
+            visible = await visible_text(env, logs)
             await delete_node(env)
             await wait_for_deletion(env, NODES, NODE)
         visible += json.dumps((await env.client.list(EVENTS, env.namespace)).items) + repr(logs)

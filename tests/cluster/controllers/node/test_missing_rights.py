@@ -1,4 +1,4 @@
-"""A right that is missing: only resources that need it fail, and they name it."""
+"""Missing RBAC rights: only the resources that need the right fail, and they name it."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -44,7 +44,7 @@ BASIC = (OURS, rule("", "configmaps", "events"))
 
 @pytest.fixture
 async def limited(env: Environment, kubeconfig: Path) -> AsyncIterator[Environment]:
-    """The same env for an operator that may do next to nothing yet."""
+    """The same environment with a client that impersonates an account without rights."""
     namespace = env.namespace
     await env.client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "limited"}}, namespace)
     await env.client.create(ROLES, {"metadata": {"name": "limited"}, "rules": []}, namespace)
@@ -74,7 +74,7 @@ async def test_kind_without_watch_right_fails_alone(env: Environment, limited: E
         assert "on secrets" in resource["message"]
         await wait_for_resource_state(env, NODE, "good", "Ready")
 
-        # Its watch is tried in the background: no restart is needed.
+        # The watch is retried in the background; no restart is needed.
         await grant(env, *BASIC, rule("", "secrets"))
         await wait_for_node_ready(env, NODE, within=60)
         await env.get(SECRETS, "secret")
@@ -90,9 +90,9 @@ async def test_kind_without_write_right_fails_alone(env: Environment, limited: E
 
 
 async def test_kind_without_get_right_fails_alone(env: Environment, limited: Environment) -> None:
-    """Most are never read one by one; those with fields that are left to others are."""
-    written = ("list", "watch", "patch", "create")
-    await grant(env, *BASIC, rule("", "secrets", verbs=written))
+    """Only resources with ignoreFields are read one by one."""
+    verbs = ("list", "watch", "patch", "create")
+    await grant(env, *BASIC, rule("", "secrets", verbs=verbs))
     secret = SECRET | {"ignoreFields": ["$.data.x"]}
     async with running_operator(limited):
         await create_node(env, entry("good"), secrets=[secret | {"conflictPolicy": "Force"}])
@@ -105,8 +105,8 @@ async def test_kind_without_get_right_fails_alone(env: Environment, limited: Env
 async def test_missing_delete_right_blocks_finalizer_and_is_named(
     env: Environment, limited: Environment
 ) -> None:
-    written = ("list", "watch", "get", "patch", "create")
-    await grant(env, *BASIC, rule("", "secrets", verbs=written))
+    verbs = ("list", "watch", "get", "patch", "create")
+    await grant(env, *BASIC, rule("", "secrets", verbs=verbs))
     async with running_operator(limited):
         await create_node(env, entry("good"), secrets=[SECRET])
         await wait_for_node_ready(env, NODE, within=20)

@@ -1,4 +1,4 @@
-"""patchStrategy: how an object is made and changed, each way over nothing and over something."""
+"""patchStrategy: apply, merge and replace on new and on existing objects."""
 
 import pytest
 
@@ -28,8 +28,8 @@ from lynq.kube.resource import CONFIG_MAPS
 STRATEGIES = ("apply", "merge", "replace")
 
 
-def both(first: str, second: str | None, **parts: object) -> Object:
-    """Return an entry with two keys, or one."""
+def two_keys(first: str, second: str | None, **parts: object) -> Object:
+    """Return an entry with two data keys, or with one if the second is None."""
     desired = entry("settings", first, **parts)
     if second is not None:
         desired["spec"]["data"]["second"] = second
@@ -58,15 +58,15 @@ async def test_object_is_created_and_updated(env: Environment, strategy: str) ->
 
 
 @pytest.mark.parametrize(
-    ("strategy", "left"),
+    ("strategy", "remaining"),
     [
-        # merge and replace know no conflicts; replace leaves nothing of what was there.
+        # Merge and replace detect no conflicts; replace removes all other fields.
         ("merge", {"plan": "pro", "more": "theirs"}),
         ("replace", {"plan": "pro"}),
     ],
 )
 async def test_merge_and_replace_take_over_existing_object(
-    env: Environment, strategy: str, left: Object
+    env: Environment, strategy: str, remaining: Object
 ) -> None:
     foreign = {"metadata": {"name": "settings"}, "data": {"plan": "theirs", "more": "theirs"}}
     old = await env.client.create(CONFIG_MAPS, foreign, env.namespace, manager="kubectl-edit")
@@ -74,7 +74,7 @@ async def test_merge_and_replace_take_over_existing_object(
         node = await create_node(env, entry("settings", patchStrategy=strategy))
         await wait_for_node_ready(env, NODE)
         live = await env.get(CONFIG_MAPS, "settings")
-        assert live["data"] == left
+        assert live["data"] == remaining
         assert live["metadata"]["uid"] == old["metadata"]["uid"]
         assert owner_uids(live) == [node["metadata"]["uid"]]
         assert await event_count(env, "ResourceConflict") == 0
@@ -84,13 +84,13 @@ async def test_field_removed_from_manifest_is_removed_from_object(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await create_node(env, both("pro", "x"))
+        await create_node(env, two_keys("pro", "x"))
         await wait_for_node_ready(env, NODE)
-        await update_node(env, both("pro", None))
+        await update_node(env, two_keys("pro", None))
         await wait_for_object(env, "settings", lambda obj: obj["data"] == {"plan": "pro"})
-        await update_node(env, both("pro", "x", patchStrategy="replace"))
+        await update_node(env, two_keys("pro", "x", patchStrategy="replace"))
         await wait_for_object(env, "settings", lambda obj: "second" in obj["data"])
-        await update_node(env, both("pro", None, patchStrategy="replace"))
+        await update_node(env, two_keys("pro", None, patchStrategy="replace"))
         await wait_for_object(env, "settings", lambda obj: obj["data"] == {"plan": "pro"})
 
 
@@ -99,10 +99,10 @@ async def test_switch_to_apply_owns_previously_written_fields(
     env: Environment, before: str
 ) -> None:
     async with running_operator(env):
-        await create_node(env, both("pro", "x", patchStrategy=before))
+        await create_node(env, two_keys("pro", "x", patchStrategy=before))
         await wait_for_node_ready(env, NODE)
-        # New value, dropped key: neither may be a conflict with ourselves, nor stay behind.
-        await update_node(env, both("free", None, patchStrategy="apply"))
+        # The new value must not conflict with ourselves, and the dropped key must be removed.
+        await update_node(env, two_keys("free", None, patchStrategy="apply"))
         await wait_for_object(env, "settings", lambda obj: obj["data"] == {"plan": "free"})
         await wait_for_node_ready(env, NODE)
         assert await event_count(env, "ResourceConflict") == 0
@@ -120,7 +120,7 @@ async def test_apply_keeps_fields_of_other_managers(env: Environment) -> None:
 
 
 async def test_replace_succeeds_despite_status_writes(env: Environment) -> None:
-    """The Deployment's own controller writes its status all the time."""
+    """The Deployment controller updates the status concurrently."""
     app = deployment("app", replicas=1)
     async with running_operator(env):
         await create_node(env, deployments=[manifest_entry("app", app, patchStrategy="replace")])
@@ -140,15 +140,15 @@ async def test_replace_succeeds_despite_status_writes(env: Environment) -> None:
 async def test_replace_retries_after_concurrent_writes(
     env: Environment,
 ) -> None:
-    others, rivals = env.client, iter(range(4))
+    client, rivals = env.client, iter(range(4))
 
-    async def first(request: Request, send: Send) -> Response:
+    async def annotate_first(request: Request, send: Send) -> Response:
         if request.verb == "replace" and (number := next(rivals, None)) is not None:
             note = {"metadata": {"annotations": {"rival": str(number)}}}
-            await others.patch(CONFIG_MAPS, "settings", note, env.namespace)
+            await client.patch(CONFIG_MAPS, "settings", note, env.namespace)
         return await send(request)
 
-    env.client = others.intercepted(first)
+    env.client = client.intercepted(annotate_first)
     async with running_operator(env):
         await create_node(env, entry("settings", patchStrategy="replace"))
         await wait_for_node_ready(env, NODE)

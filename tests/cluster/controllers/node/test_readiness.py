@@ -1,4 +1,4 @@
-"""waitForReady and timeoutSeconds: when a resource counts as ready, as failed, and since when."""
+"""waitForReady and timeoutSeconds: when a resource is ready, failed, and since when."""
 
 from datetime import datetime
 from typing import Any
@@ -39,8 +39,8 @@ def app(pods: dict[str, str] | None = None, *, replicas: int = 1, **parts: Any) 
     )
 
 
-def at(moment: str) -> datetime:
-    return datetime.fromisoformat(moment)
+def parse_time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
 
 
 async def test_readiness_timeout_fails_resource_at_deadline_once(env: Environment) -> None:
@@ -53,8 +53,8 @@ async def test_readiness_timeout_fails_resource_at_deadline_once(env: Environmen
         assert resource["reason"] == "ReadinessTimeout"
         assert "2 s" in resource["message"]
         live = await env.get(DEPLOYMENTS, "app")
-        began = at(annotations(live)["lynq.sh/apply-start-time"])
-        late = (at(resource["since"]) - began).total_seconds() - 2
+        start = parse_time(annotations(live)["lynq.sh/apply-start-time"])
+        late = (parse_time(resource["since"]) - start).total_seconds() - 2
         # `since` is in whole seconds.
         assert -1 <= late < 1.5
         await wait_for_resource_state(env, NODE, "after", "Skipped")

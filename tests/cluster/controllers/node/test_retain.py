@@ -1,4 +1,4 @@
-"""deletionPolicy: what goes with its entry or its node, what is retained, and how it comes back."""
+"""deletionPolicy: deletion and retention of objects, and adoption of orphans."""
 
 import pytest
 
@@ -36,7 +36,11 @@ def is_orphan(obj: Object) -> bool:
 async def test_objects_removed_from_spec_are_deleted_or_retained(env: Environment) -> None:
     async with running_operator(env):
         await create_node(
-            env, entry("stays"), entry("goes"), entry("kept", **RETAIN), entry("also-kept")
+            env,
+            entry("unchanged"),
+            entry("deleted"),
+            entry("kept", **RETAIN),
+            entry("also-unchanged"),
         )
         await wait_for_node_ready(env, NODE)
         kept = await env.get(CONFIG_MAPS, "kept")
@@ -44,9 +48,9 @@ async def test_objects_removed_from_spec_are_deleted_or_retained(env: Environmen
         assert labels(kept)["lynq.sh/node"] == NODE
         assert labels(kept)["lynq.sh/node-namespace"] == env.namespace
 
-        # The policy of what is no longer in the form is the annotation's.
-        await update_node(env, entry("stays"), entry("also-kept"))
-        await wait_for_deletion(env, CONFIG_MAPS, "goes")
+        # The annotation holds the policy of an object that is no longer in the spec.
+        await update_node(env, entry("unchanged"), entry("also-unchanged"))
+        await wait_for_deletion(env, CONFIG_MAPS, "deleted")
         obj = await wait_for_object(env, "kept", is_orphan)
         assert annotations(obj)["lynq.sh/orphaned-reason"] == "RemovedFromTemplate"
         assert "lynq.sh/orphaned-at" in annotations(obj)
@@ -56,13 +60,13 @@ async def test_objects_removed_from_spec_are_deleted_or_retained(env: Environmen
 
         gone = await wait_for_event(env, "OrphanedResourceDeleted", about=NODE)
         assert gone.startswith("Normal: ")
-        assert "goes" in gone
+        assert "deleted" in gone
         assert "kept" in await wait_for_event(env, "OrphanedResourceRetained", about=NODE)
         await wait_for_event(env, "OrphanMarkersAdded", about="kept")
         node = await wait_for_node_ready(env, NODE)
         assert [resource["id"] for resource in node["status"]["resources"]] == [
-            "stays",
-            "also-kept",
+            "unchanged",
+            "also-unchanged",
         ]
         await env.wait_until_idle()
         assert await event_count(env, "OrphanedResourceDeleted") == 1
@@ -93,7 +97,7 @@ async def test_orphan_is_adopted_in_one_write(env: Environment) -> None:
 async def test_adopted_orphan_is_updated_without_self_conflict(
     env: Environment,
 ) -> None:
-    """Adopted fields are ours by Update: the next apply must not take us for somebody else."""
+    """Adoption owns fields by Update: the next apply must not conflict with them."""
     async with running_operator(env):
         await create_node(env, entry("kept", **RETAIN))
         await wait_for_node_ready(env, NODE)
@@ -106,7 +110,7 @@ async def test_adopted_orphan_is_updated_without_self_conflict(
         await wait_for_object(env, "kept", has_plan("third"))
         await wait_for_node_ready(env, NODE)
         assert await event_count(env, "ResourceConflict") == 0
-        # Whose it is now is told by the next drift.
+        # A later edit is a conflict, which proves that the fields are ours by Apply.
         await edit(env, "kept", {"data": {"plan": "by hand"}})
         await wait_for_event(env, "ResourceConflict", about=NODE)
 
@@ -115,12 +119,12 @@ async def test_node_deletion_deletes_or_retains_its_objects(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await create_node(env, entry("goes"), entry("kept", **RETAIN))
+        await create_node(env, entry("deleted"), entry("kept", **RETAIN))
         await wait_for_node_ready(env, NODE)
         await delete_node(env)
         await wait_for_deletion(env, NODES, NODE)
 
-        await wait_for_deletion(env, CONFIG_MAPS, "goes", within=0)
+        await wait_for_deletion(env, CONFIG_MAPS, "deleted", within=0)
         obj = await wait_for_object(env, "kept", is_orphan)
         assert annotations(obj)["lynq.sh/orphaned-reason"] == "LynqNodeDeleted"
         assert "lynq.sh/node" not in labels(obj)
@@ -192,15 +196,15 @@ async def test_adoption_removes_fields_absent_from_manifest(
 async def test_merge_removes_our_owner_reference_from_retained_object(
     env: Environment,
 ) -> None:
-    """Or the garbage collector takes it along with a node that is deleted in the foreground."""
+    """Otherwise the garbage collector deletes it with a node deleted in the foreground."""
     created = await env.client.create(CONFIG_MAPS, {"metadata": {"name": "other"}}, env.namespace)
     uid = created["metadata"]["uid"]
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": uid}
     async with running_operator(env):
         await create_node(env, entry("kept", patchStrategy="merge"))
         await wait_for_node_ready(env, NODE)
-        ours = (await env.get(CONFIG_MAPS, "kept"))["metadata"]["ownerReferences"]
-        await edit(env, "kept", {"metadata": {"ownerReferences": [*ours, other]}})
+        owners = (await env.get(CONFIG_MAPS, "kept"))["metadata"]["ownerReferences"]
+        await edit(env, "kept", {"metadata": {"ownerReferences": [*owners, other]}})
         await update_node(env, entry("kept", patchStrategy="merge", **RETAIN))
         await wait_for_object(env, "kept", lambda obj: owner_uids(obj) == [uid])
         await wait_for_node_ready(env, NODE)

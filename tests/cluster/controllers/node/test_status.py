@@ -1,4 +1,4 @@
-"""The status: written when it says something new, in a fixed order, with times to be trusted."""
+"""Node status: written only on change, with ordered conditions and stable transition times."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ from waiting import eventually
 ORDER = ["Ready", "Progressing", "Conflicted", "Degraded"]
 
 
-def moments(node: Object) -> dict[str, str]:
+def transition_times(node: Object) -> dict[str, str]:
     conditions = node["status"]["conditions"]
     return {condition["type"]: condition["lastTransitionTime"] for condition in conditions}
 
@@ -87,21 +87,21 @@ async def test_unchanged_status_is_not_written(env: Environment) -> None:
 async def test_last_transition_time_changes_only_with_condition_status(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("settings"))
-        before = moments(await wait_for_node_ready(env, NODE))
-        # The times are in whole seconds.
+        before = transition_times(await wait_for_node_ready(env, NODE))
+        # Transition times have a resolution of one second.
         await asyncio.sleep(1.1)
         await update_node(env, entry("settings"), entry("other"))
 
-        async def both() -> Object:
+        async def both_ready() -> Object:
             node = await wait_for_node_ready(env, NODE)
             assert node["status"]["readyResources"] == 2
             return node
 
-        node = await eventually(both)
-        assert moments(node) == before
+        node = await eventually(both_ready)
+        assert transition_times(node) == before
         await update_node(env, entry("settings", "{{ .nothing }}"))
         node = await wait_for_node_condition(env, NODE, "Ready", "False")
-        after = moments(node)
+        after = transition_times(node)
         assert after["Ready"] > before["Ready"]
         assert after["Degraded"] > before["Degraded"]
         assert after["Conflicted"] == before["Conflicted"]
@@ -149,7 +149,7 @@ async def test_wiped_status_is_rebuilt_and_nothing_leaks(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await create_node(env, entry("settings"), entry("goes"))
+        await create_node(env, entry("settings"), entry("removed"))
         await wait_for_node_ready(env, NODE)
     node = await get_node(env, NODE)
     node["status"] = {}
@@ -158,7 +158,7 @@ async def test_wiped_status_is_rebuilt_and_nothing_leaks(
     async with running_operator(env):
         await wait_for_node_ready(env, NODE)
         assert await exists(env, "settings")
-        await env.wait_for_deletion(CONFIG_MAPS, "goes")
+        await env.wait_for_deletion(CONFIG_MAPS, "removed")
 
 
 async def test_two_entries_for_one_object_are_reported(env: Environment) -> None:

@@ -1,4 +1,4 @@
-"""Objects in other namespaces and in none, and nodes whose names are too long for a label."""
+"""targetNamespace, cluster-scoped objects, and node names too long for a label value."""
 
 import hashlib
 import uuid
@@ -31,10 +31,12 @@ from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
 from waiting import eventually
 
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
-LONG = "acme-" + "very-" * 14 + "long-web"
+LONG_NAME = "acme-" + "very-" * 14 + "long-web"
 
 
-async def has_gone(env: Environment, resource: Resource, name: str, namespace: str | None) -> None:
+async def wait_for_deletion_in(
+    env: Environment, resource: Resource, name: str, namespace: str | None
+) -> None:
     async def gone() -> bool:
         try:
             await env.client.get(resource, name, namespace)
@@ -56,16 +58,16 @@ async def test_object_in_another_namespace_is_tracked_by_labels(env: Environment
         assert labels(obj)["lynq.sh/node"] == NODE
         assert labels(obj)["lynq.sh/node-namespace"] == env.namespace
 
-        # Seen by its labels when somebody takes it away.
+        # The node is found by the labels of the deleted object.
         await env.client.delete(CONFIG_MAPS, "settings", other)
         await wait_for_object(env, "settings", has_plan("pro"), namespace=other)
         await delete_node(env)
         await wait_for_deletion(env, NODES, NODE)
-        await has_gone(env, CONFIG_MAPS, "settings", other)
+        await wait_for_deletion_in(env, CONFIG_MAPS, "settings", other)
 
 
 async def test_changed_target_namespace_moves_object(env: Environment) -> None:
-    """Its text is a template, rendered with the row: the inventory holds what came of it."""
+    """The field is a template; the inventory holds its rendered value."""
     async with (
         extra_namespace(env) as first,
         extra_namespace(env) as second,
@@ -78,7 +80,7 @@ async def test_changed_target_namespace_moves_object(env: Environment) -> None:
         patch = {"metadata": {"annotations": {"lynq.sh/extra": f'{{"plan": "{second}"}}'}}}
         await env.patch(NODES, NODE, patch)
         await wait_for_object(env, "settings", has_plan(second), namespace=second)
-        await has_gone(env, CONFIG_MAPS, "settings", first)
+        await wait_for_deletion_in(env, CONFIG_MAPS, "settings", first)
 
 
 async def test_cluster_scoped_object_is_tracked_by_labels(env: Environment) -> None:
@@ -93,46 +95,46 @@ async def test_cluster_scoped_object_is_tracked_by_labels(env: Environment) -> N
         assert owner_uids(obj) == []
         assert labels(obj)["lynq.sh/node"] == NODE
         await update_node(env, manifests=[])
-        await has_gone(env, ROLES, name, None)
+        await wait_for_deletion_in(env, ROLES, name, None)
 
 
 async def test_namespace_of_form_is_created_first_and_deleted_last(env: Environment) -> None:
     name = f"tenant-{uuid.uuid4().hex[:10]}"
-    place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"labels": {"team": "shop"}}}
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"labels": {"team": "shop"}}}
     async with running_operator(env, namespaces=()):
         await create_node(
             env,
-            entry("settings", targetNamespace=name, dependIds=["place"]),
-            namespaces=[manifest_entry("place", place, nameTemplate=name)],
+            entry("settings", targetNamespace=name, dependIds=["space"]),
+            namespaces=[manifest_entry("space", manifest, nameTemplate=name)],
         )
         await wait_for_node_ready(env, NODE)
         obj = await env.client.get(NAMESPACES, name)
         assert labels(obj)["team"] == "shop"
         assert labels(obj)["lynq.sh/node"] == NODE
         await delete_node(env)
-        # The namespace controller takes its time while kinds come and go.
+        # The namespace controller is slow while other tests install and delete CRDs.
         await wait_for_deletion(env, NODES, NODE, within=120)
-        await has_gone(env, NAMESPACES, name, None)
+        await wait_for_deletion_in(env, NAMESPACES, name, None)
 
 
 async def test_terminating_namespace_blocks_node_finalizer(env: Environment) -> None:
     name = f"tenant-{uuid.uuid4().hex[:10]}"
-    place = {"apiVersion": "v1", "kind": "Namespace"}
+    manifest = {"apiVersion": "v1", "kind": "Namespace"}
     async with running_operator(env, namespaces=()):
-        await create_node(env, namespaces=[manifest_entry("place", place, nameTemplate=name)])
+        await create_node(env, namespaces=[manifest_entry("space", manifest, nameTemplate=name)])
         await wait_for_node_ready(env, NODE)
         held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
         await env.client.create(CONFIG_MAPS, held, name)
         await delete_node(env)
-        resource = await wait_for_resource_state(env, NODE, "place", "Deleting", within=20)
+        resource = await wait_for_resource_state(env, NODE, "space", "Deleting", within=20)
         assert resource["name"] == name
         await env.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, name)
         await wait_for_deletion(env, NODES, NODE, within=120)
-        await has_gone(env, NAMESPACES, name, None)
+        await wait_for_deletion_in(env, NAMESPACES, name, None)
 
 
 async def test_objects_of_node_with_long_name_are_tracked_and_deleted(env: Environment) -> None:
-    digest = hashlib.sha256(LONG.encode()).hexdigest()[:8]
+    digest = hashlib.sha256(LONG_NAME.encode()).hexdigest()[:8]
     async with extra_namespace(env) as other:
         async with running_operator(env, namespaces=()):
             await create_node(
@@ -140,18 +142,18 @@ async def test_objects_of_node_with_long_name_are_tracked_and_deleted(env: Envir
                 entry("far", targetNamespace=other),
                 entry("kept", deletionPolicy="Retain"),
                 entry("near"),
-                name=LONG,
+                name=LONG_NAME,
             )
-            await wait_for_node_ready(env, LONG)
+            await wait_for_node_ready(env, LONG_NAME)
             obj = await env.client.get(CONFIG_MAPS, "far", other)
-            assert labels(obj)["lynq.sh/node"] == f"{LONG[:54]}-{digest}"
-            assert annotations(obj)["lynq.sh/node-name"] == LONG
+            assert labels(obj)["lynq.sh/node"] == f"{LONG_NAME[:54]}-{digest}"
+            assert annotations(obj)["lynq.sh/node-name"] == LONG_NAME
             await env.client.delete(CONFIG_MAPS, "far", other)
             await wait_for_object(env, "far", has_plan("pro"), namespace=other)
         async with running_operator(env, namespaces=()):
-            await delete_node(env, LONG)
-            await wait_for_deletion(env, NODES, LONG)
-            await has_gone(env, CONFIG_MAPS, "far", other)
+            await delete_node(env, LONG_NAME)
+            await wait_for_deletion(env, NODES, LONG_NAME)
+            await wait_for_deletion_in(env, CONFIG_MAPS, "far", other)
             await wait_for_deletion(env, CONFIG_MAPS, "near")
             kept = await env.get(CONFIG_MAPS, "kept")
             assert "lynq.sh/node-name" not in annotations(kept)
