@@ -138,7 +138,7 @@ class FormController:
         assessment = self._assessed(form)
         self._world.series.form_rollout(key, assessment.status)
         wait = await self._report(form, problems, assessment)
-        return self._result(wait, assessment.look_again)
+        return self._result(wait, assessment.recheck_at)
 
     def _without(self, key: ObjectKey) -> Result:
         self._paces.pop(key, None)
@@ -163,7 +163,7 @@ class FormController:
         )
         if any(_is_behind(each, now) for each in facts):
             soon = now + self._world.timing.workload_recheck
-            return RolloutAssessment(found.status, min(found.look_again or soon, soon))
+            return RolloutAssessment(found.status, min(found.recheck_at or soon, soon))
         return found
 
     def _facts(self, form: LynqForm) -> list[NodeFacts]:

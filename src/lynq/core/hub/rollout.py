@@ -49,16 +49,16 @@ def admit_writes(
         return admit(names, facts, generation=form.metadata.generation, max_skew=limit, now=now)
 
     admission = admitted(pending)
-    made.render(pending, admission.go)
-    if made.failures and admission.wait:
+    made.render(pending, admission.admitted)
+    if made.failures and admission.waiting:
         # All at once, not one more for each that fails: a form can fail for every row.
-        made.render(pending, admission.wait)
+        made.render(pending, admission.waiting)
         admission = admitted(made.writes.keys())
     return AdmittedWrites(
-        writes=tuple(made.writes[name] for name in admission.go if name in made.writes),
+        writes=tuple(made.writes[name] for name in admission.admitted if name in made.writes),
         failures=dict(sorted(made.failures.items())),
         throttle=_throttle(form, admission),
-        look_again=admission.look_again if admission.wait else None,
+        look_again=admission.recheck_at if admission.waiting else None,
     )
 
 
@@ -78,8 +78,8 @@ class _Rendered:
 
 
 def _throttle(form: LynqForm, admission: Admission) -> Throttle | None:
-    if not admission.wait or form.spec.rollout is None:
+    if not admission.waiting or form.spec.rollout is None:
         return None
     return Throttle(
-        form.metadata.name, admission.wait, form.spec.rollout.max_skew, admission.updating
+        form.metadata.name, admission.waiting, form.spec.rollout.max_skew, admission.updating
     )

@@ -1,5 +1,4 @@
-"""How a changed form reaches its nodes: maxSkew's budget, the deadline, the phases.
+"""Rollout of a changed form to its nodes: the maxSkew budget, the progress deadline, the phases.
 
-Pure: facts about nodes and the time in; who may be written and the rollout's status out.
-docs/design/rollout.md has the decisions behind it.
+Pure: facts about nodes and the current time in; admitted writes and the rollout status out.
 """

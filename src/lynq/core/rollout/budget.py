@@ -1,15 +1,15 @@
-"""Which nodes may be written now, so that never more than maxSkew are on their way.
+"""Admit writes of nodes so that at most maxSkew nodes of a form are unavailable at a time.
 
-A node holds a slot from its write until it is ready with what was written, and also whenever it is
-not ready for another reason: a slot is a node that its tenant may find broken. Two numbers follow:
-the slots that are held, and those of them that are held on the form's present generation.
+A node holds a slot from its write until it is ready with that write, and whenever it is not ready
+for another reason: a slot is a node whose tenant may be broken. Two numbers decide: the slots held
+on any generation of the form, and the slots held on its current generation.
 
-- A node that holds a slot on the present generation may always be written again: it takes no
-  further slot, and a row may be what repairs it.
-- A node that holds one on an older generation may be written while fewer than maxSkew hold one on
-  the present generation. If more were broken before the rollout, they are repaired maxSkew at a
-  time.
-- Any other node, a new one too, needs a slot that nobody holds.
+- A node that holds a slot on the current generation is always admitted: the write takes no further
+  slot, and a changed row may repair the node.
+- A node that holds a slot on an older generation is admitted while fewer than maxSkew nodes hold
+  one on the current generation. If more were broken before the rollout, they are repaired maxSkew
+  at a time.
+- Any other node, also a new one, needs a free slot.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -24,16 +24,16 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Who is written now, and who waits."""
+    """Nodes admitted now, and nodes that wait."""
 
-    go: tuple[str, ...]
+    admitted: tuple[str, ...]
     """The nodes to write now, in this order."""
-    wait: tuple[str, ...]
-    """Those that would have to be written as well."""
+    waiting: tuple[str, ...]
+    """The nodes whose writes are postponed."""
     updating: int
-    """How many slots are held before any of that is written."""
-    look_again: datetime | None
-    """When a slot may open by the passing of time; all else is told by events."""
+    """The number of slots held before the admitted writes."""
+    recheck_at: datetime | None
+    """When a slot may become free without an event; None if only an event can free one."""
 
 
 def admit(
@@ -44,60 +44,63 @@ def admit(
     max_skew: int,
     now: datetime,
 ) -> Admission:
-    """Choose from `pending`, the names of nodes to create or update, those that go now.
+    """Admit writes from `pending`, the names of nodes to create or update.
 
     `nodes` are all nodes of the form; a pending name that is not among them is a new node.
     """
-    known = {node.name: node for node in nodes}
-    holders = {name: node for name, node in known.items() if node.holds_slot(now)}
-    queue = _in_turn(pending, known, holders)
-    go = queue if max_skew == 0 else _within(queue, known, holders, generation, max_skew)
-    chosen = frozenset(go)
+    existing = {node.name: node for node in nodes}
+    holders = {name: node for name, node in existing.items() if node.holds_slot(now)}
+    queue = _in_order(pending, existing, holders)
+    if max_skew == 0:
+        admitted = queue
+    else:
+        admitted = _within_budget(queue, existing, holders, generation, max_skew)
+    chosen = frozenset(admitted)
     return Admission(
-        go=tuple(go),
-        wait=tuple(name for name in queue if name not in chosen),
+        admitted=tuple(admitted),
+        waiting=tuple(name for name in queue if name not in chosen),
         updating=len(holders),
-        look_again=min(
+        recheck_at=min(
             (ends for node in holders.values() if (ends := node.grace_ends(now))), default=None
         ),
     )
 
 
-def _in_turn(
-    pending: Collection[str], known: Mapping[str, NodeFacts], holders: Mapping[str, NodeFacts]
+def _in_order(
+    pending: Collection[str], existing: Mapping[str, NodeFacts], holders: Mapping[str, NodeFacts]
 ) -> list[str]:
-    """Order by who has waited longest: repairs, new nodes, then the least recently written.
+    """Order by waiting time: holders of a slot, new nodes, then the least recently written.
 
-    So a row that changes all the time cannot keep the others from their turn.
+    A row that changes all the time cannot starve the others.
     """
 
-    def turn(name: str) -> tuple[bool, datetime, str]:
-        node = known.get(name)
+    def priority(name: str) -> tuple[bool, datetime, str]:
+        node = existing.get(name)
         return name not in holders, (node and node.written_at) or _NEVER, name
 
-    return sorted(set(pending), key=turn)
+    return sorted(set(pending), key=priority)
 
 
-def _within(
+def _within_budget(
     queue: Iterable[str],
-    known: Mapping[str, NodeFacts],
+    existing: Mapping[str, NodeFacts],
     holders: Mapping[str, NodeFacts],
     generation: int,
     max_skew: int,
 ) -> list[str]:
-    present = {name for name, node in holders.items() if node.form_generation == generation}
-    # The queue has all holders in front: once `held` counts, `started` has done its part.
-    held, started = len(holders), len(present)
-    go = []
+    current = {name for name, node in holders.items() if node.form_generation == generation}
+    # All holders come first in the queue: `held_current` is final before `held` is compared.
+    held, held_current = len(holders), len(current)
+    admitted = []
     for name in queue:
-        if name in present:
-            go.append(name)
+        if name in current:
+            admitted.append(name)
         elif name in holders:
-            if started < max_skew:
-                go.append(name)
-                started += 1
-        # A paused node waits: written now, all of them would start the moment they are let go.
-        elif held < max_skew and not (name in known and known[name].paused):
-            go.append(name)
+            if held_current < max_skew:
+                admitted.append(name)
+                held_current += 1
+        # A paused node waits: otherwise all paused nodes would start at once when resumed.
+        elif held < max_skew and not (name in existing and existing[name].paused):
+            admitted.append(name)
             held += 1
-    return go
+    return admitted

@@ -1,7 +1,7 @@
-"""What is known of a node in a rollout, and whether it has settled after its last write.
+"""The facts of a node in a rollout: whether it has settled after its last write.
 
-All of it is in the API server, in the node and its workloads. Nothing is remembered between two
-looks, so a restart in the middle of a rollout changes nothing.
+All facts are read from the LynqNode and its workloads. Nothing is kept in memory between
+reconciles, so a restart during a rollout changes nothing.
 """
 
 from dataclasses import dataclass
@@ -17,66 +17,66 @@ from lynq.api.wire import parse_rfc3339
 GRACE: Final = timedelta(seconds=2)
 """How long a node counts as unsettled after a write that its status does not acknowledge.
 
-A write can leave a node's spec, and so its generation, as it was: new values of a row are in its
-annotations. Until the node's controller has seen them, its status looks as if all were done."""
+New values of a row change only annotations, so a write can leave the generation unchanged. Until
+the node controller has observed such a write, the status still reports the previous one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
-    """One node of a form. Nodes that are being deleted are left out: they are done changing."""
+    """One node of a form. Nodes that are being deleted are left out: they hold no slot."""
 
     name: str
     form_generation: int | None
-    """The annotation `lynq.sh/template-generation`; None if there is no number in it."""
+    """The annotation `lynq.sh/template-generation`; None if it is not a number."""
     written_at: datetime | None
-    """The annotation `lynq.sh/rollout-update-start`: the hub's last write."""
+    """The annotation `lynq.sh/rollout-update-start`: time of the hub's last write."""
     generation: int
     observed_generation: int
-    """The generation that the node's status speaks about."""
+    """status.observedGeneration of the node."""
     ready: bool
     """Whether the condition Ready is True."""
     ready_changed_at: datetime | None
-    """When the condition Ready last went from one status to another."""
+    """lastTransitionTime of the condition Ready."""
     workloads_ready: bool
-    """Whether the workloads themselves are ready: a node's status can be behind them."""
+    """Whether the live workloads are ready: the status of the node can lag behind them."""
     observed_write: datetime | None = None
-    """The `written_at` that the node's status speaks about, if it says so."""
+    """The `written_at` that the status acknowledges; None if it acknowledges none."""
     paused: bool = False
-    """Whether the node's resources are left as they are, at a person's wish."""
+    """Whether the node is paused, so that its resources do not change."""
 
     def has_settled(self, now: datetime) -> bool:
-        """Return whether the node is ready with what was last written."""
-        return self._has_answered(now) and self.ready and self.workloads_ready
+        """Return whether the node is ready with the last write."""
+        return self._has_observed_write(now) and self.ready and self.workloads_ready
 
     def holds_slot(self, now: datetime) -> bool:
-        """Return whether the node takes a place under maxSkew.
+        """Return whether the node counts towards maxSkew.
 
-        It does on any generation of its form: one that a new form overtook half way is still on
-        its way. A paused node does not, as nothing of it changes.
+        It does on any generation of its form: a node of a superseded generation may still be
+        unavailable. A paused node does not, as its resources do not change.
         """
         return not self.paused and not self.has_settled(now)
 
     def grace_ends(self, now: datetime) -> datetime | None:
-        """Return when the node may have settled by the mere passing of time."""
+        """Return when the node may have settled without an event; None if it cannot."""
         if self.written_at is None or self.observed_write is not None:
             return None
-        # A stamp far in the future is a wrong clock, and must not hold a slot until then.
+        # A timestamp far in the future is a wrong clock and must not hold a slot until then.
         return self.written_at + GRACE if abs(now - self.written_at) < GRACE else None
 
-    def on_its_way_since(self) -> datetime | None:
-        """Return when an unsettled node was written, or lost its readiness after that."""
-        lost = None if self.ready else self.ready_changed_at
-        return max((moment for moment in (self.written_at, lost) if moment), default=None)
+    def unsettled_since(self) -> datetime | None:
+        """Return when an unsettled node was written, or became not ready after its write."""
+        lost_readiness = None if self.ready else self.ready_changed_at
+        return max((time for time in (self.written_at, lost_readiness) if time), default=None)
 
     def settled_at(self) -> datetime | None:
-        """Return when a settled node became so, as far as it can be known.
+        """Return when a settled node became ready with its last write.
 
-        One that stays Ready throughout a change shows no transition: then it was at its write.
+        A node that stays Ready throughout has no transition: then the time of its write counts.
         """
-        stamps = (self.written_at, self.ready_changed_at)
-        return max((moment for moment in stamps if moment), default=None)
+        times = (self.written_at, self.ready_changed_at)
+        return max((time for time in times if time), default=None)
 
-    def _has_answered(self, now: datetime) -> bool:
+    def _has_observed_write(self, now: datetime) -> bool:
         if self.observed_generation != self.generation:
             return False
         if self.observed_write is not None:

@@ -1,10 +1,8 @@
-"""How far a form's rollout has come: its status, and when to look at it again.
+"""The status of a form's rollout, and when to recheck it.
 
-A rollout begins when the form has a new generation, or when there is something to do again after
-all was done. It has failed when nodes are on their way and nothing came of it for
-progressDeadlineSeconds; that is no end, and any node that becomes ready lets it go on.
-
-The state of a rollout in words, with the nodes that hold it up.
+A rollout starts with a new generation of the form, or when a node becomes unsettled after a
+completed rollout. It fails when nodes hold slots and none became ready within
+progressDeadlineSeconds. A failed rollout continues as soon as a node becomes ready.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,80 +12,44 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from lynq.api import Rollout, RolloutPhase, RolloutStatus
+from lynq.api.text import and_more
 from lynq.core.rollout.facts import NodeFacts
-
-_NAMED = 3
-
-
-def describe(status: RolloutStatus, holders: Sequence[str], rollout: Rollout) -> RolloutStatus:
-    """Return the status with its message.
-
-    Nothing in it counts seconds: the same state gives the same words, and no write of the status.
-    """
-    return replace(status, message=_message(status, holders, rollout))
-
-
-def _message(status: RolloutStatus, holders: Sequence[str], rollout: Rollout) -> str:
-    match status.phase:
-        case RolloutPhase.COMPLETE:
-            return f"all nodes are ready with generation {status.target_generation}"
-        case RolloutPhase.FAILED:
-            return (
-                f"{_count(status)}, none more for {rollout.progress_deadline_seconds} s; "
-                f"correct the form or the rows of {_names(holders)}"
-            )
-        case RolloutPhase.IDLE if not status.total_nodes:
-            return "the form has no nodes"
-        case _:
-            on_their_way = f"; on the way: {_names(holders)}" if holders else ""
-            return _count(status) + on_their_way
-
-
-def _count(status: RolloutStatus) -> str:
-    return (
-        f"{status.ready_updated_nodes} of {status.total_nodes} nodes are ready with generation "
-        f"{status.target_generation}"
-    )
-
-
-def _names(holders: Sequence[str]) -> str:
-    further = f" and {len(holders) - _NAMED} more" if len(holders) > _NAMED else ""
-    return ", ".join(holders[:_NAMED]) + further
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutAssessment:
-    """The rollout's state now."""
+    """The current state of a rollout."""
 
     status: RolloutStatus | None
-    """None if the form does not limit its rollouts: then there is nothing to tell."""
-    look_again: datetime | None
-    """When the state may change by the passing of time; all else is told by events."""
+    """None if the form does not limit its rollouts."""
+    recheck_at: datetime | None
+    """When the state may change without an event; None if only an event can change it."""
 
 
 @dataclass(frozen=True, slots=True)
-class _RolloutCounts:
-    """A form's nodes by how far they have come."""
+class _NodesByProgress:
+    """The nodes of a form by their progress in the rollout."""
 
     total: int
     updated: int
+    """Nodes written with the current generation."""
     updating: Sequence[NodeFacts]
-    """Have the present generation, and are on their way."""
+    """Nodes of the current generation that hold a slot."""
     settled: Sequence[NodeFacts]
-    """Have the present generation, and are ready."""
+    """Nodes of the current generation that are ready."""
     holders: Sequence[NodeFacts]
-    """Hold a slot, on whichever generation."""
+    """Nodes of any generation that hold a slot."""
 
     @classmethod
-    def of(cls, nodes: Iterable[NodeFacts], generation: int, now: datetime) -> "_RolloutCounts":
-        known = sorted(nodes, key=lambda node: node.name)
-        updated = [node for node in known if node.form_generation == generation]
+    def of(cls, nodes: Iterable[NodeFacts], generation: int, now: datetime) -> "_NodesByProgress":
+        by_name = sorted(nodes, key=lambda node: node.name)
+        updated = [node for node in by_name if node.form_generation == generation]
         return cls(
-            total=len(known),
+            total=len(by_name),
             updated=len(updated),
             updating=[node for node in updated if node.holds_slot(now)],
             settled=[node for node in updated if node.has_settled(now)],
-            holders=[node for node in known if node.holds_slot(now)],
+            holders=[node for node in by_name if node.holds_slot(now)],
         )
 
 
@@ -99,74 +61,103 @@ def assess(
     rollout: Rollout | None,
     now: datetime,
 ) -> RolloutAssessment:
-    """Return the state of the rollout of `generation`, given the status that was last written."""
+    """Return the state of the rollout of `generation`; `previous` is the last written status."""
     if rollout is None or rollout.max_skew == 0:
         return RolloutAssessment(None, None)
-    tally = _RolloutCounts.of(nodes, generation, now)
-    began = _began(tally, previous, generation, now)
-    deadline = _deadline(tally, began, timedelta(seconds=rollout.progress_deadline_seconds))
-    phase = _phase(tally, has_failed=deadline is not None and deadline <= now)
+    by_progress = _NodesByProgress.of(nodes, generation, now)
+    start = _start_time(by_progress, previous, generation, now)
+    deadline = _deadline(by_progress, start, timedelta(seconds=rollout.progress_deadline_seconds))
+    phase = _phase(by_progress, has_failed=deadline is not None and deadline <= now)
     status = RolloutStatus(
         phase=phase,
         target_generation=generation,
-        total_nodes=tally.total,
-        updated_nodes=tally.updated,
-        updating_nodes=len(tally.updating),
-        ready_updated_nodes=len(tally.settled),
-        start_time=began if tally.total else None,
-        completion_time=_completed(phase, previous, began, now),
+        total_nodes=by_progress.total,
+        updated_nodes=by_progress.updated,
+        updating_nodes=len(by_progress.updating),
+        ready_updated_nodes=len(by_progress.settled),
+        start_time=start if by_progress.total else None,
+        completion_time=_completion_time(phase, previous, start, now),
     )
+    message = _message(status, [node.name for node in by_progress.holders], rollout)
     return RolloutAssessment(
-        describe(status, [node.name for node in tally.holders], rollout),
-        _recheck_at(tally, deadline, now),
+        replace(status, message=message), _recheck_at(by_progress, deadline, now)
     )
 
 
-def _phase(tally: _RolloutCounts, *, has_failed: bool) -> RolloutPhase:
-    if tally.total and len(tally.settled) == tally.total:
+def _phase(nodes: _NodesByProgress, *, has_failed: bool) -> RolloutPhase:
+    if nodes.total and len(nodes.settled) == nodes.total:
         return RolloutPhase.COMPLETE
     if has_failed:
         return RolloutPhase.FAILED
-    return RolloutPhase.IN_PROGRESS if tally.updated else RolloutPhase.IDLE
+    return RolloutPhase.IN_PROGRESS if nodes.updated else RolloutPhase.IDLE
 
 
-def _began(
-    tally: _RolloutCounts, previous: RolloutStatus | None, generation: int, now: datetime
+def _start_time(
+    nodes: _NodesByProgress, previous: RolloutStatus | None, generation: int, now: datetime
 ) -> datetime:
-    """Return when this rollout began: now, unless the last status speaks about the same one."""
+    """Return when this rollout started: now, unless the previous status is of the same rollout."""
     if previous is None or previous.target_generation != generation:
         return now
-    resumed = previous.phase is RolloutPhase.COMPLETE and len(tally.settled) < tally.total
+    resumed = previous.phase is RolloutPhase.COMPLETE and len(nodes.settled) < nodes.total
     return now if resumed else previous.start_time or now
 
 
-def _completed(
-    phase: RolloutPhase, previous: RolloutStatus | None, began: datetime, now: datetime
+def _completion_time(
+    phase: RolloutPhase, previous: RolloutStatus | None, start: datetime, now: datetime
 ) -> datetime | None:
     if phase is not RolloutPhase.COMPLETE:
         return None
-    # The same start is the same rollout, and that was completed once.
-    known = previous if previous is not None and previous.start_time == began else None
-    return (known and known.completion_time) or now
+    # A rollout is identified by its start time, and its first completion counts.
+    same = previous if previous is not None and previous.start_time == start else None
+    return (same and same.completion_time) or now
 
 
-def _deadline(tally: _RolloutCounts, began: datetime, allowed: timedelta) -> datetime | None:
-    """Return when the rollout counts as failed, unless a node becomes ready before.
+def _deadline(nodes: _NodesByProgress, start: datetime, allowed: timedelta) -> datetime | None:
+    """Return when the rollout fails unless a node becomes ready before; None if no slot is held.
 
-    While nodes still wait for their turn, any that becomes ready starts the clock anew. When none
-    is left to start, the oldest on its way is given its time and no more: otherwise the daily
-    changes of other rows would hide it for ever.
+    While nodes wait to be updated, every node that becomes ready restarts the deadline. Once all
+    are updated, the node that is unsettled longest decides: otherwise changes of other rows could
+    postpone the deadline forever.
     """
-    if not tally.holders:
+    if not nodes.holders:
         return None
-    since = [began, min(node.on_its_way_since() or began for node in tally.holders)]
-    if tally.updated < tally.total:
-        since += [moment for node in tally.settled if (moment := node.settled_at())]
+    since = [start, min(node.unsettled_since() or start for node in nodes.holders)]
+    if nodes.updated < nodes.total:
+        since += [time for node in nodes.settled if (time := node.settled_at())]
     return max(since) + allowed
 
 
-def _recheck_at(tally: _RolloutCounts, deadline: datetime | None, now: datetime) -> datetime | None:
-    moments = [ends for node in tally.holders if (ends := node.grace_ends(now))]
+def _recheck_at(
+    nodes: _NodesByProgress, deadline: datetime | None, now: datetime
+) -> datetime | None:
+    times = [ends for node in nodes.holders if (ends := node.grace_ends(now))]
     if deadline is not None:
-        moments.append(deadline)
-    return min((moment for moment in moments if moment > now), default=None)
+        times.append(deadline)
+    return min((time for time in times if time > now), default=None)
+
+
+def _message(status: RolloutStatus, holders: Sequence[str], rollout: Rollout) -> str:
+    """Return the message of the status.
+
+    It contains no elapsed time: an unchanged state must give an equal status.
+    """
+    match status.phase:
+        case RolloutPhase.COMPLETE:
+            return f"all nodes are ready with generation {status.target_generation}"
+        case RolloutPhase.FAILED:
+            return (
+                f"{_ready_count(status)}; no progress for {rollout.progress_deadline_seconds} s; "
+                f"correct the form or the rows of {and_more(holders)}"
+            )
+        case RolloutPhase.IDLE if not status.total_nodes:
+            return "the form has no nodes"
+        case _:
+            updating = f"; not ready yet: {and_more(holders)}" if holders else ""
+            return _ready_count(status) + updating
+
+
+def _ready_count(status: RolloutStatus) -> str:
+    return (
+        f"{status.ready_updated_nodes} of {status.total_nodes} nodes are ready with generation "
+        f"{status.target_generation}"
+    )

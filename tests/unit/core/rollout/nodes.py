@@ -1,12 +1,12 @@
-"""Facts about nodes, made of what a test cares about; time is seconds after noon."""
+"""Builders for NodeFacts; times are seconds after noon."""
 
 from datetime import UTC, datetime, timedelta
 
 from lynq.core.rollout.facts import NodeFacts
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-PRESENT = 7
-"""The form's generation."""
+CURRENT = 7
+"""The current generation of the form."""
 
 
 def at(seconds: float) -> datetime:
@@ -16,7 +16,7 @@ def at(seconds: float) -> datetime:
 def ready(
     name: str,
     *,
-    form: int | None = PRESENT,
+    form: int | None = CURRENT,
     written: float = -100,
     since: float = -90,
     paused: bool = False,
@@ -37,7 +37,7 @@ def ready(
 def unready(
     name: str,
     *,
-    form: int | None = PRESENT,
+    form: int | None = CURRENT,
     written: float = -100,
     since: float | None = None,
     paused: bool = False,

@@ -1,7 +1,7 @@
-"""A form, its rows and its nodes in simulated time; the operator is asked again at every step.
+"""Simulation of a form, its rows and its nodes; the operator reconciles at every step.
 
-Nodes know when they are truly done with a change. The operator does not: it sees only facts, and
-keeps nothing between two passes but the status that it wrote.
+Simulated nodes have the true time at which a change is done. The operator sees only NodeFacts, and
+keeps no state between reconciles but the status that it wrote.
 """
 
 from collections.abc import Callable
@@ -18,31 +18,31 @@ DEADLINE = 60
 
 @dataclass
 class Node:
-    """A node, and what its controller and its workloads are up to."""
+    """A node with the delays of its controller and its workloads."""
 
     row: int
     form: int
     written: int
-    answers: int
-    """When its controller has seen the write."""
-    settles: int | None
-    """When the workloads are ready after it; None is never."""
+    observes_at: int
+    """When its controller has observed the write."""
+    settles_at: int | None
+    """When the workloads are ready after the write; None if never."""
     generation: int = 1
-    observed: int = 0
-    acknowledged: int = -1
+    observed_generation: int = 0
+    acknowledged_write: int = -1
     is_ready: bool = False
     changed: int | None = None
 
-    def live(self, now: int) -> None:
-        if now < self.answers:
+    def advance(self, now: int) -> None:
+        if now < self.observes_at:
             return
-        self.observed, self.acknowledged = self.generation, self.written
+        self.observed_generation, self.acknowledged_write = self.generation, self.written
         is_ready = self.is_done(now)
         if is_ready != self.is_ready or self.changed is None:
             self.is_ready, self.changed = is_ready, now
 
     def is_done(self, now: int) -> bool:
-        return self.settles is not None and now >= max(self.settles, self.answers)
+        return self.settles_at is not None and now >= max(self.settles_at, self.observes_at)
 
     def facts(self, name: str, now: int, *, acknowledges: bool) -> NodeFacts:
         return NodeFacts(
@@ -50,24 +50,24 @@ class Node:
             form_generation=self.form,
             written_at=at(self.written),
             generation=self.generation,
-            observed_generation=self.observed,
+            observed_generation=self.observed_generation,
             ready=self.is_ready,
             ready_changed_at=None if self.changed is None else at(self.changed),
-            # Of old pods that a controller has not touched yet, nobody can see that they must go.
-            workloads_ready=self.is_done(now) or now < self.answers,
-            observed_write=at(self.acknowledged) if acknowledges else None,
+            # Pods of the old revision look ready until the controller has observed the write.
+            workloads_ready=self.is_done(now) or now < self.observes_at,
+            observed_write=at(self.acknowledged_write) if acknowledges else None,
         )
 
 
 @dataclass
 class Cluster:
-    """All there is."""
+    """Rows, form and nodes with a simulated clock."""
 
     max_skew: int
     acknowledges: bool
-    """Whether a node's status says which write it speaks about."""
+    """Whether the status of a node acknowledges writes."""
     delays: Callable[[], tuple[int, int]]
-    """How long a node takes to see a write, and to settle then."""
+    """Draw the delays until a node observes a write, and until it settles after that."""
     now: int = 0
     generation: int = 1
     form_is_bad: bool = False
@@ -109,7 +109,7 @@ class Cluster:
         ]
 
     def operate(self) -> None:
-        """One pass of hub and form controller."""
+        """Reconcile hub and form once."""
         admission = admit(
             self.pending(),
             self.facts(),
@@ -117,7 +117,7 @@ class Cluster:
             max_skew=self.max_skew,
             now=at(self.now),
         )
-        for name in admission.go:
+        for name in admission.admitted:
             self._write(name)
         self.status = assess(
             self.facts(),
@@ -132,17 +132,20 @@ class Cluster:
     def pass_time(self, seconds: int = 1) -> None:
         self.now += seconds
         for node in self.nodes.values():
-            node.live(self.now)
+            node.advance(self.now)
 
     def _write(self, name: str) -> None:
         answer, work = self.delays()
         bad = self.form_is_bad or name in self.bad_rows
-        settles = None if bad else self.now + answer + work
-        written = Node(self.rows[name], self.generation, self.now, self.now + answer, settles)
+        settles_at = None if bad else self.now + answer + work
+        written = Node(self.rows[name], self.generation, self.now, self.now + answer, settles_at)
         if before := self.nodes.get(name):
-            # New values of the row alone are in annotations, which no generation counts.
+            # New values of the row change only annotations, so the generation stays.
             written.generation = before.generation + (before.form != self.generation)
-            written.observed, written.acknowledged = before.observed, before.acknowledged
+            written.observed_generation, written.acknowledged_write = (
+                before.observed_generation,
+                before.acknowledged_write,
+            )
             written.is_ready, written.changed = before.is_ready, before.changed
         self.nodes[name] = written
-        written.live(self.now)
+        written.advance(self.now)
