@@ -1,4 +1,4 @@
-"""What a form says of itself: valid or not, how many nodes are ready, how far its rollout is."""
+"""Form status: validity, node counts and rollout."""
 
 from typing import Any
 
@@ -9,13 +9,17 @@ ROWS = tuple((f"t{number}", 1, "pro") for number in range(3))
 NAMES = [f"{uid}-web" for uid, *_ in ROWS]
 
 
-async def says(env: Environment, aspect: str, status: str, reason: str, name: str = "web") -> Any:
-    async def so() -> Any:
-        condition = await env.condition(aspect, name, FORMS)
+async def wait_for_form_condition(
+    env: Environment, condition_type: str, status: str, reason: str, name: str = "web"
+) -> Any:
+    """Wait until a condition of the form has this status and reason; return the condition."""
+
+    async def matches() -> Any:
+        condition = await env.condition(condition_type, name, FORMS)
         assert (condition.get("status"), condition.get("reason")) == (status, reason), condition
         return condition
 
-    return await eventually(so, every=0.05)
+    return await eventually(matches, every=0.05)
 
 
 async def test_form_becomes_valid_when_its_hub_appears(env: Environment) -> None:
@@ -23,15 +27,15 @@ async def test_form_becomes_valid_when_its_hub_appears(env: Environment) -> None
     await env.create_form()
 
     async with env.run_controllers():
-        invalid = await says(env, "Valid", "False", "ValidationFailed")
+        invalid = await wait_for_form_condition(env, "Valid", "False", "ValidationFailed")
         assert 'no LynqHub "hub"' in invalid["message"]
         await env.wait_for_event("HubNotFound")
         await env.create_hub()
-        await says(env, "Valid", "True", "ValidationPassed")
+        await wait_for_form_condition(env, "Valid", "True", "ValidationPassed")
         await env.wait_for_event("ValidationPassed")
         await env.wait_for_nodes(*NAMES)
         await env.client.delete(HUBS, "hub", env.namespace)
-        await says(env, "Valid", "False", "ValidationFailed")
+        await wait_for_form_condition(env, "Valid", "False", "ValidationFailed")
 
 
 async def test_ready_nodes_are_counted(env: Environment) -> None:
@@ -41,9 +45,9 @@ async def test_ready_nodes_are_counted(env: Environment) -> None:
 
     async with env.run_controllers():
         await env.wait_for_nodes(*NAMES)
-        await says(env, "Applied", "False", "NotAllNodesReady")
+        await wait_for_form_condition(env, "Applied", "False", "NotAllNodesReady")
         await env.set_nodes_ready(NAMES)
-        ready = await says(env, "Applied", "True", "AllNodesReady")
+        ready = await wait_for_form_condition(env, "Applied", "True", "AllNodesReady")
         assert ready["message"] == "3/3 nodes ready"
         status = await env.form_status()
         assert (status["totalNodes"], status["readyNodes"]) == (3, 3)
@@ -58,25 +62,25 @@ async def test_manual_node_counts_for_its_form(env: Environment) -> None:
     async with env.run_controllers():
         await env.wait_for_nodes(NAMES[0])
         await env.set_nodes_ready(NAMES[:1])
-        await says(env, "Applied", "True", "AllNodesReady")
+        await wait_for_form_condition(env, "Applied", "True", "AllNodesReady")
 
-        metadata = {"name": "by-hand", "annotations": {"example.com/made": "by hand"}}
-        by_hand = {"metadata": metadata, "spec": {"uid": "by", "templateRef": "web"}}
-        await env.client.create(NODES, by_hand, env.namespace)
-        await says(env, "Applied", "False", "NotAllNodesReady")
+        metadata = {"name": "manual", "annotations": {"example.com/created-by": "test"}}
+        manual = {"metadata": metadata, "spec": {"uid": "by", "templateRef": "web"}}
+        await env.client.create(NODES, manual, env.namespace)
+        await wait_for_form_condition(env, "Applied", "False", "NotAllNodesReady")
         status = await env.form_status()
         assert (status["totalNodes"], status["readyNodes"]) == (2, 1)
         assert status["rollout"]["totalNodes"] == 2
-        await env.set_nodes_ready(["by-hand"])
-        await says(env, "Applied", "True", "AllNodesReady")
+        await env.set_nodes_ready(["manual"])
+        await wait_for_form_condition(env, "Applied", "True", "AllNodesReady")
         await env.wait_for_status(desired=1, ready=1)
 
-        await env.client.delete(NODES, "by-hand", env.namespace)
+        await env.client.delete(NODES, "manual", env.namespace)
 
-        async def is_alone() -> bool:
+        async def one_node_left() -> bool:
             return bool((await env.form_status())["totalNodes"] == 1)
 
-        await eventually(is_alone)
+        await eventually(one_node_left)
 
 
 async def test_invalid_form_is_reported_and_its_nodes_are_unchanged(env: Environment) -> None:
@@ -88,12 +92,12 @@ async def test_invalid_form_is_reported_and_its_nodes_are_unchanged(env: Environ
         await env.wait_for_nodes(*NAMES)
         broken = {"spec": {"configMaps": [config_map("{{ .plan | noSuchFunction }}")]}}
         await env.patch(FORMS, "web", broken)
-        invalid = await says(env, "Valid", "False", "ValidationFailed")
+        invalid = await wait_for_form_condition(env, "Valid", "False", "ValidationFailed")
         assert "noSuchFunction" in invalid["message"]
         await env.wait_for_event("ValidationFailed")
         env.set_rows(*ROWS[:2], ("new", 1, "pro"))
         await env.force_sync()
-        # The vanished row takes its node along; the new one waits for a form that can be used.
+        # The node of the removed row is deleted; the new row waits for a valid form.
         await env.wait_for_nodes(*NAMES[:2])
         generations = {
             node["metadata"]["annotations"]["lynq.sh/template-generation"]
@@ -102,7 +106,7 @@ async def test_invalid_form_is_reported_and_its_nodes_are_unchanged(env: Environ
         assert generations == {"1"}
 
         await env.patch(FORMS, "web", {"spec": {"configMaps": [config_map()]}})
-        await says(env, "Valid", "True", "ValidationPassed")
+        await wait_for_form_condition(env, "Valid", "True", "ValidationPassed")
         await env.wait_for_nodes(*NAMES[:2], "new-web")
 
 
@@ -111,7 +115,7 @@ async def test_restart_emits_no_event_and_writes_nothing(env: Environment) -> No
     await env.create_hub()
     await env.create_form()
     async with env.run_controllers():
-        await says(env, "Valid", "True", "ValidationPassed")
+        await wait_for_form_condition(env, "Valid", "True", "ValidationPassed")
         await env.wait_for_event("ValidationPassed")
         await env.wait_for_nodes(*NAMES)
         await env.wait_until_idle()
@@ -149,12 +153,12 @@ async def test_rollout_status_is_reported_and_its_metrics_are_removed_with_form(
 
         labels = {"form": "web", "namespace": env.namespace}
 
-        def shown() -> float | None:
+        def phase_metric() -> float | None:
             return env.registry.get_sample_value("lynqform_rollout_phase", labels)
 
-        assert shown() == 3
+        assert phase_metric() == 3
         await env.client.delete(FORMS, "web", env.namespace)
-        await eventually(lambda: shown() is None)
+        await eventually(lambda: phase_metric() is None)
 
 
 async def test_paused_form_changes_no_nodes(env: Environment) -> None:
@@ -165,7 +169,7 @@ async def test_paused_form_changes_no_nodes(env: Environment) -> None:
     async with env.run_controllers():
         await env.wait_for_nodes(*NAMES[:2])
         await env.patch(FORMS, "web", {"spec": {"paused": True}})
-        await says(env, "Paused", "True", "Paused")
+        await wait_for_form_condition(env, "Paused", "True", "Paused")
         env.set_rows(ROWS[0], ROWS[2])
         await env.force_sync()
         await env.wait_until_idle()

@@ -1,8 +1,7 @@
-"""What a hub costs: nothing while idle, and no more than its writes otherwise."""
-
-import asyncio
+"""API requests of a hub: none while idle, and otherwise only its writes."""
 
 from cluster.controllers.environment import NODES, Environment
+from waiting import stays
 
 ROWS = tuple((f"t{number}", 1, "pro") for number in range(5))
 NAMES = [f"{uid}-web" for uid, *_ in ROWS]
@@ -19,8 +18,7 @@ async def test_idle_hub_sends_no_requests(env: Environment) -> None:
         await env.wait_for_status(ready=5)
         await env.wait_until_idle()
         env.requests.sent.clear()
-        await asyncio.sleep(3.5)
-        assert env.requests.sent == []
+        await stays(lambda: env.requests.sent == [], seconds=3.5)
 
 
 async def test_row_needs_one_create_and_status_writes_are_batched(env: Environment) -> None:
@@ -35,7 +33,7 @@ async def test_row_needs_one_create_and_status_writes_are_batched(env: Environme
         await env.wait_until_idle()
         assert env.requests.count("create") == 5
         assert env.requests.count("get") == env.requests.count("replace") == 0
-        # The finalizer, and a few statuses of hub and form: not one for each node.
+        # The finalizer, and a few status patches of hub and form: not one per node.
         assert env.requests.count("patch") <= 9
 
 

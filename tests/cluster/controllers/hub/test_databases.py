@@ -1,4 +1,4 @@
-"""Hubs on MariaDB and PostgreSQL: push, and passwords that change."""
+"""Hubs on MariaDB and PostgreSQL: push channels and changing passwords."""
 
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -54,7 +54,7 @@ async def in_postgresql(postgresql: Server) -> AsyncIterator[Execute]:
 def servers(
     mariadb: Server, in_mariadb: Execute, postgresql: Server, in_postgresql: Execute
 ) -> dict[str, Server]:
-    """Both, with a row in each."""
+    """Both database servers with one row each."""
     del in_mariadb, in_postgresql
     return {"mysql": mariadb, "postgresql": postgresql}
 
@@ -66,13 +66,13 @@ def encoded(password: str) -> dict[str, str]:
     return {"password": base64.b64encode(password.encode()).decode()}
 
 
-async def secret(env: Environment, password: str) -> None:
+async def create_login(env: Environment, password: str) -> None:
     metadata = {"name": "login", "namespace": env.namespace}
     await env.client.create(SECRETS, {"metadata": metadata, "data": encoded(password)})
 
 
-def asked_for_secrets(env: Environment) -> list[str]:
-    """Return with which verbs the operator has asked for Secrets."""
+def secret_verbs(env: Environment) -> list[str]:
+    """Return the verbs of all requests for Secrets."""
     return [request.verb for request in env.requests.sent if "/secrets" in request.path]
 
 
@@ -91,7 +91,7 @@ def source(engine: str, server: Server, **parts: Any) -> dict[str, Any]:
 async def test_mariadb_pushes_new_row(
     env: Environment, mariadb: Server, in_mariadb: Execute
 ) -> None:
-    await secret(env, mariadb.password)
+    await create_login(env, mariadb.password)
     await env.create_hub(source=source("mysql", mariadb, changes="Push"))
     await env.create_form()
 
@@ -99,14 +99,14 @@ async def test_mariadb_pushes_new_row(
         await env.wait_for_nodes("acme-web")
         await env.wait_for_condition("PushConnected", "True")
         await in_mariadb("INSERT INTO hub_rows VALUES ('beta', '1', 'free')")
-        # The interval is an hour.
+        # The sync interval is an hour.
         await env.wait_for_nodes("acme-web", "beta-web")
 
 
 async def test_postgresql_pushes_new_row(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
-    await secret(env, postgresql.password)
+    await create_login(env, postgresql.password)
     await env.create_hub(source=source("postgresql", postgresql, changes="Push"))
     await env.create_form()
 
@@ -139,28 +139,28 @@ async def test_sqlite_pushes_and_paused_hub_does_not_listen(env: Environment) ->
 async def test_table_without_trigger_is_polled_and_reported(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
-    await in_postgresql("CREATE TABLE quiet AS SELECT * FROM hub_rows")
-    await secret(env, postgresql.password)
-    quiet = source(
-        "postgresql", postgresql, changes="Push", block={"table": "quiet"}, syncInterval="1s"
+    await in_postgresql("CREATE TABLE silent AS SELECT * FROM hub_rows")
+    await create_login(env, postgresql.password)
+    silent = source(
+        "postgresql", postgresql, changes="Push", block={"table": "silent"}, syncInterval="1s"
     )
-    await env.create_hub(source=quiet)
+    await env.create_hub(source=silent)
     await env.create_form()
 
     async with env.run_controllers():
         await env.wait_for_nodes("acme-web")
         lost = await env.wait_for_condition("PushConnected", "False")
         assert lost["reason"] == "ChannelLost"
-        await in_postgresql("INSERT INTO quiet VALUES ('beta', 'yes', 'free')")
+        await in_postgresql("INSERT INTO silent VALUES ('beta', 'yes', 'free')")
         await env.wait_for_nodes("acme-web", "beta-web")
-    await in_postgresql("DROP TABLE quiet")
+    await in_postgresql("DROP TABLE silent")
 
 
 async def test_changed_password_is_used_without_failed_read(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await in_postgresql("CREATE USER reader PASSWORD 'first'", "GRANT SELECT ON hub_rows TO reader")
-    await secret(env, "first")
+    await create_login(env, "first")
     spec = source("postgresql", postgresql, block={"username": "reader"}, syncInterval="1s")
     await env.create_hub(source=spec)
     await env.create_form()
@@ -182,7 +182,7 @@ async def test_wrong_password_is_reported_masked_and_recovers_after_correction(
     env: Environment, mariadb: Server, in_mariadb: Execute
 ) -> None:
     del in_mariadb
-    await secret(env, "not-the-passw0rd")
+    await create_login(env, "not-the-passw0rd")
     await env.create_hub(source=source("mysql", mariadb))
     await env.create_form()
 
@@ -190,7 +190,7 @@ async def test_wrong_password_is_reported_masked_and_recovers_after_correction(
         failed = await env.wait_for_condition("Ready", "False")
         assert "passw0rd" not in failed["message"]
         await env.patch(SECRETS, "login", {"data": encoded(mariadb.password)})
-        # Retries grow from one second; nobody has to touch the hub.
+        # Retries back off from one second; the hub needs no change.
         await env.wait_for_nodes("acme-web", within=20)
         await env.wait_for_condition("Ready", "True")
 
@@ -198,25 +198,25 @@ async def test_wrong_password_is_reported_masked_and_recovers_after_correction(
 async def test_sync_reads_secret_once_and_never_lists_secrets(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
-    await secret(env, postgresql.password)
+    await create_login(env, postgresql.password)
     await env.create_hub(source=source("postgresql", postgresql))
     await env.create_form()
 
     async with env.run_controllers():
         await env.wait_for_nodes("acme-web")
         await env.wait_until_idle()
-        assert asked_for_secrets(env) == ["get"]
+        assert secret_verbs(env) == ["get"]
         await in_postgresql("INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')")
         await env.force_sync()
         await env.wait_for_nodes("acme-web", "beta-web")
         await env.wait_until_idle()
-        assert asked_for_secrets(env) == ["get", "get"]
+        assert secret_verbs(env) == ["get", "get"]
 
 
 async def test_deleted_secret_fails_next_sync_and_changes_nothing(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
-    await secret(env, postgresql.password)
+    await create_login(env, postgresql.password)
     await env.create_hub(source=source("postgresql", postgresql, changes="Push"))
     await env.create_form()
 
@@ -234,8 +234,8 @@ async def test_deleted_secret_fails_next_sync_and_changes_nothing(
         await env.wait_until_idle()
         assert await env.node_names() == ["acme-web"]
 
-        await secret(env, postgresql.password)
-        # Retries grow from one second; nobody has to touch the hub.
+        await create_login(env, postgresql.password)
+        # Retries back off from one second; the hub needs no change.
         await env.wait_for_nodes(within=20)
         await env.wait_for_condition("Ready", "True")
         await env.wait_for_condition("PushConnected", "True")
@@ -245,13 +245,13 @@ async def test_deleted_secret_fails_next_sync_and_changes_nothing(
 async def test_wrong_password_fails_next_sync(
     env: Environment, engine: str, servers: dict[str, Server]
 ) -> None:
-    await secret(env, servers[engine].password)
+    await create_login(env, servers[engine].password)
     await env.create_hub(source=source(engine, servers[engine]))
     await env.create_form()
 
     async with env.run_controllers():
         await env.wait_for_nodes("acme-web")
-        # The connections that are open would go on for five minutes.
+        # Pooled connections would stay valid for five minutes.
         await env.patch(SECRETS, "login", {"data": encoded("not-the-passw0rd")})
         await env.force_sync()
         failed = await env.wait_for_condition("Ready", "False")
@@ -264,7 +264,7 @@ async def test_wrong_password_fails_next_sync(
 async def test_missing_secret_key_is_an_empty_password_and_named(
     env: Environment, engine: str, servers: dict[str, Server]
 ) -> None:
-    await secret(env, servers[engine].password)
+    await create_login(env, servers[engine].password)
     await env.create_hub(source=source(engine, servers[engine]))
 
     async with env.run_controllers():
@@ -279,7 +279,7 @@ async def test_user_without_password_needs_no_secret_key(
     env: Environment, mariadb: Server, in_mariadb: Execute
 ) -> None:
     await in_mariadb("CREATE USER keyless", "GRANT SELECT ON hub_rows TO keyless")
-    await secret(env, "unused")
+    await create_login(env, "unused")
     reference = {"name": "login", "key": "absent"}
     block = {"username": "keyless", "passwordRef": reference}
     await env.create_hub(source=source("mysql", mariadb, block=block))
@@ -293,25 +293,27 @@ async def test_user_without_password_needs_no_secret_key(
 async def test_push_channel_reconnects_with_changed_password(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
-    await in_postgresql("CREATE USER hearer PASSWORD 'first'", "GRANT SELECT ON hub_rows TO hearer")
-    await secret(env, "first")
+    await in_postgresql(
+        "CREATE USER listener PASSWORD 'first'", "GRANT SELECT ON hub_rows TO listener"
+    )
+    await create_login(env, "first")
     await env.create_hub(
-        source=source("postgresql", postgresql, block={"username": "hearer"}, changes="Push")
+        source=source("postgresql", postgresql, block={"username": "listener"}, changes="Push")
     )
     await env.create_form()
 
     async with env.run_controllers():
         await env.wait_for_nodes("acme-web")
         await env.wait_for_condition("PushConnected", "True")
-        await in_postgresql("ALTER USER hearer PASSWORD 'second'")
+        await in_postgresql("ALTER USER listener PASSWORD 'second'")
         await env.patch(SECRETS, "login", {"data": encoded("second")})
-        # All that the old password has opened is cut off, and the interval is an hour.
+        # All connections of the old password are terminated; the sync interval is an hour.
         await in_postgresql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'hearer'"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'listener'"
         )
         await in_postgresql("INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')")
         await env.wait_for_nodes("acme-web", "beta-web", within=20)
         await env.wait_for_condition("PushConnected", "True")
         await in_postgresql("INSERT INTO hub_rows VALUES ('corp', 'yes', 'free')")
         await env.wait_for_nodes("acme-web", "beta-web", "corp-web")
-    await in_postgresql("DROP OWNED BY hearer", "DROP USER hearer")
+    await in_postgresql("DROP OWNED BY listener", "DROP USER listener")

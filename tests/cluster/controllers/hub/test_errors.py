@@ -1,4 +1,4 @@
-"""Databases that hang, operators that are killed, hubs that change while they are worked on."""
+"""Hanging databases, killed operators, and hubs that change during a reconcile."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,19 +16,19 @@ NAMES = [f"{uid}-web" for uid, *_ in ROWS]
 
 
 @pytest.fixture
-async def silence() -> AsyncIterator[int]:
-    """A port where somebody answers the phone and says nothing."""
+async def silent_port() -> AsyncIterator[int]:
+    """The port of a server that accepts connections and never responds."""
 
-    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def never_respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()
 
-    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    server = await asyncio.start_server(never_respond, "127.0.0.1", 0)
     yield server.sockets[0].getsockname()[1]
     server.close()
 
 
-def hanging(port: int) -> dict[str, object]:
+def hanging_source(port: int) -> dict[str, object]:
     server = {
         "host": "127.0.0.1",
         "port": port,
@@ -40,24 +40,30 @@ def hanging(port: int) -> dict[str, object]:
     return {"type": "mysql", "sqlite": None, "mysql": server}
 
 
-async def test_hanging_databases_do_not_block_other_hubs(env: Environment, silence: int) -> None:
+async def test_hanging_databases_do_not_block_other_hubs(
+    env: Environment, silent_port: int
+) -> None:
     env.set_rows(*ROWS[:1])
     for number in range(5):
-        await env.create_hub(f"hanging-{number}", source=hanging(silence))
+        await env.create_hub(f"hanging-{number}", source=hanging_source(silent_port))
 
     async with env.run_controllers():
+        # Time for the reads to connect and hang.
         await asyncio.sleep(0.5)
         await env.create_hub()
         await env.create_form()
         await env.wait_for_nodes(*NAMES[:1], within=3)
 
 
-async def test_corrected_hub_does_not_wait_for_hanging_read(env: Environment, silence: int) -> None:
+async def test_corrected_hub_does_not_wait_for_hanging_read(
+    env: Environment, silent_port: int
+) -> None:
     env.set_rows(*ROWS[:1])
-    await env.create_hub(source=hanging(silence))
+    await env.create_hub(source=hanging_source(silent_port))
     await env.create_form()
 
     async with env.run_controllers():
+        # Time for the reads to connect and hang.
         await asyncio.sleep(0.5)
         sqlite = {"path": "rows.db", "table": "tenants"}
         corrected = {"type": "sqlite", "mysql": None, "sqlite": sqlite}
@@ -65,10 +71,11 @@ async def test_corrected_hub_does_not_wait_for_hanging_read(env: Environment, si
         await env.wait_for_nodes(*NAMES[:1], within=3)
 
 
-async def test_hub_with_hanging_read_can_be_deleted(env: Environment, silence: int) -> None:
-    await env.create_hub(source=hanging(silence))
+async def test_hub_with_hanging_read_can_be_deleted(env: Environment, silent_port: int) -> None:
+    await env.create_hub(source=hanging_source(silent_port))
 
     async with env.run_controllers():
+        # Time for the reads to connect and hang.
         await asyncio.sleep(0.5)
         await env.client.delete(HUBS, "hub", env.namespace)
         await env.wait_for_deletion(HUBS, "hub")
@@ -87,7 +94,7 @@ async def test_killed_operator_resumes_node_creation(
     async with env.run_controllers():
         await env.wait_for_nodes(*NAMES, within=20)
         await env.wait_for_status(desired=120)
-    # Each node was made once.
+    # Each node is created once; up to 32 creates in flight may be repeated after the kill.
     assert env.requests.count("create") <= 120 + 32
 
 
@@ -96,12 +103,12 @@ async def test_pausing_hub_stops_node_creation(env: Environment) -> None:
     await env.create_hub()
     await env.create_form()
 
-    async def slowly(request: Request, send: Send) -> Response:
+    async def delay_creates(request: Request, send: Send) -> Response:
         if request.verb == "create" and "lynqnodes" in request.path:
             await asyncio.sleep(0.3)
         return await send(request)
 
-    env.client = env.client.intercepted(slowly)
+    env.client = env.client.intercepted(delay_creates)
     async with env.run_controllers():
         await eventually(lambda: env.requests.count("create") >= 32)
         await env.patch(HUBS, "hub", {"spec": {"paused": True}})
@@ -122,14 +129,14 @@ async def test_many_nodes_do_not_block_event_loop(
     loop = asyncio.get_running_loop()
     worst = 0.0
 
-    async def lag() -> None:
+    async def measure_lag() -> None:
         nonlocal worst
         while True:
-            began = loop.time()
+            start = loop.time()
             await asyncio.sleep(0.01)
-            worst = max(worst, loop.time() - began - 0.01)
+            worst = max(worst, loop.time() - start - 0.01)
 
-    watcher = asyncio.create_task(lag())
+    measurement = asyncio.create_task(measure_lag())
     try:
         async with env.run_controllers() as world:
             await eventually(lambda: len(world.nodes.values()) == 500, within=60)
@@ -141,7 +148,7 @@ async def test_many_nodes_do_not_block_event_loop(
             await eventually(lambda: len(world.nodes.values()) == 450, within=60)
             await env.wait_for_status(desired=450)
     finally:
-        watcher.cancel()
+        measurement.cancel()
     assert patches < 60
     assert worst < 1.0
 
@@ -169,16 +176,16 @@ async def test_concurrent_node_change_is_not_overwritten(
     env.set_rows(*ROWS[:1])
     await env.create_hub()
     await env.create_form()
-    admin, meddled = env.client, list[str]()
+    client, intercepted = env.client, list[str]()
 
-    async def meddling(request: Request, send: Send) -> Response:
-        if request.verb == "replace" and not meddled:
-            meddled.append(request.path)
+    async def annotate_first(request: Request, send: Send) -> Response:
+        if request.verb == "replace" and not intercepted:
+            intercepted.append(request.path)
             note = {"metadata": {"annotations": {"note": "mine"}}}
-            await admin.patch(NODES, NAMES[0], note, env.namespace)
+            await client.patch(NODES, NAMES[0], note, env.namespace)
         return await send(request)
 
-    env.client = admin.intercepted(meddling)
+    env.client = client.intercepted(annotate_first)
     async with env.run_controllers():
         await env.wait_for_nodes(NAMES[0])
         await env.wait_until_idle()
@@ -190,7 +197,7 @@ async def test_concurrent_node_change_is_not_overwritten(
             return "enterprise" in annotations["lynq.sh/extra"] and annotations["note"] == "mine"
 
         await eventually(written)
-    assert meddled
+    assert intercepted
 
 
 async def test_missing_hub_label_is_restored(env: Environment) -> None:
@@ -203,8 +210,8 @@ async def test_missing_hub_label_is_restored(env: Environment) -> None:
         await env.wait_until_idle()
         await env.patch(NODES, NAMES[0], {"metadata": {"labels": {"lynq.sh/hub": None}}})
 
-        async def labelled() -> bool:
+        async def labeled() -> bool:
             labels = (await env.get(NODES, NAMES[0]))["metadata"]["labels"]
             return bool(labels.get("lynq.sh/hub") == "hub")
 
-        await eventually(labelled)
+        await eventually(labeled)

@@ -1,4 +1,4 @@
-"""Nodes that the API server does not take as their rows and form want them."""
+"""Nodes that the API server rejects."""
 
 from cluster.controllers.environment import FORMS, NODES, Environment, config_map
 
@@ -8,7 +8,7 @@ async def test_oversized_node_is_reported_and_does_not_block_others(
 ) -> None:
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "free"))
     await env.create_hub()
-    # Large for one row only: in the node, annotations of resources are finished texts.
+    # Oversized for one row only: the node holds rendered annotations of its resources.
     huge = '{{ if eq .uid "acme" }}{{ repeat 900000 "x" }}{{ end }}'
     notes = {"one": huge, "two": huge, "three": huge}
     await env.create_form(configMaps=[config_map(annotationsTemplate=notes)])

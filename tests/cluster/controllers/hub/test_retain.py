@@ -1,4 +1,4 @@
-"""A deleted hub whose nodes cannot let go of what they retain: it says so, once."""
+"""A deleted hub whose nodes cannot release retained objects emits one event."""
 
 from cluster.controllers.environment import HUBS, Environment, config_map
 from cluster.controllers.node.builders import (
@@ -17,11 +17,11 @@ from cluster.controllers.running_operator import (
 from lynq.kube.resource import CONFIG_MAPS
 
 KEPT = config_map(id="kept", nameTemplate="{{ .uid }}-kept", deletionPolicy="Retain")
-TOLD = "RetainResourceProcessFailed"
+FAILURE_REASON = "RetainResourceProcessFailed"
 
 
-async def a_tenant(env: Environment) -> None:
-    """Have a node with one object that goes with it and one that it retains."""
+async def create_tenant(env: Environment) -> None:
+    """Create a node with one object to delete and one to retain."""
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
     await env.create_form(configMaps=[config_map(), KEPT])
@@ -30,19 +30,19 @@ async def a_tenant(env: Environment) -> None:
 
 async def test_retain_failure_is_reported_once_on_hub(env: Environment) -> None:
     async with running_operator(env):
-        await a_tenant(env)
+        await create_tenant(env)
         env.requests.failing.add(("patch", "/acme-kept"))
         await env.client.delete(HUBS, "hub", env.namespace)
 
-        message = await wait_for_event(env, TOLD, about="hub")
+        message = await wait_for_event(env, FAILURE_REASON, about="hub")
         assert message.startswith("Warning: ")
         assert f"ConfigMap {env.namespace}/acme-kept" in message
         assert "failed by the test" in message
         assert "acme-settings" not in message
-        # Each change of a leaving node has the hub look at it again.
-        await annotate(env, looked_at="again")
+        # A change of a deleted node requeues the hub.
+        await annotate(env, touched="1")
         await env.wait_until_idle()
-        assert await event_count(env, TOLD) == 1
+        assert await event_count(env, FAILURE_REASON) == 1
 
         env.requests.failing.clear()
         await wait_for_deletion(env, HUBS, "hub", within=40)
@@ -54,12 +54,12 @@ async def test_retain_failure_is_reported_once_on_hub(env: Environment) -> None:
 
 async def test_delete_failure_is_not_reported_as_retain_failure(env: Environment) -> None:
     async with running_operator(env):
-        await a_tenant(env)
+        await create_tenant(env)
         env.requests.failing.add(("delete", "/acme-settings"))
         await env.client.delete(HUBS, "hub", env.namespace)
         await wait_for_event(env, "CleanupPartialFailure", about=NODE)
         await wait_for_event(env, "RetainResourcePreserved", about=NODE)
         await env.wait_until_idle()
-        assert await event_count(env, TOLD) == 0
+        assert await event_count(env, FAILURE_REASON) == 0
         env.requests.failing.clear()
         await wait_for_deletion(env, HUBS, "hub", within=40)

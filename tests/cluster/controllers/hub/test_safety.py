@@ -1,4 +1,4 @@
-"""What a mistake in the database, or a database that fails, does not do."""
+"""Safeguards against mistakes in the database and against failing databases."""
 
 import asyncio
 import sqlite3
@@ -16,7 +16,7 @@ MANY = tuple((f"t{number:02}", 1, "pro") for number in range(20))
 
 
 def rename(env: Environment, table: str, other: str) -> None:
-    """Rename a table; not on the loop, which a read that holds a lock needs to come to its end."""
+    """Rename a table. Run it in a thread: a read that holds the lock needs the event loop."""
     with closing(sqlite3.connect(env.directory / "rows.db")) as connection, connection:
         connection.execute(f"ALTER TABLE {table} RENAME TO {other}")
 
@@ -72,11 +72,11 @@ async def test_emptied_table_deletes_nothing_until_approved(env: Environment) ->
         await env.wait_for_nodes()
         await env.wait_for_condition("DeletionHeld", "False")
 
-        async def spent() -> bool:
+        async def approval_removed() -> bool:
             annotations = (await env.get(HUBS, "hub"))["metadata"]["annotations"]
             return ANNOTATION_APPROVE_DELETION not in annotations
 
-        await eventually(spent)
+        await eventually(approval_removed)
 
 
 async def test_few_deletions_need_no_approval_and_stale_approval_is_removed(
@@ -93,11 +93,11 @@ async def test_few_deletions_need_no_approval_and_stale_approval_is_removed(
 
         await env.wait_for_nodes(*nodes_of(MANY[:15]))
 
-        async def spent() -> bool:
+        async def approval_removed() -> bool:
             metadata = (await env.get(HUBS, "hub"))["metadata"]
             return ANNOTATION_APPROVE_DELETION not in metadata.get("annotations", {})
 
-        await eventually(spent)
+        await eventually(approval_removed)
 
 
 async def test_changed_source_holds_every_deletion_above_the_count(env: Environment) -> None:
@@ -119,7 +119,7 @@ async def test_changed_source_holds_every_deletion_above_the_count(env: Environm
         assert "change of the source" in held["message"]
         assert len(await env.node_names()) == 50
         assert (await env.status())["sourceIdentity"] == before
-    # Neither does a restart make anybody forget it.
+    # The hold survives a restart.
     async with env.run_controllers():
         await env.force_sync()
         await env.wait_until_idle()
@@ -129,10 +129,10 @@ async def test_changed_source_holds_every_deletion_above_the_count(env: Environm
         await env.annotate("hub", approve_deletion=digest)
         await env.wait_for_nodes(*nodes_of(rows[:38]))
 
-        async def taken_over() -> bool:
+        async def identity_changed() -> bool:
             return bool((await env.status())["sourceIdentity"] != before)
 
-        await eventually(taken_over)
+        await eventually(identity_changed)
 
 
 async def test_failed_read_changes_only_ready_condition(env: Environment) -> None:
@@ -144,19 +144,18 @@ async def test_failed_read_changes_only_ready_condition(env: Environment) -> Non
         await env.wait_for_nodes(*nodes_of(MANY[:3]))
         await env.set_nodes_ready(nodes_of(MANY[:3]))
         await env.wait_for_status(desired=3, ready=3)
-        await asyncio.to_thread(rename, env, "tenants", "elsewhere")
+        await asyncio.to_thread(rename, env, "tenants", "renamed")
 
         failed = await env.wait_for_condition("Ready", "False")
         assert failed["reason"] == "DatabaseConnectionFailed"
         assert "tenants" in failed["message"]
         await env.wait_for_event("DatabaseQueryFailed")
         await env.create_form("worker")
-        await asyncio.sleep(2.5)
-        assert await env.node_names() == nodes_of(MANY[:3])
+        await env.nodes_stay(*nodes_of(MANY[:3]), seconds=2.5)
         await env.wait_for_status(desired=3, ready=3)
         assert len(await env.events("DatabaseQueryFailed")) == 1
 
-        await asyncio.to_thread(rename, env, "elsewhere", "tenants")
+        await asyncio.to_thread(rename, env, "renamed", "tenants")
         await env.wait_for_condition("Ready", "True")
         await env.wait_for_status(desired=6)
 
@@ -231,34 +230,34 @@ async def test_failed_write_is_retried_and_does_not_block_others(env: Environmen
 
 
 @pytest.mark.parametrize(
-    ("change", "stays"),
+    ("change", "is_kept"),
     [({"labels": {"team": "shop"}}, False), ({"annotations": {"lynq.sh/protect": "true"}}, True)],
-    ids=["something else", "protected"],
+    ids=["unrelated change", "protected"],
 )
 async def test_node_changed_before_its_deletion_is_replanned(
-    env: Environment, change: dict[str, dict[str, str]], *, stays: bool
+    env: Environment, change: dict[str, dict[str, str]], *, is_kept: bool
 ) -> None:
     env.set_rows(*MANY[:2])
     await env.create_hub()
     await env.create_form()
     client, changes = env.client, [{"metadata": change}]
 
-    async def changing_first(request: Request, send: Send) -> Response:
+    async def change_first(request: Request, send: Send) -> Response:
         if request.verb == "delete" and changes:
             await client.patch(NODES, "t01-web", changes.pop(), env.namespace)
         return await send(request)
 
-    env.client = client.intercepted(changing_first)
+    env.client = client.intercepted(change_first)
     async with env.run_controllers():
         await env.wait_for_nodes("t00-web", "t01-web")
         env.set_rows(MANY[0])
         await env.force_sync()
         await eventually(lambda: env.requests.count("delete") > 0)
         await env.wait_until_idle()
-        assert ("t01-web" in await env.node_names()) == stays
-        assert env.requests.count("delete") == (1 if stays else 2)
+        assert ("t01-web" in await env.node_names()) == is_kept
+        assert env.requests.count("delete") == (1 if is_kept else 2)
         assert await env.events("LynqNodeDeletionFailed") == []
-        assert len(await env.events("LynqNodeDeleted")) == (0 if stays else 1)
+        assert len(await env.events("LynqNodeDeleted")) == (0 if is_kept else 1)
 
 
 async def test_foreign_node_is_left_unchanged(env: Environment) -> None:

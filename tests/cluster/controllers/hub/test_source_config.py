@@ -1,4 +1,4 @@
-"""From a hub's spec and its Secrets to settings: complete, or a sentence that says what to do."""
+"""Loading source settings from a hub spec, its Secrets and ConfigMaps."""
 
 import base64
 from pathlib import Path
@@ -20,7 +20,7 @@ PASSWORD = {"name": "login", "key": "password"}
 
 
 @pytest.fixture
-async def sourcing(client: Client, namespace: str) -> SourceConfigLoader:
+async def loader(client: Client, namespace: str) -> SourceConfigLoader:
     secret = {"password": b"p\xc3\xa4ss", "key": b"KEY", "binary": b"\xff\xfe"}
     data = {key: base64.b64encode(value).decode() for key, value in secret.items()}
     await client.create(
@@ -34,17 +34,17 @@ async def sourcing(client: Client, namespace: str) -> SourceConfigLoader:
 
 
 async def origin(
-    sourcing: SourceConfigLoader, namespace: str, source: dict[str, Any]
+    loader: SourceConfigLoader, namespace: str, source: dict[str, Any]
 ) -> SourceConfig:
     spec = {
         "source": source,
         "valueMappings": {"uid": "id", "activate": "on"},
         "extraValueMappings": {"plan": "subscription"},
     }
-    return await sourcing.origin(msgspec.convert(spec, HubSpec), namespace)
+    return await loader.origin(msgspec.convert(spec, HubSpec), namespace)
 
 
-async def test_mysql_source_with_all_settings(sourcing: SourceConfigLoader, namespace: str) -> None:
+async def test_mysql_source_with_all_settings(loader: SourceConfigLoader, namespace: str) -> None:
     tls = {
         "mode": "verify-ca",
         "caRef": {"kind": "ConfigMap", "name": "trust", "key": "ca.crt"},
@@ -52,7 +52,7 @@ async def test_mysql_source_with_all_settings(sourcing: SourceConfigLoader, name
         "keyRef": {"name": "login", "key": "key"},
     }
     block = SERVER | {"passwordRef": PASSWORD, "tls": tls, "queryTimeout": "5m"}
-    config = await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
+    config = await origin(loader, namespace, {"type": "mysql", "mysql": block})
 
     assert isinstance(config.settings, MySQLSettings)
     assert (config.settings.password, config.settings.port) == ("päss", 3306)
@@ -63,21 +63,21 @@ async def test_mysql_source_with_all_settings(sourcing: SourceConfigLoader, name
     assert config.remark == ""
 
 
-async def test_minimal_source_settings(sourcing: SourceConfigLoader, namespace: str) -> None:
-    config = await origin(sourcing, namespace, {"type": "postgresql", "postgresql": SERVER})
+async def test_minimal_source_settings(loader: SourceConfigLoader, namespace: str) -> None:
+    config = await origin(loader, namespace, {"type": "postgresql", "postgresql": SERVER})
     assert isinstance(config.settings, PostgreSQLSettings)
     assert config.settings.password == ""
     lite = await origin(
-        sourcing, namespace, {"type": "sqlite", "sqlite": {"path": "a.db", "table": "t"}}
+        loader, namespace, {"type": "sqlite", "sqlite": {"path": "a.db", "table": "t"}}
     )
     assert lite.settings == SQLiteSettings(path="a.db", directory=Path("/databases"))
 
 
 async def test_missing_password_key_is_empty_and_reported(
-    sourcing: SourceConfigLoader, namespace: str
+    loader: SourceConfigLoader, namespace: str
 ) -> None:
     block = SERVER | {"passwordRef": {"name": "login", "key": "absent"}}
-    config = await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
+    config = await origin(loader, namespace, {"type": "mysql", "mysql": block})
     assert isinstance(config.settings, MySQLSettings)
     assert config.settings.password == ""
     assert 'passwordRef: Secret "login" has no key "absent"' in config.remark
@@ -90,9 +90,9 @@ async def test_keys_of_one_object_are_read_in_one_request(client: Client, namesp
     traffic = RequestRecorder()
     tls = {f"{part}Ref": {"name": "all", "key": part} for part in ("ca", "cert", "key")}
     block = SERVER | {"passwordRef": {"name": "all", "key": "password"}, "tls": tls}
-    sourcing = SourceConfigLoader(client.intercepted(traffic), None)
+    loader = SourceConfigLoader(client.intercepted(traffic), None)
 
-    await origin(sourcing, namespace, {"type": "mysql", "mysql": block})
+    await origin(loader, namespace, {"type": "mysql", "mysql": block})
 
     assert [request.verb for request in traffic.sent] == ["get"]
 
@@ -111,8 +111,8 @@ async def test_keys_of_one_object_are_read_in_one_request(client: Client, namesp
     ],
 )
 async def test_missing_reference_is_named(
-    sourcing: SourceConfigLoader, namespace: str, block: dict[str, Any], message: str
+    loader: SourceConfigLoader, namespace: str, block: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidSettings) as failure:
-        await origin(sourcing, namespace, {"type": "mysql", "mysql": SERVER | block})
+        await origin(loader, namespace, {"type": "mysql", "mysql": SERVER | block})
     assert message in str(failure.value)

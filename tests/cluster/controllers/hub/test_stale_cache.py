@@ -1,4 +1,4 @@
-"""Statuses while the cache is behind: the API server is not asked the same thing all the time."""
+"""Status writes with a stale cache: conflicts back off."""
 
 import asyncio
 
@@ -13,12 +13,12 @@ async def test_conflicting_status_write_backs_off(env: Environment, kind: Resour
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
     await env.create_form()
-    refused: list[float] = []
-    refuses = True
+    rejected: list[float] = []
+    rejecting = True
 
     async def conflicting(request: Request, send: Send) -> Response:
-        if refuses and request.path.endswith("/status") and f"/{kind.plural}/" in request.path:
-            refused.append(asyncio.get_running_loop().time())
+        if rejecting and request.path.endswith("/status") and f"/{kind.plural}/" in request.path:
+            rejected.append(asyncio.get_running_loop().time())
             return Response(409, body=b'{"kind": "Status", "reason": "Conflict", "code": 409}')
         return await send(request)
 
@@ -26,10 +26,10 @@ async def test_conflicting_status_write_backs_off(env: Environment, kind: Resour
     async with env.run_controllers():
         await env.wait_for_nodes("acme-web")
         for number in range(20):
-            # Each wakes hub and form, which must not send it sooner for that.
+            # Each change requeues hub and form, which must not shorten the back-off.
             await env.set_nodes_ready(["acme-web"], ready=number % 2 == 0)
             await asyncio.sleep(0.1)
-        assert 3 <= len(refused) <= 8
-        refuses = False
+        assert 3 <= len(rejected) <= 8
+        rejecting = False
         await env.set_nodes_ready(["acme-web"])
         await env.wait_for_status(desired=1, ready=1)

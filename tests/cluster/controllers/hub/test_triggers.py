@@ -1,4 +1,4 @@
-"""What makes a hub read its rows between two intervals of an hour, and what does not."""
+"""Triggers of a read between two sync intervals of an hour."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,14 +17,14 @@ SECOND = ("beta", 1, "free")
 
 
 @dataclass
-class Watched:
-    """A source that notes when it is read."""
+class RecordedSource:
+    """A source that records its reads."""
 
     source: Source
-    note: Callable[[], None]
+    record: Callable[[], None]
 
     def read(self, query: Query) -> Reading:
-        self.note()
+        self.record()
         return self.source.read(query)
 
     async def close(self) -> None:
@@ -33,14 +33,14 @@ class Watched:
 
 @dataclass
 class Reads:
-    """When rows were read, by the loop's clock."""
+    """The times of all reads by the event loop's clock."""
 
     at: list[float] = field(default_factory=list)
 
-    def open(self, settings: Settings) -> Watched:
-        return Watched(open_source(settings), self._note)
+    def open(self, settings: Settings) -> RecordedSource:
+        return RecordedSource(open_source(settings), self._record)
 
-    def _note(self) -> None:
+    def _record(self) -> None:
         self.at.append(asyncio.get_running_loop().time())
 
 
@@ -102,7 +102,7 @@ async def test_concurrent_changes_trigger_one_read(env: Environment, reads: Read
                 group.create_task(env.create_form(f"form-{number}"))
         await env.wait_for_nodes(*(f"acme-form-{number}" for number in range(12)))
         await env.wait_until_idle()
-        # One for the first of them, and one for those that came while it was under way.
+        # One read for the first form, and one or two for forms created during a read.
         assert 2 <= len(reads.at) <= 3
 
 
@@ -130,7 +130,7 @@ async def test_own_writes_do_not_trigger_a_read(env: Environment, reads: Reads) 
         await env.set_nodes_ready(["acme-web"])
         await env.wait_for_status(ready=1)
         await env.wait_until_idle()
-        # Finalizer and statuses of hub and form, the node and its status are written by now.
+        # The finalizer, the node and all statuses are written by now.
         assert len(reads.at) == 1
         await env.patch(FORMS, "web", {"metadata": {"labels": {"team": "shop"}}})
         await env.client.delete(FORMS, "web", env.namespace)
@@ -152,9 +152,9 @@ async def test_removal_of_spent_approval_does_not_trigger_a_read(
         before = len(reads.at)
         await env.annotate("hub", approve_deletion="0123456789abcdef")
 
-        async def spent() -> bool:
+        async def approval_removed() -> bool:
             return not (await env.get(HUBS, "hub"))["metadata"].get("annotations")
 
-        await eventually(spent)
+        await eventually(approval_removed)
         await env.wait_until_idle()
         assert len(reads.at) == before + 1

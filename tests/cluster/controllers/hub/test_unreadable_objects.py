@@ -1,4 +1,4 @@
-"""Forms and hubs that this operator cannot read: nothing of theirs is touched."""
+"""Forms and hubs that cannot be decoded: their nodes are left unchanged."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"))
 
 
 @pytest.fixture(autouse=True)
-def _marked_objects_make_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
+def _marked_objects_are_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     def form(obj: Loose) -> LynqForm | Unreadable:
         marked = "test" in obj.metadata.annotations
         return Unreadable(obj.metadata, "marked") if marked else form_from(obj)
@@ -29,7 +29,7 @@ def _marked_objects_make_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def having_one_of_two_forms_unreadable(env: Environment) -> AsyncIterator[None]:
+async def one_of_two_forms_unreadable(env: Environment) -> AsyncIterator[None]:
     """Run the operator; it has made all nodes before `worker` wait_for_object unreadable."""
     env.set_rows(*ROWS)
     await env.create_hub()
@@ -43,7 +43,7 @@ async def having_one_of_two_forms_unreadable(env: Environment) -> AsyncIterator[
 
 
 async def test_nodes_of_unreadable_form_are_kept(env: Environment) -> None:
-    async with having_one_of_two_forms_unreadable(env):
+    async with one_of_two_forms_unreadable(env):
         env.set_rows(ROWS[0])
         await env.force_sync()
         await env.wait_for_nodes("acme-web", "acme-worker", "beta-worker")
@@ -55,7 +55,7 @@ async def test_nodes_of_unreadable_form_are_kept(env: Environment) -> None:
 
 
 async def test_nodes_of_unreadable_form_are_deleted_with_it(env: Environment) -> None:
-    async with having_one_of_two_forms_unreadable(env):
+    async with one_of_two_forms_unreadable(env):
         await env.wait_until_idle()
         await env.client.delete(FORMS, "worker", env.namespace)
         await env.wait_for_nodes("acme-web", "beta-web")

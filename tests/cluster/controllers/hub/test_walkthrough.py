@@ -1,4 +1,4 @@
-"""A hub from its first row to its deletion, as the seeds describe it."""
+"""The life of a hub from its first row to its deletion."""
 
 from cluster.controllers.environment import FORMS, HUBS, NODES, Environment
 from waiting import eventually
@@ -104,10 +104,10 @@ async def test_edited_node_is_restored(env: Environment) -> None:
         reads = env.context.hubs.values()[0].status.last_sync_time
         await env.patch(NODES, "acme-web", {"spec": {"uid": "other"}})
 
-        async def right() -> bool:
+        async def restored() -> bool:
             return bool((await env.get(NODES, "acme-web"))["spec"]["uid"] == "acme")
 
-        await eventually(right)
+        await eventually(restored)
         await env.wait_for_event("DriftCorrected")
         assert env.context.hubs.values()[0].status.last_sync_time == reads
 
@@ -122,11 +122,11 @@ async def test_deleted_node_is_recreated(env: Environment) -> None:
         uid = (await env.get(NODES, "acme-web"))["metadata"]["uid"]
         await env.client.delete(NODES, "acme-web", env.namespace)
 
-        async def another() -> bool:
+        async def recreated() -> bool:
             nodes = await env.nodes()
             return "acme-web" in nodes and nodes["acme-web"]["metadata"]["uid"] != uid
 
-        await eventually(another)
+        await eventually(recreated)
 
 
 async def test_deleted_hub_outlives_its_nodes(env: Environment) -> None:
@@ -155,7 +155,7 @@ async def test_deleted_hub_outlives_node_without_label(env: Environment) -> None
     async with env.run_controllers():
         await eventually(env.node_names)
         [name] = await env.node_names()
-        # Paused: otherwise the label would be put back.
+        # Paused, so that the hub does not restore the label.
         await env.patch(HUBS, "hub", {"spec": {"paused": True}})
         await env.wait_for_condition("Paused", "True")
         await env.patch(NODES, name, {"metadata": {"labels": {"lynq.sh/hub": None}}})

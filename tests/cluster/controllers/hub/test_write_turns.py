@@ -1,4 +1,4 @@
-"""Hubs with much to write: they keep no other waiting, and come to the same end."""
+"""Hubs with many writes take turns with other hubs and complete their plan."""
 
 import asyncio
 from collections import Counter
@@ -24,26 +24,26 @@ def short_turns(env: Environment) -> None:
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[HubPlan]:
-    """Return the plans that are made."""
-    made: list[HubPlan] = []
+    """The plans computed by the hub controller."""
+    recorded: list[HubPlan] = []
 
-    def noted(*given: object, **further: object) -> HubPlan:
-        made.append(plan_hub(*given, **further))  # type: ignore[arg-type]
-        return made[-1]
+    def record(*args: object, **kwargs: object) -> HubPlan:
+        recorded.append(plan_hub(*args, **kwargs))  # type: ignore[arg-type]
+        return recorded[-1]
 
-    monkeypatch.setattr(plan, "plan_hub", noted)
-    return made
+    monkeypatch.setattr(plan, "plan_hub", record)
+    return recorded
 
 
-def slow(env: Environment, verb: str, seconds: float) -> None:
-    """Have the API server take its time over one kind of write of nodes."""
+def delay_node_writes(env: Environment, verb: str, seconds: float) -> None:
+    """Delay node requests of one verb."""
 
-    async def slowly(request: Request, send: Send) -> Response:
+    async def delay(request: Request, send: Send) -> Response:
         if request.verb == verb and NODES.plural in request.path:
             await asyncio.sleep(seconds)
         return await send(request)
 
-    env.client = env.client.intercepted(slowly)
+    env.client = env.client.intercepted(delay)
 
 
 async def test_three_busy_hubs_do_not_block_another(env: Environment) -> None:
@@ -54,7 +54,7 @@ async def test_three_busy_hubs_do_not_block_another(env: Environment) -> None:
         await env.create_hub(f"busy-{number}", source=source)
         await env.create_form(f"form-{number}", f"busy-{number}")
     env.set_rows(ROWS[0])
-    slow(env, "create", 0.5)
+    delay_node_writes(env, "create", 0.5)
 
     async with env.run_controllers() as world:
         await eventually(lambda: env.requests.count("create") > 90)
@@ -71,7 +71,7 @@ async def test_many_writes_are_several_turns_of_one_plan(
     env.set_rows(*ROWS, ("Bad_", 1, "pro"))
     await env.create_hub()
     await env.create_form()
-    slow(env, "create", 0.05)
+    delay_node_writes(env, "create", 0.05)
 
     async with env.run_controllers():
         await env.wait_for_nodes(*NAMES)
@@ -79,7 +79,7 @@ async def test_many_writes_are_several_turns_of_one_plan(
         await env.wait_until_idle()
         assert env.requests.count("create") == 120
         assert len(await env.events("RowRejected")) == 1
-        # One when there was no form yet, and those that form and nodes may call for.
+        # One plan before the form existed, and up to three for changes of form and nodes.
         assert len(plans) <= 4
 
 
@@ -90,7 +90,7 @@ async def test_approval_covers_all_turns_but_not_returned_rows(
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()
-    slow(env, "delete", 1.0)
+    delay_node_writes(env, "delete", 1.0)
 
     async with env.run_controllers():
         await env.wait_for_nodes(*NAMES)
@@ -130,7 +130,7 @@ async def test_deleted_hub_deletes_every_node_in_turns(env: Environment) -> None
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()
-    slow(env, "delete", 0.05)
+    delay_node_writes(env, "delete", 0.05)
 
     async with env.run_controllers():
         await env.wait_for_nodes(*NAMES)

@@ -1,7 +1,7 @@
-"""A rollout that makes no progress: Failed at its deadline, and repaired all the same.
+"""progressDeadlineSeconds: a rollout without progress fails, and can be repaired.
 
-The shortest deadline is a minute. Nobody waits for it here: an operator follows whose clock is
-ahead, as it would be had it been started later.
+The shortest deadline is a minute. To avoid the wait, the second operator of a test runs with a
+clock that is ahead.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from lynq.controllers.options import Options
 from waiting import eventually
 
 LATER = timedelta(seconds=75)
-GOOD = '{{ if eq .plan "pro" }}nonexistent{{ else }}nginx{{ end }}:2'
+BROKEN_FOR_PRO = '{{ if eq .plan "pro" }}nonexistent{{ else }}nginx{{ end }}:2'
 
 
 @asynccontextmanager
-async def operating_later(env: Environment) -> AsyncIterator[Process]:
-    """Run the operator as if it were later."""
+async def operator_with_later_clock(env: Environment) -> AsyncIterator[Process]:
+    """Run the operator with its clock ahead."""
     options = Options(sqlite_directory=env.directory, namespaces=(env.namespace,))
     process = Process(ProcessSettings(options=options), env.client)
     process.world = replace(process.world, now=lambda: datetime.now(UTC) + LATER)
@@ -39,35 +39,35 @@ def app(image: str) -> Object:
     return {"id": "app", "nameTemplate": "{{ .uid }}-app", "spec": manifest}
 
 
-async def rollout_is(env: Environment, phase: str, generation: int) -> Object:
-    async def so() -> Object:
+async def wait_for_rollout(env: Environment, phase: str, generation: int) -> Object:
+    async def matches() -> Object:
         rollout: Object = (await env.form_status()).get("rollout", {})
         assert (rollout.get("phase"), rollout.get("targetGeneration")) == (phase, generation), (
             rollout
         )
         return rollout
 
-    return await eventually(so, within=40, every=0.1)
+    return await eventually(matches, within=40, every=0.1)
 
 
-async def stuck(env: Environment) -> None:
-    """Have three nodes, of which the first is stuck with the second form."""
+async def create_stuck_rollout(env: Environment) -> None:
+    """Create three nodes, of which the first never becomes ready with the second form."""
     env.set_rows(*((uid, 1, "pro") for uid in ("t0", "t1", "t2")))
     await env.create_hub()
     limit = {"maxSkew": 1, "progressDeadlineSeconds": 60}
     await env.create_form(configMaps=[], deployments=[app("nginx:1")], rollout=limit)
     for name in ("t0-web", "t1-web", "t2-web"):
         await wait_for_node_ready(env, name, within=30)
-    await rollout_is(env, "Complete", 1)
-    await env.patch(FORMS, "web", {"spec": {"deployments": [app(GOOD)]}})
-    await rollout_is(env, "InProgress", 2)
+    await wait_for_rollout(env, "Complete", 1)
+    await env.patch(FORMS, "web", {"spec": {"deployments": [app(BROKEN_FOR_PRO)]}})
+    await wait_for_rollout(env, "InProgress", 2)
 
 
 async def test_failed_rollout_recovers_after_row_change(env: Environment) -> None:
     async with running_operator(env):
-        await stuck(env)
-    async with operating_later(env) as process:
-        failed = await rollout_is(env, "Failed", 2)
+        await create_stuck_rollout(env)
+    async with operator_with_later_clock(env) as process:
+        failed = await wait_for_rollout(env, "Failed", 2)
         assert failed["updatedNodes"] == 1
         assert "t0-web" in failed["message"]
         labels = {"form": "web", "namespace": env.namespace}
@@ -75,7 +75,7 @@ async def test_failed_rollout_recovers_after_row_change(env: Environment) -> Non
 
         env.set_rows(*((uid, 1, "gold") for uid in ("t0", "t1", "t2")))
         await env.force_sync()
-        complete = await rollout_is(env, "Complete", 2)
+        complete = await wait_for_rollout(env, "Complete", 2)
         assert complete["readyUpdatedNodes"] == 3
         assert process.registry.get_sample_value("lynqform_rollout_phase", labels) == 3
 
@@ -84,10 +84,10 @@ async def test_failed_rollout_recovers_after_form_change(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await stuck(env)
-    async with operating_later(env):
-        await rollout_is(env, "Failed", 2)
+        await create_stuck_rollout(env)
+    async with operator_with_later_clock(env):
+        await wait_for_rollout(env, "Failed", 2)
         await env.patch(FORMS, "web", {"spec": {"deployments": [app("nginx:3")]}})
-        complete = await rollout_is(env, "Complete", 3)
+        complete = await wait_for_rollout(env, "Complete", 3)
         assert complete["readyUpdatedNodes"] == 3
         assert complete["startTime"] <= complete["completionTime"]

@@ -1,4 +1,4 @@
-"""Every series that alerts know is there after what produces it, and goes with its object."""
+"""Every metric that alerts use exists once its cause occurred, and is removed with its object."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 NODE = ("lynqnode", "namespace")
-WANTED: dict[str, tuple[str, ...]] = {
+EXPECTED: dict[str, tuple[str, ...]] = {
     "lynqnode_reconcile_duration_seconds_bucket": ("le", "result"),
     "lynqnode_reconcile_duration_seconds_count": ("result",),
     "lynqnode_reconcile_duration_seconds_sum": ("result",),
@@ -43,23 +43,25 @@ WANTED: dict[str, tuple[str, ...]] = {
 }
 
 
-def series(registry: CollectorRegistry) -> Iterator[tuple[str, dict[str, str], float]]:
-    """Yield what a scrape would read: name, labels, value."""
+def samples(registry: CollectorRegistry) -> Iterator[tuple[str, dict[str, str], float]]:
+    """Yield name, labels and value of each sample of a scrape."""
     for line in generate_latest(registry).decode().splitlines():
         if match := re.match(r"([a-z_]+)(?:\{(.*)\})? (\S+)$", line):
             labels = dict(re.findall(r'(\w+)="([^"]*)"', match[2] or ""))
             yield match[1], labels, float(match[3])
 
 
-def about(registry: CollectorRegistry, **wanted: str) -> dict[str, float]:
-    """Return the values of series with these labels, by name."""
+def with_labels(registry: CollectorRegistry, **expected: str) -> dict[str, float]:
+    """Return the values of metrics with these labels, by name."""
     return {
-        name: value for name, labels, value in series(registry) if wanted.items() <= labels.items()
+        name: value
+        for name, labels, value in samples(registry)
+        if expected.items() <= labels.items()
     }
 
 
 async def scenario(env: Environment) -> None:
-    """Have a tenant that is ready, one in conflict and a row that is rejected."""
+    """Create a ready node, a conflicted node and a rejected row."""
     foreign: Object = {"metadata": {"name": "beta-settings", "namespace": env.namespace}}
     foreign["data"] = {"plan": "theirs"}
     await env.client.apply(CONFIG_MAPS, foreign, manager="kubectl-edit")
@@ -77,25 +79,25 @@ async def test_all_metrics_exist_with_their_labels(env: Environment) -> None:
         registry = process.registry
 
         def missing() -> dict[str, tuple[str, ...]]:
-            found = {name: tuple(sorted(labels)) for name, labels, _ in series(registry)}
+            existing = {name: tuple(sorted(labels)) for name, labels, _ in samples(registry)}
             return {
                 name: labels
-                for name, labels in WANTED.items()
-                if found.get(name) != tuple(sorted(labels))
+                for name, labels in EXPECTED.items()
+                if existing.get(name) != tuple(sorted(labels))
             }
 
         await eventually(lambda: not missing() or (_ for _ in ()).throw(AssertionError(missing())))
-        hub = about(registry, hub="hub", namespace=env.namespace)
+        hub = with_labels(registry, hub="hub", namespace=env.namespace)
         assert (hub["hub_desired"], hub["hub_ready"], hub["hub_failed"]) == (3, 1, 2)
         assert hub["lynq_source_up"] == 1
-        beta = about(registry, lynqnode="beta-web", namespace=env.namespace)
+        beta = with_labels(registry, lynqnode="beta-web", namespace=env.namespace)
         assert beta["lynqnode_resources_conflicted"] == 1
         assert beta["lynqnode_conflicts_total"] >= 1
-        ready = about(registry, lynqnode="acme-web", type="Ready")
+        ready = with_labels(registry, lynqnode="acme-web", type="Ready")
         assert ready == {"lynqnode_condition_status": 1}
-        applied = about(registry, kind="ConfigMap", result="error", conflict_policy="Stuck")
+        applied = with_labels(registry, kind="ConfigMap", result="error", conflict_policy="Stuck")
         assert applied["apply_attempts_total"] >= 1
-        depths = {labels["name"] for name, labels, _ in series(registry) if "depth" in name}
+        depths = {labels["name"] for name, labels, _ in samples(registry) if "depth" in name}
         assert depths == {"lynqhub", "lynqform", "lynqnode"}
 
 
@@ -106,16 +108,16 @@ async def test_metrics_of_deleted_objects_are_removed(env: Environment) -> None:
         env.set_rows(("acme", 1, "pro"))
         await env.force_sync()
         await env.wait_for_nodes("acme-web")
-        await eventually(lambda: not about(registry, lynqnode="beta-web"))
-        assert about(registry, lynqnode="acme-web")
+        await eventually(lambda: not with_labels(registry, lynqnode="beta-web"))
+        assert with_labels(registry, lynqnode="acme-web")
 
         await env.client.delete(FORMS, "web", env.namespace)
         await env.wait_for_nodes()
-        await eventually(lambda: not about(registry, form="web"))
-        await eventually(lambda: not about(registry, lynqnode="acme-web"))
+        await eventually(lambda: not with_labels(registry, form="web"))
+        await eventually(lambda: not with_labels(registry, lynqnode="acme-web"))
         await env.client.delete(HUBS, "hub", env.namespace)
         await env.wait_for_deletion(HUBS, "hub")
-        await eventually(lambda: not about(registry, namespace=env.namespace))
+        await eventually(lambda: not with_labels(registry, namespace=env.namespace))
 
 
 async def test_metrics_reset_after_conflict_is_resolved(env: Environment) -> None:
@@ -125,17 +127,17 @@ async def test_metrics_reset_after_conflict_is_resolved(env: Environment) -> Non
         await env.patch(FORMS, "web", {"spec": {"configMaps": [forced]}})
         await wait_for_node_ready(env, "beta-web")
 
-        def healed() -> bool:
-            beta = about(process.registry, lynqnode="beta-web")
+        def resolved() -> bool:
+            beta = with_labels(process.registry, lynqnode="beta-web")
             return (beta["lynqnode_resources_conflicted"], beta["lynqnode_resources_ready"]) == (
                 0,
                 1,
             )
 
-        await eventually(healed)
+        await eventually(resolved)
         reasons = {
             labels["reason"]: value
-            for name, labels, value in series(process.registry)
+            for name, labels, value in samples(process.registry)
             if name == "lynqnode_degraded_status" and labels["lynqnode"] == "beta-web"
         }
         assert set(reasons.values()) <= {0}
@@ -150,12 +152,14 @@ async def test_metrics_exist_for_nodes_of_an_earlier_process(
         await env.patch(NODES, "acme-web", paused)
         await wait_for_node_condition(env, "acme-web", "Paused", "True")
     async with running_operator(env) as process:
-        await eventually(lambda: about(process.registry, lynqnode="acme-web", type="Ready"))
+        await eventually(lambda: with_labels(process.registry, lynqnode="acme-web", type="Ready"))
         resumed = {"metadata": {"annotations": {"lynq.sh/paused": None}}}
         await env.patch(NODES, "acme-web", resumed)
-        # Nothing had to be written, and that is a success as well.
+        # A resource that needs no write counts as success.
         success = {"kind": "ConfigMap", "result": "success"}
-        await eventually(lambda: about(process.registry, **success).get("apply_attempts_total"))
+        await eventually(
+            lambda: with_labels(process.registry, **success).get("apply_attempts_total")
+        )
 
 
 async def test_unappliable_resource_is_counted_as_error(env: Environment) -> None:
@@ -167,4 +171,4 @@ async def test_unappliable_resource_is_counted_as_error(env: Environment) -> Non
         await env.create_form(manifests=[entry])
         await wait_for_node_condition(env, "acme-web", "Degraded", "True", "ResourceFailures")
         error = {"kind": "Nothing", "result": "error"}
-        await eventually(lambda: about(process.registry, **error).get("apply_attempts_total"))
+        await eventually(lambda: with_labels(process.registry, **error).get("apply_attempts_total"))

@@ -1,4 +1,4 @@
-"""Push with everything running: from a committed row to the changed object, and without it."""
+"""Push end to end: from a committed row to the changed object, and polling without the channel."""
 
 import base64
 import time
@@ -23,7 +23,7 @@ FIRST = "INSERT INTO push_rows VALUES ('acme', '1', 'pro')"
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A server with a table of rows, and how a hub is told of it."""
+    """A database server with a table of rows, and the hub source that reads it."""
 
     name: str
     server: Server
@@ -55,7 +55,7 @@ def postgresql() -> Iterator[Server]:
 
 
 @asynccontextmanager
-async def on(engine: Engine, *more: str) -> AsyncIterator[Engine]:
+async def with_table(engine: Engine, *more: str) -> AsyncIterator[Engine]:
     await engine.execute(engine.server, CREATE, FIRST, *more)
     yield engine
     await engine.execute(engine.server, "DROP TABLE push_rows")
@@ -65,17 +65,17 @@ async def on(engine: Engine, *more: str) -> AsyncIterator[Engine]:
 async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
     if request.param == "mysql":
         server = request.getfixturevalue("mariadb")
-        async with on(Engine("mysql", server, in_mariadb)) as made:
-            yield made
+        async with with_table(Engine("mysql", server, in_mariadb)) as ready:
+            yield ready
     else:
         server = request.getfixturevalue("postgresql")
         notify = trigger_sql(Table.named("push_rows"))
-        async with on(Engine("postgresql", server, in_postgresql), notify) as made:
-            yield made
-            await made.execute(server, "DROP FUNCTION lynq_notify CASCADE")
+        async with with_table(Engine("postgresql", server, in_postgresql), notify) as ready:
+            yield ready
+            await ready.execute(server, "DROP FUNCTION lynq_notify CASCADE")
 
 
-async def tenants(env: Environment, engine: Engine, interval: str) -> None:
+async def create_tenant(env: Environment, engine: Engine, interval: str) -> None:
     data = {"password": base64.b64encode(engine.server.password.encode()).decode()}
     metadata = {"name": "login", "namespace": env.namespace}
     await env.client.create(SECRETS, {"metadata": metadata, "data": data})
@@ -85,14 +85,14 @@ async def tenants(env: Environment, engine: Engine, interval: str) -> None:
     await env.wait_for_condition("PushConnected", "True")
 
 
-async def says(env: Environment, plan: str, *, within: float = 20) -> float:
-    """Wait until the object has a value; return after how many seconds it had."""
+async def wait_for_plan(env: Environment, plan: str, *, within: float = 20) -> float:
+    """Wait until the object has a value; return the elapsed seconds."""
     began = time.monotonic()
 
-    async def so() -> bool:
+    async def has_plan() -> bool:
         return bool((await env.get(CONFIG_MAPS, "acme-settings"))["data"]["plan"] == plan)
 
-    await eventually(so, within=within)
+    await eventually(has_plan, within=within)
     return time.monotonic() - began
 
 
@@ -100,20 +100,20 @@ async def test_committed_row_reaches_object_within_two_seconds(
     env: Environment, engine: Engine
 ) -> None:
     async with running_operator(env):
-        await tenants(env, engine, "1h")
-        # The first wake-up of a channel is for what came before it.
+        await create_tenant(env, engine, "1h")
+        # A new channel triggers one read for changes before its connection.
         await env.wait_until_idle()
         took = []
         for plan in ("gold", "silver", "bronze"):
             await engine.execute(engine.server, f"UPDATE push_rows SET plan = '{plan}'")
-            took.append(await says(env, plan))
-    # The best of three: others share this machine.
+            took.append(await wait_for_plan(env, plan))
+    # The best of three, because the machine is shared.
     assert min(took) < 2, took
 
 
 async def test_rows_are_polled_until_push_channel_is_back(env: Environment, engine: Engine) -> None:
     async with running_operator(env):
-        await tenants(env, engine, "1s")
+        await create_tenant(env, engine, "1s")
         before = await env.nodes()
         engine.server.stop()
         try:
@@ -125,7 +125,7 @@ async def test_rows_are_polled_until_push_channel_is_back(env: Environment, engi
         finally:
             engine.server.start()
         await engine.execute(engine.server, "UPDATE push_rows SET plan = 'gold'")
-        await says(env, "gold")
+        await wait_for_plan(env, "gold")
         await env.wait_for_condition("Ready", "True")
 
         async def connected() -> bool:
@@ -133,4 +133,4 @@ async def test_rows_are_polled_until_push_channel_is_back(env: Environment, engi
 
         await eventually(connected, within=40, every=0.2)
         await engine.execute(engine.server, "UPDATE push_rows SET plan = 'silver'")
-        await says(env, "silver")
+        await wait_for_plan(env, "silver")

@@ -1,4 +1,4 @@
-"""Every kind on the way to ready: one form with all of them, and what each says when it is not."""
+"""Readiness of every kind: one form with all kinds, and the message of each unready kind."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -37,52 +37,54 @@ def entry(resource_id: str, manifest: Object, **parts: object) -> Object:
     } | parts
 
 
-def of(api: str, kind: str, **body: object) -> Object:
+def manifest_of(api: str, kind: str, **body: object) -> Object:
     return {"apiVersion": api, "kind": kind, **body}
 
 
 def cron() -> Object:
     template = {"spec": job("cron")["spec"]}
-    return of("batch/v1", "CronJob", spec={"schedule": "0 0 1 1 *", "jobTemplate": template})
+    return manifest_of(
+        "batch/v1", "CronJob", spec={"schedule": "0 0 1 1 *", "jobTemplate": template}
+    )
 
 
 def scaler() -> Object:
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "{{ .uid }}-app"}
     spec = {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 2}
-    return of("autoscaling/v2", "HorizontalPodAutoscaler", spec=spec)
+    return manifest_of("autoscaling/v2", "HorizontalPodAutoscaler", spec=spec)
 
 
 def ingress(*rules: Object) -> Object:
     backend = {"service": {"name": "{{ .uid }}-service", "port": {"number": 80}}}
     spec: Object = {"rules": list(rules)} if rules else {"defaultBackend": backend}
-    return of("networking.k8s.io/v1", "Ingress", spec=spec)
+    return manifest_of("networking.k8s.io/v1", "Ingress", spec=spec)
 
 
 def every_kind(gadget: Resource) -> dict[str, Any]:
-    """Return a form with one resource of each kind, in the lists where people put them."""
+    """Return form lists with one resource of each kind."""
     selector = {"matchLabels": {"app": "app"}}
-    disruption = of("policy/v1", "PodDisruptionBudget", spec={"selector": selector})
-    policy = of("networking.k8s.io/v1", "NetworkPolicy", spec={"podSelector": {}})
-    steered = deployment("app", annotations={"local.lynq.sh/ready-after": "500ms"})
+    disruption = manifest_of("policy/v1", "PodDisruptionBudget", spec={"selector": selector})
+    policy = manifest_of("networking.k8s.io/v1", "NetworkPolicy", spec={"podSelector": {}})
+    delayed = deployment("app", annotations={"local.lynq.sh/ready-after": "500ms"})
     condition = {"type": "Ready", "status": "True", "reason": "Made", "message": ""}
-    plain = of(gadget.api_version, "Gadget", spec={"size": 1})
-    spoken = of(gadget.api_version, "Gadget", status={"conditions": [condition]})
+    plain = manifest_of(gadget.api_version, "Gadget", spec={"size": 1})
+    with_condition = manifest_of(gadget.api_version, "Gadget", status={"conditions": [condition]})
     return {
-        "serviceAccounts": [entry("account", of("v1", "ServiceAccount"))],
-        "deployments": [entry("app", steered)],
+        "serviceAccounts": [entry("account", manifest_of("v1", "ServiceAccount"))],
+        "deployments": [entry("app", delayed)],
         "statefulSets": [entry("db", stateful_set("db"))],
         "daemonSets": [entry("agent", daemon_set("agent"))],
-        "services": [entry("service", of("v1", "Service", spec=PORTS))],
+        "services": [entry("service", manifest_of("v1", "Service", spec=PORTS))],
         "ingresses": [entry("ingress", ingress({"host": "{{ .uid }}.example.com"}))],
         "configMaps": [config_map()],
-        "secrets": [entry("secret", of("v1", "Secret", stringData={"a": "{{ .plan }}"}))],
+        "secrets": [entry("secret", manifest_of("v1", "Secret", stringData={"a": "{{ .plan }}"}))],
         "persistentVolumeClaims": [entry("claim", claim("claim"))],
         "jobs": [entry("job", job("job"))],
         "cronJobs": [entry("cron", cron())],
         "podDisruptionBudgets": [entry("disruption", disruption)],
         "networkPolicies": [entry("policy", policy)],
         "horizontalPodAutoscalers": [entry("scaler", scaler(), dependIds=["app"])],
-        "manifests": [entry("plain", plain), entry("spoken", spoken)],
+        "manifests": [entry("plain", plain), entry("condition", with_condition)],
     }
 
 
@@ -90,10 +92,10 @@ async def test_form_with_every_kind_becomes_ready(
     env: Environment, gadget: Resource, client: Client
 ) -> None:
     namespace = f"{env.namespace}-space"
-    space = {"id": "space", "nameTemplate": namespace, "spec": of("v1", "Namespace")}
+    space = {"id": "space", "nameTemplate": namespace, "spec": manifest_of("v1", "Namespace")}
     lists = every_kind(gadget) | {"namespaces": [space]}
     env.set_rows(("acme", 1, "pro"))
-    # A namespace is in no namespace: whoever sees only some does not see it.
+    # Namespaces are cluster-scoped: an operator limited to namespaces cannot watch them.
     async with running_operator(env, namespaces=()):
         await env.create_hub()
         await env.create_form("web", **lists)
@@ -110,17 +112,21 @@ async def test_form_with_every_kind_becomes_ready(
 
 
 def not_ready(gadget: Resource) -> dict[str, tuple[str, Object, str]]:
-    """Return, for each kind that can be not ready: its list, its manifest, what is said of it."""
+    """Return list, manifest and message of each kind that can be unready."""
     slow_claim = claim("claim")
-    slow_claim["spec"]["storageClassName"] = "nobody-has-it"
-    balancer = of("v1", "Service", spec={"type": "LoadBalancer", **PORTS})
-    condition = {"type": "Ready", "status": "False", "reason": "Busy", "message": "still baking"}
+    slow_claim["spec"]["storageClassName"] = "missing-class"
+    balancer = manifest_of("v1", "Service", spec={"type": "LoadBalancer", **PORTS})
+    condition = {"type": "Ready", "status": "False", "reason": "Busy", "message": "still working"}
     daemons = daemon_set("agent")
     daemons["spec"]["template"]["metadata"]["annotations"] = dict(NEVER)
     stateful = stateful_set("db")
     stateful["spec"]["template"]["metadata"]["annotations"] = dict(NEVER)
     return {
-        "deployment": ("deployments", deployment("app", annotations=NEVER), "0 of 2 replicas"),
+        "deployment": (
+            "deployments",
+            deployment("app", annotations=NEVER),
+            "0 of 2 replicas",
+        ),
         "broken": (
             "deployments",
             deployment("broken", image="registry.local/nonexistent:1"),
@@ -133,10 +139,10 @@ def not_ready(gadget: Resource) -> dict[str, tuple[str, Object, str]]:
         "claim": ("persistentVolumeClaims", slow_claim, "claim is Pending"),
         "endless": ("jobs", job("endless", job="never"), "0 of 1 completions"),
         "scaler": ("horizontalPodAutoscalers", scaler(), ""),
-        "spoken": (
+        "condition": (
             "manifests",
-            of(gadget.api_version, "Gadget", status={"conditions": [condition]}),
-            "Ready is False: still baking",
+            manifest_of(gadget.api_version, "Gadget", status={"conditions": [condition]}),
+            "Ready is False: still working",
         ),
     }
 
@@ -191,11 +197,11 @@ async def test_custom_kind_follows_its_ready_condition(env: Environment, gadget:
     env.set_rows(("acme", 1, "pro"))
     async with running_operator(env):
         await env.create_hub()
-        plain = of(gadget.api_version, "Gadget", spec={"size": 1})
+        plain = manifest_of(gadget.api_version, "Gadget", spec={"size": 1})
         await env.create_form(manifests=[entry("gadget", plain)])
         await wait_for_node_ready(env, "acme-web")
         for status, state in (("False", "Progressing"), ("True", "Ready")):
-            condition = {"type": "Ready", "status": status, "message": "said by its controller"}
+            condition = {"type": "Ready", "status": status, "message": "set by its controller"}
             patch = {"status": {"conditions": [condition]}}
             await env.patch(gadget, "acme-gadget", patch)
             await wait_for_resource_state(env, "acme-web", "gadget", state)

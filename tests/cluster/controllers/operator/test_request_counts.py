@@ -1,11 +1,11 @@
-"""What the operator asks of the API server, counted at the client."""
+"""The number of API requests of the operator."""
 
-import asyncio
 from collections import Counter
 
 from cluster.controllers.environment import FORMS, Environment, Object, config_map
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
+from waiting import stays
 
 SERVICE: Object = {
     "id": "service",
@@ -24,16 +24,16 @@ def app(**parts: object) -> Object:
     } | parts
 
 
-async def three(env: Environment, *uids: str) -> list[str]:
-    """Have a form of three resources, and these rows."""
+async def create_tenants(env: Environment, *uids: str) -> list[str]:
+    """Create a form with three resources and a row per uid; return the node names."""
     env.set_rows(*((uid, 1, "pro") for uid in uids))
     await env.create_hub()
     await env.create_form(deployments=[app()], services=[SERVICE])
     return [f"{uid}-web" for uid in uids]
 
 
-def about(env: Environment, *uids: str) -> Counter[str]:
-    """Count the requests about nodes of these uids and their resources."""
+def count_requests(env: Environment, *uids: str) -> Counter[str]:
+    """Count the requests for nodes of these uids and their resources, by verb."""
     return Counter(
         request.verb
         for request in env.requests.sent
@@ -46,30 +46,29 @@ async def test_node_needs_one_request_per_resource_plus_three(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        (name,) = await three(env, "acme")
+        (name,) = await create_tenants(env, "acme")
         await wait_for_node_ready(env, name)
         await env.wait_until_idle()
-        costs = about(env, "acme")
-    assert costs["create"] == 1
-    assert costs["apply"] == 3
-    assert costs["get"] == 0
-    assert costs.total() <= 3 + 3, costs
+        counts = count_requests(env, "acme")
+    assert counts["create"] == 1
+    assert counts["apply"] == 3
+    assert counts["get"] == 0
+    assert counts.total() <= 3 + 3, counts
 
 
 async def test_idle_nodes_send_no_requests(env: Environment) -> None:
     async with running_operator(env):
-        names = await three(env, *(f"t{number}" for number in range(20)))
+        names = await create_tenants(env, *(f"t{number}" for number in range(20)))
         for name in names:
             await wait_for_node_ready(env, name, within=60)
         await env.wait_until_idle()
         before = len(env.requests.sent)
-        await asyncio.sleep(15)
-        assert env.requests.sent[before:] == []
+        await stays(lambda: env.requests.sent[before:] == [], seconds=15)
 
 
 async def test_form_change_applies_only_the_changed_resource(env: Environment) -> None:
     async with running_operator(env):
-        names = await three(env, "acme", "beta")
+        names = await create_tenants(env, "acme", "beta")
         for name in names:
             await wait_for_node_ready(env, name)
         await env.wait_until_idle()
@@ -85,4 +84,4 @@ async def test_form_change_applies_only_the_changed_resource(env: Environment) -
         "acme-settings",
         "beta-settings",
     ]
-    assert about(env, "acme", "beta")["get"] == 0
+    assert count_requests(env, "acme", "beta")["get"] == 0

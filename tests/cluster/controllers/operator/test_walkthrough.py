@@ -1,4 +1,4 @@
-"""The example of the seeds with everything running: rows, forms, nodes, and what kubectl shows."""
+"""The documented example end to end: rows, forms, nodes, and the output of kubectl."""
 
 import re
 from collections.abc import Callable
@@ -27,21 +27,21 @@ SERVICE: Object = {
 }
 
 
-async def customers(env: Environment) -> None:
-    """Make the hub and the two forms of the example, and wait until all is ready."""
+async def create_example(env: Environment) -> None:
+    """Create the hub and the two forms of the example, and wait until all nodes are ready."""
     env.set_rows(*ROWS, ("idle", 0, "pro"))
     await env.create_hub("customer-hub")
     web = config_map(nameTemplate="{{ .uid }}-web-settings")
     await env.create_form("web-app", "customer-hub", configMaps=[web], services=[SERVICE])
-    work = config_map(nameTemplate="{{ .uid }}-worker-settings")
-    await env.create_form("worker", "customer-hub", configMaps=[work])
+    worker = config_map(nameTemplate="{{ .uid }}-worker-settings")
+    await env.create_form("worker", "customer-hub", configMaps=[worker])
     for name in (*WEB, *WORKERS):
         await wait_for_node_ready(env, name, within=30)
 
 
 async def test_three_rows_and_two_forms_become_six_ready_nodes(env: Environment) -> None:
     async with running_operator(env):
-        await customers(env)
+        await create_example(env)
         await env.wait_for_nodes(*WEB, *WORKERS)
         counts = {"referencingTemplates": 2, "desired": 6, "ready": 6, "failed": 0}
         await env.wait_for_status("customer-hub", **counts)
@@ -81,7 +81,7 @@ async def test_three_rows_and_two_forms_become_six_ready_nodes(env: Environment)
 
 async def test_deleted_form_deletes_its_nodes_and_objects(env: Environment) -> None:
     async with running_operator(env):
-        await customers(env)
+        await create_example(env)
         await env.client.delete(FORMS, "worker", env.namespace)
 
         await env.wait_for_nodes(*WEB, within=30)
@@ -97,7 +97,7 @@ async def test_deactivated_row_deletes_its_nodes_and_objects(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await customers(env)
+        await create_example(env)
         untouched = await env.get(CONFIG_MAPS, "acme-web-settings")
         env.set_rows(ROWS[0], ("beta", 0, "free"), ROWS[2])
         await env.force_sync("customer-hub")
@@ -109,7 +109,7 @@ async def test_deactivated_row_deletes_its_nodes_and_objects(
         await env.wait_for_status("customer-hub", referencingTemplates=2, desired=4, ready=4)
         assert await env.get(CONFIG_MAPS, "acme-web-settings") == untouched
 
-        # And back: with new objects, from nothing.
+        # A reactivated row gets new objects.
         env.set_rows(*ROWS)
         await env.force_sync("customer-hub")
         await wait_for_node_ready(env, "beta-web-app")
@@ -118,25 +118,25 @@ async def test_deactivated_row_deletes_its_nodes_and_objects(
 
 async def test_changed_row_and_form_reach_the_objects(env: Environment) -> None:
     async with running_operator(env):
-        await customers(env)
+        await create_example(env)
         env.set_rows(ROWS[0], ("beta", 1, "gold"), ROWS[2])
         await env.force_sync("customer-hub")
 
-        async def says(name: str, text: str) -> bool:
+        async def has_plan(name: str, text: str) -> bool:
             return bool((await env.get(CONFIG_MAPS, name))["data"]["plan"] == text)
 
-        await eventually(lambda: says("beta-worker-settings", "gold"))
+        await eventually(lambda: has_plan("beta-worker-settings", "gold"))
         changed = config_map("plan {{ .plan }}", nameTemplate="{{ .uid }}-worker-settings")
         await env.patch(FORMS, "worker", {"spec": {"configMaps": [changed]}})
-        await eventually(lambda: says("beta-worker-settings", "plan gold"))
-        await eventually(lambda: says("acme-worker-settings", "plan pro"))
+        await eventually(lambda: has_plan("beta-worker-settings", "plan gold"))
+        await eventually(lambda: has_plan("acme-worker-settings", "plan pro"))
         await env.wait_for_event("TemplateApplied")
         await env.wait_for_event("DataUpdated")
 
 
 async def test_deleted_hub_deletes_its_nodes_and_objects(env: Environment) -> None:
     async with running_operator(env):
-        await customers(env)
+        await create_example(env)
         await env.client.delete(HUBS, "customer-hub", env.namespace)
 
         await env.wait_for_deletion(HUBS, "customer-hub")
@@ -149,7 +149,7 @@ async def test_deleted_hub_deletes_its_nodes_and_objects(env: Environment) -> No
 
 async def test_kubectl_shows_printer_columns(env: Environment, kubectl: Kubectl) -> None:
     async with running_operator(env):
-        await customers(env)
+        await create_example(env)
         await env.wait_for_status("customer-hub", ready=6)
 
         async def complete() -> bool:
@@ -157,7 +157,7 @@ async def test_kubectl_shows_printer_columns(env: Environment, kubectl: Kubectl)
 
         await eventually(complete)
 
-        def shown(kind: str, name: str) -> dict[str, str]:
+        def columns_of(kind: str, name: str) -> dict[str, str]:
             head, line = kubectl("get", kind, name, "-n", env.namespace).splitlines()
             starts = [match.start() for match in re.finditer(r"\S+", head)]
             cells = [slice(*ends) for ends in pairwise([*starts, None])]
@@ -165,8 +165,8 @@ async def test_kubectl_shows_printer_columns(env: Environment, kubectl: Kubectl)
             del columns["AGE"]
             return columns
 
-        # A number that is 0 is not in the status, and kubectl shows nothing for it.
-        assert shown("lynqhubs", "customer-hub") == {
+        # The status omits counts of 0, for which kubectl shows an empty column.
+        assert columns_of("lynqhubs", "customer-hub") == {
             "NAME": "customer-hub",
             "TEMPLATES": "2",
             "DESIRED": "6",
@@ -174,7 +174,7 @@ async def test_kubectl_shows_printer_columns(env: Environment, kubectl: Kubectl)
             "FAILED": "",
             "CONDITIONS": "DatabaseConnected",
         }
-        assert shown("lynqforms", "worker") == {
+        assert columns_of("lynqforms", "worker") == {
             "NAME": "worker",
             "HUB": "customer-hub",
             "TOTAL": "3",
@@ -183,7 +183,7 @@ async def test_kubectl_shows_printer_columns(env: Environment, kubectl: Kubectl)
             "UPDATING": "",
             "APPLIED": "True",
         }
-        assert shown("lynqnodes", "acme-web-app") == {
+        assert columns_of("lynqnodes", "acme-web-app") == {
             "NAME": "acme-web-app",
             "UID": "acme",
             "FORM": "web-app",

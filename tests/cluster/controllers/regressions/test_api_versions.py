@@ -1,4 +1,4 @@
-"""Kinds that move: a version that is served no more, a kind that two groups have."""
+"""API versions that are no longer served, and one kind name in two API groups."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -42,7 +42,7 @@ def _version(name: str, *, served: bool = True) -> Object:
 
 @asynccontextmanager
 async def widgets(client: Client) -> AsyncIterator[str]:
-    """Have a kind in two versions; yield its group."""
+    """Serve the kind Widget in two versions; yield its group."""
     group = f"g{uuid.uuid4().hex[:8]}.example.com"
     definition: dict[str, Any] = {
         "metadata": {"name": f"widgets.{group}"},
@@ -60,8 +60,8 @@ async def widgets(client: Client) -> AsyncIterator[str]:
         await client.delete(CUSTOM_RESOURCE_DEFINITIONS, f"widgets.{group}")
 
 
-async def only_v1(client: Client, group: str) -> None:
-    """Have the old version served no more."""
+async def stop_serving_v1beta1(client: Client, group: str) -> None:
+    """Stop serving the old version."""
     patch = {"spec": {"versions": [_version("v1beta1", served=False), _version("v1")]}}
     await client.patch(CUSTOM_RESOURCE_DEFINITIONS, f"widgets.{group}", patch)
     old = Resource(group, "v1beta1", "Widget", "widgets", namespaced=True)
@@ -76,44 +76,44 @@ async def only_v1(client: Client, group: str) -> None:
     await eventually(unserved, within=20)
 
 
-async def gone_from(env: Environment, resource: Resource, namespace: str) -> None:
+async def wait_until_deleted(env: Environment, resource: Resource, namespace: str) -> None:
     async def gone() -> bool:
         return not (await env.client.list(resource, namespace)).items
 
-    # What could not be removed is looked at again after half a minute.
+    # A failed deletion is retried after 30 s.
     await eventually(gone, within=60, every=0.1)
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-@pytest.mark.parametrize("leaves", ["node", "form"])
+@pytest.mark.parametrize("removed_from", ["node", "form"])
 async def test_object_of_unserved_version_is_deleted(
-    env: Environment, leaves: str, *, restarted: bool
+    env: Environment, removed_from: str, *, restarted: bool
 ) -> None:
     async with widgets(env.client) as group, extra_namespace(env) as place:
         v1 = Resource(group, "v1", "Widget", "widgets", namespaced=True)
         manifest = {"apiVersion": f"{group}/v1beta1", "kind": "Widget"}
-        there = manifest_entry("widget", manifest, targetNamespace=place)
+        widget = manifest_entry("widget", manifest, targetNamespace=place)
         namespaces = (env.namespace, place)
 
-        async def leave() -> None:
-            if leaves == "node":
+        async def remove() -> None:
+            if removed_from == "node":
                 await delete_node(env)
                 await wait_for_deletion(env, NODES, NODE, within=30)
             else:
                 await update_node(env, entry("other"), manifests=[])
-            await gone_from(env, v1, place)
+            await wait_until_deleted(env, v1, place)
 
         async with running_operator(env, namespaces=namespaces):
-            await create_node(env, manifests=[there])
+            await create_node(env, manifests=[widget])
             await wait_for_node_ready(env, NODE)
             assert len((await env.client.list(v1, place)).items) == 1
             if not restarted:
-                await only_v1(env.client, group)
-                await leave()
+                await stop_serving_v1beta1(env.client, group)
+                await remove()
         if restarted:
-            await only_v1(env.client, group)
+            await stop_serving_v1beta1(env.client, group)
             async with running_operator(env, namespaces=namespaces):
-                await leave()
+                await remove()
 
 
 async def test_go_inventory_entry_resolves_to_group_of_its_object(
@@ -136,6 +136,6 @@ async def test_go_inventory_entry_resolves_to_group_of_its_object(
         name = node["metadata"]["name"]
         await env.client.patch(NODES, name, patch, env.namespace, subresource="status")
         async with running_operator(env, namespaces=(env.namespace, place)):
-            await gone_from(env, ours, place)
+            await wait_until_deleted(env, ours, place)
             await wait_for_node_ready(env, NODE)
             assert len((await env.client.list(others, place)).items) == 1

@@ -1,4 +1,4 @@
-"""Others who insist: no hot fight, and no word of ours over theirs under Stuck."""
+"""Conflicts with persistent managers: back-off, and no overwrite under Stuck."""
 
 import asyncio
 
@@ -36,7 +36,7 @@ RETAIN = {"deletionPolicy": "Retain"}
     ids=["hash", "orphaned"],
 )
 async def test_repeatedly_changed_metadata_backs_off(env: Environment, undo: Object) -> None:
-    """As an operator of another version would do it, or a tool that applies an exported object."""
+    """Another operator version, or a tool that applies an exported object, causes this."""
 
     async def insist() -> None:
         while True:
@@ -48,6 +48,7 @@ async def test_repeatedly_changed_metadata_backs_off(env: Environment, undo: Obj
         await wait_for_node_ready(env, NODE)
         env.requests.sent.clear()
         rival = asyncio.create_task(insist())
+        # The duration of the fight, not a wait for a condition.
         await asyncio.sleep(5)
         rival.cancel()
         assert 2 <= len(write_verbs(env, "settings")) <= 8, write_verbs(env, "settings")
@@ -69,7 +70,7 @@ async def test_orphan_taken_by_another_manager_is_not_overwritten_under_stuck(
         assert "'argocd'" in resource["message"]
         assert (await env.get(CONFIG_MAPS, "kept"))["data"] == {"plan": "theirs"}
 
-        # Force takes it, as its name says.
+        # Force overwrites it.
         await update_node(env, entry("kept", "ours", **RETAIN, conflictPolicy="Force"))
         await wait_for_object(env, "kept", has_plan("ours"))
         await wait_for_node_ready(env, NODE)

@@ -1,6 +1,5 @@
-"""Hands on our own objects: what people edit must not make us delete what is somebody's."""
+"""Manual edits of nodes must not delete objects of tenants."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from cluster.controllers.running_operator import (
     wait_for_resource_state,
 )
 from lynq.kube.resource import CONFIG_MAPS
-from waiting import eventually
+from waiting import eventually, stays
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"))
 
@@ -30,20 +29,23 @@ async def test_node_with_label_of_another_hub_is_not_deleted(
         await env.wait_for_nodes("acme-web", "beta-web")
     before = (await env.nodes())["acme-web"]["metadata"]
     await env.patch(NODES, "acme-web", {"metadata": {"labels": {"lynq.sh/hub": "other"}}})
-    # The hub that it does not belong to is the first to look.
+    # Paused, so that the other hub reconciles first.
     await env.patch(HUBS, "hub", {"spec": {"paused": True}})
     async with env.run_controllers():
         await env.wait_for_condition("Ready", "True", "other")
-        await asyncio.sleep(1)
-        assert (await env.get(NODES, "acme-web"))["metadata"]["uid"] == before["uid"]
+
+        async def node_kept() -> bool:
+            return bool((await env.get(NODES, "acme-web"))["metadata"]["uid"] == before["uid"])
+
+        await stays(node_kept, seconds=1, every=0.1)
         await env.patch(HUBS, "hub", {"spec": {"paused": False}})
 
-        async def healed() -> bool:
+        async def restored() -> bool:
             metadata = (await env.get(NODES, "acme-web"))["metadata"]
             assert metadata["uid"] == before["uid"]
             return bool(metadata["labels"] == before["labels"])
 
-        await eventually(healed)
+        await eventually(restored)
 
 
 async def test_orphaning_node_delete_keeps_objects_for_the_next_node(env: Environment) -> None:
@@ -55,12 +57,12 @@ async def test_orphaning_node_delete_keeps_objects_for_the_next_node(env: Enviro
         settings = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
         await env.client.delete(NODES, "acme-web", env.namespace, propagation="Orphan")
 
-        async def another() -> bool:
+        async def recreated() -> bool:
             current = (await env.nodes()).get("acme-web", node)
             return bool(current["metadata"]["uid"] != node["metadata"]["uid"])
 
-        # The row is still there, so a new node comes and takes up what the old one has left.
-        await eventually(another, within=30)
+        # The row still exists, so the hub creates a new node, which adopts the objects.
+        await eventually(recreated, within=30)
         new_node = await wait_for_node_ready(env, "acme-web", within=30)
         metadata = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
         assert metadata["uid"] == settings["uid"]
@@ -82,9 +84,13 @@ async def test_orphaning_node_delete_keeps_objects_after_row_removal(
         await env.client.delete(NODES, "acme-web", env.namespace, propagation="Orphan")
         await env.force_sync()
         await wait_for_deletion(env, NODES, "acme-web")
-        await asyncio.sleep(2)
+
+        async def object_kept() -> bool:
+            metadata = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
+            return bool(metadata["uid"] == settings["uid"])
+
+        await stays(object_kept, seconds=2, every=0.1)
         metadata = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
-        assert metadata["uid"] == settings["uid"]
         assert "ownerReferences" not in metadata
 
 
@@ -98,11 +104,11 @@ async def test_object_edited_out_of_node_spec_is_kept(env: Environment, edited: 
         await env.create_form(configMaps=[config_map()])
         await wait_for_node_ready(env, "acme-web")
         before = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
-        # Not to be put right before the node's own pass has seen it.
+        # Paused, so that the hub does not restore the node before its reconcile.
         await env.patch(HUBS, "hub", {"spec": {"paused": True}})
         await env.wait_for_condition("Paused", "True")
         await env.patch(NODES, "acme-web", {"spec": {"configMaps": edited}})
-        await eventually(lambda: is_spared(env, "acme-web"))
+        await eventually(lambda: reports_edit(env, "acme-web"))
         await env.wait_until_idle()
         assert (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]["uid"] == before["uid"]
         await env.patch(HUBS, "hub", {"spec": {"paused": False}})
@@ -113,7 +119,7 @@ async def test_object_edited_out_of_node_spec_is_kept(env: Environment, edited: 
 
 
 async def test_object_renamed_by_edited_row_values_is_kept(env: Environment) -> None:
-    """What an object is called may come from the row, which people can edit in the node as well."""
+    """Object names may be rendered from row values, which can be edited in the node."""
     env.set_rows(*ROWS)
     async with running_operator(env):
         await env.create_hub()
@@ -123,12 +129,12 @@ async def test_object_renamed_by_edited_row_values_is_kept(env: Environment) -> 
         await env.create_form(configMaps=[named])
         await wait_for_node_ready(env, "acme-web")
         before = (await env.get(CONFIG_MAPS, "acme-pro"))["metadata"]
-        # Not to be put right before the node's own pass has seen it.
+        # Paused, so that the hub does not restore the node before its reconcile.
         await env.patch(HUBS, "hub", {"spec": {"paused": True}})
         await env.wait_for_condition("Paused", "True")
         edited = {"lynq.sh/extra": '{"plan": "other"}'}
         await env.patch(NODES, "acme-web", {"metadata": {"annotations": edited}})
-        await eventually(lambda: is_spared(env, "acme-web"))
+        await eventually(lambda: reports_edit(env, "acme-web"))
         await env.wait_until_idle()
         assert (await env.get(CONFIG_MAPS, "acme-pro"))["metadata"]["uid"] == before["uid"]
         await env.patch(HUBS, "hub", {"spec": {"paused": False}})
@@ -136,7 +142,7 @@ async def test_object_renamed_by_edited_row_values_is_kept(env: Environment) -> 
         assert (await env.get(CONFIG_MAPS, "acme-pro"))["metadata"]["uid"] == before["uid"]
 
 
-async def is_spared(env: Environment, node: str) -> bool:
-    """Return whether a node says that an object stays because it was edited."""
+async def reports_edit(env: Environment, node: str) -> bool:
+    """Return whether the node reports that an object is kept because the node was edited."""
     listed = (await env.get(NODES, node))["status"]["resources"]
     return any("somebody edited it" in resource.get("message", "") for resource in listed)

@@ -1,4 +1,4 @@
-"""What is not known for sure takes nothing away: broken entries, caches that lag behind."""
+"""Uncertain state deletes nothing: broken entries and stale caches."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ from cluster.controllers.running_operator import (
 )
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS
-from waiting import eventually
+from waiting import eventually, stays
 
 BROKEN = "{{ .nothing }}"
 
@@ -31,7 +31,7 @@ async def uid_of(env: Environment, name: str) -> str:
     return str((await env.get(CONFIG_MAPS, name))["metadata"]["uid"])
 
 
-async def is_leaving(env: Environment, node: str) -> bool:
+async def is_deleting(env: Environment, node: str) -> bool:
     try:
         return "deletionTimestamp" in (await env.get(NODES, node))["metadata"]
     except NotFound:
@@ -52,9 +52,9 @@ async def test_entry_renamed_and_broken_at_once_keeps_its_object(
         kept = await wait_for_resource_state(env, NODE, "settings", "Deleting")
         assert '"config"' in kept["message"]
 
-        # Mended, it has its object; nothing else is remembered of the old name.
-        await update_node(env, {**entry("settings", "mended"), "id": "config"})
-        await wait_for_object(env, "settings", has_plan("mended"))
+        # Once repaired, the entry owns its object and the old id is dropped.
+        await update_node(env, {**entry("settings", "repaired"), "id": "config"})
+        await wait_for_object(env, "settings", has_plan("repaired"))
         node = await wait_for_node_ready(env, NODE)
         assert [resource["id"] for resource in node["status"]["resources"]] == ["config"]
         assert (await env.get(CONFIG_MAPS, "settings"))["metadata"]["uid"] == before
@@ -89,31 +89,35 @@ async def test_object_of_stale_cached_node_survives_failover(
         await wait_for_node_ready(env, "acme-web")
         await handover.stop_leader()
 
-        # It sees both objects, and a node that wants one of them.
-        await asyncio.sleep(6)
-        assert await uid_of(env, "acme-more") == before
+        async def object_kept() -> bool:
+            return await uid_of(env, "acme-more") == before
+
+        # The new leader observes both objects, and a stale node that desires one of them.
+        await stays(object_kept, seconds=6, every=0.1)
         blocker.unblock()
-        await asyncio.sleep(2)
-        assert await uid_of(env, "acme-more") == before
+        await stays(object_kept, seconds=2, every=0.1)
 
 
 async def test_node_protected_during_failover_is_kept(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
     blocker = WatchBlocker(NODES)
     async with failover(env, blocker, "acme-web", "beta-web", "corp-web") as handover:
+        # One sync interval, so that the standby's cache is complete before it becomes stale.
         await asyncio.sleep(1)
         blocker.block()
-        shield = {"metadata": {"annotations": {"lynq.sh/protect": "true"}}}
-        await env.patch(NODES, "acme-web", shield)
+        protect = {"metadata": {"annotations": {"lynq.sh/protect": "true"}}}
+        await env.patch(NODES, "acme-web", protect)
         await handover.stop_leader()
         env.set_rows(("corp", 1, "pro"))
 
-        async def beta_goes() -> bool:
-            return await is_leaving(env, "beta-web")
+        async def beta_deleting() -> bool:
+            return await is_deleting(env, "beta-web")
 
-        await eventually(beta_goes, within=30)
-        await asyncio.sleep(3)
-        assert not await is_leaving(env, "acme-web")
+        await eventually(beta_deleting, within=30)
+
+        async def acme_kept() -> bool:
+            return not await is_deleting(env, "acme-web")
+
+        await stays(acme_kept, seconds=3, every=0.1)
         blocker.unblock()
-        await asyncio.sleep(2)
-        assert not await is_leaving(env, "acme-web")
+        await stays(acme_kept, seconds=2, every=0.1)
