@@ -26,10 +26,11 @@ from lynq.controllers.concurrency import AT_ONCE, for_each_parallel
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.predicates import is_as_written
-from lynq.controllers.hub.schedule import may_delete_by
 from lynq.controllers.hub.state import HubState, PlanExecution, Write
+from lynq.core.guard.deletion import rows_allow_deletion
 from lynq.core.hub.diff import DeletionCause, NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
+from lynq.core.hub.schedule import sync_interval
 from lynq.kube import Resource
 from lynq.kube.errors import (
     Conflict,
@@ -186,7 +187,12 @@ class DeletionConfirmer:
         except KubeError as error:
             _log.warning("nodes stay for now", hub=str(hub.metadata.key), error=str(error))
             return ()
-        believed = may_delete_by(hub, course.rows_at, self._world.now(), self._world.timing)
+        believed = rows_allow_deletion(
+            course.rows_at,
+            self._world.now(),
+            interval=sync_interval(hub.spec.source.sync_interval),
+            max_row_age=self._world.timing.deletion_max_row_age,
+        )
         return tuple(
             each
             for each in removals

@@ -14,7 +14,7 @@ import structlog
 
 from lynq.api import HubSource, HubSpec, LynqHub, LynqNode, SourceType, ValueMappings
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import ANNOTATION_APPROVE_DELETION, FINALIZER_HUB
+from lynq.api.names import FINALIZER_HUB
 from lynq.api.node_metadata import is_deleting
 from lynq.controllers.concurrency import BackgroundJobs
 from lynq.controllers.context import BY_HUB, ControllerContext
@@ -37,7 +37,7 @@ from lynq.controllers.hub.state import (
     ReadRows,
 )
 from lynq.core.guard.announcements import rows_by_reason, unannounced
-from lynq.core.guard.deletion import GuardOutcome
+from lynq.core.guard.approval import approval_removal
 from lynq.core.hub.events import fresh, row_rejected, standing_events
 from lynq.core.hub.schedule import retry_delay, sync_interval
 from lynq.core.hub.status import SyncResult, is_worth_writing, next_status
@@ -236,7 +236,7 @@ class HubController:
         memory.rewrite_at = self._world.now() + delay
 
     def _tell(self, hub: LynqHub, memory: HubState, decided: PlannedSync) -> None:
-        rejections = decided.plan.judgement.rejections
+        rejections = decided.plan.screened.rejections
         found = unannounced(rejections, memory.told)
         memory.told = found.told
         self._teller.tell(hub, *map(row_rejected, found.fresh))
@@ -251,12 +251,11 @@ class HubController:
         self, hub: LynqHub, memory: HubState, course: PlanExecution
     ) -> None:
         """Take an approval off that has done its work: it must not release anything later."""
-        verdict = course.plan.verdict
-        done = verdict.outcome is GuardOutcome.RELEASED and course.carried.is_complete
-        if not (verdict.spent or done):
+        plan, complete = course.plan, course.carried.is_complete
+        if not plan.approval.is_spent(plan.verdict.guarded, complete=complete):
             return
         try:
-            await self._world.hubs.patch(hub, {"annotations": {ANNOTATION_APPROVE_DELETION: None}})
+            await self._world.hubs.patch(hub, approval_removal())
         except Conflict:
             # It may be another approval by now: the next plan knows.
             memory.replan = True

@@ -20,7 +20,7 @@ from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.decoding import Unreadable
 from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.state import HubState, PlannedSync, ReadRows
-from lynq.core.hub.plan import FormCandidate, plan_hub
+from lynq.core.hub.plan import FormCandidate, PlanInputs, plan_hub
 from lynq.core.hub.rollout import WorkloadsReady
 from lynq.core.hub.status import SyncResult
 from lynq.core.rollout.facts import facts_of
@@ -53,20 +53,19 @@ class HubPlanner:
         ready = self._workloads(forms, nodes)
         known = hub.status.source_identity
         source_changed = bool(known) and known != rows.identity
-        work = partial(
-            plan_hub,
-            hub,
-            usable,
-            rows.rows,
-            nodes,
-            now=self._world.now(),
-            taken=taken,
-            marks=memory.marks,
-            approved=memory.approved,
-            unreadable=self._world.forms.unreadable(key.namespace),
+        inputs = PlanInputs(
+            hub=hub,
+            forms=usable,
+            rows=rows.rows,
+            nodes=nodes,
+            other_nodes=taken,
+            unreadable_forms=self._world.forms.unreadable(key.namespace),
+            checked_specs=memory.marks,
+            last_approval=memory.approval,
             source_changed=source_changed,
             workloads_ready=lambda node: ready.get(node.metadata.name, True),
         )
+        work = partial(plan_hub, inputs, self._world.now())
         began = time.monotonic()
         large = max(len(nodes), len(rows.rows) * len(forms)) > MANY
         decided = await asyncio.to_thread(work) if large else work()
@@ -75,7 +74,7 @@ class HubPlanner:
         memory.rest_until = self._world.now() + _SHARE * taken_time
         if decided.throttled and self._is_behind(nodes, ready):
             soon = self._world.now() + self._world.timing.workload_recheck
-            memory.look_again = min(decided.look_again or soon, soon)
+            memory.look_again = min(decided.recheck_at or soon, soon)
         return PlannedSync(decided, source_changed)
 
     def _nodes(self, hub: LynqHub) -> tuple[list[LynqNode], dict[str, NodePair]]:
@@ -133,13 +132,13 @@ class HubPlanner:
     ) -> None:
         found = decided.plan
         memory.planned = rows
-        memory.marks = found.marks
-        memory.approved = found.approved
-        memory.look_again = found.look_again
+        memory.marks = found.checked_specs
+        memory.approval = found.approval
+        memory.look_again = found.recheck_at
         memory.waiting = frozenset(each.form for each in found.throttled)
-        memory.wanted = found.judgement.nodes
+        memory.wanted = found.screened.nodes
         memory.crowded = any(
-            each.reason is RejectionReason.NODE_NAME_TAKEN for each in found.judgement.rejections
+            each.reason is RejectionReason.NODE_NAME_TAKEN for each in found.screened.rejections
         )
         memory.synced = SyncResult.by(
             found,
@@ -149,7 +148,7 @@ class HubPlanner:
             source_changed=decided.source_changed,
         )
         _prune(memory, self._world, hub.metadata.namespace)
-        for name in memory.refused.keys() - found.judgement.nodes.keys():
+        for name in memory.refused.keys() - found.screened.nodes.keys():
             del memory.refused[name]
 
 

@@ -8,9 +8,9 @@ from datetime import datetime
 from enum import IntEnum
 
 from lynq.api import LynqForm, LynqHub, LynqNode, Metadata
-from lynq.api.names import ANNOTATION_APPROVE_DELETION
 from lynq.api.node_metadata import is_deleting, pair_or_spec
 from lynq.controllers.hub.state import HubState
+from lynq.core.guard.approval import annotations_without_approval
 from lynq.core.hub.node_counts import NodeHealth, health_of
 from lynq.core.rollout.facts import facts_of
 
@@ -111,8 +111,7 @@ def _asked(metadata: Metadata) -> tuple[object, ...]:
 
     An approval that is spent is taken off by us; that one is given is seen by the hub's orders.
     """
-    annotations = dict(metadata.annotations)
-    annotations.pop(ANNOTATION_APPROVE_DELETION, None)
+    annotations = annotations_without_approval(metadata)
     return metadata.uid, metadata.generation, metadata.labels, annotations
 
 

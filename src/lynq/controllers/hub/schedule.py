@@ -20,7 +20,6 @@ from datetime import datetime
 
 from lynq.api import LynqHub
 from lynq.controllers.hub.state import HubState, UserRequests
-from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.hub.schedule import sync_interval
 
 
@@ -41,15 +40,6 @@ def must_plan(hub: LynqHub, memory: HubState, now: datetime) -> bool:
     """Return whether to plan now, from the rows that are remembered."""
     due = _plan_due(hub, memory, now)
     return due is not None and due <= now
-
-
-def may_delete_by(
-    hub: LynqHub, rows_at: datetime, now: datetime, timing: Timing = DEFAULT_TIMING
-) -> bool:
-    """Return whether rows of that time may still say that one of them is gone."""
-    return now - rows_at <= max(
-        sync_interval(hub.spec.source.sync_interval), timing.deletion_max_row_age
-    )
 
 
 def next_run_at(hub: LynqHub, memory: HubState, now: datetime) -> datetime | None:

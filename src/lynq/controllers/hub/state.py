@@ -18,13 +18,14 @@ from typing import Final, TypeAlias
 from lynq.api import LynqHub
 from lynq.api.events import Event
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
+from lynq.api.names import ANNOTATION_FORCE_SYNC
 from lynq.api.naming import NodePair
 from lynq.controllers.concurrency import BackgroundJob
 from lynq.controllers.hub.source_config import SourceConfig
 from lynq.controllers.status_limiter import StatusLimiter
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.guard.announcements import AnnouncedRejections
+from lynq.core.guard.approval import NO_APPROVAL, Approval, requested_approval
 from lynq.core.hub.diff import CheckedSpecs, NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.plan import HubPlan
 from lynq.core.hub.status import PushState, ReadFailure, SyncResult
@@ -130,7 +131,7 @@ class UserRequests:
         return cls(
             hub.metadata.generation,
             annotations.get(ANNOTATION_FORCE_SYNC, ""),
-            annotations.get(ANNOTATION_APPROVE_DELETION, ""),
+            requested_approval(hub.metadata),
         )
 
     def exceed(self, known: "UserRequests") -> bool:
@@ -213,8 +214,8 @@ class HubState:
     """The nodes that the last plan wanted, by name."""
     crowded: bool = False
     """Whether names are wanted that other nodes have."""
-    approved: frozenset[str] = frozenset()
-    """The nodes that the hub's approval stands for, once a plan has found out which they are."""
+    approval: Approval = NO_APPROVAL
+    """As the last plan has resolved it."""
 
     # Carrying out.
     course: PlanExecution | None = None

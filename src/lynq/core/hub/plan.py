@@ -1,22 +1,21 @@
-"""What one sync does: rows × forms against the nodes that exist, in one answer.
+"""Plans one sync of a hub: rows × forms compared with the existing nodes.
 
-The controller carries it out and `lynq plan` prints it. The order of steps is the order of safety:
-bad rows are set apart first, so that nothing else sees them; removals ask the guard; then what
-differs is found, and writes take turns under maxSkew.
-
-A plan: everything that one sync does, and what it leaves as it is.
+The controller applies the plan. Each step narrows what the next one sees, in the order of safety:
+bad rows are rejected first, deletions pass the guard, then differences are found, and the writes
+are admitted under maxSkew.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.naming import NodePair
 from lynq.api.node_metadata import is_deleting, pair_of
-from lynq.core.guard.deletion import GuardOutcome, GuardVerdict
+from lynq.core.guard.approval import NO_APPROVAL, Approval
+from lynq.core.guard.deletion import GuardVerdict
 from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_rows
 from lynq.core.hub.desired_node import DesiredNode
 from lynq.core.hub.diff import (
@@ -25,6 +24,7 @@ from lynq.core.hub.diff import (
     NodeDeletion,
     NodeDifferences,
     NodeUpdate,
+    NodeWrite,
     Throttle,
     find_differences,
 )
@@ -32,114 +32,138 @@ from lynq.core.hub.prune import NodeDeletions, choose_deletions
 from lynq.core.hub.rollout import AdmittedWrites, WorkloadsReady, admit_writes
 from lynq.core.hub.row_values import RenderFailure, RowLike, RowValues
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class FormCandidate:
-    """A form, and whether its present generation may be rolled out."""
+    """A form, and whether its current generation is valid."""
 
     form: LynqForm
     valid: bool = True
 
     @property
     def name(self) -> str:
-        """What its nodes call it."""
+        """The name of the form, as in the names of its nodes."""
         return self.form.metadata.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanInputs:
+    """Everything that a plan depends on, except the time."""
+
+    hub: LynqHub
+    forms: Iterable[FormCandidate]
+    """Forms of other hubs, and forms that are being deleted, are ignored."""
+    rows: Iterable[RowLike]
+    """All rows of one complete read."""
+    nodes: Iterable[LynqNode]
+    """The nodes of the hub."""
+    other_nodes: Mapping[str, NodePair] = field(default_factory=dict)
+    """The nodes of the namespace that are not the hub's: their names cannot be used."""
+    unreadable_forms: Collection[str] = ()
+    """Forms that exist and cannot be decoded: their nodes are left unchanged."""
+    checked_specs: CheckedSpecs = field(default_factory=dict)
+    """From the last plan; a node without an entry is compared with a fresh render."""
+    last_approval: Approval = NO_APPROVAL
+    """From the last plan."""
+    source_changed: bool = False
+    """Whether the rows come from another source than those of the last sync."""
+    workloads_ready: WorkloadsReady = lambda _: True
 
 
 @dataclass(frozen=True, slots=True)
 class HubPlan:
-    """What one sync does, and what it leaves."""
+    """The writes of one sync, and the reasons for what is not written."""
 
     creates: tuple[NodeCreation, ...]
     updates: tuple[NodeUpdate, ...]
     deletes: tuple[NodeDeletion, ...]
     throttled: tuple[Throttle, ...]
-    """Per form: the nodes that wait for their turn."""
+    """Per form: the nodes that wait for a slot under maxSkew."""
     failures: tuple[RenderFailure, ...]
-    """Nodes that could not be rendered: not made, or left as they are."""
+    """Nodes that could not be rendered: they are not created, or left unchanged."""
     verdict: GuardVerdict
-    """What the deletion guard says."""
-    judgement: ScreenedRows[RowValues]
-    """The rows in use, and the rejected ones."""
+    """The decision of the deletion guard."""
+    screened: ScreenedRows[RowValues]
+    """The usable rows, and the rejected ones."""
     kept: frozenset[str]
-    """Existing nodes that stay as they are because their row is rejected or cannot be rendered."""
-    unmade: int
-    """How many wanted nodes are not there, for the same two reasons."""
-    marks: CheckedSpecs
-    """To be handed to the next plan."""
-    look_again: datetime | None
-    """When a write may become possible by the passing of time; all else is told by events."""
-    approved: frozenset[str]
-    """The nodes that the hub's approval stands for, if it is known which; to be handed on too."""
+    """Existing nodes that are left unchanged: their row is rejected or cannot be rendered."""
+    missing: int
+    """Number of desired nodes that do not exist for one of these two reasons."""
+    checked_specs: CheckedSpecs
+    """For the next plan."""
+    recheck_at: datetime | None
+    """When time alone may admit another write; every other change is observed by a watch."""
+    approval: Approval
+    """For the next plan."""
 
     @property
     def held(self) -> tuple[str, ...]:
-        """The nodes that wait for approval to be removed."""
-        return self.verdict.names if self.verdict.outcome is GuardOutcome.HELD else ()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to write."""
-        return not (self.creates or self.updates or self.deletes)
+        """The nodes whose deletion waits for approval."""
+        return self.verdict.held
 
 
 Forms: TypeAlias = Mapping[str, FormCandidate]
 Nodes: TypeAlias = Mapping[str, LynqNode]
 
 
-def plan_hub(
-    hub: LynqHub,
-    forms: Iterable[FormCandidate],
-    rows: Iterable[RowLike],
-    nodes: Iterable[LynqNode],
-    *,
-    now: datetime,
-    taken: Mapping[str, NodePair] | None = None,
-    marks: CheckedSpecs | None = None,
-    approved: frozenset[str] = frozenset(),
-    unreadable: Collection[str] = (),
-    source_changed: bool = False,
-    workloads_ready: WorkloadsReady = lambda _: True,
-) -> HubPlan:
-    """Compare what a complete read of the rows wants with the hub's `nodes`.
-
-    `taken` are the names of other hubs' nodes in the namespace. Without `marks` every node is
-    compared with a fresh render; `approved` is what the last plan found the approval to stand for.
-    Forms of other hubs, and those being deleted, are passed over.
-    `unreadable` are forms that are there, but could not be decoded: their nodes stay as they are.
-    """
-    known = {each.name: each for each in forms if _belongs(each.form, hub)}
-    existing = {node.metadata.name: node for node in nodes}
-    judgement = _screen([RowValues.of(row) for row in rows], known, existing, taken or {})
-    frozen = _frozen(hub, known, existing) | frozenset(unreadable)
-    removals = choose_deletions(
+def plan_hub(inputs: PlanInputs, now: datetime) -> HubPlan:
+    """Return the writes that bring the hub's nodes in line with its rows and forms."""
+    hub = inputs.hub
+    forms = {each.name: each for each in inputs.forms if _belongs(each.form, hub)}
+    existing = {node.metadata.name: node for node in inputs.nodes}
+    screened = _screen(
+        [RowValues.of(row) for row in inputs.rows], forms, existing, inputs.other_nodes
+    )
+    frozen = _frozen(hub, forms, existing) | frozenset(inputs.unreadable_forms)
+    deletions = choose_deletions(
         hub,
         existing,
-        judgement,
-        forms=known,
+        screened,
+        forms=forms,
         frozen=frozen,
-        source_changed=source_changed,
-        approved=approved,
+        source_changed=inputs.source_changed,
+        last_approval=inputs.last_approval,
     )
-    # An invalid form is not rolled out: its nodes keep what they have, and new rows wait.
-    moving = {name: each for name, each in known.items() if each.valid and name not in frozen}
-    rounds = []
-    for form, wanted in _desired(hub, moving, judgement):
-        found = find_differences(wanted, existing, marks or {}, now)
-        its_nodes = _of_form(existing, form.metadata.name)
-        turn = admit_writes(
-            form, found.pending, its_nodes, workloads_ready=workloads_ready, now=now
-        )
-        rounds.append(_FormPlan(found, turn))
-    return _assemble(existing, judgement, removals, rounds)
+    # An invalid form is not rolled out: its nodes stay unchanged, and new rows wait.
+    active = {name: each for name, each in forms.items() if each.valid and name not in frozen}
+    form_plans = [
+        _plan_form(form, desired, existing, inputs, now)
+        for form, desired in _desired(hub, active, screened)
+    ]
+    return _assemble(existing, screened, deletions, form_plans)
 
 
 @dataclass(frozen=True, slots=True)
 class _FormPlan:
-    """What was found about one form's nodes, and what becomes of it."""
+    """The differences of one form's nodes, and the writes that are admitted."""
 
-    found: NodeDifferences
-    turn: AdmittedWrites
+    differences: NodeDifferences
+    admitted: AdmittedWrites
+
+    @property
+    def failures(self) -> dict[str, RenderFailure]:
+        """The nodes that could not be rendered, by name."""
+        return {**self.differences.failures, **self.admitted.failures}
+
+
+def _plan_form(
+    form: LynqForm,
+    desired: Mapping[str, DesiredNode],
+    existing: Nodes,
+    inputs: PlanInputs,
+    now: datetime,
+) -> _FormPlan:
+    differences = find_differences(desired, existing, inputs.checked_specs, now)
+    admitted = admit_writes(
+        form,
+        differences.pending,
+        _of_form(existing, form.metadata.name),
+        workloads_ready=inputs.workloads_ready,
+        now=now,
+    )
+    return _FormPlan(differences, admitted)
 
 
 def _belongs(form: LynqForm, hub: LynqHub) -> bool:
@@ -147,40 +171,41 @@ def _belongs(form: LynqForm, hub: LynqHub) -> bool:
 
 
 def _screen(
-    rows: Sequence[RowValues], forms: Forms, existing: Nodes, taken: Mapping[str, NodePair]
+    rows: Sequence[RowValues], forms: Forms, existing: Nodes, other_nodes: Mapping[str, NodePair]
 ) -> ScreenedRows[RowValues]:
     pairs = {name: pair for name, node in existing.items() if (pair := pair_of(node))}
-    # Only rows that share a uid have to be told apart by what their nodes reflect.
+    # Only rows that share a uid are told apart by the values in their nodes.
     shared = {uid for uid, count in Counter(row.uid for row in rows).items() if count > 1}
     reflected: dict[str, set[bytes]] = {}
     for name, (uid, _) in pairs.items():
         if uid in shared:
             digest = RowValues.reflected_by(existing[name], uid).digest
             reflected.setdefault(uid, set()).add(digest)
-    return screen_rows(rows, forms, ExistingNodes(owners={**taken, **pairs}, reflected=reflected))
+    owners = {**other_nodes, **pairs}
+    return screen_rows(rows, forms, ExistingNodes(owners=owners, reflected=reflected))
 
 
 def _frozen(hub: LynqHub, forms: Forms, existing: Nodes) -> frozenset[str]:
-    """Return the forms whose nodes stay as they are; of a paused hub all, those gone included."""
+    """Return the paused forms; if the hub is paused, all forms, including deleted ones."""
     if hub.spec.paused:
-        named = (pair.form for node in existing.values() if (pair := pair_of(node)))
-        return frozenset((*forms, *named))
+        referenced = (pair.form for node in existing.values() if (pair := pair_of(node)))
+        return frozenset((*forms, *referenced))
     return frozenset(name for name, each in forms.items() if each.form.spec.paused)
 
 
 def _desired(
-    hub: LynqHub, forms: Forms, judgement: ScreenedRows[RowValues]
-) -> Iterable[tuple[LynqForm, Mapping[str, DesiredNode]]]:
-    """Return the forms in the order of their names, each with its wanted nodes by name."""
+    hub: LynqHub, forms: Forms, screened: ScreenedRows[RowValues]
+) -> Iterator[tuple[LynqForm, Mapping[str, DesiredNode]]]:
+    """Yield the forms in the order of their names, each with its desired nodes by name."""
     by_form: dict[str, dict[str, DesiredNode]] = {name: {} for name in sorted(forms)}
-    for name, (uid, form) in judgement.nodes.items():
+    for name, (uid, form) in screened.nodes.items():
         if form in forms:
-            by_form[form][name] = DesiredNode(hub, forms[form].form, judgement.rows[uid])
-    return ((forms[name].form, wanted) for name, wanted in by_form.items())
+            by_form[form][name] = DesiredNode(hub, forms[form].form, screened.rows[uid])
+    return ((forms[name].form, desired) for name, desired in by_form.items())
 
 
 def _of_form(existing: Nodes, form: str) -> list[LynqNode]:
-    # By its name's end first: that is cheap, and most nodes are of other forms.
+    # The suffix of the name is compared first: it is cheap, and excludes most other nodes.
     return [
         node
         for name, node in existing.items()
@@ -195,30 +220,47 @@ def _is_of(node: LynqNode, form: str) -> bool:
 
 def _assemble(
     existing: Nodes,
-    judgement: ScreenedRows[RowValues],
-    removals: NodeDeletions,
-    rounds: Sequence[_FormPlan],
+    screened: ScreenedRows[RowValues],
+    deletions: NodeDeletions,
+    form_plans: Sequence[_FormPlan],
 ) -> HubPlan:
-    writes = [write for each in rounds for write in each.turn.writes]
-    failures = {
-        name: failure
-        for each in rounds
-        for name, failure in {**each.found.failures, **each.turn.failures}.items()
-    }
-    rejected = {name for name, node in existing.items() if pair_of(node) in judgement.kept}
+    admitted = [form_plan.admitted for form_plan in form_plans]
+    creates, updates = _by_kind(write for each in admitted for write in each.writes)
+    failures = _merged(form_plan.failures for form_plan in form_plans)
+    rejected = {name for name, node in existing.items() if pair_of(node) in screened.kept}
     unrendered = failures.keys() & existing.keys()
-    moments = [each.turn.look_again for each in rounds if each.turn.look_again]
     return HubPlan(
-        creates=tuple(each for each in writes if isinstance(each, NodeCreation)),
-        updates=tuple(each for each in writes if isinstance(each, NodeUpdate)),
-        deletes=removals.deletes,
-        throttled=tuple(each.turn.throttle for each in rounds if each.turn.throttle),
+        creates=creates,
+        updates=updates,
+        deletes=deletions.deletes,
+        throttled=tuple(each.throttle for each in admitted if each.throttle),
         failures=tuple(failures.values()),
-        verdict=removals.verdict,
-        judgement=judgement,
+        verdict=deletions.verdict,
+        screened=screened,
         kept=frozenset(rejected | unrendered),
-        unmade=judgement.missing - len(rejected) + len(failures) - len(unrendered),
-        marks={name: mark for each in rounds for name, mark in each.found.marks.items()},
-        look_again=min(moments, default=None),
-        approved=removals.approved,
+        missing=screened.missing - len(rejected) + len(failures) - len(unrendered),
+        checked_specs=_merged(form_plan.differences.marks for form_plan in form_plans),
+        recheck_at=_earliest(each.recheck_at for each in admitted),
+        approval=deletions.approval,
     )
+
+
+def _by_kind(
+    writes: Iterable[NodeWrite],
+) -> tuple[tuple[NodeCreation, ...], tuple[NodeUpdate, ...]]:
+    creates: list[NodeCreation] = []
+    updates: list[NodeUpdate] = []
+    for write in writes:
+        if isinstance(write, NodeCreation):
+            creates.append(write)
+        else:
+            updates.append(write)
+    return tuple(creates), tuple(updates)
+
+
+def _merged(parts: Iterable[Mapping[str, T]]) -> dict[str, T]:
+    return {name: value for part in parts for name, value in part.items()}
+
+
+def _earliest(moments: Iterable[datetime | None]) -> datetime | None:
+    return min((moment for moment in moments if moment), default=None)

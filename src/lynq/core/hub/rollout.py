@@ -1,7 +1,7 @@
-"""Which of a form's nodes are written now: the rollout's budget, asked with the nodes' facts.
+"""Admits a form's pending writes under maxSkew.
 
-A node that cannot be rendered takes no place: if it did, a row whose name template fails would
-be the first in the queue in every sync, and nobody behind it would ever have a turn.
+A node that cannot be rendered takes no slot. A row whose template fails would otherwise be the
+first in every sync, and no node behind it would ever be written.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -16,60 +16,66 @@ from lynq.core.rollout.budget import Admission, admit
 from lynq.core.rollout.facts import facts_of
 
 WorkloadsReady: TypeAlias = Callable[[LynqNode], bool]
-"""Tells whether the workloads of a node are ready themselves: its status can be behind them."""
+"""Returns whether the workloads of a node are ready: the node's status can lag behind them."""
+
+PendingWrites: TypeAlias = Mapping[str, Callable[[], NodeWrite]]
+"""By the name of the node: renders the write. Raises RowRenderError."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmittedWrites:
-    """What becomes of a form's pending writes in this sync."""
+    """The writes of a form's nodes that are sent in this sync."""
 
     writes: tuple[NodeWrite, ...]
     failures: Mapping[str, RenderFailure]
-    """By the node's name."""
+    """By the name of the node."""
     throttle: Throttle | None
-    look_again: datetime | None
+    recheck_at: datetime | None
+    """When time alone may admit a write that waits."""
 
 
 def admit_writes(
     form: LynqForm,
-    pending: Mapping[str, Callable[[], NodeWrite]],
+    pending: PendingWrites,
     nodes: Iterable[LynqNode],
     *,
     workloads_ready: WorkloadsReady,
     now: datetime,
 ) -> AdmittedWrites:
-    """Render and return the writes that may go now; `pending` makes each, by the node's name."""
+    """Render and return the admitted writes; `nodes` are the form's existing nodes."""
     if not pending:
         return AdmittedWrites((), {}, None, None)
     facts = [facts_of(node, workloads_ready=workloads_ready(node)) for node in nodes]
-    made = _Rendered({}, {})
+    rendered = _RenderedWrites({}, {})
 
     def admitted(names: Collection[str]) -> Admission:
         limit = form.spec.rollout.max_skew if form.spec.rollout else 0
         return admit(names, facts, generation=form.metadata.generation, max_skew=limit, now=now)
 
     admission = admitted(pending)
-    made.render(pending, admission.admitted)
-    if made.failures and admission.waiting:
-        # All at once, not one more for each that fails: a form can fail for every row.
-        made.render(pending, admission.waiting)
-        admission = admitted(made.writes.keys())
+    rendered.render(pending, admission.admitted)
+    if rendered.failures and admission.waiting:
+        # All at once instead of one more per failure: a form can fail for every row.
+        rendered.render(pending, admission.waiting)
+        admission = admitted(rendered.writes.keys())
     return AdmittedWrites(
-        writes=tuple(made.writes[name] for name in admission.admitted if name in made.writes),
-        failures=dict(sorted(made.failures.items())),
+        writes=tuple(
+            rendered.writes[name] for name in admission.admitted if name in rendered.writes
+        ),
+        failures=dict(sorted(rendered.failures.items())),
         throttle=_throttle(form, admission),
-        look_again=admission.recheck_at if admission.waiting else None,
+        recheck_at=admission.recheck_at if admission.waiting else None,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Rendered:
-    """What has been rendered so far, by the node's name."""
+class _RenderedWrites:
+    """The rendered writes and the render failures, by the name of the node."""
 
     writes: dict[str, NodeWrite]
     failures: dict[str, RenderFailure]
 
-    def render(self, pending: Mapping[str, Callable[[], NodeWrite]], names: Iterable[str]) -> None:
+    def render(self, pending: PendingWrites, names: Iterable[str]) -> None:
         for name in names:
             try:
                 self.writes[name] = pending[name]()

@@ -58,10 +58,10 @@ class SyncResult:
         return cls(
             at=at,
             generation=hub.metadata.generation,
-            desired=plan.judgement.desired,
-            unmade=plan.unmade,
+            desired=plan.screened.desired,
+            unmade=plan.missing,
             kept=plan.kept,
-            rejected_rows=rejected_rows(plan.judgement),
+            rejected_rows=rejected_rows(plan.screened),
             held=held_message(plan.verdict, guard, source_changed=source_changed)
             if plan.held
             else "",

@@ -117,7 +117,7 @@ async def test_outdated_read_creates_nodes_but_deletes_none(
 
     async with env.run_controllers():
         await env.wait_for_nodes(NAMES[0])
-        monkeypatch.setattr(apply, "may_delete_by", lambda *_: False)
+        monkeypatch.setattr(apply, "rows_allow_deletion", lambda *_, **__: False)
         env.set_rows(ROWS[1])
         await env.force_sync()
         await env.wait_for_nodes(*NAMES[:2])

@@ -10,7 +10,6 @@ from lynq.api import ChangeDetection, HubSource, LynqHub, SourceType
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
 from lynq.controllers.concurrency import BackgroundJobs
 from lynq.controllers.hub.schedule import (
-    may_delete_by,
     must_abandon,
     must_plan,
     must_read,
@@ -172,15 +171,6 @@ def test_rows_that_no_plan_was_made_from_do_not_grow_too_old_while_they_wait() -
     waited = synced(replan=True, rows=OLD)
     assert must_plan(hub(), waited, at(30))
     assert must_read(hub(), waited, at(30))
-
-
-def test_no_node_goes_by_rows_that_waited_too_long() -> None:
-    assert may_delete_by(hub(), NOON, at(60))
-    assert not may_delete_by(hub(), NOON, at(61))
-    hourly = a_hub(source=with_fields(EVERY_MINUTE, sync_interval="1h"))
-    assert may_delete_by(hourly, NOON, at(3600))
-    each_second = a_hub(source=with_fields(EVERY_MINUTE, sync_interval="1s"))
-    assert may_delete_by(each_second, NOON, at(60))
 
 
 def test_what_is_left_of_a_plan_goes_on_at_once_and_puts_off_the_next() -> None:

@@ -1,6 +1,7 @@
-"""The deletion guard: exact at its limits, released by exactly one digest."""
+"""The deletion guard: limits, held deletions, and their message."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
@@ -8,12 +9,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lynq.api import DeletionGuard
+from lynq.core.guard.approval import Approval, digest_of
 from lynq.core.guard.deletion import (
     GuardOutcome,
     GuardVerdict,
-    digest_of,
     evaluate_deletion,
     held_message,
+    rows_allow_deletion,
 )
 
 GUARD = DeletionGuard()
@@ -28,7 +30,7 @@ def verdict(
     count: int, total: int, guard: DeletionGuard = GUARD, *, source_changed: bool = False
 ) -> GuardVerdict:
     return evaluate_deletion(
-        guard, existing=names(total), doomed=names(count), source_changed=source_changed
+        guard, existing=names(total), to_delete=names(count), source_changed=source_changed
     )
 
 
@@ -36,7 +38,7 @@ def verdict(
     ("count", "total", "guard", "outcome"),
     [
         pytest.param(0, 0, GUARD, GuardOutcome.ALLOWED, id="no nodes"),
-        pytest.param(0, 100, GUARD, GuardOutcome.ALLOWED, id="nothing to remove"),
+        pytest.param(0, 100, GUARD, GuardOutcome.ALLOWED, id="nothing to delete"),
         pytest.param(10, 10, GUARD, GuardOutcome.ALLOWED, id="all, but only ten"),
         pytest.param(11, 11, GUARD, GuardOutcome.HELD, id="all eleven"),
         pytest.param(30, 100, GUARD, GuardOutcome.ALLOWED, id="30 % exactly"),
@@ -57,7 +59,7 @@ def verdict(
         ),
     ],
 )
-def test_held_is_what_exceeds_both_limits(
+def test_deletion_that_exceeds_both_limits_is_held(
     count: int, total: int, guard: DeletionGuard, outcome: GuardOutcome
 ) -> None:
     assert verdict(count, total, guard).outcome is outcome
@@ -74,74 +76,45 @@ def test_held_is_what_exceeds_both_limits(
         pytest.param(11, OFF, GuardOutcome.ALLOWED, id="disabled"),
     ],
 )
-def test_after_a_change_of_the_source_only_the_count_matters(
+def test_changed_source_disables_the_percentage_limit(
     count: int, guard: DeletionGuard, outcome: GuardOutcome
 ) -> None:
     assert verdict(count, 10_000, guard, source_changed=True).outcome is outcome
 
 
-def test_either_all_nodes_may_go_or_none() -> None:
-    assert verdict(11, 11).removable == ()
-    assert verdict(10, 11).removable == tuple(names(10))
+def test_all_nodes_are_deletable_or_none() -> None:
+    assert verdict(11, 11).deletable == ()
+    assert verdict(10, 11).deletable == tuple(names(10))
 
 
-def test_a_digest_has_16_hex_digits_and_knows_no_order() -> None:
-    assert digest_of(["b", "a", "a"]) == digest_of(["a", "b"])
-    assert digest_of(["a", "b"]) == "7e18f737311b2dc3"
+def test_approved_deletion_is_released_and_others_are_held() -> None:
+    approval = Approval.resolve(digest_of(names(20)), names(20))
 
+    def outcome(to_delete: list[str]) -> GuardOutcome:
+        return evaluate_deletion(
+            GUARD, existing=to_delete, to_delete=to_delete, approval=approval
+        ).outcome
 
-def approved(
-    doomed: list[str], approval: str | None, leaving: list[str] | None = None
-) -> GuardOutcome:
-    return evaluate_deletion(
-        GUARD, existing=doomed, doomed=doomed, leaving=leaving or [], approval=approval
-    ).outcome
-
-
-def test_an_approval_releases_exactly_its_set() -> None:
-    digest = verdict(20, 20).digest
-    assert approved(names(20), digest) is GuardOutcome.RELEASED
-    assert approved(names(21), digest) is GuardOutcome.HELD
-    assert approved(names(19), digest) is GuardOutcome.HELD
-    assert approved(names(20, start=1), digest) is GuardOutcome.HELD
-
-
-@pytest.mark.parametrize("approval", [None, "", "true", "*", "yes"])
-def test_nothing_but_the_digest_is_an_approval(approval: str | None) -> None:
-    assert approved(names(20), approval) is GuardOutcome.HELD
+    assert outcome(names(20)) is GuardOutcome.APPROVED
+    assert outcome(names(19)) is GuardOutcome.APPROVED
+    assert outcome(names(21)) is GuardOutcome.HELD
+    assert outcome(names(20, start=1)) is GuardOutcome.HELD
 
 
 @pytest.mark.parametrize(
-    "change", [str.upper, lambda digest: digest + " ", lambda digest: digest[:8]]
+    ("interval", "age", "allowed"),
+    [(60, 60, True), (60, 61, False), (3600, 3600, True), (1, 60, True), (1, 61, False)],
 )
-def test_a_digest_that_is_nearly_right_is_wrong(change: object) -> None:
-    assert callable(change)
-    digest = digest_of(names(20))
-    assert digest != digest.upper()
-    assert approved(names(20), change(digest)) is GuardOutcome.HELD
-
-
-def test_an_approved_removal_goes_on_after_a_restart_half_way() -> None:
-    digest = digest_of(names(40))
-    assert approved(names(25), digest, leaving=names(15, start=25)) is GuardOutcome.RELEASED
-    assert approved(names(25), digest, leaving=names(14, start=25)) is GuardOutcome.HELD
-    assert approved([*names(25), "other"], digest, leaving=names(15, start=25)) is GuardOutcome.HELD
-
-
-def test_an_approval_is_spent_once_nothing_waits_for_it() -> None:
-    def spent(count: int, approval: str | None) -> bool:
-        return evaluate_deletion(
-            GUARD, existing=names(20), doomed=names(count), approval=approval
-        ).spent
-
-    digest = digest_of(names(20))
-    assert not spent(20, digest)
-    assert spent(0, digest)
-    assert not spent(0, None)
+def test_outdated_rows_allow_no_deletion(interval: int, age: int, *, allowed: bool) -> None:
+    read_at = datetime(2026, 1, 1, tzinfo=UTC)
+    now = read_at + timedelta(seconds=age)
+    assert allowed == rows_allow_deletion(
+        read_at, now, interval=timedelta(seconds=interval), max_row_age=timedelta(minutes=1)
+    )
 
 
 @pytest.mark.parametrize("source_changed", [False, True])
-def test_the_message_ends_with_the_number_of_nodes_and_the_digest(source_changed: bool) -> None:  # noqa: FBT001
+def test_message_ends_with_number_of_nodes_and_digest(source_changed: bool) -> None:  # noqa: FBT001
     held = verdict(40, 100, source_changed=source_changed)
     message = held_message(held, GUARD, source_changed=source_changed)
     assert message.startswith("the rows of 40 of 100 nodes have vanished")
@@ -149,7 +122,7 @@ def test_the_message_ends_with_the_number_of_nodes_and_the_digest(source_changed
     assert "lynq.sh/approve-deletion" in message
 
 
-def test_the_message_speaks_of_one_node() -> None:
+def test_message_about_one_node_is_in_the_singular() -> None:
     strict = DeletionGuard(max_count=0, max_percent=0)
     assert re.search(r" 1 node, [0-9a-f]{16}$", held_message(verdict(1, 1, strict), strict))
 
@@ -164,30 +137,24 @@ SETS = st.sets(st.sampled_from(names(40)))
 
 
 @given(SETTINGS, SETS, SETS, st.booleans(), SETS)
-def test_never_more_than_the_limits_unless_approved(
+def test_no_more_nodes_than_the_limits_are_deletable_unless_approved(
     guard: DeletionGuard,
     existing: set[str],
-    doomed: set[str],
+    to_delete: set[str],
     changed: bool,  # noqa: FBT001
     signed: set[str],
 ) -> None:
-    assume(doomed <= existing)
-    given_verdict = evaluate_deletion(
+    assume(to_delete <= existing)
+    decision = evaluate_deletion(
         guard,
         existing=existing,
-        doomed=doomed,
+        to_delete=to_delete,
         source_changed=changed,
-        approval=digest_of(signed),
+        approval=Approval.resolve(digest_of(signed), to_delete),
     )
-    gone = given_verdict.removable
+    deletable = decision.deletable
+    count = len(deletable)
     percent = 0 if changed else guard.max_percent
-    within = len(gone) <= guard.max_count or Fraction(len(gone), len(existing)) <= Fraction(
-        percent, 100
-    )
-    assert guard.disabled or within or doomed == signed
-    assert gone in ((), tuple(sorted(doomed)))
-
-
-@given(SETS, SETS)
-def test_equal_sets_and_only_they_have_one_digest(one: set[str], other: set[str]) -> None:
-    assert (digest_of(one) == digest_of(sorted(other, reverse=True))) == (one == other)
+    within = count <= guard.max_count or Fraction(count, len(existing)) <= Fraction(percent, 100)
+    assert guard.disabled or within or to_delete == signed
+    assert deletable in ((), tuple(sorted(to_delete)))

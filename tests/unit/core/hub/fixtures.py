@@ -1,4 +1,4 @@
-"""Hubs, forms, rows and nodes made of what a test cares about, and a cluster that obeys a plan."""
+"""Builders of hubs, forms, rows and nodes, and a cluster that a plan is applied to."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from lynq.api import (
 )
 from lynq.api.conditions import new_condition
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.core.hub.plan import FormCandidate, HubPlan, plan_hub
+from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -96,30 +96,30 @@ def readiness(*, ready: bool, now: datetime = NOON) -> Condition:
 
 
 class Cluster:
-    """The nodes of a hub, kept as the API server would keep them."""
+    """The nodes of a hub, as the API server stores them."""
 
     def __init__(self, nodes: Iterable[LynqNode] = ()) -> None:
         self.nodes = {node.metadata.name: node for node in nodes}
-        self.made = 0
+        self.created = 0
 
-    def obey(self, order: HubPlan) -> None:
-        for removal in order.deletes:
-            assert self.nodes.pop(removal.name).metadata.uid == removal.node_uid
-        for creation in order.creates:
+    def apply(self, plan: HubPlan) -> None:
+        for deletion in plan.deletes:
+            assert self.nodes.pop(deletion.name).metadata.uid == deletion.node_uid
+        for creation in plan.creates:
             name = creation.node.metadata.name
             assert name not in self.nodes
-            self.made += 1
-            self.nodes[name] = self._stored(creation.node, f"uid-{self.made}", 1)
-        for update in order.updates:
-            known = self.nodes[update.before.metadata.name]
-            changed = known.spec != update.after.spec
-            generation = known.metadata.generation + changed
-            self.nodes[known.metadata.name] = self._stored(
-                update.after, known.metadata.uid, generation
+            self.created += 1
+            self.nodes[name] = self._stored(creation.node, f"uid-{self.created}", 1)
+        for update in plan.updates:
+            node = self.nodes[update.before.metadata.name]
+            changed = node.spec != update.after.spec
+            generation = node.metadata.generation + changed
+            self.nodes[node.metadata.name] = self._stored(
+                update.after, node.metadata.uid, generation
             )
 
     def settle(self, now: datetime, *, ready: bool = True) -> None:
-        """Let every node's controller do its work."""
+        """Reconcile every node."""
         for name, node in self.nodes.items():
             status = NodeStatus(
                 observed_generation=node.metadata.generation,
@@ -133,26 +133,35 @@ class Cluster:
 
     @staticmethod
     def _stored(node: LynqNode, uid: str, generation: int) -> LynqNode:
-        # Through the wire and back: what is equal here is equal there.
+        # Encoded and decoded, so that equality is that of the API server.
         read = json.decode(json.encode(node), type=LynqNode)
         return replace(read, metadata=replace(read.metadata, uid=uid, generation=generation))
 
 
 def planned(
     cluster: Cluster,
-    given: Iterable[ARow],
+    rows: Iterable[ARow],
     *forms: LynqForm | FormCandidate,
     hub: LynqHub | None = None,
     now: datetime = NOON,
-    **further: Any,
+    **inputs: Any,
 ) -> HubPlan:
-    known = [each if isinstance(each, FormCandidate) else FormCandidate(each) for each in forms]
-    return plan_hub(hub or a_hub(), known, given, cluster.nodes.values(), now=now, **further)
+    candidates = [
+        form if isinstance(form, FormCandidate) else FormCandidate(form) for form in forms
+    ]
+    nodes = cluster.nodes.values()
+    return plan_hub(
+        PlanInputs(hub=hub or a_hub(), forms=candidates, rows=rows, nodes=nodes, **inputs), now
+    )
 
 
 def synced(
-    cluster: Cluster, given: Iterable[ARow], *forms: LynqForm | FormCandidate, **further: Any
+    cluster: Cluster, rows: Iterable[ARow], *forms: LynqForm | FormCandidate, **inputs: Any
 ) -> HubPlan:
-    order = planned(cluster, given, *forms, **further)
-    cluster.obey(order)
-    return order
+    plan = planned(cluster, rows, *forms, **inputs)
+    cluster.apply(plan)
+    return plan
+
+
+def is_empty(plan: HubPlan) -> bool:
+    return not (plan.creates or plan.updates or plan.deletes)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.core.hub.desired_node import DesiredNode
-from lynq.core.hub.plan import FormCandidate, plan_hub
+from lynq.core.hub.plan import FormCandidate, PlanInputs, plan_hub
 from lynq.core.hub.row_values import RowValues, row_variables
 from lynq.core.node.variables import variables_of
 from lynq.sources import Query
@@ -29,8 +29,13 @@ def test_rows_of_a_source_can_be_planned_with() -> None:
     )
     page = [("acme", "1", "gold"), ("gone", "0", "gold"), (None, "yes", "")]
     form = a_form("web", resource(name_template="{{ .uid }}-{{ .plan }}"))
-    order = plan_hub(a_hub(), [FormCandidate(form)], active_rows(layout, page), [], now=NOON)
+    order = plan_hub(
+        PlanInputs(
+            hub=a_hub(), forms=[FormCandidate(form)], rows=active_rows(layout, page), nodes=[]
+        ),
+        NOON,
+    )
     [creation] = order.creates
     assert creation.node.metadata.annotations["lynq.sh/extra"] == '{"plan":"gold"}'
     assert creation.node.spec.config_maps[0].name_template == "acme-gold"
-    assert [each.reason for each in order.judgement.rejections] == ["EmptyUid"]
+    assert [each.reason for each in order.screened.rejections] == ["EmptyUid"]

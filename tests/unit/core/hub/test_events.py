@@ -124,7 +124,7 @@ def test_what_was_told_in_the_last_pass_is_not_told_again() -> None:
 
 
 def test_rejected_rows_and_failed_reads_are_told() -> None:
-    [rejection] = planned(Cluster(), rows("UP_"), a_form()).judgement.rejections
+    [rejection] = planned(Cluster(), rows("UP_"), a_form()).screened.rejections
     event = row_rejected(rejection)
     assert (event.reason.value, event.warns) == ("RowRejected", True)
     assert event.message.startswith("InvalidUid: ")

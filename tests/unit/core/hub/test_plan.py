@@ -1,4 +1,4 @@
-"""What a sync does: created, updated, removed, and left alone."""
+"""The plan of one sync: nodes that are created, updated, deleted or left unchanged."""
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from unit.core.hub.fixtures import (
     a_form,
     a_hub,
     at,
+    is_empty,
     planned,
     resource,
     rows,
@@ -24,49 +25,49 @@ WEB, DB = a_form("web"), a_form("db")
 
 
 def running(*uids: str, form: str = "web") -> Cluster:
-    """Return a cluster with a ready node for each uid."""
+    """Return a cluster that has a ready node for each uid."""
     cluster = Cluster()
     synced(cluster, rows(*uids), a_form(form))
     cluster.settle(NOON)
     return cluster
 
 
-def created(order: HubPlan) -> list[str]:
-    return [each.node.metadata.name for each in order.creates]
+def created(plan: HubPlan) -> list[str]:
+    return [creation.node.metadata.name for creation in plan.creates]
 
 
-def updated(order: HubPlan) -> dict[str, UpdateCause]:
-    return {each.before.metadata.name: each.cause for each in order.updates}
+def updated(plan: HubPlan) -> dict[str, UpdateCause]:
+    return {update.before.metadata.name: update.cause for update in plan.updates}
 
 
-def deleted(order: HubPlan) -> dict[str, DeletionCause]:
-    return {each.name: each.why for each in order.deletes}
+def deleted(plan: HubPlan) -> dict[str, DeletionCause]:
+    return {deletion.name: deletion.why for deletion in plan.deletes}
 
 
-def test_every_row_gets_a_node_of_every_form() -> None:
-    order = planned(Cluster(), rows("b", "a"), WEB, DB)
-    assert sorted(created(order)) == ["a-db", "a-web", "b-db", "b-web"]
-    assert order.judgement.desired == 4
-    assert (order.updates, order.deletes) == ((), ())
+def test_each_row_gets_a_node_of_each_form() -> None:
+    plan = planned(Cluster(), rows("b", "a"), WEB, DB)
+    assert sorted(created(plan)) == ["a-db", "a-web", "b-db", "b-web"]
+    assert plan.screened.desired == 4
+    assert (plan.updates, plan.deletes) == ((), ())
 
 
-def test_a_second_look_finds_nothing() -> None:
-    order = planned(running("a", "b"), rows("a", "b"), WEB)
-    assert order.is_empty
+def test_unchanged_rows_cause_no_writes() -> None:
+    plan = planned(running("a", "b"), rows("a", "b"), WEB)
+    assert is_empty(plan)
 
 
-def test_only_the_row_that_changed_is_written() -> None:
-    order = planned(running("a", "b"), [ARow("a"), ARow("b", {"plan": "gold"})], WEB)
-    assert updated(order) == {"b-web": UpdateCause.DATA}
-    [update] = order.updates
+def test_only_the_node_of_a_changed_row_is_updated() -> None:
+    plan = planned(running("a", "b"), [ARow("a"), ARow("b", {"plan": "gold"})], WEB)
+    assert updated(plan) == {"b-web": UpdateCause.DATA}
+    [update] = plan.updates
     assert update.after.metadata.annotations["lynq.sh/extra"] == '{"plan":"gold"}'
 
 
-def test_a_new_generation_of_the_form_is_written_to_all() -> None:
-    order = planned(running("a", "b"), rows("a", "b"), a_form(generation=2), now=at(60))
-    assert updated(order) == {"a-web": UpdateCause.FORM, "b-web": UpdateCause.FORM}
+def test_new_form_generation_updates_all_nodes() -> None:
+    plan = planned(running("a", "b"), rows("a", "b"), a_form(generation=2), now=at(60))
+    assert updated(plan) == {"a-web": UpdateCause.FORM, "b-web": UpdateCause.FORM}
     assert {
-        each.after.metadata.annotations["lynq.sh/rollout-update-start"] for each in order.updates
+        update.after.metadata.annotations["lynq.sh/rollout-update-start"] for update in plan.updates
     } == {"2026-01-01T12:01:00.000000Z"}
 
 
@@ -78,113 +79,113 @@ def test_a_new_generation_of_the_form_is_written_to_all() -> None:
         pytest.param({"finalizers": []}, id="finalizer"),
     ],
 )
-def test_edited_metadata_is_put_right(change: dict[str, object]) -> None:
+def test_edited_metadata_is_reverted(change: dict[str, object]) -> None:
     cluster = running("a")
     cluster.edit("a-web", **change)
-    order = synced(cluster, rows("a"), WEB)
-    assert updated(order) == {"a-web": UpdateCause.DRIFT}
-    assert planned(cluster, rows("a"), WEB).is_empty
+    plan = synced(cluster, rows("a"), WEB)
+    assert updated(plan) == {"a-web": UpdateCause.DRIFT}
+    assert is_empty(planned(cluster, rows("a"), WEB))
 
 
-def test_an_edited_spec_is_put_right_without_a_new_time() -> None:
+def test_edited_spec_is_reverted_with_the_same_update_start() -> None:
     cluster = running("a")
     node = cluster.nodes["a-web"]
     edited = replace(node.spec, uid="b", config_maps=(resource(name_template="hacked"),))
     cluster.nodes["a-web"] = replace(node, spec=edited)
-    order = planned(cluster, rows("a"), WEB, now=at(60))
-    assert updated(order) == {"a-web": UpdateCause.DRIFT}
-    [update] = order.updates
+    plan = planned(cluster, rows("a"), WEB, now=at(60))
+    assert updated(plan) == {"a-web": UpdateCause.DRIFT}
+    [update] = plan.updates
     assert update.after == node
 
 
 @pytest.mark.parametrize("has_digest", [True, False], ids=["ours", "the Go operator's"])
-def test_an_edited_spec_that_cuts_the_name_elsewhere_is_put_right(*, has_digest: bool) -> None:
+def test_edited_spec_that_splits_the_name_differently_is_reverted(*, has_digest: bool) -> None:
     cluster = running("a", form="b-c")
     node = cluster.nodes["a-b-c"]
     cluster.nodes["a-b-c"] = replace(node, spec=replace(node.spec, uid="a-b", template_ref="c"))
     if not has_digest:
-        marks = dict(node.metadata.annotations)
-        del marks["lynq.sh/spec-digest"]
-        cluster.edit("a-b-c", annotations=marks)
-    order = planned(cluster, rows("a"), a_form("b-c"))
-    assert (updated(order), deleted(order)) == ({"a-b-c": UpdateCause.DRIFT}, {})
+        annotations = dict(node.metadata.annotations)
+        del annotations["lynq.sh/spec-digest"]
+        cluster.edit("a-b-c", annotations=annotations)
+    plan = planned(cluster, rows("a"), a_form("b-c"))
+    assert (updated(plan), deleted(plan)) == ({"a-b-c": UpdateCause.DRIFT}, {})
 
 
-def test_an_edited_label_that_cuts_the_name_elsewhere_is_put_right() -> None:
+def test_edited_label_that_splits_the_name_differently_is_reverted() -> None:
     cluster = running("a", form="b-c")
     cluster.edit("a-b-c", labels={"lynq.sh/hub": "shop", "lynq.sh/uid": "a-b"})
-    order = planned(cluster, rows("a"), a_form("b-c"))
-    assert (updated(order), deleted(order)) == ({"a-b-c": UpdateCause.DRIFT}, {})
+    plan = planned(cluster, rows("a"), a_form("b-c"))
+    assert (updated(plan), deleted(plan)) == ({"a-b-c": UpdateCause.DRIFT}, {})
 
 
 @pytest.mark.parametrize(
     ("digest", "is_written"),
     [pytest.param("0123456789abcdef", True, id="stale"), pytest.param(None, False, id="none")],
 )
-def test_the_digest_of_a_spec_that_the_go_operator_wrote_is_put_right(
+def test_stale_spec_digest_of_the_go_operator_is_corrected(
     digest: str | None, *, is_written: bool
 ) -> None:
     cluster = running("a")
     right = cluster.nodes["a-web"].metadata.annotations
     others = {key: value for key, value in right.items() if key != "lynq.sh/spec-digest"}
     cluster.edit("a-web", annotations=others | ({"lynq.sh/spec-digest": digest} if digest else {}))
-    order = synced(cluster, rows("a"), WEB)
-    assert updated(order) == ({"a-web": UpdateCause.DRIFT} if is_written else {})
+    plan = synced(cluster, rows("a"), WEB)
+    assert updated(plan) == ({"a-web": UpdateCause.DRIFT} if is_written else {})
     assert cluster.nodes["a-web"].metadata.annotations == (right if is_written else others)
-    assert planned(cluster, rows("a"), WEB).is_empty
+    assert is_empty(planned(cluster, rows("a"), WEB))
 
 
-def test_what_has_been_compared_is_not_rendered_again() -> None:
+def test_checked_spec_is_not_rendered_again() -> None:
     cluster = running("a")
-    marks = planned(cluster, rows("a"), WEB).marks
-    assert marks.keys() == {"a-web"}
-    # A form that cannot be rendered shows whether somebody tried.
+    checked = planned(cluster, rows("a"), WEB).checked_specs
+    assert checked.keys() == {"a-web"}
+    # A form that cannot be rendered shows whether a render was attempted.
     broken = a_form("web", resource(name_template="{{ .nope }}"))
-    assert planned(cluster, rows("a"), broken, marks=marks).failures == ()
+    assert planned(cluster, rows("a"), broken, checked_specs=checked).failures == ()
     cluster.edit("a-web", generation=2)
-    assert len(planned(cluster, rows("a"), broken, marks=marks).failures) == 1
+    assert len(planned(cluster, rows("a"), broken, checked_specs=checked).failures) == 1
 
 
-def test_the_node_of_a_vanished_row_goes() -> None:
-    order = planned(running("a", "b"), rows("a"), WEB)
-    assert deleted(order) == {"b-web": DeletionCause.ROW_GONE}
-    assert order.deletes[0].pair == NodePair("b", "web")
+def test_node_of_a_vanished_row_is_deleted() -> None:
+    plan = planned(running("a", "b"), rows("a"), WEB)
+    assert deleted(plan) == {"b-web": DeletionCause.ROW_GONE}
+    assert plan.deletes[0].pair == NodePair("b", "web")
 
 
-def test_nodes_of_a_deleted_form_go_unguarded() -> None:
+def test_nodes_of_a_deleted_form_are_deleted_unguarded() -> None:
     uids = [f"a{number}" for number in range(40)]
     guard = a_hub(deletion_guard=DeletionGuard())
     cluster = running(*uids)
-    order = planned(cluster, rows(*uids), DB, hub=guard)
-    assert set(deleted(order).values()) == {DeletionCause.FORM_GONE}
-    assert len(order.deletes) == 40
-    assert order.held == ()
+    plan = planned(cluster, rows(*uids), DB, hub=guard)
+    assert set(deleted(plan).values()) == {DeletionCause.FORM_GONE}
+    assert len(plan.deletes) == 40
+    assert plan.held == ()
 
 
-def test_nodes_of_a_deleted_form_do_not_make_the_others_look_few() -> None:
+def test_nodes_of_a_deleted_form_do_not_raise_the_guards_limit() -> None:
     uids = [f"a{number}" for number in range(20)]
     cluster = running(*uids)
-    cluster.obey(planned(cluster, rows(*uids), WEB, DB))
+    cluster.apply(planned(cluster, rows(*uids), WEB, DB))
     hub = a_hub(deletion_guard=DeletionGuard())
-    order = planned(cluster, rows(*uids[12:]), DB, hub=hub)
-    assert len(order.held) == 12
+    plan = planned(cluster, rows(*uids[12:]), DB, hub=hub)
+    assert len(plan.held) == 12
 
 
-def test_a_form_that_cannot_be_decoded_is_not_gone() -> None:
+def test_unreadable_form_keeps_its_nodes() -> None:
     cluster = running("a", "b")
-    assert planned(cluster, rows("a"), unreadable={"web"}).is_empty
+    assert is_empty(planned(cluster, rows("a"), unreadable_forms={"web"}))
     assert len(planned(cluster, rows("a")).deletes) == 2
 
 
-def test_forms_of_other_hubs_and_forms_being_deleted_count_for_nothing() -> None:
+def test_forms_of_other_hubs_and_forms_being_deleted_are_ignored() -> None:
     foreign = a_form("other", hub_id="elsewhere")
-    going = replace(DB, metadata=replace(DB.metadata, deletion_timestamp=NOON))
-    order = planned(running("a", form="db"), rows("a"), WEB, foreign, going)
-    assert created(order) == ["a-web"]
-    assert deleted(order) == {"a-db": DeletionCause.FORM_GONE}
+    deleting = replace(DB, metadata=replace(DB.metadata, deletion_timestamp=NOON))
+    plan = planned(running("a", form="db"), rows("a"), WEB, foreign, deleting)
+    assert created(plan) == ["a-web"]
+    assert deleted(plan) == {"a-db": DeletionCause.FORM_GONE}
 
 
-def test_a_mass_deletion_is_held_until_it_is_approved() -> None:
+def test_mass_deletion_is_held_until_approved() -> None:
     uids = [f"a{number}" for number in range(20)]
     guard = DeletionGuard()
     held = planned(running(*uids), rows("a0"), WEB, hub=a_hub(deletion_guard=guard))
@@ -195,7 +196,7 @@ def test_a_mass_deletion_is_held_until_it_is_approved() -> None:
     assert len(planned(running(*uids), rows("a0"), WEB, hub=approved).deletes) == 19
 
 
-def test_what_is_left_of_an_approved_removal_goes_though_the_others_are_gone_for_good() -> None:
+def test_rest_of_an_approved_deletion_stays_approved_once_other_nodes_are_gone() -> None:
     uids = [f"a{number:02}" for number in range(60)]
     guarded = a_hub(deletion_guard=DeletionGuard())
     digest = planned(running(*uids), rows(), WEB, hub=guarded).verdict.digest
@@ -204,18 +205,18 @@ def test_what_is_left_of_an_approved_removal_goes_though_the_others_are_gone_for
     first = planned(running(*uids), rows(), WEB, hub=hub)
     left = running(*uids[30:])
 
-    # One has come back meanwhile.
-    order = planned(left, rows(uids[30]), WEB, hub=hub, approved=first.approved)
+    # One row has come back in the meantime.
+    plan = planned(left, rows(uids[30]), WEB, hub=hub, last_approval=first.approval)
 
-    assert [each.pair.uid for each in order.deletes] == uids[31:]
-    assert order.approved == first.approved
-    # Without the approval, or for one that nobody has approved, a person is asked again.
-    assert planned(left, rows(), WEB, hub=guarded, approved=first.approved).held
+    assert [deletion.pair.uid for deletion in plan.deletes] == uids[31:]
+    assert plan.approval == first.approval
+    # Without the approval, or with a node that is not approved, the deletion is held again.
+    assert planned(left, rows(), WEB, hub=guarded, last_approval=first.approval).held
     more = running(*uids[30:], "another")
-    assert planned(more, rows(), WEB, hub=hub, approved=first.approved).held
+    assert planned(more, rows(), WEB, hub=hub, last_approval=first.approval).held
 
 
-def test_after_a_change_of_the_source_no_share_is_small() -> None:
+def test_changed_source_disables_the_percentage_limit() -> None:
     uids = [f"a{number}" for number in range(100)]
     hub = a_hub(deletion_guard=DeletionGuard())
     left = rows(*uids[11:])
@@ -223,142 +224,142 @@ def test_after_a_change_of_the_source_no_share_is_small() -> None:
     assert len(planned(running(*uids), left, WEB, hub=hub, source_changed=True).held) == 11
 
 
-def test_a_rejected_row_keeps_its_node_as_it_is() -> None:
-    order = planned(running("a"), [ARow("a", {"x": "x" * 300_000})], WEB)
-    assert order.is_empty
-    assert (order.kept, order.unmade) == (frozenset({"a-web"}), 0)
-    assert len(order.judgement.rejections) == 1
+def test_node_of_a_rejected_row_is_kept_unchanged() -> None:
+    plan = planned(running("a"), [ARow("a", {"x": "x" * 300_000})], WEB)
+    assert is_empty(plan)
+    assert (plan.kept, plan.missing) == (frozenset({"a-web"}), 0)
+    assert len(plan.screened.rejections) == 1
 
 
-def test_a_rejected_row_without_a_node_is_counted() -> None:
-    order = planned(Cluster(), [ARow(None), ARow("UP"), ARow("a")], WEB, DB)
-    assert created(order) == ["a-db", "a-web"]
-    assert (order.judgement.desired, order.unmade) == (6, 4)
+def test_rejected_rows_without_nodes_count_as_missing() -> None:
+    plan = planned(Cluster(), [ARow(None), ARow("UP"), ARow("a")], WEB, DB)
+    assert created(plan) == ["a-db", "a-web"]
+    assert (plan.screened.desired, plan.missing) == (6, 4)
 
 
-def test_of_two_rows_with_one_uid_the_one_in_use_stays() -> None:
+def test_of_two_rows_with_one_uid_the_deployed_one_is_used() -> None:
     cluster = Cluster()
     first, second = ARow("a", {"v": "1"}), ARow("a", {"v": "2"})
     synced(cluster, [second], WEB)
-    assert planned(cluster, [first, second], WEB).is_empty
-    assert planned(cluster, [second, first], WEB).is_empty
+    assert is_empty(planned(cluster, [first, second], WEB))
+    assert is_empty(planned(cluster, [second, first], WEB))
 
 
-def test_a_name_of_another_hubs_node_is_taken() -> None:
-    order = planned(Cluster(), rows("a"), WEB, taken={"a-web": NodePair("a", "web-x")})
-    assert created(order) == ["a-web"]
-    order = planned(Cluster(), rows("a-b"), a_form("c"), taken={"a-b-c": NodePair("a", "b-c")})
-    assert created(order) == []
-    assert order.unmade == 1
+def test_name_of_another_hubs_node_is_not_reused() -> None:
+    plan = planned(Cluster(), rows("a"), WEB, other_nodes={"a-web": NodePair("a", "web-x")})
+    assert created(plan) == ["a-web"]
+    plan = planned(Cluster(), rows("a-b"), a_form("c"), other_nodes={"a-b-c": NodePair("a", "b-c")})
+    assert created(plan) == []
+    assert plan.missing == 1
 
 
-def test_a_node_about_to_go_keeps_its_name_until_it_is_gone() -> None:
+def test_node_to_delete_keeps_its_name_until_it_is_gone() -> None:
     cluster = running("a", form="b-c")
-    order = planned(cluster, rows("a-b"), a_form("c"), a_form("b-c"))
-    assert "a-b-c" in deleted(order)
-    assert created(order) == ["a-b-b-c"]
+    plan = planned(cluster, rows("a-b"), a_form("c"), a_form("b-c"))
+    assert "a-b-c" in deleted(plan)
+    assert created(plan) == ["a-b-b-c"]
 
 
-def test_an_invalid_form_is_not_rolled_out_but_its_rows_may_go() -> None:
+def test_invalid_form_is_not_rolled_out_but_nodes_without_rows_are_deleted() -> None:
     invalid = FormCandidate(a_form(generation=2), valid=False)
-    order = planned(running("a", "b"), [ARow("a", {"x": "new"}), ARow("c")], invalid)
-    assert (order.creates, order.updates) == ((), ())
-    assert deleted(order) == {"b-web": DeletionCause.ROW_GONE}
+    plan = planned(running("a", "b"), [ARow("a", {"x": "new"}), ARow("c")], invalid)
+    assert (plan.creates, plan.updates) == ((), ())
+    assert deleted(plan) == {"b-web": DeletionCause.ROW_GONE}
 
 
-def test_a_paused_form_stays_as_it_is() -> None:
+def test_nodes_of_a_paused_form_are_unchanged() -> None:
     paused = a_form(generation=2, paused=True)
-    order = planned(running("a", "b"), rows("a", "c"), paused)
-    assert order.is_empty
+    plan = planned(running("a", "b"), rows("a", "c"), paused)
+    assert is_empty(plan)
 
 
-def test_a_paused_hub_stays_as_it_is() -> None:
+def test_nodes_of_a_paused_hub_are_unchanged() -> None:
     hub = a_hub(paused=True)
-    assert planned(running("a", "b"), rows("a", "c"), DB, hub=hub).is_empty
+    assert is_empty(planned(running("a", "b"), rows("a", "c"), DB, hub=hub))
 
 
-def test_a_paused_node_stays_as_it_is() -> None:
+def test_paused_node_is_unchanged() -> None:
     cluster = running("a", "b", "c")
     for name in ("a-web", "b-web"):
-        known = cluster.nodes[name].metadata.annotations
-        cluster.edit(name, annotations=known | {"lynq.sh/paused": "true"})
-    order = planned(cluster, [ARow("a", {"x": "new"}), ARow("c")], WEB)
-    assert order.is_empty
+        annotations = cluster.nodes[name].metadata.annotations
+        cluster.edit(name, annotations=annotations | {"lynq.sh/paused": "true"})
+    plan = planned(cluster, [ARow("a", {"x": "new"}), ARow("c")], WEB)
+    assert is_empty(plan)
 
 
-def test_a_protected_node_is_written_and_never_removed() -> None:
+def test_protected_node_is_updated_but_never_deleted() -> None:
     cluster = running("a", "b")
     for name in ("a-web", "b-web"):
-        known = cluster.nodes[name].metadata.annotations
-        cluster.edit(name, annotations=known | {"lynq.sh/protect": "true"})
-    order = planned(cluster, [ARow("a", {"x": "new"})], WEB)
-    assert not order.deletes
-    assert [update.pair.uid for update in order.updates] == ["a"]
+        annotations = cluster.nodes[name].metadata.annotations
+        cluster.edit(name, annotations=annotations | {"lynq.sh/protect": "true"})
+    plan = planned(cluster, [ARow("a", {"x": "new"})], WEB)
+    assert not plan.deletes
+    assert [update.pair.uid for update in plan.updates] == ["a"]
     assert not planned(cluster, [], WEB).deletes
 
 
-def test_a_node_that_is_leaving_is_waited_for() -> None:
+def test_node_being_deleted_is_not_written() -> None:
     cluster = running("a", "b")
     for name in cluster.nodes:
         cluster.edit(name, deletion_timestamp=NOON)
-    assert planned(cluster, [ARow("a", {"x": "new"})], WEB).is_empty
+    assert is_empty(planned(cluster, [ARow("a", {"x": "new"})], WEB))
 
 
-def test_a_node_that_no_hub_of_ours_made_is_left_alone() -> None:
+def test_node_that_is_not_the_hubs_is_left_alone() -> None:
     cluster = running("a")
     node = cluster.nodes.pop("a-web")
     cluster.nodes["pet"] = replace(
         node, metadata=replace(node.metadata, name="pet", owner_references=[])
     )
-    assert planned(cluster, [], WEB).is_empty
+    assert is_empty(planned(cluster, [], WEB))
 
 
-def test_a_render_failure_stops_nobody_else() -> None:
+def test_render_failure_does_not_block_other_nodes() -> None:
     form = a_form("web", resource(name_template="{{ .plan }}"))
-    order = planned(Cluster(), [ARow("a"), ARow("b", {"plan": "x"})], form)
-    assert created(order) == ["b-web"]
-    assert [each.pair for each in order.failures] == [("a", "web")]
-    assert order.unmade == 1
+    plan = planned(Cluster(), [ARow("a"), ARow("b", {"plan": "x"})], form)
+    assert created(plan) == ["b-web"]
+    assert [failure.pair for failure in plan.failures] == [("a", "web")]
+    assert plan.missing == 1
 
 
-def test_a_node_that_can_no_longer_be_rendered_is_kept() -> None:
+def test_node_that_no_longer_renders_is_kept() -> None:
     form = a_form("web", resource(name_template="{{ .plan }}"), generation=2)
-    order = planned(running("a"), rows("a"), form)
-    assert order.is_empty
-    assert (order.kept, order.unmade) == (frozenset({"a-web"}), 0)
+    plan = planned(running("a"), rows("a"), form)
+    assert is_empty(plan)
+    assert (plan.kept, plan.missing) == (frozenset({"a-web"}), 0)
 
 
-def test_no_more_than_max_skew_are_written() -> None:
-    order = planned(Cluster(), rows("a", "b", "c"), a_form(max_skew=2))
-    assert created(order) == ["a-web", "b-web"]
-    [throttle] = order.throttled
+def test_at_most_max_skew_nodes_are_written() -> None:
+    plan = planned(Cluster(), rows("a", "b", "c"), a_form(max_skew=2))
+    assert created(plan) == ["a-web", "b-web"]
+    [throttle] = plan.throttled
     assert (throttle.form, throttle.waiting, throttle.max_skew) == ("web", ("c-web",), 2)
 
 
-def test_a_row_that_cannot_be_rendered_takes_no_place() -> None:
+def test_row_that_fails_to_render_takes_no_slot() -> None:
     form = a_form("web", resource(name_template="{{ .plan }}"), max_skew=1)
     given = [ARow("a"), ARow("b"), ARow("c", {"plan": "x"}), ARow("d", {"plan": "y"})]
-    order = planned(Cluster(), given, form)
-    assert created(order) == ["c-web"]
-    assert order.throttled[0].waiting == ("d-web",)
-    assert len(order.failures) == 2
+    plan = planned(Cluster(), given, form)
+    assert created(plan) == ["c-web"]
+    assert plan.throttled[0].waiting == ("d-web",)
+    assert len(plan.failures) == 2
 
 
-def test_workloads_that_are_behind_hold_a_place() -> None:
+def test_node_with_unready_workloads_holds_its_slot() -> None:
     cluster = running("a", "b")
     form = a_form(generation=2, max_skew=1)
-    order = planned(
+    plan = planned(
         cluster,
         rows("a", "b"),
         form,
         now=at(60),
         workloads_ready=lambda node: node.metadata.name != "b-web",
     )
-    assert updated(order) == {"b-web": UpdateCause.FORM}
+    assert updated(plan) == {"b-web": UpdateCause.FORM}
 
 
-def test_a_slot_that_only_time_opens_is_looked_at_again() -> None:
+def test_slot_that_frees_with_time_requeues_the_hub() -> None:
     cluster = running("a")
-    order = planned(cluster, rows("a", "b"), a_form(max_skew=1), now=at(1))
-    assert order.look_again == at(2)
-    assert planned(cluster, rows("a"), a_form(max_skew=1), now=at(1)).look_again is None
+    plan = planned(cluster, rows("a", "b"), a_form(max_skew=1), now=at(1))
+    assert plan.recheck_at == at(2)
+    assert planned(cluster, rows("a"), a_form(max_skew=1), now=at(1)).recheck_at is None

@@ -1,4 +1,4 @@
-"""What holds for every sync, whatever the rows, forms and nodes."""
+"""Invariants of every plan, for any rows, forms and nodes."""
 
 import random
 from collections.abc import Sequence
@@ -10,13 +10,23 @@ from lynq.api import DeletionGuard, LynqForm
 from lynq.api.naming import node_name
 from lynq.api.node_metadata import pair_of
 from lynq.core.hub.plan import HubPlan
-from unit.core.hub.fixtures import ARow, Cluster, a_form, a_hub, at, planned, resource, synced
+from unit.core.hub.fixtures import (
+    ARow,
+    Cluster,
+    a_form,
+    a_hub,
+    at,
+    is_empty,
+    planned,
+    resource,
+    synced,
+)
 
 LARGE = "x" * 210_000
 ROWS = st.lists(
     st.builds(
         ARow,
-        # Few uids, so that they meet; some are bad, and some pairs of uid and form share a name.
+        # Few uids, so that they collide; some are invalid, some pairs of uid and form share a name.
         st.sampled_from(["a", "a-b", "b", "c", "A_", "", None, "."]),
         st.dictionaries(
             st.just("plan"), st.sampled_from(["x", "y", "", "{{ .uid }}", LARGE]), max_size=1
@@ -46,7 +56,7 @@ def forms(draw: st.DrawFn) -> list[LynqForm]:
 
 @st.composite
 def histories(draw: st.DrawFn) -> Cluster:
-    """Draw a cluster that has seen a few syncs."""
+    """Draw a cluster after a few syncs."""
     cluster = Cluster()
     for number in range(draw(st.integers(0, 3))):
         synced(cluster, draw(ROWS), *draw(forms()), now=at(100 * number - 1000))
@@ -55,23 +65,23 @@ def histories(draw: st.DrawFn) -> Cluster:
 
 
 def settled(cluster: Cluster, rows: Sequence[ARow], given_forms: Sequence[LynqForm]) -> HubPlan:
-    """Sync until nothing is written and nobody waits any more."""
+    """Sync until nothing is written and no node waits."""
     for number in range(100):
-        order = synced(cluster, rows, *given_forms, now=at(10 * number))
-        if order.is_empty and not order.throttled:
-            return order
+        plan = synced(cluster, rows, *given_forms, now=at(10 * number))
+        if is_empty(plan) and not plan.throttled:
+            return plan
         cluster.settle(at(10 * number + 5))
-    raise AssertionError("the hub never comes to rest")
+    raise AssertionError("the hub never converges")
 
 
 @given(histories(), ROWS, forms(), st.randoms())
-def test_the_order_of_rows_nodes_and_forms_never_matters(
-    cluster: Cluster, rows: list[ARow], given_forms: list[LynqForm], chance: random.Random
+def test_plan_does_not_depend_on_the_order_of_its_inputs(
+    cluster: Cluster, rows: list[ARow], given_forms: list[LynqForm], rng: random.Random
 ) -> None:
     first = planned(cluster, rows, *given_forms)
     nodes = list(cluster.nodes.items())
     for items in (rows, given_forms, nodes):
-        chance.shuffle(items)
+        rng.shuffle(items)
     cluster.nodes = dict(nodes)
     second = planned(cluster, rows, *given_forms)
     assert (second.creates, second.updates, second.deletes) == (
@@ -79,79 +89,79 @@ def test_the_order_of_rows_nodes_and_forms_never_matters(
         first.updates,
         first.deletes,
     )
-    assert (second.kept, second.unmade, second.throttled) == (
+    assert (second.kept, second.missing, second.throttled) == (
         first.kept,
-        first.unmade,
+        first.missing,
         first.throttled,
     )
 
 
 @given(histories(), ROWS, forms())
-def test_the_hub_comes_to_rest_and_stays_there(
+def test_hub_converges_and_stays_converged(
     cluster: Cluster, rows: list[ARow], given_forms: list[LynqForm]
 ) -> None:
     last = settled(cluster, rows, given_forms)
-    again = planned(cluster, rows, *given_forms, now=at(5000), marks=last.marks)
-    assert again.is_empty
-    assert again.marks == last.marks
+    again = planned(cluster, rows, *given_forms, now=at(5000), checked_specs=last.checked_specs)
+    assert is_empty(again)
+    assert again.checked_specs == last.checked_specs
 
 
 @given(histories(), ROWS, forms())
-def test_at_rest_there_is_a_node_for_every_pair_that_can_have_one(
+def test_converged_hub_has_a_node_for_every_usable_pair(
     cluster: Cluster, rows: list[ARow], given_forms: list[LynqForm]
 ) -> None:
     last = settled(cluster, rows, given_forms)
-    moving = {form.metadata.name for form in given_forms if not form.spec.paused}
-    failed = {node_name(each.pair) for each in last.failures}
-    wanted = {name for name, pair in last.judgement.nodes.items() if pair.form in moving}
-    assert wanted - failed <= cluster.nodes.keys()
-    extra = cluster.nodes.keys() - last.judgement.nodes.keys() - last.kept
-    assert moving.isdisjoint(pair.form for name in extra if (pair := pair_of(cluster.nodes[name])))
+    active = {form.metadata.name for form in given_forms if not form.spec.paused}
+    failed = {node_name(failure.pair) for failure in last.failures}
+    desired = {name for name, pair in last.screened.nodes.items() if pair.form in active}
+    assert desired - failed <= cluster.nodes.keys()
+    extra = cluster.nodes.keys() - last.screened.nodes.keys() - last.kept
+    assert active.isdisjoint(pair.form for name in extra if (pair := pair_of(cluster.nodes[name])))
 
 
 @given(histories(), ROWS, forms())
-def test_nothing_goes_that_a_row_stands_for(
+def test_node_with_a_row_and_a_form_is_never_deleted(
     cluster: Cluster, rows: list[ARow], given_forms: list[LynqForm]
 ) -> None:
-    order = planned(cluster, rows, *given_forms)
+    plan = planned(cluster, rows, *given_forms)
     uids = {row.uid for row in rows}
     names = {form.metadata.name for form in given_forms}
-    for removal in order.deletes:
-        assert removal.pair.uid not in uids or removal.pair.form not in names
+    for deletion in plan.deletes:
+        assert deletion.pair.uid not in uids or deletion.pair.form not in names
 
 
 @given(histories(), ROWS, forms())
-def test_a_node_is_made_changed_or_removed_and_only_one_of_these(
+def test_node_is_written_at_most_once_per_plan(
     cluster: Cluster, rows: list[ARow], given_forms: list[LynqForm]
 ) -> None:
-    order = planned(cluster, rows, *given_forms)
+    plan = planned(cluster, rows, *given_forms)
     written = [
-        *(each.node.metadata.name for each in order.creates),
-        *(each.before.metadata.name for each in order.updates),
-        *(each.name for each in order.deletes),
+        *(creation.node.metadata.name for creation in plan.creates),
+        *(update.before.metadata.name for update in plan.updates),
+        *(deletion.name for deletion in plan.deletes),
     ]
     assert len(written) == len(set(written))
-    assert not order.kept & set(written)
+    assert not plan.kept & set(written)
 
 
 @given(histories(), ROWS, forms())
-def test_the_guard_lets_all_go_or_none(
+def test_guard_allows_all_deletions_or_none(
     cluster: Cluster, rows: list[ARow], given_forms: list[LynqForm]
 ) -> None:
     strict = a_hub(deletion_guard=DeletionGuard(max_count=1, max_percent=0))
-    free = planned(cluster, rows, *given_forms)
+    unguarded = planned(cluster, rows, *given_forms)
     guarded = planned(cluster, rows, *given_forms, hub=strict)
-    assert {each.name for each in guarded.deletes} | {*guarded.held} == {
-        each.name for each in free.deletes
+    assert {deletion.name for deletion in guarded.deletes} | {*guarded.held} == {
+        deletion.name for deletion in unguarded.deletes
     }
     assert not guarded.held or len(guarded.held) > 1
 
 
 @given(histories(), ROWS, forms())
-def test_no_value_of_a_row_is_taken_for_a_template(
+def test_row_value_is_never_rendered_as_a_template(
     cluster: Cluster, rows: list[ARow], given_forms: list[LynqForm]
 ) -> None:
     settled(cluster, rows, given_forms)
     for node in cluster.nodes.values():
-        for each in node.spec.config_maps:
-            assert each.name_template != "{{ .plan }}"
+        for config_map in node.spec.config_maps:
+            assert config_map.name_template != "{{ .plan }}"

@@ -1,0 +1,85 @@
+"""The approval of a held deletion: requested, resolved to a set of nodes, spent.
+
+The deletion guard holds a large deletion until a person sets the annotation
+`lynq.sh/approve-deletion` on the hub. Its value is the digest that the condition DeletionHeld
+reports, so it approves exactly one set of nodes. An approval passes through three states:
+
+- Requested: the annotation has a value. A new value makes the hub read its rows first. Rows from
+  before the approval must not delete a tenant that has come back since.
+- Resolved: the digest is that of a set of nodes. This is the set to delete now, or that set and the
+  nodes that are already being deleted: an operator that restarts half way finds only the rest to
+  delete. The resolved set is handed to the next plan, because nodes that are gone for good are
+  missing from both sets.
+- Spent: nothing is held, or the approved deletion is complete. A spent approval is removed from the
+  hub. It would release the same nodes again after their rows have come back and vanished once more.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from lynq.api import Metadata
+from lynq.api.names import ANNOTATION_APPROVE_DELETION
+
+DIGEST_LENGTH: Final = 16
+"""Number of hexadecimal digits of a digest."""
+
+
+def digest_of(names: Iterable[str]) -> str:
+    """Return the digest of a set of node names; the name of an object has no line break."""
+    return hashlib.sha256("\n".join(sorted(set(names))).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def requested_approval(metadata: Metadata) -> str:
+    """Return the digest that a hub's approval has; empty if it has no approval."""
+    return metadata.annotations.get(ANNOTATION_APPROVE_DELETION, "")
+
+
+def annotations_without_approval(metadata: Metadata) -> dict[str, str]:
+    """Return a hub's annotations other than its approval."""
+    return {
+        key: value
+        for key, value in metadata.annotations.items()
+        if key != ANNOTATION_APPROVE_DELETION
+    }
+
+
+def approval_removal() -> dict[str, dict[str, None]]:
+    """Return the patch of a hub's metadata that removes its approval."""
+    return {"annotations": {ANNOTATION_APPROVE_DELETION: None}}
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The approval of a hub, and the nodes that it stands for."""
+
+    digest: str = ""
+    """Empty if no approval is requested."""
+    nodes: frozenset[str] = frozenset()
+    """Names of the approved nodes; empty if the digest is of no set that was considered."""
+
+    @classmethod
+    def resolve(cls, digest: str, *candidates: Collection[str]) -> "Approval":
+        """Return the approval of the first set of names that has this digest."""
+        if not digest:
+            return NO_APPROVAL
+        matches = (frozenset(names) for names in candidates if digest_of(names) == digest)
+        return cls(digest, next(matches, frozenset()))
+
+    def covers(self, names: Collection[str]) -> bool:
+        """Return whether all of these nodes are approved."""
+        return bool(self.digest) and self.nodes.issuperset(names)
+
+    def is_spent(self, guarded: Collection[str], *, complete: bool) -> bool:
+        """Return whether the approval has to be removed from the hub.
+
+        `guarded` are the nodes that are deleted only with an approval; `complete` says whether all
+        writes of the plan have succeeded.
+        """
+        if not self.digest:
+            return False
+        return not guarded or (complete and self.covers(guarded))
+
+
+NO_APPROVAL: Final = Approval()
