@@ -238,8 +238,8 @@ class HubController:
     def _tell(self, hub: LynqHub, memory: HubState, decided: PlannedSync) -> None:
         rejections = decided.plan.screened.rejections
         found = unannounced(rejections, memory.told)
-        memory.told = found.told
-        self._teller.tell(hub, *map(row_rejected, found.fresh))
+        memory.told = found.announced
+        self._teller.tell(hub, *map(row_rejected, found.rejections))
         standing = standing_events(hub, decided.plan, source_changed=decided.source_changed)
         self._teller.tell(hub, *fresh(standing, memory.standing))
         memory.standing = standing

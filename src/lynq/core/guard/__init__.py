@@ -1,5 +1,4 @@
-"""What a mistake in the database must not do: row rejection and the deletion guard.
+"""Protection from mistakes in the database: row screening and the deletion guard.
 
-Pure: rows, names and settings in; nodes, rejections and verdicts out. docs/design/guard.md has
-the decisions behind it.
+Pure: rows, names and settings in; accepted nodes, rejections and verdicts out.
 """

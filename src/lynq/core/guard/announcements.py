@@ -1,4 +1,4 @@
-"""What is told of rejections: a bounded list in the hub's status, each event once, a number."""
+"""Reports of rejected rows: a bounded list in the hub status, events, and counts per reason."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,56 +11,57 @@ from lynq.api.reasons import RejectionReason
 from lynq.core.guard.rejections import Rejection
 from lynq.core.guard.row_screening import R, ScreenedRows
 
-LISTED: Final = 20
+MAX_LISTED: Final = 20
 """How many rejections the status lists."""
-REMEMBERED: Final = 1000
-"""How many rejections are told by events; any further ones are only listed and counted."""
+MAX_ANNOUNCED: Final = 1000
+"""How many rejections are announced by events; further ones are only counted."""
 
 
-def rejected_rows(judgement: ScreenedRows[R]) -> RejectedRows | None:
-    """Return what the status says about rejected rows; None if there are none."""
-    if not judgement.rejections:
+def rejected_rows(screened: ScreenedRows[R]) -> RejectedRows | None:
+    """Return status.rejectedRows of the hub; None if no row is rejected."""
+    if not screened.rejections:
         return None
     listed = tuple(
-        RejectedRow(uid=each.uid, reason=each.reason, message=each.message)
-        for each in judgement.rejections[:LISTED]
+        RejectedRow(uid=rejection.uid, reason=rejection.reason, message=rejection.message)
+        for rejection in screened.rejections[:MAX_LISTED]
     )
-    return RejectedRows(count=judgement.rejected_rows, rows=listed)
+    return RejectedRows(count=screened.rejected_rows, rows=listed)
 
 
 def rows_by_reason(rejections: Iterable[Rejection]) -> dict[RejectionReason, int]:
-    """Return the number of rows for every reason there is, zeros included."""
-    counted: Counter[RejectionReason] = Counter()
+    """Return the number of rejected rows for every reason, zeros included."""
+    counts: Counter[RejectionReason] = Counter()
     for rejection in rejections:
-        counted[rejection.reason] += rejection.rows
-    return {reason: counted[reason] for reason in RejectionReason}
+        counts[rejection.reason] += rejection.rows
+    return {reason: counts[reason] for reason in RejectionReason}
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedRejections:
-    """Which rejections people have been told of."""
+    """The rejections for which an event was emitted."""
 
     fingerprints: frozenset[bytes] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class UnannouncedRejections:
-    """What is to be told now, and what has been told then."""
+    """The rejections to announce, and all announced ones after that."""
 
-    fresh: tuple[Rejection, ...]
-    told: AnnouncedRejections
+    rejections: tuple[Rejection, ...]
+    announced: AnnouncedRejections
 
 
 def unannounced(
-    rejections: Iterable[Rejection], told: AnnouncedRejections
+    rejections: Iterable[Rejection], announced: AnnouncedRejections
 ) -> UnannouncedRejections:
-    """Return the rejections that nobody was told of yet.
+    """Return the rejections that were not announced yet.
 
-    A rejection that is gone is forgotten, so if it comes back it is news. What was told has its
-    place before what is fresh: were it pushed out, it would be told again and again.
+    A rejection that no longer holds is forgotten, and announced again if it comes back. Announced
+    rejections take precedence over new ones within the limit: otherwise an evicted one would be
+    announced again and again.
     """
     current = {rejection.fingerprint: rejection for rejection in rejections}
-    known = told.fingerprints & current.keys()
-    room = max(REMEMBERED - len(known), 0)
-    fresh = dict(islice((item for item in current.items() if item[0] not in known), room))
-    return UnannouncedRejections(tuple(fresh.values()), AnnouncedRejections(known | fresh.keys()))
+    still_held = announced.fingerprints & current.keys()
+    room = max(MAX_ANNOUNCED - len(still_held), 0)
+    new = dict(islice((item for item in current.items() if item[0] not in still_held), room))
+    return UnannouncedRejections(tuple(new.values()), AnnouncedRejections(still_held | new.keys()))

@@ -1,13 +1,11 @@
-"""Rows × forms → the nodes that can be, and a rejection with a reason for everything else.
+"""Screen rows × forms: accept pairs with valid names, and reject all others with a reason.
 
-A bad uid or bad values concern a row with all its forms; a bad name concerns one pair of row and
-form, and the row's other forms go on.
+An invalid uid, a duplicate uid or oversized values reject a row for all forms. An invalid or taken
+node name rejects one pair of row and form; the other forms of the row are not affected.
 
-Which rows can be used: those with a uid of their own that fits, and values that fit.
-
-The order of the rows never matters. A row that is rejected for itself does not compete for its uid
-with the others; among those that do, the one in use stays, so that two rows of one uid do not take
-turns at changing a running tenant.
+The result is independent of the order of rows and forms. Of several valid rows with one uid, the
+row that existing nodes were written from is preferred: two rows of one uid must not alternate in a
+running tenant.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -28,61 +26,61 @@ from lynq.core.guard.rejections import (
 
 
 class Candidate(Protocol):
-    """What must be known of an active row."""
+    """An active row as far as screening needs it."""
 
     @property
     def uid(self) -> str | None:
-        """Which row it is; None is NULL."""
+        """The value of the uid column; None if it is NULL."""
 
     @property
     def size(self) -> int:
-        """How many bytes its values have."""
+        """The size of the values in bytes."""
 
     @property
     def digest(self) -> bytes:
-        """Stands for all its mapped values."""
+        """The digest of all mapped values."""
 
 
 R = TypeVar("R", bound=Candidate)
 
 Reflected = Mapping[str, Collection[bytes]]
-"""By uid: the digests of the rows that its existing nodes were written from."""
+"""By uid: the digests of the rows from which existing nodes were written."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsableRows(Generic[R]):
-    """The rows of a read, the usable ones apart from the others."""
+    """The rows that are accepted as such, and the rejections of the others."""
 
     rows: Mapping[str, R]
-    """The usable rows by uid."""
+    """Accepted rows by uid."""
     rejections: tuple[Rejection, ...]
-    unfit: frozenset[str]
-    """Good uids of which no row could be used: their nodes neither change nor go."""
+    rejected_uids: frozenset[str]
+    """Valid uids without an accepted row: their nodes are neither updated nor deleted."""
 
 
 def select_usable(rows: Iterable[R], reflected: Reflected) -> UsableRows[R]:
-    """Set the bad rows apart."""
-    nameless = 0
+    """Reject rows with an invalid uid, a duplicate uid or oversized values."""
+    without_uid = 0
     groups: dict[str, dict[bytes, R]] = {}
     for row in rows:
         if row.uid:
             groups.setdefault(row.uid, {})[row.digest] = row
         else:
-            nameless += 1
-    good = {uid: group for uid, group in groups.items() if is_label_value(uid)}
-    picked = {uid: _pick(group, reflected.get(uid, ())) for uid, group in good.items()}
-    used = {uid: row for uid, row in picked.items() if row is not None}
-    rejections = [empty_uid(nameless)] if nameless else []
-    rejections += [invalid_uid(uid, len(groups[uid])) for uid in groups.keys() - good.keys()]
-    for uid, group in good.items():
+            without_uid += 1
+    valid = {uid: group for uid, group in groups.items() if is_label_value(uid)}
+    preferred = {uid: _preferred(group, reflected.get(uid, ())) for uid, group in valid.items()}
+    accepted = {uid: row for uid, row in preferred.items() if row is not None}
+    rejections = [empty_uid(without_uid)] if without_uid else []
+    rejections += [invalid_uid(uid, len(groups[uid])) for uid in groups.keys() - valid.keys()]
+    for uid, group in valid.items():
         rejections += _rejections_of(uid, group)
-    return UsableRows(used, tuple(rejections), frozenset(good.keys() - used.keys()))
+    return UsableRows(accepted, tuple(rejections), frozenset(valid.keys() - accepted.keys()))
 
 
-def _pick(group: Mapping[bytes, R], reflected: Collection[bytes]) -> R | None:
+def _preferred(group: Mapping[bytes, R], reflected: Collection[bytes]) -> R | None:
     fitting = [digest for digest, row in group.items() if row.size <= VALUES_LIMIT]
     in_use = [digest for digest in fitting if digest in reflected]
-    # Nodes of several forms can reflect different rows for a while: then the lowest of those.
+    # Nodes of several forms can reflect different rows for a while: the lowest digest counts.
     return group[min(in_use or fitting)] if fitting else None
 
 
@@ -90,69 +88,69 @@ def _rejections_of(uid: str, group: Mapping[bytes, R]) -> Iterator[Rejection]:
     too_large = [row.size for row in group.values() if row.size > VALUES_LIMIT]
     if too_large:
         yield values_too_large(uid, too_large)
-    spare = len(group) - len(too_large) - 1
-    if spare > 0:
-        yield duplicate_uid(uid, spare)
+    duplicates = len(group) - len(too_large) - 1
+    if duplicates > 0:
+        yield duplicate_uid(uid, duplicates)
 
 
 @dataclass(frozen=True, slots=True)
 class ExistingNodes:
-    """What there is already, and has precedence for that."""
+    """The nodes that exist; their names and rows take precedence."""
 
     owners: Mapping[str, NodePair]
-    """Nodes by name, all of the namespace: other hubs' nodes take names as well."""
+    """The pairs of all nodes in the namespace by node name, also of other hubs."""
     reflected: Reflected
-    """By uid: the digests of the rows that this hub's nodes were written from."""
+    """By uid: the digests of the rows from which nodes of this hub were written."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenedRows(Generic[R]):
-    """What a read amounts to. Always: `desired` = accepted nodes + `missing`."""
+    """The result of screening. Invariant: `desired` = accepted nodes + `missing`."""
 
     rows: Mapping[str, R]
-    """The rows in use, by uid."""
+    """Accepted rows by uid."""
     nodes: Mapping[str, NodePair]
-    """The nodes that can be, by name."""
-    kept: frozenset[NodePair]
-    """Rejected pairs of good uids. Their rows are still there, so their nodes must not go."""
+    """Accepted pairs by node name."""
+    rejected_pairs: frozenset[NodePair]
+    """Rejected pairs with a valid uid. Their rows exist, so their nodes must not be deleted."""
     rejections: tuple[Rejection, ...]
-    """In the order of the uids as shown; one per uid and reason."""
+    """One per uid and reason, ordered by uid."""
     rejected_rows: int
-    """How many rows were set apart, for one form or for all."""
+    """The number of rows that are rejected for at least one form."""
     desired: int
-    """Forms × active rows; equal rows of one uid count once."""
+    """Forms × active rows; rows with equal uid and values count once."""
     missing: int
-    """Pairs that were rejected: they count as failed."""
+    """The number of rejected pairs, which count as failed."""
 
 
 def screen_rows(
     rows: Iterable[R], forms: Collection[str], existing: ExistingNodes
 ) -> ScreenedRows[R]:
-    """Tell the usable pairs of row and form from the others; the order of both is irrelevant."""
-    sifted = select_usable(rows, existing.reflected)
-    nodes, unnamed = _name(sifted.rows, forms, existing.owners)
-    unfit = {NodePair(uid, form) for uid in sifted.unfit for form in forms}
-    spoilt = sum(rejection.rows for rejection in sifted.rejections)
-    rejections = [*sifted.rejections, *unnamed.rejections()]
+    """Accept or reject every pair of row and form, independent of their order."""
+    usable = select_usable(rows, existing.reflected)
+    nodes, unnamed = _assign_names(usable.rows, forms, existing.owners)
+    without_row = {NodePair(uid, form) for uid in usable.rejected_uids for form in forms}
+    rejected = sum(rejection.rows for rejection in usable.rejections)
+    rejections = [*usable.rejections, *unnamed.rejections()]
     return ScreenedRows(
-        rows=sifted.rows,
+        rows=usable.rows,
         nodes=nodes,
-        kept=frozenset(unfit | unnamed.pairs()),
+        rejected_pairs=frozenset(without_row | unnamed.pairs()),
         rejections=tuple(sorted(rejections, key=_by_uid)),
-        rejected_rows=spoilt + len(unnamed.invalid.keys() | unnamed.taken.keys()),
-        desired=(spoilt + len(sifted.rows)) * len(forms),
-        missing=spoilt * len(forms) + len(unnamed.pairs()),
+        rejected_rows=rejected + len(unnamed.invalid.keys() | unnamed.taken.keys()),
+        desired=(rejected + len(usable.rows)) * len(forms),
+        missing=rejected * len(forms) + len(unnamed.pairs()),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Unnamed:
-    """Pairs without a name, by uid."""
+class _UnnamedPairs:
+    """Pairs without a node name, by uid."""
 
     invalid: dict[str, list[str]]
-    """Forms with which the uid makes no name."""
+    """Forms with which the uid gives an invalid name."""
     taken: dict[str, dict[str, NodePair]]
-    """Forms with which it makes another pair's name."""
+    """By form: the other pair that has the name."""
 
     def pairs(self) -> set[NodePair]:
         by_uid = [*self.invalid.items(), *self.taken.items()]
@@ -165,30 +163,30 @@ class _Unnamed:
         ]
 
 
-def _name(
+def _assign_names(
     uids: Iterable[str], forms: Collection[str], owners: Mapping[str, NodePair]
-) -> tuple[dict[str, NodePair], _Unnamed]:
-    """Give each pair its name, in the pairs' order: who exists keeps it, else the first has it."""
+) -> tuple[dict[str, NodePair], _UnnamedPairs]:
+    """Assign node names in the order of pairs; the pair of an existing node takes precedence."""
     nodes: dict[str, NodePair] = {}
-    unnamed = _Unnamed({}, {})
-    in_order = sorted(forms)
-    for pair in (NodePair(uid, form) for uid in sorted(uids) for form in in_order):
+    unnamed = _UnnamedPairs({}, {})
+    sorted_forms = sorted(forms)
+    for pair in (NodePair(uid, form) for uid in sorted(uids) for form in sorted_forms):
         name = node_name(pair)
         owner = owners.get(name)
-        # Mostly it exists, and then its name has been found good by the API server.
+        # Usually the node exists, so that the API server has accepted its name.
         if owner == pair:
             nodes[name] = pair
         elif not is_subdomain(name):
             unnamed.invalid.setdefault(pair.uid, []).append(pair.form)
-        elif (holder := _rightful(owner, name) or nodes.get(name, pair)) != pair:
+        elif (holder := _verified_owner(owner, name) or nodes.get(name, pair)) != pair:
             unnamed.taken.setdefault(pair.uid, {})[pair.form] = holder
         else:
             nodes[name] = pair
     return nodes, unnamed
 
 
-def _rightful(owner: NodePair | None, name: str) -> NodePair | None:
-    # A node whose spec was edited claims to be another's: it is the one its name says.
+def _verified_owner(owner: NodePair | None, name: str) -> NodePair | None:
+    # The spec of a node can be edited to name another pair; the name of the node decides.
     return owner if owner and node_name(owner) == name else None
 
 

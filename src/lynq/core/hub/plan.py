@@ -227,7 +227,7 @@ def _assemble(
     admitted = [form_plan.admitted for form_plan in form_plans]
     creates, updates = _by_kind(write for each in admitted for write in each.writes)
     failures = _merged(form_plan.failures for form_plan in form_plans)
-    rejected = {name for name, node in existing.items() if pair_of(node) in screened.kept}
+    rejected = {name for name, node in existing.items() if pair_of(node) in screened.rejected_pairs}
     unrendered = failures.keys() & existing.keys()
     return HubPlan(
         creates=creates,

@@ -53,7 +53,7 @@ def choose_deletions(
     candidates = [
         _deletion(node, forms)
         for name, node in live.items()
-        if name not in screened.nodes and _is_deletable(node, hub, screened.kept, frozen)
+        if name not in screened.nodes and _is_deletable(node, hub, screened.rejected_pairs, frozen)
     ]
     # Nodes of a deleted form do not count: they must not raise the limit for the others.
     formless = {each.name for each in candidates if each.why is DeletionCause.FORM_GONE}

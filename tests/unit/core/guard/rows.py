@@ -1,4 +1,4 @@
-"""Rows as the guard sees them, made of what a test cares about."""
+"""Builders for rows and existing nodes."""
 
 import hashlib
 from collections.abc import Mapping

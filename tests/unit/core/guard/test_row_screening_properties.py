@@ -1,4 +1,4 @@
-"""Whatever the rows are: names are valid and unique, nothing is lost, order is irrelevant."""
+"""Properties of screening: names are valid and unique, counts add up, order is irrelevant."""
 
 from random import Random
 
@@ -10,7 +10,7 @@ from lynq.core.guard.rejections import VALUES_LIMIT
 from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_rows
 from unit.core.guard.rows import Row
 
-# Few letters and many dashes: names that meet are what we are after.
+# Few letters and many dashes make name collisions likely.
 UIDS = st.none() | st.text("ab-.A_", max_size=5) | st.text(max_size=70)
 FORMS = st.sets(
     st.from_regex(r"[ab](-[ab]){0,3}", fullmatch=True) | st.sampled_from(["f" * 190, "f" * 252]),
@@ -36,59 +36,59 @@ def existing_nodes(draw: st.DrawFn, rows: list[Row], forms: set[str]) -> Existin
 
 
 @st.composite
-def situations(draw: st.DrawFn) -> tuple[list[Row], set[str], ExistingNodes]:
+def screening_inputs(draw: st.DrawFn) -> tuple[list[Row], set[str], ExistingNodes]:
     rows, forms = draw(ROWS), draw(FORMS)
     return rows, forms, draw(existing_nodes(rows, forms))
 
 
-Situation = tuple[list[Row], set[str], ExistingNodes]
+ScreeningInput = tuple[list[Row], set[str], ExistingNodes]
 
 
-@given(situations())
-def test_every_accepted_name_is_valid_and_belongs_to_one_pair(situation: Situation) -> None:
-    judgement = screen_rows(*situation)
-    for name, pair in judgement.nodes.items():
+@given(screening_inputs())
+def test_every_accepted_name_is_valid_and_belongs_to_one_pair(inputs: ScreeningInput) -> None:
+    screened = screen_rows(*inputs)
+    for name, pair in screened.nodes.items():
         assert is_subdomain(name)
         assert is_label_value(pair.uid)
         assert name == node_name(pair)
-        assert judgement.rows[pair.uid].size <= VALUES_LIMIT
-    assert len(set(judgement.nodes.values())) == len(judgement.nodes)
+        assert screened.rows[pair.uid].size <= VALUES_LIMIT
+    assert len(set(screened.nodes.values())) == len(screened.nodes)
 
 
-@given(situations())
-def test_nothing_is_lost(situation: Situation) -> None:
-    judgement = screen_rows(*situation)
-    assert judgement.desired == len(judgement.nodes) + judgement.missing
-    assert (judgement.rejected_rows > 0) == bool(judgement.rejections)
-    assert judgement.kept.isdisjoint(judgement.nodes.values())
+@given(screening_inputs())
+def test_counts_add_up(inputs: ScreeningInput) -> None:
+    screened = screen_rows(*inputs)
+    assert screened.desired == len(screened.nodes) + screened.missing
+    assert (screened.rejected_rows > 0) == bool(screened.rejections)
+    assert screened.rejected_pairs.isdisjoint(screened.nodes.values())
 
 
-@given(situations(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_and_forms_is_irrelevant(situation: Situation, random: Random) -> None:
-    rows, forms, known = situation
+@given(screening_inputs(), st.randoms(use_true_random=False))
+def test_order_of_rows_and_forms_is_irrelevant(inputs: ScreeningInput, random: Random) -> None:
+    rows, forms, existing = inputs
     shuffled = list(rows)
     random.shuffle(shuffled)
-    assert screen_rows(shuffled, sorted(forms, reverse=True), known) == screen_rows(
-        rows, forms, known
+    assert screen_rows(shuffled, sorted(forms, reverse=True), existing) == screen_rows(
+        rows, forms, existing
     )
 
 
-@given(situations())
-def test_a_good_uid_is_never_let_go_while_its_row_is_there(situation: Situation) -> None:
-    rows, forms, known = situation
-    judgement = screen_rows(rows, forms, known)
-    there = {row.uid for row in rows if row.uid and is_label_value(row.uid)}
-    answered = judgement.kept | set(judgement.nodes.values())
-    assert answered == {NodePair(uid, form) for uid in there for form in forms}
+@given(screening_inputs())
+def test_every_pair_of_valid_uid_is_accepted_or_protected(inputs: ScreeningInput) -> None:
+    rows, forms, existing = inputs
+    screened = screen_rows(rows, forms, existing)
+    valid_uids = {row.uid for row in rows if row.uid and is_label_value(row.uid)}
+    covered = screened.rejected_pairs | set(screened.nodes.values())
+    assert covered == {NodePair(uid, form) for uid in valid_uids for form in forms}
 
 
-def carried_out(judgement: ScreenedRows[Row], before: ExistingNodes) -> ExistingNodes:
-    made = {**before.owners, **judgement.nodes}
-    return ExistingNodes(made, {uid: {row.digest} for uid, row in judgement.rows.items()})
+def applied(screened: ScreenedRows[Row], before: ExistingNodes) -> ExistingNodes:
+    owners = {**before.owners, **screened.nodes}
+    return ExistingNodes(owners, {uid: {row.digest} for uid, row in screened.rows.items()})
 
 
-@given(situations())
-def test_nothing_flaps_once_it_is_carried_out(situation: Situation) -> None:
-    rows, forms, known = situation
-    first = screen_rows(rows, forms, known)
-    assert screen_rows(rows, forms, carried_out(first, known)) == first
+@given(screening_inputs())
+def test_screening_is_stable_once_applied(inputs: ScreeningInput) -> None:
+    rows, forms, existing = inputs
+    first = screen_rows(rows, forms, existing)
+    assert screen_rows(rows, forms, applied(first, existing)) == first
