@@ -165,7 +165,9 @@ class Starter:
         ]
         command = [sys.executable, "-m", "lynq", "run", *arguments]
         with log.open("wb") as out:
-            process = subprocess.Popen(command, stdout=out, stderr=out)
+            # A certificate in the default folder under the temporary directory would be used.
+            environment = {**os.environ, "TMPDIR": str(self.folder)}
+            process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
         try:
             yield Run(process, log, ports, token)
         finally:

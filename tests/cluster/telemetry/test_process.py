@@ -27,7 +27,9 @@ def running(kubeconfig: Path, *flags: str) -> Iterator["subprocess.Popen[str]"]:
     command = [sys.executable, "-m", "lynq", "run", f"--kubeconfig={kubeconfig}"]
     # A port of its own: whoever else runs an operator here has 9443.
     command += ["--webhook-port=0", *flags]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+    # A certificate in the default folder under the temporary directory would be used.
+    environment = {**os.environ, "TMPDIR": str(kubeconfig.parent)}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     try:
         yield process
     finally:

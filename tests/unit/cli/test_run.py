@@ -52,7 +52,9 @@ class Manager:
 
 
 @pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> Manager:
+def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Manager:
+    # A certificate in the default folder under the temporary directory would be used.
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     stand_in = Manager()
     monkeypatch.setattr(manager, "run", stand_in.run)
     return stand_in
@@ -137,9 +139,8 @@ def test_webhooks_can_be_off(stand_in: Manager) -> None:
 
 
 def test_a_certificate_is_found_where_the_go_operator_looked(
-    stand_in: Manager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stand_in: Manager, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     folder = tmp_path / "k8s-webhook-server/serving-certs"
     folder.mkdir(parents=True)
     assert settings(stand_in).admission == Webhooks()
