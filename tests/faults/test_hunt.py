@@ -203,7 +203,7 @@ async def test_rollout_progresses_when_hub_shard_owns_none_of_its_nodes(
     async with AsyncExitStack() as stack:
         for number in range(2):
             process = await stack.enter_async_context(running_operator(env, shard=Shard(number, 2)))
-            await process.world.synced()
+            await process.context.synced()
         await env.create_hub()
         await env.create_form(configMaps=[], deployments=[deployment()], rollout={"maxSkew": 1})
         for uid in away:
@@ -320,7 +320,7 @@ async def killed_after_one_object(env: Environment) -> AsyncIterator[asyncio.Eve
     process = operator_behind(env, intercept)
     running = asyncio.create_task(process.run(asyncio.Event()))
     try:
-        await process.world.synced()
+        await process.context.synced()
         yield killed
     finally:
         running.cancel()

@@ -32,7 +32,7 @@ async def test_nodes_of_unseen_form_survive_failover(env: Environment) -> None:
         for name in ("acme-late", "beta-late"):
             await wait_for_node_ready(env, name)
         kept = await node_uids(env)
-        await eventually(lambda: len(list(handover.standby.world.nodes.values())) == 4)
+        await eventually(lambda: len(list(handover.standby.context.nodes.values())) == 4)
         await handover.stop_leader()
 
         env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
@@ -102,8 +102,8 @@ async def test_standby_watches_kinds_that_come_into_use(
 
     env.set_rows(("acme", 1, "pro"))
     async with candidate(env) as leader, candidate(env, note) as heir:
-        await leader.world.synced()
-        await heir.world.synced()
+        await leader.context.synced()
+        await heir.context.synced()
         assert "configmaps" not in watched
         await env.create_hub()
         await env.create_form()

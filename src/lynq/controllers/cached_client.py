@@ -1,11 +1,10 @@
-"""The hubs, forms and nodes: read from the cache, written with read-your-writes.
+"""Cached reads and writes of hubs, forms and nodes, with read-your-writes.
 
-Every write goes through here, so its answer is always in the cache before anybody looks again.
-
-One resource type as one store, watched in the whole cluster or in some namespaces.
-
-Whoever may only look into some namespaces has to watch each of them by itself. To readers that
-makes no difference: a key says in which namespace to look, an index is asked in all of them.
+Four layers hold the objects of a kind. A `Store` indexes them. An `Informer` fills one store from
+list and watch. A `ResourceCache` joins one informer per watched namespace into one view: without
+the right to watch the whole cluster, each namespace needs a watch of its own. A `CachedClient` adds
+decoding and writes: the response to a write is in the cache before the write returns, so the next
+reconcile never sees an older object.
 """
 
 import asyncio
@@ -18,7 +17,7 @@ import msgspec
 from lynq.api import Metadata
 from lynq.api.metadata import HasMetadata, ObjectKey
 from lynq.api.wire import Definition
-from lynq.controllers.decoding import Loose, Unreadable
+from lynq.controllers.decoding import RawObject, Unreadable
 from lynq.core.node.merge_patch import merge_patch
 from lynq.kube import (
     Client,
@@ -38,7 +37,7 @@ T = TypeVar("T")
 
 
 class ResourceCache(Generic[W, T]):
-    """Wire structs `W` as they come, kept as what `project` makes of them."""
+    """The objects of one resource: decoded as `W`, stored as `project` returns them."""
 
     def __init__(
         self,
@@ -54,52 +53,52 @@ class ResourceCache(Generic[W, T]):
     ) -> None:
         self.resource = resource
         self.into = into
-        places = tuple(namespaces) if resource.namespaced else ()
+        watched = tuple(namespaces) if resource.namespaced else ()
         self._informers = {
-            place: Informer(
+            namespace: Informer(
                 client,
                 resource,
                 into=into,
                 project=project,
-                namespace=place,
+                namespace=namespace,
                 labels=labels,
                 indexes=indexes,
                 metrics=metrics.informer(
-                    resource.name if place is None else f"{resource.name}@{place}"
+                    resource.name if namespace is None else f"{resource.name}@{namespace}"
                 ),
             )
-            for place in (places or (None,))
+            for namespace in (watched or (None,))
         }
 
     async def run(self) -> None:
-        """Keep the store in step until cancelled."""
+        """List and watch until canceled."""
         async with asyncio.TaskGroup() as group:
             for informer in self._informers.values():
                 group.create_task(informer.run(), name=f"informer of {self.resource}")
 
     async def synced(self) -> None:
-        """Wait until everything has been listed once."""
+        """Wait for the first complete list."""
         for informer in self._informers.values():
             await informer.synced()
 
     @property
     def has_synced(self) -> bool:
-        """Whether everything has been listed once."""
+        """Whether the first list is complete."""
         return all(informer.has_synced for informer in self._informers.values())
 
     @property
     def health(self) -> InformerHealth:
-        """How the worst of its watches is."""
+        """The health of the first informer with a problem, else of any."""
         states = [informer.health for informer in self._informers.values()]
         return next((state for state in states if state.problem), states[0])
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether the right to watch is missing; it is tried again all the same."""
+        """Whether RBAC forbids the watch; the informer keeps retrying."""
         return self.health.phase is InformerPhase.FORBIDDEN
 
     def covers(self, namespace: str) -> bool:
-        """Return whether objects in a namespace are seen at all."""
+        """Return whether the namespace is watched."""
         return None in self._informers or namespace in self._informers
 
     def get(self, key: ObjectKey) -> T | None:
@@ -108,31 +107,35 @@ class ResourceCache(Generic[W, T]):
         return informer.store.get(key) if informer else None
 
     def by(self, index: str, value: Hashable) -> list[T]:
-        """Return the objects that the index files under `value`."""
-        return [obj for each in self._informers.values() for obj in each.store.by(index, value)]
+        """Return the objects with this value in the index."""
+        return [
+            obj for informer in self._informers.values() for obj in informer.store.by(index, value)
+        ]
 
     def keys_by(self, index: str, value: Hashable) -> list[ObjectKey]:
-        """Return the keys of the objects that the index files under `value`."""
+        """Return the keys of the objects with this value in the index."""
         return [
-            key for each in self._informers.values() for key in each.store.keys_by(index, value)
+            key
+            for informer in self._informers.values()
+            for key in informer.store.keys_by(index, value)
         ]
 
     def items(self) -> list[tuple[ObjectKey, T]]:
-        """Return all keys with their objects as of now."""
-        return [item for each in self._informers.values() for item in each.store.items()]
+        """Return all keys and objects."""
+        return [item for informer in self._informers.values() for item in informer.store.items()]
 
     def on_change(self, handler: Callable[[ObjectChange[T]], None]) -> None:
-        """Call `handler` with every change; it is told at once of what is already here."""
+        """Call `handler` for every change, and at once for every object in the cache."""
         for informer in self._informers.values():
             informer.on_change(handler)
 
-    def absorb(self, obj: W) -> None:
-        """Take the API server's answer to a write of ours."""
+    def store_response(self, obj: W) -> None:
+        """Store the API server's response to a write."""
         if informer := self._informer(obj.metadata.key):
             informer.absorb(obj)
 
-    def absorb_deleted(self, key: ObjectKey, uid: str) -> None:
-        """Take the API server's word that an object is gone."""
+    def store_deletion(self, key: ObjectKey, uid: str) -> None:
+        """Drop an object that the API server reported as deleted."""
         if informer := self._informer(key):
             informer.absorb_deleted(key, uid)
 
@@ -145,24 +148,24 @@ class CachedKind(Protocol):
 
     @property
     def metadata(self) -> Metadata:
-        """Its metadata."""
+        """The object's `metadata`."""
 
     @property
     def status(self) -> msgspec.Struct:
-        """Its status."""
+        """The object's `status`."""
 
 
 R = TypeVar("R", bound=CachedKind)
 
 
 class CachedClient(Generic[R]):
-    """All objects of one of our kinds."""
+    """Cached reads and writes of one of Lynq's kinds."""
 
     def __init__(
         self,
         client: Client,
         definition: Definition,
-        decode: Callable[[Loose], R | Unreadable],
+        decode: Callable[[RawObject], R | Unreadable],
         *,
         metrics: RuntimeMetrics,
         namespaces: tuple[str, ...] = (),
@@ -171,10 +174,10 @@ class CachedClient(Generic[R]):
         self.resource = resource_of(definition)
         self._client = client
         self._decode = decode
-        self.cache: ResourceCache[Loose, R | Unreadable] = ResourceCache(
+        self.cache: ResourceCache[RawObject, R | Unreadable] = ResourceCache(
             client,
             self.resource,
-            into=Loose,
+            into=RawObject,
             project=decode,
             metrics=metrics,
             namespaces=namespaces,
@@ -185,108 +188,106 @@ class CachedClient(Generic[R]):
         )
 
     def get(self, key: ObjectKey) -> R | None:
-        """Return the object under `key`; None also if it is there and cannot be read."""
-        found = self.cache.get(key)
-        return None if isinstance(found, Unreadable) else found
+        """Return the object under `key`; None if it does not exist or cannot be decoded."""
+        return _readable(self.cache.get(key))
 
     def problem(self, key: ObjectKey) -> str:
-        """Return why the object under `key` cannot be read; "" if it can, or is not there."""
-        found = self.cache.get(key)
-        return found.problem if isinstance(found, Unreadable) else ""
+        """Return why the object under `key` cannot be decoded; "" if it can or does not exist."""
+        obj = self.cache.get(key)
+        return obj.problem if isinstance(obj, Unreadable) else ""
 
     def exists(self, key: ObjectKey) -> bool:
-        """Return whether there is an object under `key`, readable or not."""
+        """Return whether the object under `key` exists, decodable or not."""
         return self.cache.get(key) is not None
 
     def unreadable(self, namespace: str) -> list[str]:
-        """Return the names of the objects in a namespace that cannot be read."""
+        """Return the names of the objects in a namespace that cannot be decoded."""
         return [key.name for key in self.cache.keys_by(_UNREADABLE, namespace)]
 
     def by(self, index: str, value: Hashable) -> list[R]:
-        """Return the objects that the index files under `value`."""
-        found = self.cache.by(index, value)
-        return [each for each in found if not isinstance(each, Unreadable)]
+        """Return the objects with this value in the index."""
+        return [obj for obj in self.cache.by(index, value) if not isinstance(obj, Unreadable)]
 
     def keys_by(self, index: str, value: Hashable) -> list[ObjectKey]:
-        """Return the keys of the objects that the index files under `value`."""
+        """Return the keys of the objects with this value in the index."""
         return self.cache.keys_by(index, value)
 
     def values(self) -> list[R]:
-        """Return all objects that can be read."""
-        return [each for _, each in self.cache.items() if not isinstance(each, Unreadable)]
+        """Return all objects that can be decoded."""
+        return [obj for _, obj in self.cache.items() if not isinstance(obj, Unreadable)]
 
     def on_change(self, handler: Callable[[ObjectKey, R | None, R | None], None]) -> None:
-        """Call `handler` with key, old and new of every change; unreadable ones count as None."""
-
-        def told(change: ObjectChange[R | Unreadable]) -> None:
-            old, new = change.old, change.new
-            handler(
-                change.key,
-                None if isinstance(old, Unreadable) else old,
-                None if isinstance(new, Unreadable) else new,
-            )
-
-        self.cache.on_change(told)
+        """Call `handler` with key, old and new object; None for one that cannot be decoded."""
+        self.cache.on_change(
+            lambda change: handler(change.key, _readable(change.old), _readable(change.new))
+        )
 
     async def create(self, obj: R) -> R:
         """Create an object."""
-        sent: Any = obj
-        return self._absorbed(await self._client.create(self.resource, sent, into=Loose), obj)
+        body: Any = obj
+        response = await self._client.create(self.resource, body, into=RawObject)
+        return self._stored(response, obj)
 
     async def replace(self, obj: R) -> R:
-        """Put an object in place of the one there is; raises Conflict if that has changed."""
-        sent: Any = obj
-        return self._absorbed(await self._client.replace(self.resource, sent, into=Loose), obj)
+        """Replace an object; raises Conflict if its resourceVersion is outdated."""
+        body: Any = obj
+        response = await self._client.replace(self.resource, body, into=RawObject)
+        return self._stored(response, obj)
 
     async def patch(self, obj: R, metadata: dict[str, Any]) -> R:
-        """Change some metadata of an object; raises Conflict if it has changed."""
-        known = obj.metadata
-        patch = {"metadata": {**metadata, "resourceVersion": known.resource_version}}
-        answer = await self._client.patch(
-            self.resource, known.name, patch, known.namespace, into=Loose
-        )
-        return self._absorbed(answer, obj)
+        """Patch the metadata; raises Conflict if the object's resourceVersion is outdated."""
+        body = {"metadata": {**metadata, "resourceVersion": obj.metadata.resource_version}}
+        return self._stored(await self._send_patch(obj, body), obj)
 
     async def write_status(self, obj: R, status: msgspec.Struct) -> bool:
-        """Make the status so, if it is not; return whether anything was sent.
+        """Patch the status if it differs; return whether a request was sent.
 
-        Only what differs is sent. Raises Conflict if the object has changed meanwhile.
+        The patch holds the changed fields only. Raises Conflict if the object's resourceVersion is
+        outdated.
         """
         difference = merge_patch(obj.status, status)
         if not difference:
             return False
-        known = obj.metadata
-        patch = {
-            "metadata": {"resourceVersion": known.resource_version},
+        body = {
+            "metadata": {"resourceVersion": obj.metadata.resource_version},
             "status": difference,
         }
-        answer = await self._client.patch(
-            self.resource, known.name, patch, known.namespace, subresource="status", into=Loose
-        )
-        self._absorbed(answer, obj)
+        self._stored(await self._send_patch(obj, body, subresource="status"), obj)
         return True
 
     async def delete(self, key: ObjectKey, uid: str, version: str = "") -> None:
-        """Delete the object of this uid; one that is gone already is what was wanted.
+        """Delete the object with this uid; an object that does not exist is no error.
 
-        With a resourceVersion, raises Conflict if the object has changed meanwhile.
+        With a resourceVersion, raises Conflict if the object has another one.
         """
         try:
-            gone = await self._client.delete(
+            is_gone = await self._client.delete(
                 self.resource, key.name, key.namespace, uid=uid, resource_version=version or None
             )
         except NotFound:
-            gone = True
-        if gone:
-            self.cache.absorb_deleted(key, uid)
+            is_gone = True
+        if is_gone:
+            self.cache.store_deletion(key, uid)
 
-    def _absorbed(self, answer: Loose, sent: R) -> R:
-        self.cache.absorb(answer)
-        decoded = self._decode(answer)
+    async def _send_patch(
+        self, obj: R, body: dict[str, Any], *, subresource: str | None = None
+    ) -> RawObject:
+        name, namespace = obj.metadata.name, obj.metadata.namespace
+        return await self._client.patch(
+            self.resource, name, body, namespace, subresource=subresource, into=RawObject
+        )
+
+    def _stored(self, response: RawObject, sent: R) -> R:
+        self.cache.store_response(response)
+        decoded = self._decode(response)
         return sent if isinstance(decoded, Unreadable) else decoded
 
 
 _UNREADABLE = "unreadable"
+
+
+def _readable(obj: R | Unreadable | None) -> R | None:
+    return None if isinstance(obj, Unreadable) else obj
 
 
 def _readable_only(index: IndexFunction[R]) -> IndexFunction[R | Unreadable]:

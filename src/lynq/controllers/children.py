@@ -1,8 +1,9 @@
-"""The objects that nodes own, one watch per kind, begun when somebody first needs the kind.
+"""Watches the objects of nodes: one watch per kind, started when the kind is first needed.
 
-Every managed object carries `lynq.sh/managed`, and the API server sends us no others. Of kinds that
-are ready as soon as they exist it sends metadata only, so the contents of Secrets and ConfigMaps
-never come here. What is kept of an object is its marks and the verdict on its readiness.
+Every managed object has the label `lynq.sh/managed`, and the watches select it. Kinds that are
+ready as soon as they exist are watched as metadata only, so that the contents of Secrets and
+ConfigMaps are never received. The caches keep the metadata that ownership needs and the readiness,
+not the objects.
 """
 
 import asyncio
@@ -34,19 +35,19 @@ from lynq.kube import Client, Discovery, ObjectChange, PartialObject, Resource, 
 from lynq.kube.errors import KubeError
 
 BY_NODE: Final = "node"
-"""Index of children: by the node that their labels name."""
+"""Index of children by the node in their labels."""
 BY_OWNER: Final = "owner"
-"""Index of children: by the uids of their owners."""
+"""Index of children by the uids of their owners."""
 
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 
 
-class KindNotWatched(Exception):  # noqa: N818 - says what is the case
-    """Objects of a kind cannot be seen at the moment; says why."""
+class KindNotWatched(Exception):  # noqa: N818 - names the condition
+    """The objects of a kind cannot be observed; the message is the reason."""
 
 
 class FullObject(Wire, frozen=True):
-    """An object of any kind, as far as readiness looks at it."""
+    """An object of any kind, with the fields that readiness is evaluated from."""
 
     metadata: Metadata = field(default_factory=Metadata)
     spec: Any = None
@@ -54,30 +55,40 @@ class FullObject(Wire, frozen=True):
 
 
 class Child(Struct, frozen=True, gc=False):
-    """An object in the cluster that a node has made, or wants to."""
+    """The cached state of an object that belongs to a node, or is desired by one."""
 
     live: LiveObject
     generation: int
     resource_version: str
     is_updated: bool = False
-    """Whether fields of it are ours by Update, and not by Apply."""
+    """Whether our managedFields entry has the operation Update instead of Apply."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildChange:
-    """An object that came, changed or went."""
+    """An object that was created, changed or deleted."""
 
     ref: ObjectRef
     states: tuple[Child, ...]
-    """What it was, and what it is."""
-    by_us: bool
-    """Whether the change is the answer to a write of our own: its writer knows."""
-    is_up: bool = False
-    """Whether it is a workload that has become ready."""
+    """The previous and the current state, as far as they exist."""
+    is_own_write: bool
+    """Whether the change is the response to our own write."""
+    became_ready: bool = False
+    """Whether the object is a workload that became ready."""
+
+    @property
+    def by_us(self) -> bool:
+        """Alias of `is_own_write`."""
+        return self.is_own_write
+
+    @property
+    def is_up(self) -> bool:
+        """Alias of `became_ready`."""
+        return self.became_ready
 
 
 class WatchedKind:
-    """The objects of one kind."""
+    """The watched objects of one kind."""
 
     def __init__(
         self,
@@ -91,9 +102,9 @@ class WatchedKind:
         self.resource = resource
         has_body = reads_body(resource.api_version, resource.kind)
         self.into: type[Any] = FullObject if has_body else PartialObject
-        self.absorbing = False
-        """Whether a change that is being told is the answer to a write of our own."""
-        self._begun = time.monotonic()
+        self.is_own_write = False
+        """Whether the change that handlers are called with is the response to our own write."""
+        self._started = time.monotonic()
         self.cache: ResourceCache[Any, Child] = ResourceCache(
             client,
             resource,
@@ -102,74 +113,81 @@ class WatchedKind:
             metrics=metrics,
             namespaces=namespaces,
             labels=f"{LABEL_MANAGED}={TRUE}",
-            indexes={BY_NODE: _named_nodes, BY_OWNER: lambda child: child.live.owners},
+            indexes={BY_NODE: _nodes_by_label, BY_OWNER: lambda child: child.live.owners},
         )
 
     @property
-    def may_come_up(self) -> bool:
-        """Whether its objects are not listed yet, and it is too early to give them up."""
+    def is_starting(self) -> bool:
+        """Whether the cache is not synced yet, but may still sync in time."""
         if self.cache.has_synced or self.cache.is_forbidden:
             return False
         timing = self._timing
         has_failed = bool(self.cache.health.problem)
-        patience = timing.watch_retry_tolerance if has_failed else timing.max_list_duration
-        return time.monotonic() - self._begun < patience
+        tolerance = timing.watch_retry_tolerance if has_failed else timing.max_list_duration
+        return time.monotonic() - self._started < tolerance
 
-    def child_of(self, obj: Any) -> Child:  # noqa: ANN401 - Whole or Partial
-        """Return what is kept of an object."""
-        known: Metadata = obj.metadata
+    def child_of(self, obj: Any) -> Child:  # noqa: ANN401 - FullObject or PartialObject
+        """Return the cached state of an object."""
+        metadata: Metadata = obj.metadata
         deleting = is_deleting(obj)
-        seen = {
+        observed = {
             "apiVersion": self.resource.api_version,
             "kind": self.resource.kind,
             "metadata": {
-                "generation": known.generation,
-                "annotations": known.annotations,
+                "generation": metadata.generation,
+                "annotations": metadata.annotations,
                 "deletionTimestamp": "set" if deleting else "",
             },
             "spec": getattr(obj, "spec", None),
             "status": getattr(obj, "status", None),
         }
         live = LiveObject(
-            uid=known.uid,
-            verdict=evaluate_readiness(seen),
-            labels=known.labels,
-            annotations=known.annotations,
-            owners=tuple(owner.uid for owner in known.owner_references),
+            uid=metadata.uid,
+            verdict=evaluate_readiness(observed),
+            labels=metadata.labels,
+            annotations=metadata.annotations,
+            owners=tuple(owner.uid for owner in metadata.owner_references),
             deleting=deleting,
-            digest=digest_of_ours(known),
-            created=known.creation_timestamp,
+            digest=digest_of_ours(metadata),
+            created=metadata.creation_timestamp,
         )
-        return Child(live, known.generation, known.resource_version, updated_by_us(known))
+        is_updated = updated_by_us(metadata)
+        return Child(live, metadata.generation, metadata.resource_version, is_updated)
 
     def ref(self, key: ObjectKey) -> ObjectRef:
-        """Return the object under a key, whether it is there or not."""
+        """Return the reference of the object under a key, existing or not."""
         resource = self.resource
         return ObjectRef(resource.api_version, resource.kind, key.namespace, key.name)
 
     def child(self, key: ObjectKey) -> Child | None:
-        """Return an object, if there is one."""
+        """Return the object under a key, if it exists."""
         return self.cache.get(key)
 
-    def absorb(self, obj: Any) -> None:  # noqa: ANN401 - Whole or Partial
-        """Take the answer to a write; whoever wrote it need not be woken by it."""
-        self.absorbing = True
+    def store_response(self, obj: Any) -> None:  # noqa: ANN401 - FullObject or PartialObject
+        """Cache the response to our own write without waking the node."""
+        self.is_own_write = True
         try:
-            self.cache.absorb(obj)
+            self.cache.store_response(obj)
         finally:
-            self.absorbing = False
+            self.is_own_write = False
 
-    def absorb_deleted(self, key: ObjectKey, uid: str) -> None:
-        """Take the API server's word that an object is gone; nobody is woken by it."""
-        self.absorbing = True
+    def store_deletion(self, key: ObjectKey, uid: str) -> None:
+        """Drop an object that our own request deleted, without waking the node."""
+        self.is_own_write = True
         try:
-            self.cache.absorb_deleted(key, uid)
+            self.cache.store_deletion(key, uid)
         finally:
-            self.absorbing = False
+            self.is_own_write = False
+
+    absorb = store_response  # alias
+    absorb_deleted = store_deletion  # alias
 
 
 class Children:
-    """All kinds that are watched; `wake` is told what becomes of children."""
+    """The watches of all kinds that nodes have objects of.
+
+    `on_change` is called with every change of an object.
+    """
 
     def __init__(
         self,
@@ -177,7 +195,7 @@ class Children:
         discovery: Discovery,
         metrics: RuntimeMetrics,
         *,
-        wake: Callable[["ChildChange"], None],
+        wake: Callable[[ChildChange], None],
         namespaces: tuple[str, ...] = (),
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
@@ -185,85 +203,89 @@ class Children:
         self._client = client
         self._discovery = discovery
         self._metrics = metrics
-        self._wake = wake
+        self._on_change = wake
         self._namespaces = namespaces
         self._kinds: dict[tuple[str, str], WatchedKind] = {}
-        self._sought: set[tuple[str, str]] = set()
+        self._discovering: set[tuple[str, str]] = set()
         self._group = asyncio.TaskGroup()
         self._running = False
         self._stopped = asyncio.Event()
 
     async def run(self) -> None:
-        """Watch the kinds that are asked for, until cancelled."""
+        """Watch the requested kinds until canceled."""
         async with self._group:
             self._running = True
             try:
                 for kind in self._kinds.values():
-                    self._begin(kind)
+                    self._start(kind)
                 await self._stopped.wait()
             finally:
-                # Nodes still change while the watches end, and nobody may begin another.
+                # Nodes still change while the watches end; no change may start another watch.
                 self._running = False
 
     async def watched(self, resource: Resource) -> WatchedKind:
-        """Return a kind whose objects have been listed; raises Unwatched.
+        """Return a kind whose cache is synced; raises KindNotWatched.
 
-        The first to ask begins the watch. One that does not come up soon is tried for ever; until
-        it does, this raises.
+        The first call starts the watch. A watch that does not sync in time is retried forever;
+        until it syncs, this method raises.
         """
         kind = self._kind(resource)
-        while kind.may_come_up:
+        while kind.is_starting:
             await asyncio.sleep(self._timing.watch_poll_interval)
         if not kind.cache.has_synced:
-            problem = kind.cache.health.problem or "the API server has not answered yet"
-            raise KindNotWatched(f"{resource.kind} objects cannot be watched: {problem}")
+            problem = kind.cache.health.problem or "the API server has not responded yet"
+            raise KindNotWatched(f"cannot watch {resource.kind} objects: {problem}")
         return kind
 
     def kinds(self) -> list[WatchedKind]:
-        """Return the kinds that have been listed."""
+        """Return the kinds whose caches are synced."""
         return [kind for kind in self._kinds.values() if kind.cache.has_synced]
 
-    def seek(self, node: LynqNode) -> None:
-        """Begin the watches of all kinds that a node has objects of, or is about to."""
-        for each in node.status.resources:
-            self._seek(each.api_version, each.kind)
+    def start_watches(self, node: LynqNode) -> None:
+        """Start the watches of the kinds in a node's status."""
+        for resource in node.status.resources:
+            self._start_watch(resource.api_version, resource.kind)
+
+    seek = start_watches  # alias
 
     def are_workloads_ready(self, node: LynqNode) -> bool:
-        """Return whether a node's workloads are ready themselves: its status can be behind.
+        """Return whether the workloads of a node are ready; its status can be behind.
 
-        The node may be another shard's, and its kinds watched by nobody here. Their watches are
-        begun, and until they are up the answer is no: `wake` is told of what they show.
+        The node may belong to another shard, so that its kinds are not watched yet. Then their
+        watches are started, and the result is False until they are synced: `on_change` is called
+        for every object that they list.
         """
-        workloads = [each for each in node.status.resources if each.kind in _WORKLOADS]
-        for each in workloads:
-            self._seek(each.api_version, each.kind)
+        workloads = [entry for entry in node.status.resources if entry.kind in _WORKLOADS]
+        for workload in workloads:
+            self._start_watch(workload.api_version, workload.kind)
         return all(
-            self._is_ready(each.api_version, each.kind, ObjectKey(each.namespace, each.name))
-            for each in workloads
+            self._is_ready(
+                workload.api_version, workload.kind, ObjectKey(workload.namespace, workload.name)
+            )
+            for workload in workloads
         )
 
-    def _seek(self, api_version: str, kind: str) -> None:
-        """Begin the watch of a kind, if there is none and nobody is about to."""
+    def _start_watch(self, api_version: str, kind: str) -> None:
         name = (api_version, kind)
-        # The Go operator's entries do not say the version, until the node's next pass.
-        if not api_version or name in self._kinds or name in self._sought:
+        # Status entries of the Go operator have no version until the node's next reconcile.
+        if not api_version or name in self._kinds or name in self._discovering:
             return
         if self._running:
-            self._sought.add(name)
-            self._group.create_task(self._find(api_version, kind), name=f"search for {kind}")
+            self._discovering.add(name)
+            self._group.create_task(self._discover(api_version, kind), name=f"discovery of {kind}")
 
-    async def _find(self, api_version: str, kind: str) -> None:
+    async def _discover(self, api_version: str, kind: str) -> None:
         try:
             self._kind(await self._discovery.resource(api_version, kind))
         except KubeError:
-            # Whoever asked looks again in a moment.
+            # The next reconcile requests the kind again.
             return
         finally:
-            self._sought.discard((api_version, kind))
+            self._discovering.discard((api_version, kind))
 
     def _is_ready(self, api_version: str, kind: str, key: ObjectKey) -> bool:
-        known = self._kinds.get((api_version, kind))
-        return _is_up(known.child(key) if known else None)
+        watched = self._kinds.get((api_version, kind))
+        return _is_ready(watched.child(key) if watched else None)
 
     def _kind(self, resource: Resource) -> WatchedKind:
         name = (resource.api_version, resource.kind)
@@ -271,36 +293,45 @@ class Children:
             kind = WatchedKind(
                 self._client, resource, self._metrics, self._namespaces, self._timing
             )
-            kind.cache.on_change(lambda change: self._told(kind, change))
+            kind.cache.on_change(lambda change: self._child_changed(kind, change))
             self._kinds[name] = kind
             if self._running:
-                self._begin(kind)
+                self._start(kind)
         return self._kinds[name]
 
-    def _begin(self, kind: WatchedKind) -> None:
+    def _start(self, kind: WatchedKind) -> None:
         self._group.create_task(kind.cache.run(), name=f"watch of {kind.resource}")
 
-    def _told(self, kind: WatchedKind, change: ObjectChange[Child]) -> None:
+    def _child_changed(self, kind: WatchedKind, change: ObjectChange[Child]) -> None:
         old, new = change.old, change.new
         if old and new and old.live == new.live:
             return
-        states = tuple(child for child in (old, new) if child)
-        is_up = kind.resource.kind in _WORKLOADS and _is_up(new) and not _is_up(old)
-        self._wake(ChildChange(kind.ref(change.key), states, by_us=kind.absorbing, is_up=is_up))
+        is_workload = kind.resource.kind in _WORKLOADS
+        self._on_change(
+            ChildChange(
+                kind.ref(change.key),
+                tuple(child for child in (old, new) if child),
+                is_own_write=kind.is_own_write,
+                became_ready=is_workload and _is_ready(new) and not _is_ready(old),
+            )
+        )
 
 
-def _is_up(child: Child | None) -> bool:
+def _is_ready(child: Child | None) -> bool:
     return child is not None and child.live.verdict.is_ready
 
 
-def node_named_by(live: LiveObject) -> ObjectKey | None:
-    """Return the node that an object's labels name."""
+def node_by_label(live: LiveObject) -> ObjectKey | None:
+    """Return the node in the labels of an object."""
     label, namespace = live.labels.get(LABEL_NODE), live.labels.get(LABEL_NODE_NAMESPACE)
     if not label or not namespace:
         return None
     return ObjectKey(namespace, tracked_name(label, live.annotations.get(ANNOTATION_NODE_NAME)))
 
 
-def _named_nodes(child: Child) -> Iterator[ObjectKey]:
-    if node := node_named_by(child.live):
+node_named_by = node_by_label  # alias
+
+
+def _nodes_by_label(child: Child) -> Iterator[ObjectKey]:
+    if node := node_by_label(child.live):
         yield node

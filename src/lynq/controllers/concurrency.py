@@ -1,8 +1,7 @@
-"""Several requests at once, each awaited, whatever becomes of the others.
+"""Concurrent requests of one reconcile, and background jobs that outlive it.
 
-What runs beside the reconciles: reads of rows and push channels, all in one task group.
-
-A worker never waits for a database: three that hang would otherwise keep all other hubs waiting.
+Reads of rows and push subscriptions are background jobs: a worker never waits for a database, or
+three databases that hang would block all hubs.
 """
 
 import asyncio
@@ -11,32 +10,34 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
-AT_ONCE: Final = 32
-"""How many of many are on their way at most."""
+MAX_PARALLEL: Final = 32
+"""Number of items that `for_each_parallel` processes at the same time."""
+
+AT_ONCE: Final = MAX_PARALLEL  # alias
 
 
 async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return all results in their order; if one fails, the others are cancelled and it is raised.
+    """Return all results in order; the first failure cancels the rest and is raised.
 
-    It is raised as itself and not as a group: a reconcile has one way to fail at a time.
+    The failure is raised as itself and not as an exception group.
     """
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
+            tasks = [group.create_task(coroutine) for coroutine in work]
     except BaseExceptionGroup as failures:
         raise _first(failures) from None
     return [task.result() for task in tasks]
 
 
-async def for_each_parallel(items: Sequence[T], write: Callable[[T], Awaitable[None]]) -> None:
-    """Write all items, begun in their order; what one raises ends all, and is raised as it is."""
+async def for_each_parallel(items: Sequence[T], process: Callable[[T], Awaitable[None]]) -> None:
+    """Process all items, started in order; the first failure cancels the rest and is raised."""
     remaining = iter(items)
 
     async def worker() -> None:
         for item in remaining:
-            await write(item)
+            await process(item)
 
-    await gather_or_cancel(worker() for _ in range(min(AT_ONCE, len(items))))
+    await gather_or_cancel(worker() for _ in range(min(MAX_PARALLEL, len(items))))
 
 
 def _first(error: BaseException) -> BaseException:
@@ -49,41 +50,41 @@ Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class BackgroundJob:
-    """Something that runs until it ends or is cancelled."""
+    """A task that runs until it ends or is canceled."""
 
     def __init__(self, work: Work, name: str) -> None:
         self._work = work
         self._name = name
         self._task: asyncio.Task[None] | None = None
-        self._cancelled = False
+        self._canceled = False
 
-    def begin(self, group: asyncio.TaskGroup) -> None:
-        """Run it in a group, unless it was cancelled before."""
-        if not self._cancelled:
+    def start(self, group: asyncio.TaskGroup) -> None:
+        """Run the job in a task group, unless it is canceled already."""
+        if not self._canceled:
             self._task = group.create_task(self._work(), name=self._name)
 
     def cancel(self) -> None:
-        """End it; its group waits for that."""
-        self._cancelled = True
+        """Cancel the job; its task group waits for its end."""
+        self._canceled = True
         if self._task:
             self._task.cancel()
 
 
 class BackgroundJobs:
-    """The jobs of all hubs. What is started before `run` begins with it."""
+    """The background jobs of all hubs. Jobs that are started before `run` wait for it."""
 
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[BackgroundJob] = asyncio.Queue()
+        self._pending: asyncio.Queue[BackgroundJob] = asyncio.Queue()
 
     def start(self, work: Work, *, name: str) -> BackgroundJob:
-        """Have work done; it must contain its own failures."""
+        """Start a background job. It must handle its own exceptions."""
         job = BackgroundJob(work, name)
-        self._waiting.put_nowait(job)
+        self._pending.put_nowait(job)
         return job
 
     async def run(self) -> None:
-        """Run jobs until cancelled."""
+        """Run jobs until canceled."""
         async with asyncio.TaskGroup() as group:
             while True:
-                job = await self._waiting.get()
-                job.begin(group)
+                job = await self._pending.get()
+                job.start(group)

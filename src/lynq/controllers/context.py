@@ -1,16 +1,19 @@
-"""What all three controllers stand on: the caches, the census, the clock, who runs tasks."""
+"""The context that all controllers share: client, options, caches, metrics, clock.
+
+It also adapts the caches to the view of the cluster that the admission webhooks read.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import form_of, hub_by_label, hub_of_form
 from lynq.controllers.cached_client import CachedClient, ResourceCache
-from lynq.controllers.decoding import Nodes, form_from, hub_from
+from lynq.controllers.decoding import NodeDecoder, decode_form, decode_hub
 from lynq.controllers.options import Options
 from lynq.controllers.timing import Timing
 from lynq.core.hub.node_counts import FleetCounts
@@ -18,61 +21,77 @@ from lynq.kube import Client, RuntimeMetrics
 from lynq.telemetry import OperatorMetrics
 
 BY_HUB = "hub"
-"""Index of forms and nodes: by the hub they belong to."""
+"""Index of forms by the hub in their spec, and of nodes by the hub in their label."""
 BY_FORM = "form"
-"""Index of nodes: by the form they were made from."""
+"""Index of nodes by the form in their spec."""
 BY_UID = "uid"
-"""Index of nodes: by their own uid, which owner references name."""
+"""Index of nodes by their own uid, which the owner references of their objects hold."""
 
 
-def _now() -> datetime:
+def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
-    """The cluster as this process sees it, and the means to change it."""
+    """What every controller needs to observe and to change the cluster."""
 
     client: Client
-    """Fenced: it writes only while we surely lead."""
+    """Fenced: it writes only while the lease is held."""
     options: Options
     hubs: CachedClient[LynqHub]
     forms: CachedClient[LynqForm]
     nodes: CachedClient[LynqNode]
-    series: OperatorMetrics
-    metrics: RuntimeMetrics
-    census: FleetCounts = field(default_factory=FleetCounts)
-    now: Callable[[], datetime] = _now
+    operator_metrics: OperatorMetrics
+    """Metrics of hubs, forms and nodes."""
+    runtime_metrics: RuntimeMetrics
+    """Metrics of queues, informers and requests."""
+    node_counts: FleetCounts = field(default_factory=FleetCounts)
+    """NodeDecoder per hub and form, updated with every change of a node."""
+    clock: Callable[[], datetime] = _utc_now
 
     @classmethod
     def of(
-        cls, client: Client, options: Options, metrics: RuntimeMetrics, series: OperatorMetrics
+        cls,
+        client: Client,
+        options: Options,
+        runtime_metrics: RuntimeMetrics,
+        operator_metrics: OperatorMetrics,
     ) -> "ControllerContext":
-        """Return the world behind a client; nothing is read until its caches run."""
-        places = options.namespaces
+        """Create the context with caches that are filled once `run_caches` runs."""
+        namespaces = options.namespaces
         hubs = CachedClient(
-            client, LynqHub.definition, hub_from, metrics=metrics, namespaces=places, indexes={}
+            client,
+            LynqHub.definition,
+            decode_hub,
+            metrics=runtime_metrics,
+            namespaces=namespaces,
+            indexes={},
         )
         forms = CachedClient(
             client,
             LynqForm.definition,
-            form_from,
-            metrics=metrics,
-            namespaces=places,
-            indexes={BY_HUB: _hub_of_form},
+            decode_form,
+            metrics=runtime_metrics,
+            namespaces=namespaces,
+            indexes={BY_HUB: lambda form: (hub_of_form(form),)},
         )
         nodes = CachedClient(
             client,
             LynqNode.definition,
-            Nodes(),
-            metrics=metrics,
-            namespaces=places,
-            indexes={BY_HUB: _hub_of_node, BY_FORM: _form_of_node, BY_UID: _uid_of_node},
+            NodeDecoder(),
+            metrics=runtime_metrics,
+            namespaces=namespaces,
+            indexes={
+                BY_HUB: _hub_index,
+                BY_FORM: lambda node: (form_of(node),),
+                BY_UID: lambda node: (node.metadata.uid,),
+            },
         )
-        world = cls(client, options, hubs, forms, nodes, series, metrics)
-        # First of all handlers, so that whoever is woken by a change finds it counted.
-        nodes.on_change(world.census.take)
-        return world
+        context = cls(client, options, hubs, forms, nodes, operator_metrics, runtime_metrics)
+        # Registered first, so that later handlers see updated counts.
+        nodes.on_change(context.node_counts.take)
+        return context
 
     @property
     def timing(self) -> Timing:
@@ -80,39 +99,72 @@ class ControllerContext:
         return self.options.timing
 
     @property
+    def series(self) -> OperatorMetrics:
+        """Alias of `operator_metrics`."""
+        return self.operator_metrics
+
+    @property
+    def metrics(self) -> RuntimeMetrics:
+        """Alias of `runtime_metrics`."""
+        return self.runtime_metrics
+
+    @property
+    def census(self) -> FleetCounts:
+        """Alias of `node_counts`."""
+        return self.node_counts
+
+    def now(self) -> datetime:
+        """Alias of `clock`."""
+        return self.clock()
+
+    @property
     def caches(self) -> tuple[ResourceCache[Any, Any], ...]:
-        """The caches of our three kinds."""
+        """The caches of hubs, forms and nodes."""
         return self.hubs.cache, self.forms.cache, self.nodes.cache
 
     @property
     def has_synced(self) -> bool:
-        """Whether all was listed: what is not seen yet must not look as if it were deleted."""
+        """Whether all caches are synced. Before that, a missing object may still exist."""
         return all(cache.has_synced for cache in self.caches)
 
-    async def watch(self) -> None:
-        """Keep the caches in step until cancelled."""
+    async def run_caches(self) -> None:
+        """List and watch hubs, forms and nodes until canceled."""
         async with asyncio.TaskGroup() as group:
             for cache in self.caches:
                 group.create_task(cache.run())
 
     async def synced(self) -> None:
-        """Wait until all three kinds have been listed."""
+        """Wait until all caches are synced."""
         for cache in self.caches:
             await cache.synced()
 
 
-def _hub_of_form(form: LynqForm) -> tuple[ObjectKey, ...]:
-    return (hub_of_form(form),)
+class CachedClusterView:
+    """Answers the lookups of the admission webhooks from the caches, without requests."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+
+    def covers(self, namespace: str) -> bool:
+        """Return whether the namespace is watched, and its hubs and nodes are listed."""
+        watched = self._context.options.namespaces
+        is_synced = self._context.hubs.cache.has_synced and self._context.nodes.cache.has_synced
+        return is_synced and (not watched or namespace in watched)
+
+    def hub(self, key: ObjectKey) -> HubSpec | None:
+        """Return the spec of a hub; None if it does not exist or cannot be decoded."""
+        hub = self._context.hubs.get(key)
+        return hub.spec if hub else None
+
+    def nodes_of_hub(self, key: ObjectKey) -> Sequence[LynqNode]:
+        """Return the nodes with the label of a hub."""
+        return self._context.nodes.by(BY_HUB, key)
+
+    def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode]:
+        """Return the nodes that were rendered from a form."""
+        return self._context.nodes.by(BY_FORM, key)
 
 
-def _hub_of_node(node: LynqNode) -> tuple[ObjectKey, ...]:
+def _hub_index(node: LynqNode) -> tuple[ObjectKey, ...]:
     hub = hub_by_label(node)
     return (hub,) if hub else ()
-
-
-def _form_of_node(node: LynqNode) -> tuple[ObjectKey, ...]:
-    return (form_of(node),)
-
-
-def _uid_of_node(node: LynqNode) -> tuple[str, ...]:
-    return (node.metadata.uid,)

@@ -1,10 +1,11 @@
-"""Our three kinds as caches hold them: decoded with patience, and with shared manifests.
+"""Decodes hubs, forms and nodes for the caches: tolerant, and with shared manifests.
 
-An object that cannot be decoded must not stop the watch of all others, and must not look as if it
-were gone: it becomes `Unreadable`. A status that cannot be decoded is no loss, it is made anew.
+An object that cannot be decoded must not stop the watch of the others, and must not look deleted:
+it becomes `Unreadable`. A status that cannot be decoded is replaced by an empty one, because the
+next reconcile writes it again.
 
-The manifests in a form's ten thousand nodes are the same texts, because bodies are not rendered in
-them. Decoded, each takes ten times its size; one copy of each is kept instead.
+The nodes of a form hold the same manifests, because bodies are rendered later. A decoded manifest
+takes ten times its JSON size, so equal manifests share one copy.
 """
 
 from collections.abc import Callable
@@ -32,13 +33,13 @@ from lynq.kube.codec import TOO_DEEP
 
 S = TypeVar("S")
 
-_LISTS: Final = tuple(each.name for each in fields(ResourceLists))
-_SHARED_MANIFESTS: Final = 4096
-_NESTED: Final = "its spec is nested too deep to be read"
+_RESOURCE_LISTS: Final = tuple(item.name for item in fields(ResourceLists))
+_MAX_SHARED_MANIFESTS: Final = 4096
+_NESTED_TOO_DEEP: Final = "spec is nested too deeply"
 
 
-class Loose(Wire, frozen=True):
-    """An object of ours of which only the metadata is understood yet."""
+class RawObject(Wire, frozen=True):
+    """A hub, form or node whose spec and status are not decoded yet."""
 
     metadata: Metadata = field(default_factory=Metadata)
     spec: Raw = Raw(b"{}")
@@ -46,82 +47,92 @@ class Loose(Wire, frozen=True):
 
 
 class Unreadable(Struct, frozen=True):
-    """An object that is there, and makes no sense to us."""
+    """An existing object whose spec cannot be decoded."""
 
     metadata: Metadata
     problem: str
+    """Why the spec cannot be decoded; safe to show."""
 
 
-def hub_from(obj: Loose) -> LynqHub | Unreadable:
+def decode_hub(obj: RawObject) -> LynqHub | Unreadable:
     """Decode a hub."""
-    return _read(
+    return _decode(
         obj,
-        lambda spec: LynqHub(metadata=_slim(obj), spec=spec, status=_status(obj, HubStatus)),
+        lambda spec: LynqHub(
+            metadata=_slim_metadata(obj), spec=spec, status=_decode_status(obj, HubStatus)
+        ),
         HubSpec,
     )
 
 
-def form_from(obj: Loose) -> LynqForm | Unreadable:
+def decode_form(obj: RawObject) -> LynqForm | Unreadable:
     """Decode a form."""
-    return _read(
+    return _decode(
         obj,
-        lambda spec: LynqForm(metadata=_slim(obj), spec=spec, status=_status(obj, FormStatus)),
+        lambda spec: LynqForm(
+            metadata=_slim_metadata(obj), spec=spec, status=_decode_status(obj, FormStatus)
+        ),
         FormSpec,
     )
 
 
-class Nodes:
-    """Decodes nodes; what they have in common is kept once."""
+class NodeDecoder:
+    """Decodes nodes; equal manifests of different nodes are one object."""
 
     def __init__(self) -> None:
         self._manifests: dict[bytes, dict[str, Any]] = {}
 
-    def __call__(self, obj: Loose) -> LynqNode | Unreadable:
+    def __call__(self, obj: RawObject) -> LynqNode | Unreadable:
         """Decode a node."""
-        return _read(
+        return _decode(
             obj,
             lambda spec: LynqNode(
-                metadata=_slim(obj), spec=self._shared(spec), status=_status(obj, NodeStatus)
+                metadata=_slim_metadata(obj),
+                spec=self._with_shared_manifests(spec),
+                status=_decode_status(obj, NodeStatus),
             ),
             NodeSpec,
         )
 
-    def _shared(self, spec: NodeSpec) -> NodeSpec:
+    def _with_shared_manifests(self, spec: NodeSpec) -> NodeSpec:
         lists: dict[str, Any] = {
-            name: tuple(replace(each, spec=self._one(each.spec)) for each in resources)
-            for name in _LISTS
+            name: tuple(
+                replace(resource, spec=self._shared(resource.spec)) for resource in resources
+            )
+            for name in _RESOURCE_LISTS
             if (resources := getattr(spec, name))
         }
         return replace(spec, **lists)
 
-    def _one(self, manifest: dict[str, Any]) -> dict[str, Any]:
+    def _shared(self, manifest: dict[str, Any]) -> dict[str, Any]:
         text = msgspec.json.encode(manifest)
-        if len(self._manifests) >= _SHARED_MANIFESTS and text not in self._manifests:
-            # Forms change and leave manifests behind; those in use find their way back.
+        if len(self._manifests) >= _MAX_SHARED_MANIFESTS and text not in self._manifests:
+            # Drops the manifests of older form generations; those in use are shared again.
             self._manifests.clear()
         return self._manifests.setdefault(text, manifest)
 
 
-def _read(obj: Loose, build: Callable[[Any], S], spec: type[Any]) -> S | Unreadable:
+def _decode(obj: RawObject, build: Callable[[Any], S], spec: type[Any]) -> S | Unreadable:
     try:
         return build(msgspec.json.decode(obj.spec, type=spec))
     except RecursionError:
-        return Unreadable(_slim(obj), _NESTED)
+        return Unreadable(_slim_metadata(obj), _NESTED_TOO_DEEP)
     except msgspec.DecodeError as error:
         if bytes(obj.spec) == TOO_DEEP:
-            return Unreadable(_slim(obj), _NESTED)
-        # msgspec's sentence can echo a value; only the place behind " - at " is surely safe.
-        _, _, place = str(error).partition(" - at ")
-        return Unreadable(_slim(obj), f"its spec makes no sense, see {place or 'all of it'}")
+            return Unreadable(_slim_metadata(obj), _NESTED_TOO_DEEP)
+        # The message of msgspec can quote a value; only the path behind " - at " is safe to show.
+        _, _, path = str(error).partition(" - at ")
+        problem = f"spec cannot be decoded at {path}" if path else "spec cannot be decoded"
+        return Unreadable(_slim_metadata(obj), problem)
 
 
-def _status(obj: Loose, status: type[S]) -> S:
+def _decode_status(obj: RawObject, status: type[S]) -> S:
     try:
         return msgspec.json.decode(obj.status, type=status)
     except (msgspec.DecodeError, RecursionError):
         return status()
 
 
-def _slim(obj: Loose) -> Metadata:
-    # Who manages which field is nobody's concern here, and would keep the whole answer alive.
+def _slim_metadata(obj: RawObject) -> Metadata:
+    # managedFields is not needed, and its raw bytes would keep the whole response in memory.
     return replace(obj.metadata, managed_fields=[])

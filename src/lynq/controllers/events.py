@@ -1,4 +1,4 @@
-"""Events of the cores, handed to the recorder in the name of one controller."""
+"""Emits the events of the core through the recorder of one controller."""
 
 from typing import Protocol
 
@@ -7,30 +7,30 @@ from lynq.api.events import Event
 from lynq.kube import ObjectReference, Recorder
 
 
-class Named(Protocol):
+class TypedObject(Protocol):
     """A hub, form or node."""
 
     @property
     def api_version(self) -> str:
-        """Its group and version."""
+        """The object's `apiVersion`."""
 
     @property
     def kind(self) -> str:
-        """Its kind."""
+        """The object's `kind`."""
 
     @property
     def metadata(self) -> Metadata:
-        """Its metadata."""
+        """The object's `metadata`."""
 
 
 class EventEmitter:
-    """Tells people what happened to an object; never waits for anything."""
+    """Emits events without blocking."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
-    def tell(self, about: Named | ObjectReference, *events: Event) -> None:
-        """Record the events about an object, in their order."""
+    def emit(self, about: TypedObject | ObjectReference, *events: Event) -> None:
+        """Record the events about an object in order."""
         reference = about if isinstance(about, ObjectReference) else reference_to(about)
         for event in events:
             self._recorder.record(
@@ -40,15 +40,17 @@ class EventEmitter:
                 event.message,
             )
 
+    tell = emit  # alias
 
-def reference_to(obj: Named) -> ObjectReference:
-    """Return what an event says it is about."""
-    known = obj.metadata
+
+def reference_to(obj: TypedObject) -> ObjectReference:
+    """Return the `involvedObject` of events about an object."""
+    metadata = obj.metadata
     return ObjectReference(
         api_version=obj.api_version,
         kind=obj.kind,
-        name=known.name,
-        namespace=known.namespace,
-        uid=known.uid,
-        resource_version=known.resource_version,
+        name=metadata.name,
+        namespace=metadata.namespace,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
     )

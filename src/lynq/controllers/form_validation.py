@@ -1,4 +1,4 @@
-"""Whether a form may be used: one answer for the hub that rolls it out and the form that tells."""
+"""Validates forms, with one cached result for the hub controller and the form controller."""
 
 import asyncio
 from collections import OrderedDict
@@ -15,53 +15,54 @@ _CACHE_SIZE: Final = 1024
 """Number of validation results that are cached."""
 
 
-class _Question(NamedTuple):
-    """All that an answer depends on; uids, because a form made anew begins at generation 1."""
+class _CacheKey(NamedTuple):
+    """The inputs of a result. With uids, because a re-created object restarts at generation 1."""
 
-    form: str
+    form_uid: str
     form_generation: int
-    hub: str
+    hub_uid: str
     hub_generation: int
 
 
 class FormValidator:
-    """What is wrong with forms; each is looked at once per generation of itself and its hub."""
+    """Validates each form once per generation of the form and of its hub."""
 
-    def __init__(self, world: ControllerContext, *, cache_size: int = _CACHE_SIZE) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, *, cache_size: int = _CACHE_SIZE) -> None:
+        self._context = context
         self._cache_size = cache_size
-        self._answers: OrderedDict[_Question, tuple[Problem, ...]] = OrderedDict()
+        self._results: OrderedDict[_CacheKey, tuple[Problem, ...]] = OrderedDict()
 
     async def problems(self, form: LynqForm) -> tuple[Problem, ...]:
-        """Return all problems of a form, a missing hub included.
+        """Return all problems of a form, including a missing hub.
 
-        A form of a thousand templates takes half a second: in a thread, the lease is renewed.
+        Runs in a thread: a form of a thousand templates takes half a second, and the event loop has
+        to renew the lease.
         """
-        hub = self._world.hubs.get(hub_of_form(form))
-        question = _Question(
+        hub = self._context.hubs.get(hub_of_form(form))
+        key = _CacheKey(
             form.metadata.uid,
             form.metadata.generation,
             hub.metadata.uid if hub else "",
             hub.metadata.generation if hub else 0,
         )
-        answer = self._answers.get(question)
-        if answer is None:
+        problems = self._results.get(key)
+        if problems is None:
             spec = hub.spec if hub else None
-            answer = await asyncio.to_thread(
+            problems = await asyncio.to_thread(
                 validate_form, form.spec, hub=spec, check_ignore_field=path_problem
             )
-        self._remember(question, answer)
-        # A hub that cannot be read is there all the same.
-        if form.spec.hub_id and not self._world.hubs.exists(hub_of_form(form)):
-            return (hub_not_found(form.spec), *answer)
-        return answer
+        self._store(key, problems)
+        # A hub that cannot be decoded exists nevertheless.
+        if form.spec.hub_id and not self._context.hubs.exists(hub_of_form(form)):
+            return (hub_not_found(form.spec), *problems)
+        return problems
 
     async def is_valid(self, form: LynqForm) -> bool:
-        """Return whether the form's present generation may be rolled out."""
+        """Return whether the form's current generation can be rolled out."""
         return not errors(await self.problems(form))
 
-    def _remember(self, question: _Question, answer: tuple[Problem, ...]) -> None:
-        self._answers[question] = answer
-        self._answers.move_to_end(question)
-        if len(self._answers) > self._cache_size:
-            self._answers.popitem(last=False)
+    def _store(self, key: _CacheKey, problems: tuple[Problem, ...]) -> None:
+        self._results[key] = problems
+        self._results.move_to_end(key)
+        if len(self._results) > self._cache_size:
+            self._results.popitem(last=False)

@@ -1,10 +1,11 @@
-"""In whose name a node's objects are written and deleted, and where they may be.
+"""Selects the client for a node's objects, and checks their namespaces.
 
-A form can name a service account, and then gets no more than that account may do. Its word counts
-and not the node's annotation: whoever may edit nodes must not be able to choose another account.
-So a live node without a form that can be read writes nothing and takes nothing away, if there is
-or was an account to be named. Only on a node's way out, when its form may be gone already, does
-the annotation count: then all that is done in that name is to take away what the node has made.
+A form can name a service account. The node's objects are then written and deleted as that account,
+with its permissions only. The form's `serviceAccountName` counts and not the node's annotation:
+the right to edit nodes must not include the choice of another account. A node whose form is missing
+or unreadable therefore writes and deletes nothing, if an account is or was required. Only for a
+node that is being deleted, whose form may be deleted already, the annotation counts: all that
+happens as that account is the deletion of the node's objects.
 """
 
 from collections.abc import Iterable
@@ -19,101 +20,103 @@ from lynq.core.node.objects import ObjectRef
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError
 
-_NAMELESS: Final = (
-    "this operator writes nothing without a service account: "
-    "set spec.serviceAccountName in the form"
+_NO_ACCOUNT: Final = (
+    "the operator requires a service account (--require-service-account): "
+    "set spec.serviceAccountName in the LynqForm"
 )
 
 
-class NotAllowed(KubeError):  # noqa: N818 - says what is the case
-    """A node may not do what it wants to; says why and what to do."""
+class NotAllowed(KubeError):  # noqa: N818 - names the condition
+    """A request that the operator does not send for a node; the message says why."""
 
 
 class ClientSelector:
-    """Chooses the client for a node's writes."""
+    """Selects the client for the requests of a node."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
 
     def client_for(self, node: LynqNode) -> Client:
         """Return the client that writes and deletes the node's objects."""
         if problem := self._problem(node):
-            return _refusing(self._world.client, problem)
-        if account := self._account(node):
+            return _rejecting(self._context.client, problem)
+        if account := self._service_account(node):
             user = f"system:serviceaccount:{node.metadata.namespace}:{account}"
-            return self._world.client.acting_as(user)
-        return self._world.client
+            return self._context.client.acting_as(user)
+        return self._context.client
 
     def check(self, node: LynqNode, ref: ObjectRef) -> None:
-        """Refuse an object that the node may not write; raises NotAllowed."""
+        """Check that the node may write an object; raises NotAllowed."""
         if problem := self._problem(node):
             raise NotAllowed(problem)
-        self._check_place(node, ref.name if ref.is_namespace else ref.namespace)
+        self._check_namespace(node, ref.name if ref.is_namespace else ref.namespace)
 
-    def check_removal(self, node: LynqNode, ref: ObjectRef) -> None:
-        """Refuse to delete a namespace that the node may not write into; raises NotAllowed.
+    def check_deletion(self, node: LynqNode, ref: ObjectRef) -> None:
+        """Check that the node may delete an object; raises NotAllowed.
 
-        What else it made there before it was limited may go. With a namespace all goes that
-        others have in it.
+        Only Namespaces are checked, because their deletion deletes the objects of others. Objects
+        that were created before the allowed namespaces were limited can be deleted.
         """
         if ref.is_namespace:
-            self._check_place(node, ref.name)
+            self._check_namespace(node, ref.name)
 
-    def _check_place(self, node: LynqNode, namespace: str) -> None:
+    check_removal = check_deletion  # alias
+
+    def _check_namespace(self, node: LynqNode, namespace: str) -> None:
         if namespace in ("", node.metadata.namespace):
             return
         form = self._form(node)
-        if not _is_allowed(namespace, self._world.options.allowed_namespaces):
+        if not _is_allowed(namespace, self._context.options.allowed_namespaces):
             raise NotAllowed(
-                f'the namespace "{namespace}" is not among the operator\'s --allowed-namespaces'
+                f'namespace "{namespace}" is not in the operator\'s --allowed-namespaces'
             )
         if form is not None and not _is_allowed(namespace, form.spec.allowed_namespaces):
             raise NotAllowed(
-                f'the namespace "{namespace}" is not among the allowedNamespaces of '
-                f'form "{form.metadata.name}"'
+                f'namespace "{namespace}" is not in spec.allowedNamespaces of '
+                f'LynqForm "{form.metadata.name}"'
             )
 
     def _problem(self, node: LynqNode) -> str:
-        """Return why it is not known in whose name to write; "" if it is, or the node goes."""
+        """Return why no service account can be chosen; "" if one can, or the node is deleted."""
         if is_deleting(node):
             return ""
-        insists = self._world.options.requires_service_account
+        is_required = self._context.options.requires_service_account
         if form := self._form(node):
-            return "" if form.spec.service_account_name or not insists else _NAMELESS
+            return "" if form.spec.service_account_name or not is_required else _NO_ACCOUNT
         name = node.spec.template_ref
-        if problem := self._world.forms.problem(form_of(node)):
+        if problem := self._context.forms.problem(form_of(node)):
             return (
-                f'the form "{name}" cannot be read ({problem}), so it is not known as which '
-                "service account to write, and where: correct the form"
+                f'LynqForm "{name}" cannot be read ({problem}), so that its serviceAccountName '
+                "and allowedNamespaces are unknown: correct the LynqForm"
             )
-        if insists or _annotated(node):
+        if is_required or _annotated_account(node):
             return (
-                f'the form "{name}" does not exist, and only a form says as which service '
-                "account to write: create the form, or delete the node"
+                f'LynqForm "{name}" does not exist, so that its serviceAccountName is unknown: '
+                "create the LynqForm, or delete the LynqNode"
             )
         return ""
 
-    def _account(self, node: LynqNode) -> str:
+    def _service_account(self, node: LynqNode) -> str:
         if form := self._form(node):
             return form.spec.service_account_name or ""
-        return _annotated(node) if is_deleting(node) else ""
+        return _annotated_account(node) if is_deleting(node) else ""
 
     def _form(self, node: LynqNode) -> LynqForm | None:
-        return self._world.forms.get(form_of(node))
+        return self._context.forms.get(form_of(node))
 
 
-def _annotated(node: LynqNode) -> str:
-    """Return the account that the form named when the hub last wrote the node, or so it says."""
+def _annotated_account(node: LynqNode) -> str:
+    """Return the form's service account at the hub's last write; users can edit it."""
     return node.metadata.annotations.get(ANNOTATION_SERVICE_ACCOUNT, "")
 
 
-def _refusing(client: Client, problem: str) -> Client:
-    """Return a client for a node that nothing may be done for: each request is refused."""
+def _rejecting(client: Client, problem: str) -> Client:
+    """Return a client that rejects every request with NotAllowed."""
 
-    async def refuse(_request: Request, _send: Send) -> Response:
+    async def reject(_request: Request, _send: Send) -> Response:
         raise NotAllowed(problem)
 
-    return client.intercepted(refuse)
+    return client.intercepted(reject)
 
 
 def _is_allowed(namespace: str, patterns: Iterable[str]) -> bool:

@@ -1,9 +1,7 @@
-"""One process of the operator, from its start to its end.
+"""Runs one process of the operator: servers, caches, leader election, controllers.
 
-Every replica keeps its caches warm, answers probes and serves its series; only the one that holds
-the lease works. What ends the process early, a lost lease above all, is raised.
-
-What one process of the operator is told by its flags: what to run, as whom, listening where.
+Every replica fills its caches and serves probes, metrics and webhooks. Only the replica that holds
+the lease reconciles. Errors that end the process, such as a lost lease, are raised.
 """
 
 import asyncio
@@ -23,8 +21,7 @@ from typing import Any, Final, Protocol
 import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from lynq.controllers.cluster_view import CachedClusterView
-from lynq.controllers.context import ControllerContext
+from lynq.controllers.context import CachedClusterView, ControllerContext
 from lynq.controllers.metrics_auth import may_read_metrics
 from lynq.controllers.operator import Operator
 from lynq.controllers.options import Options
@@ -41,45 +38,45 @@ from lynq.tls.context import CertificateFiles
 
 
 class AdmissionServer(AbstractAsyncContextManager[Any], Protocol):
-    """The admission webhooks at work."""
+    """A running server of the admission webhooks."""
 
     @property
     def problem(self) -> str:
-        """Why nobody is answered yet; "" if everybody is."""
+        """Why requests cannot be served yet; "" if they can."""
 
 
 class AdmissionFactory(Protocol):
-    """What makes the admission webhooks: `lynq.webhooks`, which stands beside us, not below."""
+    """Creates the webhook server. `lynq.webhooks` implements it and must not be imported here."""
 
     def serve(
-        self, client: Client, known: CachedClusterView, registry: CollectorRegistry
+        self, client: Client, view: CachedClusterView, registry: CollectorRegistry
     ) -> AdmissionServer:
-        """Return the webhooks, to be entered with `async with`; their series are registered."""
+        """Return the server, to be entered with `async with`, and register its metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSettings:
-    """All that `lynq run` hands to the manager; logs are set up before."""
+    """The settings of `lynq run`, except for logging."""
 
     options: Options = field(default_factory=Options)
     kubeconfig: Path | None = None
-    """For `lynq.kube.load_config`, like `context`."""
+    """Path of the kubeconfig; see `lynq.kube.load_config`, also for `context`."""
     context: str | None = None
     max_in_flight: int = 64
-    """Requests to the API server under way at once: `ClientOptions.max_in_flight`."""
+    """Maximum number of concurrent requests to the API server."""
     leader_elect: bool = False
-    """Wait for the Lease `options.shard.lease` before anything is written."""
+    """Whether the process reconciles only while it holds the Lease `options.shard.lease`."""
     leader_election_namespace: str = "default"
     health_address: Address | None = None
-    """Of /healthz and /readyz; None: off."""
+    """Address of /healthz and /readyz; None: off."""
     metrics_address: Address | None = None
-    """Of /metrics; None: off."""
+    """Address of /metrics; None: off."""
     metrics_secure: bool = True
-    """Whether /metrics speaks HTTPS and asks for a token that may read it."""
+    """Whether /metrics is served over HTTPS to authorized tokens only."""
     metrics_per_node: bool = True
-    """Whether each node has series of its own, or those of a namespace share them."""
+    """Whether node metrics have the label `lynqnode`, or are summed per namespace."""
     metrics_certificate: CertificateFiles | None = None
-    """None: a self-signed certificate, made at the start."""
+    """Certificate of /metrics; None: a self-signed one, created at startup."""
     admission: AdmissionFactory | None = None
     """The admission webhooks; None: off."""
     pprof: bool = False
@@ -92,16 +89,16 @@ _log = structlog.get_logger(__name__)
 
 
 async def run(settings: ProcessSettings) -> None:
-    """Run until a signal comes; raises LeaseLost, KubeError, ListenError."""
+    """Run until SIGTERM or SIGINT; raises LeaseLost, KubeError, ListenError."""
     config = load_config(kubeconfig=settings.kubeconfig, context=settings.context)
     limits = ClientOptions(max_in_flight=settings.max_in_flight)
     async with Client.connect(config, options=limits) as client:
-        with _signalled() as stop:
+        with _stop_on_signal() as stop:
             await Process(settings, client, server=config.server).run(stop)
 
 
 class Process:
-    """The parts of the process; separate from `run` so that a test can bring its own client."""
+    """The parts of the process; separate from `run` so that tests can inject a client."""
 
     def __init__(self, settings: ProcessSettings, client: Client, *, server: str = "") -> None:
         self._settings = settings
@@ -109,24 +106,24 @@ class Process:
         ProcessCollector(registry=self.registry)
         self._metrics = RuntimeMetrics(self.registry)
         self._client = client = client.intercepted(self._metrics.requests(server))
-        self._election = self._candidate() if settings.leader_elect else None
-        self.world = ControllerContext.of(
+        self._election = self._leader_election() if settings.leader_elect else None
+        self.context = ControllerContext.of(
             client.fenced(self._election.fence) if self._election else client,
             settings.options,
             self._metrics,
             OperatorMetrics(self.registry, per_node=settings.metrics_per_node),
         )
-        # Every replica is asked, not only the leader: no fence.
-        admission, known = settings.admission, CachedClusterView(self.world)
-        self._admission = admission.serve(client, known, self.registry) if admission else None
+        # Not fenced: every replica serves admission requests.
+        admission, view = settings.admission, CachedClusterView(self.context)
+        self._admission = admission.serve(client, view, self.registry) if admission else None
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until `stop` is set; returns within five seconds then."""
+        """Run until `stop` is set; return within five seconds after that."""
         async with AsyncExitStack() as servers:
             for server in self._servers():
                 await servers.enter_async_context(server)
-            operator = Operator(self.world)
-            async with _beside(self.world.watch()), _beside(operator.stand_by()):
+            operator = Operator(self.context)
+            async with _concurrently(self.context.run_caches()), _concurrently(operator.stand_by()):
                 await self._lead(operator, stop)
 
     async def _lead(self, operator: Operator, stop: asyncio.Event) -> None:
@@ -135,8 +132,8 @@ class Process:
         stopping = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait((leading, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if not operator.has_begun:
-                # Nothing to drain: it waits for the lease or for the caches.
+            if not operator.has_started:
+                # Nothing to drain: the operator waits for the lease or for the caches.
                 leading.cancel()
             await asyncio.wait((leading,))
         finally:
@@ -145,7 +142,7 @@ class Process:
         if not leading.cancelled():
             leading.result()
 
-    def _candidate(self) -> LeaderElection:
+    def _leader_election(self) -> LeaderElection:
         lease = self._settings.options.shard.lease
         return LeaderElection(
             self._client,
@@ -157,7 +154,7 @@ class Process:
     def _servers(self) -> Iterator[AbstractAsyncContextManager[Any]]:
         settings = self._settings
         if settings.health_address:
-            yield health_server(settings.health_address, self._problems)
+            yield health_server(settings.health_address, self._readiness_problems)
         if settings.metrics_address:
             authorize = partial(may_read_metrics, self._client)
             protection = Protection(authorize, settings.metrics_certificate)
@@ -171,20 +168,20 @@ class Process:
         if self._admission:
             yield self._admission
 
-    def _problems(self) -> list[str]:
-        """Return what keeps the process from being ready."""
-        unlisted = [
-            f"{cache.resource.name} are not listed yet {cache.health.problem}".rstrip()
-            for cache in self.world.caches
+    def _readiness_problems(self) -> list[str]:
+        """Return why the process is not ready."""
+        unsynced = [
+            f"{cache.resource.name} are not synced yet {cache.health.problem}".rstrip()
+            for cache in self.context.caches
             if not cache.has_synced
         ]
-        unserved = self._admission.problem if self._admission else ""
-        return [*unlisted, unserved] if unserved else unlisted
+        webhooks = self._admission.problem if self._admission else ""
+        return [*unsynced, webhooks] if webhooks else unsynced
 
 
 @asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run something while the block does; if it fails, so does the block."""
+async def _concurrently(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run `work` for the duration of the block; its failure fails the block."""
     async with asyncio.TaskGroup() as group:
         task = group.create_task(work)
         yield
@@ -192,16 +189,16 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 @contextmanager
-def _signalled() -> Iterator[asyncio.Event]:
-    """Yield what is set when somebody asks the process to end."""
+def _stop_on_signal() -> Iterator[asyncio.Event]:
+    """Yield an event that SIGTERM and SIGINT set."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
-    def ask(number: signal.Signals) -> None:
+    def set_stop(number: signal.Signals) -> None:
         _log.info("stopping", signal=number.name)
         stop.set()
 
     for number in _SIGNALS:
-        loop.add_signal_handler(number, ask, number)
+        loop.add_signal_handler(number, set_stop, number)
     try:
         yield stop
     finally:

@@ -1,4 +1,4 @@
-"""Asks the API server whose a token is, and whether its holder may read the series."""
+"""Authorizes requests for /metrics with a TokenReview and a SubjectAccessReview."""
 
 from typing import Any, Final
 
@@ -6,43 +6,44 @@ from lynq.kube import Client, Resource
 from lynq.kube.errors import KubeError
 from lynq.telemetry import AccessDecision, ReviewFailedError
 
-_TOKENS: Final = Resource(
+_TOKEN_REVIEWS: Final = Resource(
     "authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False
 )
-_ACCESS: Final = Resource(
+_ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
 )
-_WANTED: Final = {"path": "/metrics", "verb": "get"}
+_GET_METRICS: Final = {"path": "/metrics", "verb": "get"}
 
 
 async def may_read_metrics(client: Client, token: str) -> AccessDecision:
-    """Return what the holder of the token may do; raises ReviewFailedError.
+    """Return whether the token's user may GET /metrics; raises ReviewFailedError.
 
-    The client is one without a fence: reviews are sent like writes, and every replica answers
-    Prometheus, not only the leader.
+    The client must not be fenced: reviews are created like other objects, and every replica serves
+    /metrics, not only the leader.
     """
     try:
-        user = await _user(client, token)
+        user = await _authenticate(client, token)
         if user is None:
             return AccessDecision.UNAUTHENTICATED
-        return AccessDecision.ALLOWED if await _may(client, user) else AccessDecision.FORBIDDEN
+        is_allowed = await _authorize(client, user)
     except KubeError as error:
         raise ReviewFailedError(str(error)) from error
+    return AccessDecision.ALLOWED if is_allowed else AccessDecision.FORBIDDEN
 
 
-async def _user(client: Client, token: str) -> dict[str, Any] | None:
-    review = await client.create(_TOKENS, {"spec": {"token": token}})
+async def _authenticate(client: Client, token: str) -> dict[str, Any] | None:
+    review = await client.create(_TOKEN_REVIEWS, {"spec": {"token": token}})
     status = review.get("status", {})
     return status.get("user", {}) if status.get("authenticated") else None
 
 
-async def _may(client: Client, user: dict[str, Any]) -> bool:
+async def _authorize(client: Client, user: dict[str, Any]) -> bool:
     spec = {
         "user": user.get("username", ""),
         "uid": user.get("uid", ""),
         "groups": user.get("groups", []),
         "extra": user.get("extra", {}),
-        "nonResourceAttributes": _WANTED,
+        "nonResourceAttributes": _GET_METRICS,
     }
-    review = await client.create(_ACCESS, {"spec": spec})
+    review = await client.create(_ACCESS_REVIEWS, {"spec": spec})
     return bool(review.get("status", {}).get("allowed"))

@@ -1,9 +1,9 @@
-"""The three controllers at work: started together, stopped in the order that loses nothing.
+"""Runs the hub, form and node controllers together, and stops them in order.
 
-Stopping takes three steps: no new reconcile begins and those that run may end; then the events
-they recorded are written; then watches and push channels are cut, and the lease is given back.
-The next leader is to work within three seconds, whatever this one was in the middle of: so a
-reconcile that takes long is cut short, which is as safe as being killed.
+The stop has three steps. First no new reconcile starts, and running ones may finish. Then their
+recorded events are sent. Then watches and push subscriptions are closed, and the lease is released.
+The next leader has to reconcile within three seconds, so a reconcile that takes longer is canceled,
+which is as safe as a killed process.
 """
 
 import asyncio
@@ -25,33 +25,34 @@ _log = structlog.get_logger(__name__)
 
 
 class Operator:
-    """Runs the controllers over a world whose caches are kept in step; made in a running loop."""
+    """Runs the controllers; has to be created in a running event loop."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
         self._recorders: list[Recorder] = []
-        self.has_begun = False
-        """Whether there is work that has to be ended in order."""
+        self.has_started = False
+        """Whether the controllers run, so that a stop has to drain them."""
         hubs, forms, nodes = (self._queue(name) for name in ("lynqhub", "lynqform", "lynqnode"))
         self._nodes = NodeController(
-            world, nodes, self._teller("lynqnode-controller"), self._teller(FIELD_MANAGER)
+            context, nodes, self._emitter("lynqnode-controller"), self._emitter(FIELD_MANAGER)
         )
-        ready, validity = self._nodes.children.are_workloads_ready, FormValidator(world)
+        workloads_ready = self._nodes.children.are_workloads_ready
+        validator = FormValidator(context)
         self._hubs = HubController(
-            world,
+            context,
             hubs,
-            self._teller("lynqhub-controller"),
-            workloads_ready=ready,
-            validity=validity,
+            self._emitter("lynqhub-controller"),
+            workloads_ready=workloads_ready,
+            validity=validator,
         )
         self._forms = FormController(
-            world,
+            context,
             forms,
-            self._teller("lynqform-controller"),
-            workloads_ready=ready,
-            validity=validity,
+            self._emitter("lynqform-controller"),
+            workloads_ready=workloads_ready,
+            validator=validator,
         )
-        options = world.options
+        options = context.options
         self._controllers = [
             self._controller("lynqhub", hubs, self._hubs.reconcile, options.hub_workers),
             self._controller("lynqform", forms, self._forms.reconcile, options.form_workers),
@@ -59,54 +60,54 @@ class Operator:
         ]
 
     async def stand_by(self) -> None:
-        """Watch what nodes have made, also while somebody else leads; until cancelled."""
+        """Watch the objects of nodes until canceled, also without the lease."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._nodes.children.run(), name="children")
-            await self._world.synced()
+            await self._context.synced()
             await self._nodes.prepare()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set, or this is cancelled; `stand_by` runs beside it."""
-        await self._world.synced()
+        """Reconcile until `stop` is set or the task is canceled; `stand_by` runs concurrently."""
+        await self._context.synced()
         async with asyncio.TaskGroup() as background:
             hubs = background.create_task(self._hubs.run(), name="hubs")
             await self._nodes.prepare()
-            for each in (self._nodes, self._forms, self._hubs):
-                each.attach()
-            self._nodes.on_workload_up(self._forms.workload_is_up)
+            for controller in (self._nodes, self._forms, self._hubs):
+                controller.attach()
+            self._nodes.on_workload_up(self._forms.workload_became_ready)
             self._nodes.on_workload_up(self._hubs.workload_is_up)
-            self.has_begun = True
+            self.has_started = True
             _log.info("controllers started")
-            await self._work(stop)
+            await self._reconcile(stop)
             self._nodes.close()
             hubs.cancel()
         _log.info("controllers stopped")
 
-    async def _work(self, stop: asyncio.Event) -> None:
-        async with asyncio.TaskGroup() as telling:
+    async def _reconcile(self, stop: asyncio.Event) -> None:
+        async with asyncio.TaskGroup() as recording:
             for recorder in self._recorders:
-                telling.create_task(recorder.run(), name="events")
-            async with asyncio.TaskGroup() as working:
+                recording.create_task(recorder.run(), name="events")
+            async with asyncio.TaskGroup() as reconciling:
                 for controller in self._controllers:
-                    working.create_task(controller.run(), name=controller.name)
+                    reconciling.create_task(controller.run(), name=controller.name)
                 await stop.wait()
                 for controller in self._controllers:
                     controller.stop()
             for recorder in self._recorders:
                 recorder.stop()
-            telling.create_task(
-                asyncio.sleep(self._world.timing.write_landing_delay), name="landing"
+            recording.create_task(
+                asyncio.sleep(self._context.timing.write_landing_delay), name="landing"
             )
 
     def _queue(self, name: str) -> WorkQueue[ObjectKey]:
-        return WorkQueue(metrics=self._world.metrics.queue(name))
+        return WorkQueue(metrics=self._context.runtime_metrics.queue(name))
 
-    def _teller(self, component: str) -> EventEmitter:
+    def _emitter(self, component: str) -> EventEmitter:
         recorder = Recorder(
-            self._world.client,
+            self._context.client,
             component,
-            grace=self._world.timing.event_flush_timeout,
-            metrics=self._world.metrics.events(),
+            grace=self._context.timing.event_flush_timeout,
+            metrics=self._context.runtime_metrics.events(),
         )
         self._recorders.append(recorder)
         return EventEmitter(recorder)
@@ -118,12 +119,12 @@ class Operator:
         reconcile: Callable[[ObjectKey], Awaitable[Result]],
         workers: int,
     ) -> Controller[ObjectKey]:
-        metrics = self._world.metrics.controller(name)
+        metrics = self._context.runtime_metrics.controller(name)
         return Controller(
             name,
             queue,
             reconcile,
             workers=workers,
-            grace=self._world.timing.drain_timeout,
+            grace=self._context.timing.drain_timeout,
             metrics=metrics,
         )

@@ -1,7 +1,4 @@
-"""What the person who starts the operator decides.
-
-Which of the hubs, forms and nodes this process works on, if several share them.
-"""
+"""The options of the operator, and the shard of objects that a process reconciles."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -15,34 +12,34 @@ from lynq.controllers.timing import Timing
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The share `number` of `count` shares, counted from 0."""
+    """Shard `number` of `count` shards, counted from 0."""
 
     number: int = 0
     count: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a share that nobody could have."""
+        """Reject a number outside of the count."""
         if not 0 <= self.number < self.count:
-            raise ValueError(f"there is no shard {self.number}/{self.count}: write 0/3, 1/3, 2/3")
+            raise ValueError(f"there is no shard {self.number}/{self.count}: use 0/3, 1/3, 2/3")
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
-        """Read `N/M`; raises ValueError."""
+        """Parse `N/M`; raises ValueError."""
         number, slash, count = text.partition("/")
         if not (slash and number.isdecimal() and count.isdecimal()):
-            raise ValueError(f"{text!r} is no shard: write 0/3, 1/3, 2/3")
+            raise ValueError(f"{text!r} is not a shard: use 0/3, 1/3, 2/3")
         return cls(int(number), int(count))
 
     def owns(self, key: ObjectKey) -> bool:
-        """Return whether the object is ours to work on: the same answer in every process."""
+        """Return whether the object belongs to this shard; every process decides the same."""
         if self.count == 1:
             return True
-        drawn = hashlib.sha256(str(key).encode()).digest()[:8]
-        return int.from_bytes(drawn, "big") % self.count == self.number
+        digest = hashlib.sha256(str(key).encode()).digest()[:8]
+        return int.from_bytes(digest, "big") % self.count == self.number
 
     @property
     def lease(self) -> str:
-        """The Lease that the leader of this share holds."""
+        """The name of the Lease that the leader of this shard holds."""
         return LEASE if self.count == 1 else f"{LEASE}-shard-{self.number}-of-{self.count}"
 
 
@@ -54,16 +51,16 @@ class Options:
     form_workers: int = 5
     node_workers: int = 10
     force_reapply_interval: timedelta = timedelta(minutes=10)
-    """How often everything is written, changed or not."""
+    """Interval at which all resources of a node are applied, changed or not."""
     sqlite_directory: Path | None = None
-    """Where SQLite databases may lie; None refuses hubs of that type."""
+    """Directory of SQLite databases; None rejects hubs of type sqlite."""
     namespaces: tuple[str, ...] = ()
-    """Which namespaces are watched; empty: all."""
+    """Namespaces to watch; empty: all."""
     allowed_namespaces: tuple[str, ...] = ()
-    """Where resources may be made besides the node's own namespace, by pattern; empty: anywhere."""
+    """Patterns of namespaces for resources besides the node's own; empty: all."""
     requires_service_account: bool = False
-    """Whether a form without serviceAccountName is refused its writes."""
+    """Whether nodes of a form without serviceAccountName write nothing."""
     shard: Shard = field(default_factory=Shard)
-    """Which hubs, forms and nodes this process works on."""
+    """The hubs, forms and nodes that this process reconciles."""
     timing: Timing = field(default_factory=Timing)
     """Delays and intervals of the controllers."""

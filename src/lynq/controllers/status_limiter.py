@@ -1,4 +1,4 @@
-"""How often the status of a hub or form is written: seldom, and more so while it is refused."""
+"""Limits how often the status of a hub or form is written, and backs off on conflicts."""
 
 import asyncio
 
@@ -6,34 +6,42 @@ from lynq.controllers.timing import DEFAULT_TIMING, Timing
 
 
 class StatusLimiter:
-    """When the status of one object may be written again."""
+    """The time of the next status write of one object."""
 
-    __slots__ = ("_conflicts", "_due", "_timing")
+    __slots__ = ("_conflicts", "_next_write", "_timing")
 
     def __init__(self, timing: Timing = DEFAULT_TIMING) -> None:
         self._timing = timing
-        self._due: float | None = None
+        self._next_write: float | None = None
         self._conflicts = 0
 
     @property
     def wait(self) -> float:
-        """How many seconds the next write has to wait; 0 or less: none."""
-        return 0.0 if self._due is None else self._due - _now()
+        """Seconds until the next write is allowed; 0 or less: now."""
+        return 0.0 if self._next_write is None else self._next_write - _loop_time()
 
-    def rest(self) -> None:
-        """Put the next write off, as after every one."""
-        self._due = _now() + self._timing.status_write_interval
+    def mark_written(self) -> None:
+        """Postpone the next write by the write interval."""
+        self._next_write = _loop_time() + self._timing.status_write_interval
 
-    def fall_behind(self) -> float:
-        """Put it off because somebody changed the object and the cache does not know yet."""
-        self._due = _now() + self._timing.status_conflict_backoff.delay(self._conflicts)
+    def backoff_conflict(self) -> float:
+        """Postpone the next write after a conflict; return the seconds until then.
+
+        The cache does not have the new version of the object yet.
+        """
+        delay = self._timing.status_conflict_backoff.delay(self._conflicts)
+        self._next_write = _loop_time() + delay
         self._conflicts += 1
         return self.wait
 
-    def catch_up(self) -> None:
-        """Take note that a write was taken: the cache is not behind any more."""
+    def reset(self) -> None:
+        """Reset the back-off after a successful write."""
         self._conflicts = 0
 
+    rest = mark_written  # alias
+    fall_behind = backoff_conflict  # alias
+    catch_up = reset  # alias
 
-def _now() -> float:
+
+def _loop_time() -> float:
     return asyncio.get_running_loop().time()

@@ -14,7 +14,7 @@ from lynq.api.resource import all_resources
 class ClusterView(Protocol):
     """The caches of whoever runs the webhooks."""
 
-    def sees(self, namespace: str) -> bool:
+    def covers(self, namespace: str) -> bool:
         """Return whether everything in this namespace is known by now."""
 
     def hub(self, key: ObjectKey) -> HubSpec | None:

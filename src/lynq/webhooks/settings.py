@@ -35,7 +35,7 @@ class Webhooks:
     """What the names of the two webhook configurations begin with."""
 
     def serve(
-        self, client: Client, known: ClusterView, registry: CollectorRegistry
+        self, client: Client, view: ClusterView, registry: CollectorRegistry
     ) -> WebhookServer:
         """Return the server, to be entered with `async with`.
 
@@ -43,7 +43,7 @@ class Webhooks:
         certificates.
         """
         address = Address("", self.port)
-        return WebhookServer(address, self._certificates(client), known, registry=registry)
+        return WebhookServer(address, self._certificates(client), view, registry=registry)
 
     def _certificates(self, client: Client) -> Certificates:
         if self.certificate:

@@ -130,7 +130,7 @@ def _deletion(
         return partial(AdmissionResponse, refusal)
     name = _name(question, old)
     what = f"{question.kind.kind} {name}"
-    if not known.sees(question.namespace):
+    if not known.covers(question.namespace):
         return partial(
             AdmissionResponse, None, (f"{what}: its LynqNodes and their resources will go",)
         )

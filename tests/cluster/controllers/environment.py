@@ -110,7 +110,7 @@ class Environment:
             form_queue,
             EventEmitter(recorders[1]),
             workloads_ready=self._ready,
-            validity=validity,
+            validator=validity,
         )
         hubs.attach()
         forms.attach()
@@ -119,7 +119,7 @@ class Environment:
             Controller("form", form_queue, forms.reconcile, workers=2),
         )
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(run_in_background(world.watch()))
+            await stack.enter_async_context(run_in_background(world.run_caches()))
             await world.synced()
             work = [hubs.run(), self._finalize_nodes()]
             work += [recorder.run() for recorder in recorders]

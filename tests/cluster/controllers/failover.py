@@ -56,13 +56,13 @@ async def failover(env: Environment, blocker: WatchBlocker, *nodes: str) -> Asyn
     """
     async with AsyncExitStack() as leading:
         leader = await leading.enter_async_context(candidate(env))
-        await leader.world.synced()
+        await leader.context.synced()
         await env.create_hub(source={"syncInterval": "1s"})
         await env.create_form()
         for name in nodes:
             await wait_for_node_ready(env, name)
         async with candidate(env, blocker) as standby:
-            await standby.world.synced()
+            await standby.context.synced()
             yield Failover(standby, leading.aclose)
 
 

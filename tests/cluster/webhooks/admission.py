@@ -48,7 +48,7 @@ class Caches:
     spec: HubSpec | None = None
     nodes: Sequence[LynqNode] = field(default_factory=list)
 
-    def sees(self, namespace: str) -> bool:
+    def covers(self, namespace: str) -> bool:
         return bool(namespace)
 
     def hub(self, key: ObjectKey) -> HubSpec | None:

@@ -40,9 +40,9 @@ async def operating(admission: Admission, env: Environment) -> AsyncIterator[Pro
     process = Process(settings, admission.client)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        assert process._problems()[-1] == "webhooks: there is no certificate yet"
+        assert process._readiness_problems()[-1] == "webhooks: there is no certificate yet"
         group.create_task(process.run(stop))
-        await eventually(lambda: not process._problems(), within=20)
+        await eventually(lambda: not process._readiness_problems(), within=20)
         yield process
         stop.set()
 

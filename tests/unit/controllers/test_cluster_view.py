@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from lynq.api.metadata import ObjectKey
-from lynq.controllers.cluster_view import CachedClusterView
-from lynq.controllers.context import BY_FORM, BY_HUB
+from lynq.controllers.context import BY_FORM, BY_HUB, CachedClusterView
 
 SHOP = ObjectKey("prod", "shop")
 
@@ -42,7 +41,7 @@ def knowledge(
     ],
 )
 def test_a_namespace_is_seen_once_all_in_it_is_listed(known: CachedClusterView, sees: bool) -> None:  # noqa: FBT001
-    assert known.sees("prod") is sees
+    assert known.covers("prod") is sees
 
 
 def test_a_hub_is_known_by_what_it_wants() -> None:

@@ -8,38 +8,38 @@ import pytest
 from msgspec import Raw
 
 from lynq.api import LynqForm, LynqHub, LynqNode
-from lynq.controllers.decoding import Loose, Nodes, Unreadable, form_from, hub_from
+from lynq.controllers.decoding import NodeDecoder, RawObject, Unreadable, decode_form, decode_hub
 from lynq.kube.codec import decode
 
 METADATA = {"name": "acme-web", "namespace": "shop", "uid": "1", "resourceVersion": "7"}
 
 
-def loose(spec: Any, status: Any = None) -> Loose:
+def loose(spec: Any, status: Any = None) -> RawObject:
     text = msgspec.json.encode({"metadata": METADATA, "spec": spec, "status": status or {}})
-    return msgspec.json.decode(text, type=Loose)
+    return msgspec.json.decode(text, type=RawObject)
 
 
-def a_node(name: str = "acme-config", data: str = "{{ .plan }}") -> Loose:
+def a_node(name: str = "acme-config", data: str = "{{ .plan }}") -> RawObject:
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": data}}
     resource = {"id": "config", "nameTemplate": name, "spec": manifest}
     return loose({"uid": "acme", "templateRef": "web", "configMaps": [resource]})
 
 
 def test_a_form_comes_with_spec_and_status() -> None:
-    form = form_from(loose({"hubId": "shop"}, {"totalNodes": 3}))
+    form = decode_form(loose({"hubId": "shop"}, {"totalNodes": 3}))
     assert isinstance(form, LynqForm)
     assert (form.spec.hub_id, form.status.total_nodes) == ("shop", 3)
 
 
 def test_a_spec_that_makes_no_sense_leaves_an_unreadable_object() -> None:
-    form = form_from(loose({"hubId": 5}))
+    form = decode_form(loose({"hubId": 5}))
     assert isinstance(form, Unreadable)
     assert form.metadata.name == "acme-web"
     assert "hubId" in form.problem
 
 
 def test_a_broken_object_shows_no_values() -> None:
-    hub = hub_from(loose({"source": {"type": "hunter2"}, "valueMappings": {}}))
+    hub = decode_hub(loose({"source": {"type": "hunter2"}, "valueMappings": {}}))
     assert isinstance(hub, Unreadable)
     assert "hunter2" not in hub.problem
 
@@ -47,40 +47,40 @@ def test_a_broken_object_shows_no_values() -> None:
 def test_a_status_that_makes_no_sense_is_as_good_as_none() -> None:
     source = {"type": "sqlite", "sqlite": {"path": "a", "table": "b"}}
     spec = {"source": source, "valueMappings": {"uid": "a", "activate": "b"}}
-    hub = hub_from(loose(spec, {"desired": "many"}))
+    hub = decode_hub(loose(spec, {"desired": "many"}))
     assert isinstance(hub, LynqHub)
     assert hub.status.desired == 0
 
 
 @pytest.mark.parametrize("levels", [600, 900, 950, 980, 1_300, 9_900])
-@pytest.mark.parametrize("read", [form_from, Nodes()])
+@pytest.mark.parametrize("read", [decode_form, NodeDecoder()])
 def test_no_depth_stops_the_reading(
-    read: Callable[[Loose], LynqForm | LynqNode | Unreadable], levels: int
+    read: Callable[[RawObject], LynqForm | LynqNode | Unreadable], levels: int
 ) -> None:
     found = read(nested(levels))
     assert found.metadata.name == "acme-web"
     if isinstance(found, Unreadable):
-        assert found.problem == "its spec is nested too deep to be read"
+        assert found.problem == "spec is nested too deeply"
     else:
         assert levels < 1_000
 
 
 def test_what_is_too_deep_is_unreadable() -> None:
-    assert isinstance(form_from(nested(1_300)), Unreadable)
-    assert isinstance(Nodes()(nested(1_300)), Unreadable)
+    assert isinstance(decode_form(nested(1_300)), Unreadable)
+    assert isinstance(NodeDecoder()(nested(1_300)), Unreadable)
 
 
 def test_a_spec_that_is_nested_too_deep_for_us_alone_is_unreadable() -> None:
     # As from a caller with a stack of its own: the codec got to the bottom of it, we do not.
     obj = msgspec.structs.replace(loose({}), spec=Raw(spec_of(1_300)), status=Raw(b"[" * 1_300))
-    found = form_from(obj)
+    found = decode_form(obj)
     assert isinstance(found, Unreadable)
-    assert found.problem == "its spec is nested too deep to be read"
+    assert found.problem == "spec is nested too deeply"
 
 
 def test_a_status_that_is_nested_too_deep_is_as_good_as_none() -> None:
     deep = Raw(b'{"totalNodes":' + b"[" * 1_300 + b"]" * 1_300 + b"}")
-    form = form_from(msgspec.structs.replace(loose({"hubId": "shop"}), status=deep))
+    form = decode_form(msgspec.structs.replace(loose({"hubId": "shop"}), status=deep))
     assert isinstance(form, LynqForm)
     assert form.status.total_nodes == 0
 
@@ -92,14 +92,14 @@ def spec_of(levels: int) -> bytes:
     return b'{"hubId":"hub","uid":"acme","templateRef":"web","manifests":[' + entry + b"]}"
 
 
-def nested(levels: int) -> Loose:
+def nested(levels: int) -> RawObject:
     metadata = msgspec.json.encode(METADATA)
     text = b'{"metadata":' + metadata + b',"spec":' + spec_of(levels) + b"}"
-    return decode(text, Loose, what="get")
+    return decode(text, RawObject, what="get")
 
 
 def test_nodes_of_one_form_share_their_manifests() -> None:
-    nodes = Nodes()
+    nodes = NodeDecoder()
     one, two = nodes(a_node("acme-config")), nodes(a_node("beta-config"))
     other = nodes(a_node("acme-config", data="fixed"))
     assert isinstance(one, LynqNode)
@@ -117,5 +117,5 @@ def test_who_manages_which_field_is_not_kept() -> None:
             "spec": {"uid": "acme", "templateRef": "web"},
         }
     )
-    node = Nodes()(msgspec.json.decode(text, type=Loose))
+    node = NodeDecoder()(msgspec.json.decode(text, type=RawObject))
     assert node.metadata.managed_fields == []

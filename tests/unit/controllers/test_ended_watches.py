@@ -23,4 +23,4 @@ async def test_a_node_that_changes_while_the_watches_end_begins_none() -> None:
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
-        children.seek(node)
+        children.start_watches(node)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from lynq.controllers.concurrency import AT_ONCE, for_each_parallel
+from lynq.controllers.concurrency import MAX_PARALLEL, for_each_parallel
 
 
 async def test_no_more_than_a_bounded_number_is_on_the_way() -> None:
@@ -22,7 +22,7 @@ async def test_no_more_than_a_bounded_number_is_on_the_way() -> None:
     await for_each_parallel(range(200), write)
 
     assert begun == list(range(200))
-    assert most == AT_ONCE
+    assert most == MAX_PARALLEL
 
 
 async def test_what_is_raised_is_no_group_and_ends_the_others() -> None:
@@ -38,7 +38,7 @@ async def test_what_is_raised_is_no_group_and_ends_the_others() -> None:
 
     with pytest.raises(ValueError, match="the third"):
         await for_each_parallel(range(200), write)
-    assert begun == AT_ONCE
+    assert begun == MAX_PARALLEL
 
 
 async def test_nothing_to_write_is_nothing() -> None:

@@ -63,4 +63,4 @@ async def test_number_of_cached_results_is_bounded() -> None:
     asked = about(Hubs(a_hub()), cache_size=3)
     for generation in range(1, 10):
         await asked.is_valid(of_generation(a_form(), generation))
-    assert len(asked._answers) == 3
+    assert len(asked._results) == 3

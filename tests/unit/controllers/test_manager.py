@@ -47,7 +47,7 @@ async def test_the_series_that_every_go_operator_has_are_there() -> None:
 async def test_every_client_of_the_process_is_counted() -> None:
     async with Client.connect(ClusterConfig(NOBODY), options=ONCE) as client:
         process = Process(ProcessSettings(leader_elect=True), client, server=NOBODY)
-        for each in (process._client.unfenced(), process.world.client.acting_as("somebody")):
+        for each in (process._client.unfenced(), process.context.client.acting_as("somebody")):
             with pytest.raises(ConnectionFailed):
                 await each.raw("/version")
     line = 'rest_client_requests_total{code="<error>",host="127.0.0.1:1",method="GET"} 2'

@@ -101,7 +101,7 @@ class Caches:
     spec: HubSpec | None = None
     nodes: Sequence[LynqNode] = field(default_factory=list)
 
-    def sees(self, namespace: str) -> bool:
+    def covers(self, namespace: str) -> bool:
         return self.seen and namespace == "prod"
 
     def hub(self, key: ObjectKey) -> HubSpec | None:

@@ -31,30 +31,30 @@ class FormEventHandlers:
 
     def __init__(
         self,
-        world: ControllerContext,
+        context: ControllerContext,
         queue: WorkQueue[ObjectKey],
         pause: Callable[[ObjectKey], float],
     ) -> None:
-        self._world = world
+        self._context = context
         self._queue = queue
         self._pause = pause
 
     def attach(self) -> None:
         """Listen to all changes, those that happened before included."""
-        self._world.forms.on_change(self._form_changed)
-        self._world.hubs.on_change(self._hub_changed)
-        self._world.nodes.on_change(self._node_changed)
+        self._context.forms.on_change(self._form_changed)
+        self._context.hubs.on_change(self._hub_changed)
+        self._context.nodes.on_change(self._node_changed)
 
-    def workload_is_up(self, node: LynqNode) -> None:
+    def workload_became_ready(self, node: LynqNode) -> None:
         """Take note that a workload of a node has become ready.
 
         As a rule the node says so soon, and then is time enough. But its status comes by another
         watch than the workload, and may have been here first: then nobody else says it.
         """
         key = form_of(node)
-        form = self._world.forms.get(key)
+        form = self._context.forms.get(key)
         facts = facts_of(node, workloads_ready=True)
-        if form and _is_limited(form) and facts.has_settled(self._world.now()):
+        if form and _is_limited(form) and facts.has_settled(self._context.clock()):
             self._wake(key, form, after=self._pause(key))
 
     def _form_changed(self, key: ObjectKey, old: LynqForm | None, new: LynqForm | None) -> None:
@@ -64,18 +64,18 @@ class FormEventHandlers:
 
     def _hub_changed(self, key: ObjectKey, old: LynqHub | None, new: LynqHub | None) -> None:
         if _version(old) != _version(new):
-            for form in self._world.forms.by(BY_HUB, key):
+            for form in self._context.forms.by(BY_HUB, key):
                 self._wake(form.metadata.key, form)
 
     def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         for name in {node.spec.template_ref for node in (old, new) if node}:
-            form = self._world.forms.get(ObjectKey(key.namespace, name))
+            form = self._context.forms.get(ObjectKey(key.namespace, name))
             if form and (_counts_differently(old, new) or _is_limited(form)):
                 # Many nodes change in one second, and the status is written once.
                 self._wake(form.metadata.key, form, after=self._pause(form.metadata.key))
 
     def _wake(self, key: ObjectKey, form: LynqForm | None, *, after: float = 0.0) -> None:
-        if self._world.options.shard.owns(key):
+        if self._context.options.shard.owns(key):
             hub = hub_of_form(form) if form else key
             self._queue.add_after(key, after, group=str(hub))
 
@@ -105,47 +105,47 @@ class FormController:
 
     def __init__(
         self,
-        world: ControllerContext,
+        context: ControllerContext,
         queue: WorkQueue[ObjectKey],
-        teller: EventEmitter,
+        emitter: EventEmitter,
         *,
         workloads_ready: Callable[[LynqNode], bool],
-        validity: FormValidator,
+        validator: FormValidator,
     ) -> None:
-        self._world = world
-        self._teller = teller
+        self._context = context
+        self._emitter = emitter
         self._workloads_ready = workloads_ready
-        self._validity = validity
+        self._validator = validator
         self._paces: dict[ObjectKey, StatusLimiter] = {}
-        self._triggers = FormEventHandlers(world, queue, self._pause)
+        self._triggers = FormEventHandlers(context, queue, self._pause)
 
     def attach(self) -> None:
         """Have changes of forms, hubs and nodes wake the forms concerned."""
         self._triggers.attach()
 
-    def workload_is_up(self, node: LynqNode) -> None:
+    def workload_became_ready(self, node: LynqNode) -> None:
         """Wake the form of a node of which a workload has become ready, if it waits for that."""
-        self._triggers.workload_is_up(node)
+        self._triggers.workload_became_ready(node)
 
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring a form's status up to date."""
-        if not self._world.has_synced:
-            return Result(self._world.timing.cache_sync_requeue)
-        form = self._world.forms.get(key)
+        if not self._context.has_synced:
+            return Result(self._context.timing.cache_sync_requeue)
+        form = self._context.forms.get(key)
         if form is None:
             return self._without(key)
-        problems = await self._validity.problems(form)
+        problems = await self._validator.problems(form)
         assessment = self._assessed(form)
-        self._world.series.form_rollout(key, assessment.status)
+        self._context.operator_metrics.form_rollout(key, assessment.status)
         wait = await self._report(form, problems, assessment)
         return self._result(wait, assessment.recheck_at)
 
     def _without(self, key: ObjectKey) -> Result:
         self._paces.pop(key, None)
-        if problem := self._world.forms.problem(key):
+        if problem := self._context.forms.problem(key):
             _log.warning("form cannot be read, its nodes stay", form=str(key), why=problem)
         else:
-            self._world.series.forget_form(key)
+            self._context.operator_metrics.forget_form(key)
         return Result()
 
     def _assessed(self, form: LynqForm) -> RolloutAssessment:
@@ -153,7 +153,7 @@ class FormController:
         rollout = form.spec.rollout
         limited = rollout is not None and rollout.max_skew > 0
         facts = self._facts(form) if limited else []
-        now = self._world.now()
+        now = self._context.clock()
         found = assess(
             facts,
             form.status.rollout,
@@ -162,43 +162,43 @@ class FormController:
             now=now,
         )
         if any(_is_behind(each, now) for each in facts):
-            soon = now + self._world.timing.workload_recheck
+            soon = now + self._context.timing.workload_recheck
             return RolloutAssessment(found.status, min(found.recheck_at or soon, soon))
         return found
 
     def _facts(self, form: LynqForm) -> list[NodeFacts]:
         return [
             facts_of(node, workloads_ready=self._workloads_ready(node))
-            for node in self._world.nodes.by(BY_FORM, form.metadata.key)
+            for node in self._context.nodes.by(BY_FORM, form.metadata.key)
             if not is_deleting(node)
         ]
 
     def _totals(self, form: LynqForm) -> FormTotals:
-        tally = self._world.census.of_form(form.metadata.key)
+        tally = self._context.node_counts.of_form(form.metadata.key)
         return FormTotals(total=tally.count(), ready=tally.count(NodeHealth.READY))
 
     async def _report(
         self, form: LynqForm, problems: tuple[Problem, ...], assessment: RolloutAssessment
     ) -> float | None:
         """Make the status so; return in how many seconds to try again, if it has to wait."""
-        now = self._world.now()
+        now = self._context.clock()
         status = next_status(form, problems, self._totals(form), assessment.status, now)
         if status == form.status:
             return None
-        pace = self._paces.setdefault(form.metadata.key, StatusLimiter(self._world.timing))
+        pace = self._paces.setdefault(form.metadata.key, StatusLimiter(self._context.timing))
         if (wait := pace.wait) > 0:
             return wait
         try:
-            await self._world.forms.write_status(form, status)
+            await self._context.forms.write_status(form, status)
         except Conflict:
             # Somebody changed the form; once the cache knows how, it is tried again.
-            return pace.fall_behind()
+            return pace.backoff_conflict()
         except NotFound:
             return None
-        pace.rest()
-        pace.catch_up()
+        pace.mark_written()
+        pace.reset()
         # Told from the status before: were it told first, a crash would have it told twice.
-        self._teller.tell(form, *validation_events(form.status, problems))
+        self._emitter.emit(form, *validation_events(form.status, problems))
         return None
 
     def _pause(self, key: ObjectKey) -> float:
@@ -209,8 +209,8 @@ class FormController:
     def _result(self, wait: float | None, look_again: datetime | None) -> Result:
         waits = [] if wait is None else [wait]
         if look_again is not None:
-            waits.append((look_again - self._world.now()).total_seconds())
-        return Result(max(min(waits), self._world.timing.min_requeue)) if waits else Result()
+            waits.append((look_again - self._context.clock()).total_seconds())
+        return Result(max(min(waits), self._context.timing.min_requeue)) if waits else Result()
 
 
 def _is_behind(facts: NodeFacts, now: datetime) -> bool:

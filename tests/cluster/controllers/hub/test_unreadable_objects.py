@@ -8,7 +8,7 @@ import pytest
 from cluster.controllers.environment import FORMS, HUBS, Environment
 from lynq.api import LynqForm, LynqHub
 from lynq.controllers import context
-from lynq.controllers.decoding import Loose, Unreadable, form_from, hub_from
+from lynq.controllers.decoding import RawObject, Unreadable, decode_form, decode_hub
 
 MARKED = {"metadata": {"annotations": {"test": "unreadable"}}}
 ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"))
@@ -16,16 +16,16 @@ ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"))
 
 @pytest.fixture(autouse=True)
 def _marked_objects_are_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    def form(obj: Loose) -> LynqForm | Unreadable:
+    def form(obj: RawObject) -> LynqForm | Unreadable:
         marked = "test" in obj.metadata.annotations
-        return Unreadable(obj.metadata, "marked") if marked else form_from(obj)
+        return Unreadable(obj.metadata, "marked") if marked else decode_form(obj)
 
-    def hub(obj: Loose) -> LynqHub | Unreadable:
+    def hub(obj: RawObject) -> LynqHub | Unreadable:
         marked = "test" in obj.metadata.annotations
-        return Unreadable(obj.metadata, "marked") if marked else hub_from(obj)
+        return Unreadable(obj.metadata, "marked") if marked else decode_hub(obj)
 
-    monkeypatch.setattr(context, "form_from", form)
-    monkeypatch.setattr(context, "hub_from", hub)
+    monkeypatch.setattr(context, "decode_form", form)
+    monkeypatch.setattr(context, "decode_hub", hub)
 
 
 @asynccontextmanager

@@ -27,7 +27,7 @@ from cluster.controllers.running_operator import (
     wait_for_resource_state,
 )
 from lynq.controllers import context
-from lynq.controllers.decoding import Loose, Unreadable
+from lynq.controllers.decoding import RawObject, Unreadable
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS, NAMESPACES
 
@@ -177,10 +177,10 @@ async def test_nothing_is_written_for_unreadable_form(
 ) -> None:
     """Its service account and its allowed namespaces are unknown."""
 
-    def unreadable(obj: Loose) -> Unreadable:
+    def unreadable(obj: RawObject) -> Unreadable:
         return Unreadable(obj.metadata, "invalid spec, see $.configMaps")
 
-    monkeypatch.setattr(context, "form_from", unreadable)
+    monkeypatch.setattr(context, "decode_form", unreadable)
     await env.create_form()
     async with running_operator(env):
         await create_node(env, entry("settings"))

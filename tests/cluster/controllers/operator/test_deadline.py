@@ -26,7 +26,7 @@ async def operator_with_later_clock(env: Environment) -> AsyncIterator[Process]:
     """Run the operator with its clock ahead."""
     options = Options(sqlite_directory=env.directory, namespaces=(env.namespace,))
     process = Process(ProcessSettings(options=options), env.client)
-    process.world = replace(process.world, now=lambda: datetime.now(UTC) + LATER)
+    process.context = replace(process.context, clock=lambda: datetime.now(UTC) + LATER)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(process.run(stop))
