@@ -1,4 +1,4 @@
-"""Where faults are injected: a namespace with its rows, and real processes of the operator."""
+"""Fixtures of fault tests: an environment, and operator processes behind recording proxies."""
 
 import itertools
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ import pytest
 from cluster.controllers.environment import Environment
 from faults.recording_proxy import RecordingProxy, recording_proxy
 from faults.replica import Replica
-from faults.tenants import places_of
+from faults.tenants import watched_namespaces
 from lynq.kube import Client
 from lynq.kube.resource import NAMESPACES
 
@@ -23,53 +23,48 @@ def env(client: Client, namespace: str, crds: None, tmp_path: Path) -> Environme
 
 
 @pytest.fixture
-async def elsewhere(env: Environment) -> AsyncIterator[str]:
-    """The other namespace, for what forms put there."""
-    _, name = places_of(env)
+async def other_namespace(env: Environment) -> AsyncIterator[str]:
+    """A second namespace for objects of forms with targetNamespace."""
+    _, name = watched_namespaces(env)
     await env.client.create(NAMESPACES, {"metadata": {"name": name}})
     yield name
     await env.client.delete(NAMESPACES, name)
 
 
 class Replicas:
-    """Makes processes of the operator, each behind a door of its own."""
+    """Starts operator processes, each behind its own proxy."""
 
     def __init__(
-        self, env: Environment, kubeconfig: Path, folder: Path, doors: AsyncExitStack
+        self, env: Environment, kubeconfig: Path, folder: Path, proxies: AsyncExitStack
     ) -> None:
-        self._stage = env
+        self._env = env
         self._kubeconfig = kubeconfig
         self._folder = folder
-        self._doors = doors
+        self._proxies = proxies
         self._numbers = itertools.count(1)
 
     async def __call__(self, *flags: str) -> Replica:
-        """Start one."""
-        replica = await self.planned(*flags)
-        replica.start()
-        return replica
-
-    async def planned(self, *flags: str) -> Replica:
-        """Return one that is yet to be started."""
-        door: RecordingProxy = await self._doors.enter_async_context(
+        """Start an operator process."""
+        proxy: RecordingProxy = await self._proxies.enter_async_context(
             recording_proxy(self._kubeconfig)
         )
-        place = self._folder / f"replica-{next(self._numbers)}"
-        place.mkdir()
-        given = (
-            f"--sqlite-dir={self._stage.directory}",
-            f"--watch-namespaces={','.join(places_of(self._stage))}",
+        folder = self._folder / f"replica-{next(self._numbers)}"
+        folder.mkdir()
+        arguments = (
+            f"--sqlite-dir={self._env.directory}",
+            f"--watch-namespaces={','.join(watched_namespaces(self._env))}",
             "--health-probe-bind-address=0",
             "--enable-webhooks=false",
             *flags,
         )
-        replica = Replica(door, place, given)
-        self._doors.callback(replica.end)
+        replica = Replica(proxy, folder, arguments)
+        self._proxies.callback(replica.kill_if_running)
+        replica.start()
         return replica
 
 
 @pytest.fixture
 async def replicas(env: Environment, kubeconfig: Path, tmp_path: Path) -> AsyncIterator[Replicas]:
-    """Processes of the operator in the environment's namespace."""
-    async with AsyncExitStack() as doors:
-        yield Replicas(env, kubeconfig, tmp_path, doors)
+    """Starts operator processes that watch the namespaces of the environment."""
+    async with AsyncExitStack() as proxies:
+        yield Replicas(env, kubeconfig, tmp_path, proxies)

@@ -1,7 +1,7 @@
-"""The operator in the test's own process, crashed at any of its writes.
+"""Runs the operator in the test process and crashes it at any of its writes.
 
-For the API server it makes no difference whether a process was killed or merely never heard of
-again: after the crash nothing passes. So every write can be tried, without starting Python anew.
+To the API server, a killed process and a process whose requests are all dropped look the same.
+Dropping requests makes it possible to crash at every write without starting a new process.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from cluster.controllers.environment import Environment
-from faults.tenants import places_of
+from faults.tenants import watched_namespaces
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
 from lynq.kube import Interceptor, Request, Response, Send
@@ -21,42 +21,42 @@ _READS = frozenset({"get", "list", "watch"})
 
 @dataclass(slots=True)
 class Crash:
-    """Falls upon one write: before the API server hears of it, or before its answer is heard."""
+    """Crashes the operator at one write, before it is sent or before its response is read."""
 
     at: int = 0
-    """Which of the writes, counted from 1; 0 is none."""
-    heard: bool = False
-    """Whether the API server still gets that write."""
+    """The number of the write, counted from 1; 0 means never."""
+    is_sent: bool = False
+    """Whether that write still reaches the API server."""
     writes: list[str] = field(default_factory=list)
     happened: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, request: Request, send: Send) -> Response:
         if self.happened.is_set():
-            raise KubeError("nobody is there any more")
+            raise KubeError("the operator has crashed")
         if request.verb in _READS or "/events" in request.path:
             return await send(request)
         self.writes.append(f"{request.verb} {request.path}")
         if len(self.writes) != self.at:
             return await send(request)
-        if self.heard:
+        if self.is_sent:
             await send(request)
         self.happened.set()
-        raise KubeError("nobody is there any more")
+        raise KubeError("the operator has crashed")
 
 
-def operator_behind(env: Environment, interceptor: Interceptor) -> Process:
-    """Return the whole operator, with something between it and the API server."""
-    options = Options(sqlite_directory=env.directory, namespaces=places_of(env))
+def intercepted_operator(env: Environment, interceptor: Interceptor) -> Process:
+    """Return the whole operator with an interceptor on its API requests."""
+    options = Options(sqlite_directory=env.directory, namespaces=watched_namespaces(env))
     return Process(ProcessSettings(options=options), env.client.intercepted(interceptor))
 
 
 @asynccontextmanager
-async def crashing(env: Environment, crash: Crash) -> AsyncIterator[None]:
-    """Run the whole operator during the block; a crash ends it, and the block goes on."""
-    process = operator_behind(env, crash)
+async def crashing_operator(env: Environment, crash: Crash) -> AsyncIterator[None]:
+    """Run the whole operator during the block; a crash stops it, and the block continues."""
+    process = intercepted_operator(env, crash)
     stop = asyncio.Event()
     running = asyncio.create_task(process.run(stop))
-    end = asyncio.create_task(_at(crash, running))
+    end = asyncio.create_task(_cancel_on(crash, running))
     try:
         yield
     finally:
@@ -65,6 +65,6 @@ async def crashing(env: Environment, crash: Crash) -> AsyncIterator[None]:
         await asyncio.wait((running, end))
 
 
-async def _at(crash: Crash, running: "asyncio.Task[None]") -> None:
+async def _cancel_on(crash: Crash, running: "asyncio.Task[None]") -> None:
     await crash.happened.wait()
     running.cancel()

@@ -1,4 +1,4 @@
-"""Bad weather between the operator and the API server: refusals, lost answers, cut watches."""
+"""Injects API faults: error responses, lost responses, delays and closed watches."""
 
 import asyncio
 import random
@@ -15,7 +15,7 @@ from lynq.kube.errors import (
     TooManyRequests,
 )
 
-_REFUSALS: tuple[tuple[type[ApiError], int], ...] = (
+_ERRORS: tuple[tuple[type[ApiError], int], ...] = (
     (Conflict, 409),
     (TooManyRequests, 429),
     (InternalError, 500),
@@ -24,18 +24,18 @@ _REFUSALS: tuple[tuple[type[ApiError], int], ...] = (
 
 
 def api_error(request: Request, kind: type[ApiError], code: int) -> ApiError:
-    """Return what the API server would say."""
-    status = Status(message="bad weather", reason=kind.__name__, code=code)
+    """Return the error that the API server would send."""
+    status = Status(message="injected fault", reason=kind.__name__, code=code)
     return kind(status, verb=request.verb, path=request.path)
 
 
 @dataclass(slots=True)
 class FaultInjector:
-    """Some requests are refused, some are carried out and never answered, while it is bad."""
+    """Fails or delays random requests and drops responses while active."""
 
-    chance: random.Random
-    bad: bool = True
-    refused: int = 0
+    rng: random.Random
+    active: bool = True
+    rejected: int = 0
     lost: int = 0
     cuts: int = 0
     writes: list[str] = field(default_factory=list)
@@ -46,29 +46,29 @@ class FaultInjector:
             return await self._stream(request, send)
         if request.verb not in ("get", "list") and "/events" not in request.path:
             self.writes.append(f"{request.verb} {request.path}")
-        drawn = self.chance.random() if self.bad else 1.0
+        drawn = self.rng.random() if self.active else 1.0
         if drawn < 0.2:
-            self.refused += 1
-            raise api_error(request, *self.chance.choice(_REFUSALS))
+            self.rejected += 1
+            raise api_error(request, *self.rng.choice(_ERRORS))
         if drawn < 0.3:
             await send(request)
             self.lost += 1
-            raise ConnectionFailed("bad weather: the answer was lost")
+            raise ConnectionFailed("injected fault: the response was lost")
         if drawn < 0.5:
-            await asyncio.sleep(self.chance.uniform(0, 0.2))
+            await asyncio.sleep(self.rng.uniform(0, 0.2))
         return await send(request)
 
     async def _stream(self, request: Request, send: Send) -> Response:
-        if self.bad and self.chance.random() < 0.3:
+        if self.active and self.rng.random() < 0.3:
             raise api_error(request, ServiceUnavailable, 503)
         response = await send(request)
         self._streams.append(response)
         return response
 
     async def cut_watches(self) -> None:
-        """Cut a watch now and then, while it is bad."""
-        while self.bad:
-            await asyncio.sleep(self.chance.uniform(0.1, 0.5))
+        """Close random watches while active."""
+        while self.active:
+            await asyncio.sleep(self.rng.uniform(0.1, 0.5))
             if self._streams:
                 self.cuts += 1
-                self._streams.pop(self.chance.randrange(len(self._streams))).close()
+                self._streams.pop(self.rng.randrange(len(self._streams))).close()

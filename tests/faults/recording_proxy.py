@@ -1,4 +1,4 @@
-"""The door between one process of the operator and the API server: what passes is written down."""
+"""An HTTP proxy between an operator process and the API server that records requests."""
 
 import asyncio
 import json
@@ -16,12 +16,12 @@ from lynq.kube import load_config
 from lynq.kube.session import ssl_context_for
 
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_HOPS = frozenset({"connection", "host", "keep-alive", "transfer-encoding", "content-length"})
+_HOP_BY_HOP = frozenset({"connection", "host", "keep-alive", "transfer-encoding", "content-length"})
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedWrite:
-    """A write that the API server was asked for."""
+    """A write request and the status of its response."""
 
     at: float
     method: str
@@ -29,77 +29,81 @@ class RecordedWrite:
     status: int
 
     @property
-    def is_about_leases(self) -> bool:
+    def is_lease(self) -> bool:
         return "/leases" in self.path
 
 
 @dataclass(slots=True)
 class RecordingProxy:
-    """Forwards everything, and remembers the writes."""
+    """Forwards all requests and records them."""
 
     target: str
     session: aiohttp.ClientSession
     address: str = ""
     writes: list[RecordedWrite] = field(default_factory=list)
     reads: set[str] = field(default_factory=set)
-    """Paths."""
+    """Paths of all read requests."""
     waiting: int = 0
-    """How many requests stand before the shut door."""
-    _open: asyncio.Event = field(default_factory=asyncio.Event)
+    """The number of requests held back while blocked."""
+    _unblocked: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self._open.set()
+        self._unblocked.set()
 
-    def shut(self) -> None:
-        """Let nothing through from now on, and say nothing."""
-        self._open.clear()
+    def block(self) -> None:
+        """Hold back all further requests without a response."""
+        self._unblocked.clear()
 
     def kubeconfig(self, folder: Path) -> Path:
-        """Write what a client needs to come in by this door."""
+        """Write a kubeconfig that points to this proxy."""
         config = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "door", "cluster": {"server": self.address}}],
-            "users": [{"name": "door", "user": {}}],
-            "contexts": [{"name": "door", "context": {"cluster": "door", "user": "door"}}],
-            "current-context": "door",
+            "clusters": [{"name": "proxy", "cluster": {"server": self.address}}],
+            "users": [{"name": "proxy", "user": {}}],
+            "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "proxy"}}],
+            "current-context": "proxy",
         }
         path = folder / "kubeconfig"
         path.write_text(json.dumps(config))
         return path
 
-    def work(self) -> list[RecordedWrite]:
-        """Return the writes that changed anything but leases and events."""
+    def resource_writes(self) -> list[RecordedWrite]:
+        """Return all writes except those of leases and events."""
         return [
-            write
-            for write in self.writes
-            if not write.is_about_leases and "/events" not in write.path
+            write for write in self.writes if not write.is_lease and "/events" not in write.path
         ]
 
-    def asked(self, end: str) -> bool:
-        """Return whether anything was read whose path ends so."""
-        return any(path.endswith(end) for path in self.reads)
+    def has_read(self, suffix: str) -> bool:
+        """Return whether a path with this suffix was read."""
+        return any(path.endswith(suffix) for path in self.reads)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
         self.waiting += 1
-        await self._open.wait()
+        await self._unblocked.wait()
         self.waiting -= 1
-        headers = {key: to for key, to in request.headers.items() if key.lower() not in _HOPS}
+        headers = {
+            key: value for key, value in request.headers.items() if key.lower() not in _HOP_BY_HOP
+        }
         async with self.session.request(
             request.method, self.target + str(request.rel_url), data=body or None, headers=headers
-        ) as answer:
+        ) as upstream:
             if request.method in _WRITES:
-                moment = time.monotonic()
+                now = time.monotonic()
                 self.writes.append(
-                    RecordedWrite(moment, request.method, request.path, answer.status)
+                    RecordedWrite(now, request.method, request.path, upstream.status)
                 )
             else:
                 self.reads.add(request.path)
-            passed = {key: to for key, to in answer.headers.items() if key.lower() not in _HOPS}
-            response = web.StreamResponse(status=answer.status, headers=passed)
+            passed = {
+                key: value
+                for key, value in upstream.headers.items()
+                if key.lower() not in _HOP_BY_HOP
+            }
+            response = web.StreamResponse(status=upstream.status, headers=passed)
             await response.prepare(request)
-            async for chunk in answer.content.iter_any():
+            async for chunk in upstream.content.iter_any():
                 await response.write(chunk)
             return response
 
@@ -107,22 +111,22 @@ class RecordingProxy:
         try:
             return await self.handle(request)
         except (aiohttp.ClientError, ConnectionError):
-            # Who stood on either side is gone.
+            # The client or the API server closed the connection.
             return web.Response(status=502)
 
 
 @asynccontextmanager
 async def recording_proxy(kubeconfig: Path) -> AsyncIterator[RecordingProxy]:
-    """Open a door to the API server of a kubeconfig."""
+    """Run a proxy to the API server of a kubeconfig."""
     config = load_config(kubeconfig=kubeconfig)
     credential = await config.credentials.current()
     connector = aiohttp.TCPConnector(ssl=ssl_context_for(config, credential.certificate), limit=0)
-    patience = aiohttp.ClientTimeout(total=None)
+    timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(
-        connector=connector, timeout=patience, auto_decompress=False
+        connector=connector, timeout=timeout, auto_decompress=False
     ) as session:
-        door = RecordingProxy(config.server.rstrip("/"), session)
-        async with serve_http(door) as door.address:
-            yield door
-        # Connections close in a callback of the loop.
+        proxy = RecordingProxy(config.server.rstrip("/"), session)
+        async with serve_http(proxy) as proxy.address:
+            yield proxy
+        # Connections are closed in a callback of the event loop.
         await asyncio.sleep(0)

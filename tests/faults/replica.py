@@ -1,4 +1,4 @@
-"""One process of the operator, to be stopped, killed, frozen and started again."""
+"""An operator process that can be stopped, killed, frozen and restarted."""
 
 import json
 import os
@@ -14,17 +14,17 @@ from waiting import eventually
 
 
 class Replica:
-    """Runs `lynq run` behind a door."""
+    """Runs `lynq run` behind a recording proxy."""
 
-    def __init__(self, door: RecordingProxy, folder: Path, flags: tuple[str, ...]) -> None:
-        self.door = door
+    def __init__(self, proxy: RecordingProxy, folder: Path, flags: tuple[str, ...]) -> None:
+        self.proxy = proxy
         self._log = folder / "log"
-        kubeconfig = door.kubeconfig(folder)
+        kubeconfig = proxy.kubeconfig(folder)
         self._command = [sys.executable, "-m", "lynq", "run", f"--kubeconfig={kubeconfig}", *flags]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it; it works when it is ready to."""
+        """Start the process without waiting for its readiness."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, stdout=log, stderr=log, env=dict(os.environ)
@@ -35,36 +35,36 @@ class Replica:
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """End it as the kernel ends a process: in the middle of whatever it does."""
+        """Kill the process with SIGKILL."""
         self.signal(signal.SIGKILL)
         assert self._process
         self._process.wait()
 
-    async def ended(self, *, within: float = 15) -> int:
-        """Wait until it has ended, and return its exit code."""
+    async def wait_for_exit(self, *, within: float = 15) -> int:
+        """Wait until the process exits; return its exit code."""
         assert self._process
         process = self._process
         await eventually(lambda: process.poll() is not None, within=within)
         return process.returncode
 
     async def stop(self) -> float:
-        """Ask it to end; return after how many seconds it did, with success."""
-        began = time.monotonic()
+        """Send SIGTERM and expect exit code 0; return the elapsed seconds."""
+        start = time.monotonic()
         self.signal(signal.SIGTERM)
-        code = await self.ended()
+        code = await self.wait_for_exit()
         assert code == 0, self.log()
-        return time.monotonic() - began
+        return time.monotonic() - start
 
-    def end(self) -> None:
-        """Leave nothing behind."""
+    def kill_if_running(self) -> None:
+        """Kill the process unless it has exited."""
         if self._process and self._process.poll() is None:
             self._process.kill()
             self._process.wait()
 
     def log(self) -> list[dict[str, Any]]:
-        """Return what it said."""
+        """Return all structured log lines."""
         return [json.loads(line) for line in self._log.read_text().splitlines() if line[:1] == "{"]
 
-    def says(self, message: str) -> bool:
-        """Return whether it said so."""
+    def has_logged(self, message: str) -> bool:
+        """Return whether a log line has this message."""
         return any(line.get("msg") == message for line in self.log())

@@ -1,4 +1,4 @@
-"""A form that uses what is delicate, and the model of what it has to lead to."""
+"""A form with dependencies and two namespaces, and a model of the objects it must produce."""
 
 import random
 from dataclasses import dataclass, field
@@ -10,16 +10,16 @@ from lynq.kube.resource import CONFIG_MAPS, SECRETS
 from waiting import eventually
 
 MANAGED = "lynq.sh/managed=true"
-FOREIGN = ("foreign-settings", "foreign-abroad")
+FOREIGN = ("foreign-settings", "foreign-remote")
 
 
-def places_of(env: Environment) -> tuple[str, str]:
-    """Return the namespaces that the operator sees: the environment's, and another one."""
-    return env.namespace, f"{env.namespace}-elsewhere"
+def watched_namespaces(env: Environment) -> tuple[str, str]:
+    """Return the namespaces that the operator watches: the environment's and a second one."""
+    return env.namespace, f"{env.namespace}-other"
 
 
-def tenant_form(elsewhere: str, text: str) -> Object:
-    """Return lists of a form: a chain of three, and one more in another namespace."""
+def form_spec(other_namespace: str, text: str) -> Object:
+    """Return form lists: a dependency chain across two namespaces, and a Service."""
     data = {"plan": text}
     settings: Object = {"apiVersion": "v1", "kind": "ConfigMap", "data": data}
     secret: Object = {"apiVersion": "v1", "kind": "Secret", "stringData": data}
@@ -28,9 +28,9 @@ def tenant_form(elsewhere: str, text: str) -> Object:
         "configMaps": [
             {"id": "settings", "nameTemplate": "{{ .uid }}-settings", "spec": settings},
             {
-                "id": "abroad",
-                "nameTemplate": "{{ .uid }}-abroad",
-                "targetNamespace": elsewhere,
+                "id": "remote",
+                "nameTemplate": "{{ .uid }}-remote",
+                "targetNamespace": other_namespace,
                 "dependIds": ["secret"],
                 "spec": settings,
             },
@@ -49,28 +49,28 @@ def tenant_form(elsewhere: str, text: str) -> Object:
 
 @dataclass(slots=True)
 class Model:
-    """What rows and form say, and so what has to be there."""
+    """The expected state, derived from rows and form."""
 
     env: Environment
-    elsewhere: str
+    other_namespace: str
     plans: dict[str, str] = field(default_factory=dict)
     text: str = "{{ .plan }}"
 
     def write_rows(self) -> None:
         self.env.set_rows(*((uid, 1, plan) for uid, plan in self.plans.items()))
 
-    def disturb(self, chance: random.Random, spare: tuple[str, ...]) -> None:
-        """Add a row, change one and take one away; none of those to be spared."""
+    def change_rows(self, rng: random.Random, spare: tuple[str, ...]) -> None:
+        """Add, change and remove a row, but none of those to spare."""
         others = sorted(self.plans.keys() - set(spare))
-        chance.shuffle(others)
+        rng.shuffle(others)
         if len(others) > 3:
             del self.plans[others.pop()]
-        self.plans[others.pop()] = f"plan-{chance.randrange(1000)}"
-        self.plans[f"n{chance.randrange(1000)}"] = "pro"
+        self.plans[others.pop()] = f"plan-{rng.randrange(1000)}"
+        self.plans[f"n{rng.randrange(1000)}"] = "pro"
         self.write_rows()
 
-    async def check(self) -> None:
-        """Fail unless exactly that is there which has to be."""
+    async def verify(self) -> None:
+        """Fail unless nodes and objects match the model exactly."""
         env, uids = self.env, sorted(self.plans)
         nodes = await env.nodes()
         assert sorted(nodes) == [f"{uid}-web" for uid in uids]
@@ -83,48 +83,48 @@ class Model:
         settings = await managed_objects(env, CONFIG_MAPS, env.namespace)
         expected = {f"{uid}-settings": {"plan": text} for uid, text in texts.items()}
         assert {name: obj.get("data") for name, obj in settings.items()} == expected
-        far = await managed_objects(env, CONFIG_MAPS, self.elsewhere)
-        expected = {f"{uid}-abroad": {"plan": text} for uid, text in texts.items()}
-        assert {name: obj.get("data") for name, obj in far.items()} == expected
+        remote = await managed_objects(env, CONFIG_MAPS, self.other_namespace)
+        expected = {f"{uid}-remote": {"plan": text} for uid, text in texts.items()}
+        assert {name: obj.get("data") for name, obj in remote.items()} == expected
         for resource, part in ((SECRETS, "secret"), (SERVICES, "service")):
             listed = await managed_objects(env, resource, env.namespace)
             assert sorted(listed) == [f"{uid}-{part}" for uid in uids]
 
     async def uids(self, *tenants: str) -> dict[tuple[str, str], str]:
-        """Return the uids of all objects of some tenants, their nodes included."""
-        found: dict[tuple[str, str], str] = {}
+        """Return the uids of the nodes and objects of some tenants."""
+        uids: dict[tuple[str, str], str] = {}
         for resource, namespace, part in (
             (NODES, self.env.namespace, "web"),
             (CONFIG_MAPS, self.env.namespace, "settings"),
-            (CONFIG_MAPS, self.elsewhere, "abroad"),
+            (CONFIG_MAPS, self.other_namespace, "remote"),
             (SECRETS, self.env.namespace, "secret"),
             (SERVICES, self.env.namespace, "service"),
         ):
             for tenant in tenants:
                 obj = await self.env.client.get(resource, f"{tenant}-{part}", namespace)
-                found[tenant, part] = obj["metadata"]["uid"]
-        return found
+                uids[tenant, part] = obj["metadata"]["uid"]
+        return uids
 
 
 async def managed_objects(
     env: Environment, resource: Resource, namespace: str
 ) -> dict[str, Object]:
-    """Return what is managed in a namespace, without what tests made to look so."""
+    """Return the managed objects of a namespace, except foreign objects created by tests."""
     listed = await env.client.list(resource, namespace, labels=MANAGED)
     named = {obj["metadata"]["name"]: obj for obj in listed.items}
     return {name: obj for name, obj in named.items() if name not in FOREIGN}
 
 
-async def objects_in_other_namespace(env: Environment, elsewhere: str) -> list[str]:
-    """Return the names of what is managed in the other namespace."""
-    return sorted(await managed_objects(env, CONFIG_MAPS, elsewhere))
+async def objects_in_other_namespace(env: Environment, other_namespace: str) -> list[str]:
+    """Return the names of the managed objects in the other namespace."""
+    return sorted(await managed_objects(env, CONFIG_MAPS, other_namespace))
 
 
-async def settle(model: Model, *, within: float = 60) -> None:
-    """Wait until all is as rows and form say."""
+async def wait_until_converged(model: Model, *, within: float = 60) -> None:
+    """Wait until the cluster matches the model."""
 
-    async def so() -> bool:
-        await model.check()
+    async def converged() -> bool:
+        await model.verify()
         return True
 
-    await eventually(so, within=within, every=0.25)
+    await eventually(converged, within=within, every=0.25)

@@ -1,4 +1,4 @@
-"""Rows and forms change while requests fail and watches break: the end is that of a calm day."""
+"""Rows and forms change while API requests fail and watches are closed."""
 
 import asyncio
 import random
@@ -7,44 +7,44 @@ import pytest
 
 from background_tasks import run_in_background
 from cluster.controllers.environment import FORMS, Environment
-from faults.crash import operator_behind
+from faults.crash import intercepted_operator
 from faults.fault_injection import FaultInjector
-from faults.tenants import Model, settle, tenant_form
+from faults.tenants import Model, form_spec, wait_until_converged
+from waiting import stays
 
-LOYAL = ("loyal-1", "loyal-2")
-"""Tenants whose rows never change."""
+STABLE = ("stable-1", "stable-2")
+"""Tenants whose rows never change, so their objects must survive."""
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_state_converges_after_api_errors(
-    env: Environment, elsewhere: str, seed: int
+    env: Environment, other_namespace: str, seed: int
 ) -> None:
-    chance = random.Random(seed)
-    weather = FaultInjector(chance)
-    model = Model(env, elsewhere)
-    model.plans = dict.fromkeys((*LOYAL, *(f"t{number}" for number in range(5))), "pro")
+    rng = random.Random(seed)
+    faults = FaultInjector(rng)
+    model = Model(env, other_namespace)
+    model.plans = dict.fromkeys((*STABLE, *(f"t{number}" for number in range(5))), "pro")
     model.write_rows()
-    async with run_in_background(operator_behind(env, weather).run(asyncio.Event())):
-        weather.bad = False
+    async with run_in_background(intercepted_operator(env, faults).run(asyncio.Event())):
+        faults.active = False
         await env.create_hub(source={"syncInterval": "1s"})
-        await env.create_form("web", **tenant_form(elsewhere, model.text))
-        await settle(model)
-        before = await model.uids(*LOYAL)
+        await env.create_form("web", **form_spec(other_namespace, model.text))
+        await wait_until_converged(model)
+        before = await model.uids(*STABLE)
 
-        weather.bad = True
-        async with run_in_background(weather.cut_watches()):
+        faults.active = True
+        async with run_in_background(faults.cut_watches()):
             for number in range(6):
-                model.disturb(chance, spare=LOYAL)
+                model.change_rows(rng, spare=STABLE)
                 if number % 2:
                     model.text = f"{{{{ .plan }}}} {number}"
-                    await env.patch(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
-                await asyncio.sleep(chance.uniform(0.2, 1.2))
-        weather.bad = False
-        await settle(model)
-        assert await model.uids(*LOYAL) == before
-        # Reached, and it stays.
+                    await env.patch(FORMS, "web", {"spec": form_spec(other_namespace, model.text)})
+                await asyncio.sleep(rng.uniform(0.2, 1.2))
+        faults.active = False
+        await wait_until_converged(model)
+        assert await model.uids(*STABLE) == before
+        # Statuses of hub and form follow within two seconds; then nothing is written.
         await asyncio.sleep(2)
-        weather.writes.clear()
-        await asyncio.sleep(4)
-        assert weather.writes == []
-    assert min(weather.refused, weather.lost, weather.cuts) > 0
+        faults.writes.clear()
+        await stays(lambda: faults.writes == [], seconds=4)
+    assert min(faults.rejected, faults.lost, faults.cuts) > 0

@@ -1,4 +1,4 @@
-"""The API server dies in the middle of a rollout: the operator goes on when it is back."""
+"""The API server is killed during a rollout."""
 
 import asyncio
 import os
@@ -24,8 +24,8 @@ UIDS = tuple(f"t{number}" for number in range(6))
 
 
 @pytest.fixture
-async def own_stage(own_cluster: LocalCluster, tmp_path: Path) -> AsyncIterator[Environment]:
-    """A env in a cluster that the test may break."""
+async def own_env(own_cluster: LocalCluster, tmp_path: Path) -> AsyncIterator[Environment]:
+    """An environment in a cluster that the test may break."""
     async with Client.connect(load_config(kubeconfig=own_cluster.kubeconfig)) as client:
         for definition in definitions():
             await install_crd(client, definition)
@@ -39,33 +39,35 @@ def app(image: str) -> Object:
 
 
 async def kill_apiserver(cluster: LocalCluster, client: Client) -> None:
-    """Kill the API server, and wait until the next one answers."""
+    """Kill the API server and wait until its restart is ready."""
     killed = cluster.pid("kube-apiserver")
     os.kill(killed, signal.SIGKILL)
 
-    async def answers() -> bool:
+    async def restarted() -> bool:
         try:
             return cluster.pid("kube-apiserver") != killed and await client.raw("/readyz") == b"ok"
         except KubeError:
             return False
 
-    await eventually(answers, within=90)
+    await eventually(restarted, within=90)
 
 
 async def uids(env: Environment) -> dict[str, str]:
     """Return the uids of all nodes and their objects."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     nodes = await env.nodes()
     for resource in (CONFIG_MAPS, DEPLOYMENTS):
         listed = await env.client.list(resource, "default", labels="lynq.sh/managed=true")
-        found |= {f"{resource.kind} {o['metadata']['name']}": o["metadata"]["uid"] for o in listed}
-    return found | {f"node {name}": node["metadata"]["uid"] for name, node in nodes.items()}
+        by_name |= {
+            f"{resource.kind} {o['metadata']['name']}": o["metadata"]["uid"] for o in listed
+        }
+    return by_name | {f"node {name}": node["metadata"]["uid"] for name, node in nodes.items()}
 
 
 async def test_rollout_resumes_after_apiserver_outage(
-    own_stage: Environment, own_cluster: LocalCluster
+    own_env: Environment, own_cluster: LocalCluster
 ) -> None:
-    env = own_stage
+    env = own_env
     env.set_rows(*((uid, 1, "pro") for uid in UIDS))
     async with running_operator(env):
         await env.create_hub(source={"syncInterval": "1s"})
@@ -78,15 +80,15 @@ async def test_rollout_resumes_after_apiserver_outage(
         changed = {"deployments": [app("nginx:2")], "configMaps": [config_map("now {{ .plan }}")]}
         await env.patch(FORMS, "web", {"spec": changed})
 
-        async def under_way() -> bool:
+        async def half_updated() -> bool:
             generations = [
                 node["metadata"]["annotations"]["lynq.sh/template-generation"]
                 for node in (await env.nodes()).values()
             ]
             return 0 < generations.count("2") < len(UIDS)
 
-        await eventually(under_way, within=30)
-        # A row goes and another changes while nobody answers.
+        await eventually(half_updated, within=30)
+        # One row is removed and another changes during the outage.
         outage = asyncio.create_task(kill_apiserver(own_cluster, env.client))
         rows = [(uid, 1, "pro") for uid in UIDS[:4]]
         env.set_rows(*rows, (UIDS[4], 1, "gold"))

@@ -1,4 +1,4 @@
-"""An API server that does not yet say all that it serves: nobody's objects are given up for it."""
+"""Incomplete discovery after an API server restart."""
 
 import uuid
 from dataclasses import dataclass, replace
@@ -13,23 +13,23 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
 )
 from custom_kind import served_custom_kind
-from faults.tenants import places_of
+from faults.tenants import watched_namespaces
 from lynq.kube import Request, Response, Send
 
 
 @dataclass(slots=True)
-class Forgetful:
-    """Leaves a group out of what is served, some times."""
+class IncompleteDiscovery:
+    """Omits an API group from the first discovery responses."""
 
     group: str
     times: int
-    left_out: int = 0
+    omitted: int = 0
 
     async def __call__(self, request: Request, send: Send) -> Response:
         response = await send(request)
-        if request.path != "/apis" or self.left_out >= self.times:
+        if request.path != "/apis" or self.omitted >= self.times:
             return response
-        self.left_out += 1
+        self.omitted += 1
         groups = msgspec.json.decode(response.body)
         groups["items"] = [
             group for group in groups["items"] if group["metadata"]["name"] != self.group
@@ -38,20 +38,20 @@ class Forgetful:
 
 
 async def test_incomplete_discovery_does_not_release_node_finalizer(
-    env: Environment, elsewhere: str
+    env: Environment, other_namespace: str
 ) -> None:
-    group, places = f"g{uuid.uuid4().hex[:8]}.example.com", places_of(env)
-    # Tied by labels: the garbage collector takes nothing along.
+    group, places = f"g{uuid.uuid4().hex[:8]}.example.com", watched_namespaces(env)
+    # Tracked by labels: the garbage collector does not delete it.
     manifest = {"apiVersion": f"{group}/v1", "kind": "Gadget"}
-    gadget = manifest_entry("gadget", manifest, targetNamespace=elsewhere)
+    gadget = manifest_entry("gadget", manifest, targetNamespace=other_namespace)
     async with served_custom_kind(env.client, group) as resource:
         async with running_operator(env, namespaces=places):
             await create_node(env, manifests=[gadget])
             await wait_for_node_ready(env, NODE)
         await delete_node(env)
-        forgetful = Forgetful(group, times=1)
-        env.client = env.client.intercepted(forgetful)
+        discovery = IncompleteDiscovery(group, times=1)
+        env.client = env.client.intercepted(discovery)
         async with running_operator(env, namespaces=places):
             await wait_for_deletion(env, NODES, NODE, within=30)
-        assert forgetful.left_out
-        assert (await env.client.list(resource, elsewhere)).items == []
+        assert discovery.omitted
+        assert (await env.client.list(resource, other_namespace)).items == []

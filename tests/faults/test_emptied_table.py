@@ -1,4 +1,4 @@
-"""A table that is emptied takes no tenant along, until a person has said so."""
+"""An emptied table deletes no tenant without approval."""
 
 import asyncio
 import re
@@ -6,14 +6,14 @@ import re
 from cluster.controllers.environment import FORMS, HUBS, Environment, Object, config_map
 from cluster.controllers.running_operator import running_operator, wait_for_deletion
 from lynq.kube.resource import CONFIG_MAPS
-from waiting import eventually
+from waiting import eventually, stays
 
 ROWS = tuple((f"t{number:02}", 1, "pro") for number in range(12))
 NAMES = tuple(f"{uid}-web" for uid, *_ in ROWS)
 APPROVAL = "lynq.sh/approve-deletion"
 
 
-async def tenants(env: Environment, rows: tuple[tuple[str, int, str], ...] = ROWS) -> None:
+async def create_tenants(env: Environment, rows: tuple[tuple[str, int, str], ...] = ROWS) -> None:
     env.set_rows(*rows)
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form()
@@ -25,14 +25,14 @@ async def tenants(env: Environment, rows: tuple[tuple[str, int, str], ...] = ROW
     await eventually(ready, within=60)
 
 
-async def everything(env: Environment) -> dict[str, Object]:
-    """Return all nodes and their objects, as they are."""
+async def all_objects(env: Environment) -> dict[str, Object]:
+    """Return all nodes and managed ConfigMaps."""
     settings = await env.client.list(CONFIG_MAPS, env.namespace, labels="lynq.sh/managed=true")
     return await env.nodes() | {obj["metadata"]["name"]: obj for obj in settings.items}
 
 
-async def held(env: Environment) -> str:
-    """Wait until removals are held, and return the digest that would approve them."""
+async def wait_for_hold(env: Environment) -> str:
+    """Wait until deletions are held; return the digest that approves them."""
     condition = await env.wait_for_condition("DeletionHeld", "True")
     match = re.search(r"\b12\b.*\b([0-9a-f]{16})$", condition["message"])
     assert match, condition["message"]
@@ -47,17 +47,20 @@ async def approval(env: Environment) -> str | None:
 
 async def test_only_the_current_digest_approves_deletion(env: Environment) -> None:
     async with running_operator(env):
-        await tenants(env)
-        before = await everything(env)
+        await create_tenants(env)
+        before = await all_objects(env)
         assert len(before) == 24
         env.set_rows()
-        digest = await held(env)
+        digest = await wait_for_hold(env)
         await env.wait_for_event("DeletionHeld")
 
         wrong = digest[1:] + ("0" if digest[0] != "0" else "1")
         await env.annotate("hub", approve_deletion=wrong)
-        await asyncio.sleep(3)
-        assert await everything(env) == before
+
+        async def unchanged() -> bool:
+            return await all_objects(env) == before
+
+        await stays(unchanged, seconds=3, every=0.1)
 
         await env.annotate("hub", approve_deletion=digest)
         await env.wait_for_nodes(within=30)
@@ -65,73 +68,72 @@ async def test_only_the_current_digest_approves_deletion(env: Environment) -> No
             await wait_for_deletion(env, CONFIG_MAPS, f"{uid}-settings")
         await env.wait_for_condition("DeletionHeld", "False")
 
-        async def spent() -> bool:
+        async def approval_removed() -> bool:
             return await approval(env) is None
 
-        await eventually(spent)
-        # The same tenants come back: what was approved once is approved no more.
+        await eventually(approval_removed)
+        # The same tenants return: an approval is valid once. One sync interval passes before.
         await asyncio.sleep(1)
         env.set_rows(*ROWS)
         await env.wait_for_nodes(*NAMES, within=30)
         env.set_rows()
-        assert await held(env) == digest
-        await asyncio.sleep(2)
-        assert await env.node_names() == sorted(NAMES)
+        assert await wait_for_hold(env) == digest
+        await env.nodes_stay(*NAMES, seconds=2)
 
 
 async def test_refilled_table_needs_no_approval(env: Environment) -> None:
     async with running_operator(env):
-        await tenants(env)
-        before = await everything(env)
+        await create_tenants(env)
+        before = await all_objects(env)
         env.set_rows()
-        await held(env)
+        await wait_for_hold(env)
         env.set_rows(*ROWS)
 
         await env.wait_for_condition("DeletionHeld", "False")
-        await asyncio.sleep(2)
-        assert await everything(env) == before
+
+        async def unchanged() -> bool:
+            return await all_objects(env) == before
+
+        await stays(unchanged, seconds=2, every=0.1)
 
 
 async def test_restart_and_other_deletions_keep_the_hold(env: Environment) -> None:
     async with running_operator(env):
-        await tenants(env)
+        await create_tenants(env)
         env.set_rows()
-        digest = await held(env)
+        digest = await wait_for_hold(env)
     async with running_operator(env):
-        await asyncio.sleep(3)
-        assert await env.node_names() == sorted(NAMES)
-        assert await held(env) == digest
-        # One that is left makes it another set: what was approved for twelve is not for eleven.
+        await env.nodes_stay(*NAMES, seconds=3)
+        assert await wait_for_hold(env) == digest
+        # An approval of twelve deletions does not cover eleven of them.
         env.set_rows(ROWS[0])
         await env.annotate("hub", approve_deletion=digest)
 
-        async def another() -> bool:
+        async def digest_changed() -> bool:
             message = (await env.condition("DeletionHeld"))["message"]
             return digest not in message
 
-        await eventually(another)
-        await asyncio.sleep(2)
-        assert await env.node_names() == sorted(NAMES)
+        await eventually(digest_changed)
+        await env.nodes_stay(*NAMES, seconds=2)
 
 
 async def test_changed_table_holds_a_small_share_of_deletions(env: Environment) -> None:
     rows = tuple((f"t{number:02}", 1, "pro") for number in range(48))
     env.set_rows(*rows[:36], file="other.db")
     async with running_operator(env):
-        await tenants(env, rows)
+        await create_tenants(env, rows)
         other = {"sqlite": {"path": "other.db"}}
         await env.patch(HUBS, "hub", {"spec": {"source": other}})
         # 12 of 48 are under 30 %.
-        digest = await held(env)
-        await asyncio.sleep(2)
-        assert len(await env.node_names()) == 48
+        digest = await wait_for_hold(env)
+        await env.nodes_stay(*(f"{uid}-web" for uid, *_ in rows), seconds=2)
         await env.annotate("hub", approve_deletion=digest)
         await env.wait_for_nodes(*(f"{uid}-web" for uid, *_ in rows[:36]), within=30)
 
 
 async def test_deletion_of_a_form_is_not_held(env: Environment) -> None:
     async with running_operator(env):
-        await tenants(env)
+        await create_tenants(env)
         second = config_map(nameTemplate="{{ .uid }}-second")
         await env.create_form("second", configMaps=[second])
         await env.wait_for_status(desired=24, ready=24)

@@ -1,4 +1,4 @@
-"""A crash before and after every write: the operator that follows brings all to the same end."""
+"""Crashes before and after every write: the next operator converges to the same state."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -6,30 +6,30 @@ from dataclasses import dataclass
 import pytest
 
 from cluster.controllers.environment import FORMS, HUBS, Environment
-from faults.crash import Crash, crashing
-from faults.tenants import Model, managed_objects, settle, tenant_form
+from faults.crash import Crash, crashing_operator
+from faults.tenants import Model, form_spec, managed_objects, wait_until_converged
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
-Change = Callable[["Scene"], Awaitable[None]]
+Change = Callable[["Scenario"], Awaitable[None]]
 
-LOYAL = "loyal"
-"""A tenant whose row does not change."""
+STABLE = "stable"
+"""A tenant whose row does not change, so its objects must survive."""
 
 
 @dataclass(slots=True)
-class Scene:
-    """A tenant that is ready, and another that is about to change."""
+class Scenario:
+    """One tenant that stays unchanged and one that changes."""
 
     env: Environment
     model: Model
 
     @classmethod
-    async def begin(cls, env: Environment, elsewhere: str) -> "Scene":
-        model = Model(env, elsewhere, {LOYAL: "pro", "acme": "pro"})
+    async def begin(cls, env: Environment, other_namespace: str) -> "Scenario":
+        model = Model(env, other_namespace, {STABLE: "pro", "acme": "pro"})
         model.write_rows()
         await env.create_hub()
-        await env.create_form(**tenant_form(elsewhere, model.text))
+        await env.create_form(**form_spec(other_namespace, model.text))
         return cls(env, model)
 
     async def force_sync(self) -> None:
@@ -37,74 +37,73 @@ class Scene:
         await self.env.force_sync()
 
 
-async def a_row_comes(scene: Scene) -> None:
-    scene.model.plans["beta"] = "pro"
-    await scene.force_sync()
+async def add_row(scenario: Scenario) -> None:
+    scenario.model.plans["beta"] = "pro"
+    await scenario.force_sync()
 
 
-async def a_value_changes(scene: Scene) -> None:
-    scene.model.plans["acme"] = "gold"
-    await scene.force_sync()
+async def change_value(scenario: Scenario) -> None:
+    scenario.model.plans["acme"] = "gold"
+    await scenario.force_sync()
 
 
-async def a_row_goes(scene: Scene) -> None:
-    del scene.model.plans["acme"]
-    await scene.force_sync()
+async def remove_row(scenario: Scenario) -> None:
+    del scenario.model.plans["acme"]
+    await scenario.force_sync()
 
 
-async def a_form_changes(scene: Scene) -> None:
-    scene.model.text = "plan {{ .plan }}"
-    lists = tenant_form(scene.model.elsewhere, scene.model.text)
-    await scene.env.patch(FORMS, "web", {"spec": lists})
+async def change_form(scenario: Scenario) -> None:
+    scenario.model.text = "plan {{ .plan }}"
+    lists = form_spec(scenario.model.other_namespace, scenario.model.text)
+    await scenario.env.patch(FORMS, "web", {"spec": lists})
 
 
-async def crashes(scene: Scene, change: Change) -> int:
-    """Let a change be carried out in ever longer runs that crash; return how many there were.
+async def run_with_crashes(scenario: Scenario, change: Change) -> int:
+    """Apply a change in runs that crash at ever later writes; return the number of runs.
 
-    The first is crashed at its first write, the next at its second and so on, before or after it,
-    until one is done before its crash would come.
+    Each write crashes twice, before and after it is sent, until a run converges without a crash.
     """
-    await change(scene)
+    await change(scenario)
     number = 0
     while True:
         number += 1
-        crash = Crash(at=number // 2 + 1, heard=bool(number % 2))
-        async with crashing(scene.env, crash):
+        crash = Crash(at=number // 2 + 1, is_sent=bool(number % 2))
+        async with crashing_operator(scenario.env, crash):
 
-            async def over(crash: Crash = crash) -> bool:
+            async def ended(crash: Crash = crash) -> bool:
                 if not crash.happened.is_set():
-                    await scene.model.check()
+                    await scenario.model.verify()
                 return True
 
-            await eventually(over, within=60, every=0.05)
+            await eventually(ended, within=60, every=0.05)
             if not crash.happened.is_set():
                 return number
 
 
-@pytest.mark.parametrize("change", [a_row_comes, a_value_changes, a_row_goes, a_form_changes])
+@pytest.mark.parametrize("change", [add_row, change_value, remove_row, change_form])
 async def test_change_converges_after_crash_at_every_write(
-    env: Environment, elsewhere: str, change: Change
+    env: Environment, other_namespace: str, change: Change
 ) -> None:
-    scene = await Scene.begin(env, elsewhere)
-    async with crashing(env, Crash()):
-        await settle(scene.model)
-    before = await scene.model.uids(LOYAL)
+    scenario = await Scenario.begin(env, other_namespace)
+    async with crashing_operator(env, Crash()):
+        await wait_until_converged(scenario.model)
+    before = await scenario.model.uids(STABLE)
 
-    assert await crashes(scene, change) > 2
-    assert await scene.model.uids(LOYAL) == before
+    assert await run_with_crashes(scenario, change) > 2
+    assert await scenario.model.uids(STABLE) == before
     last = Crash()
-    async with crashing(env, last):
-        await settle(scene.model)
+    async with crashing_operator(env, last):
+        await wait_until_converged(scenario.model)
         await env.wait_until_idle()
 
 
-@pytest.mark.parametrize("heard", [False, True])
+@pytest.mark.parametrize("is_sent", [False, True])
 async def test_hub_deletion_completes_after_crash_at_every_write(
-    env: Environment, elsewhere: str, *, heard: bool
+    env: Environment, other_namespace: str, *, is_sent: bool
 ) -> None:
-    scene = await Scene.begin(env, elsewhere)
-    async with crashing(env, Crash()):
-        await settle(scene.model)
+    scenario = await Scenario.begin(env, other_namespace)
+    async with crashing_operator(env, Crash()):
+        await wait_until_converged(scenario.model)
     await env.client.delete(HUBS, "hub", env.namespace)
 
     async def all_gone() -> bool:
@@ -112,15 +111,15 @@ async def test_hub_deletion_completes_after_crash_at_every_write(
         return not hubs.items and not await env.node_names()
 
     for number in range(1, 40):
-        crash = Crash(at=number, heard=heard)
-        async with crashing(env, crash):
+        crash = Crash(at=number, is_sent=is_sent)
+        async with crashing_operator(env, crash):
 
-            async def over(crash: Crash = crash) -> bool:
+            async def ended(crash: Crash = crash) -> bool:
                 return crash.happened.is_set() or await all_gone()
 
-            await eventually(over, within=60, every=0.05)
+            await eventually(ended, within=60, every=0.05)
         if not crash.happened.is_set() or await all_gone():
             break
     await eventually(all_gone)
     assert await managed_objects(env, CONFIG_MAPS, env.namespace) == {}
-    assert await managed_objects(env, CONFIG_MAPS, elsewhere) == {}
+    assert await managed_objects(env, CONFIG_MAPS, other_namespace) == {}

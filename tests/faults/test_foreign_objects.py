@@ -1,6 +1,4 @@
-"""What others do to our objects, and what we must not do to theirs."""
-
-import asyncio
+"""Changes of our objects by other clients, and objects that belong to other clients."""
 
 from cluster.controllers.environment import HUBS, NODES, Environment, Object
 from cluster.controllers.running_operator import (
@@ -17,7 +15,7 @@ ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"))
 FINALIZER = "lynqnode.operator.lynq.sh/finalizer"
 
 
-async def tenants(env: Environment) -> None:
+async def create_tenants(env: Environment) -> None:
     env.set_rows(*ROWS)
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form()
@@ -48,34 +46,34 @@ async def test_foreign_object_is_neither_adopted_nor_deleted(env: Environment) -
 
 async def test_deleted_node_is_recreated(env: Environment) -> None:
     async with running_operator(env):
-        await tenants(env)
+        await create_tenants(env)
         before = await env.nodes()
         settings = await env.get(CONFIG_MAPS, "acme-settings")
         await env.client.delete(NODES, "acme-web", env.namespace)
 
-        async def another() -> bool:
+        async def recreated() -> bool:
             node = (await env.nodes()).get("acme-web")
             return node is not None and node["metadata"]["uid"] not in str(before)
 
-        await eventually(another, within=15)
+        await eventually(recreated, within=15)
         await wait_for_node_ready(env, "acme-web")
-        recreated = await env.get(CONFIG_MAPS, "acme-settings")
-        assert recreated["metadata"]["uid"] != settings["metadata"]["uid"]
-        assert recreated["data"] == settings["data"]
+        new = await env.get(CONFIG_MAPS, "acme-settings")
+        assert new["metadata"]["uid"] != settings["metadata"]["uid"]
+        assert new["data"] == settings["data"]
         assert (await env.nodes())["beta-web"] == before["beta-web"]
 
 
 async def test_edited_node_spec_is_restored(env: Environment) -> None:
     async with running_operator(env):
-        await tenants(env)
+        await create_tenants(env)
         before = (await env.nodes())["acme-web"]
         await env.patch(NODES, "acme-web", {"spec": {"configMaps": []}})
 
-        async def undone() -> bool:
+        async def restored() -> bool:
             node = await env.get(NODES, "acme-web")
             return bool(node["spec"] == before["spec"])
 
-        await eventually(undone, within=15)
+        await eventually(restored, within=15)
         await wait_for_node_ready(env, "acme-web")
         await env.wait_for_event("DriftCorrected", containing="acme")
         assert (await env.get(CONFIG_MAPS, "acme-settings"))["data"] == {"plan": "pro"}
@@ -83,81 +81,80 @@ async def test_edited_node_spec_is_restored(env: Environment) -> None:
 
 async def test_hub_references_of_node_are_restored(env: Environment) -> None:
     async with running_operator(env):
-        await tenants(env)
+        await create_tenants(env)
         before = (await env.nodes())["acme-web"]["metadata"]
-        marks = ("labels", "ownerReferences", "finalizers")
-        for mark in marks:
-            await env.patch(NODES, "acme-web", {"metadata": {mark: None}})
+        fields = ("labels", "ownerReferences", "finalizers")
+        for field in fields:
+            await env.patch(NODES, "acme-web", {"metadata": {field: None}})
 
-            async def healed(mark: str = mark) -> bool:
+            async def field_restored(field: str = field) -> bool:
                 metadata = (await env.get(NODES, "acme-web"))["metadata"]
                 assert metadata["uid"] == before["uid"]
-                return bool(metadata.get(mark) == before[mark])
+                return bool(metadata.get(field) == before[field])
 
-            await eventually(healed, within=15)
-        # Without both, labels and owner, nothing would say whose it is; with one of them it heals.
+            await eventually(field_restored, within=15)
+        # Either the label or the owner reference is enough to identify the hub.
         await env.patch(NODES, "acme-web", {"metadata": {"labels": None, "finalizers": None}})
 
-        async def whole() -> bool:
+        async def all_restored() -> bool:
             metadata = (await env.get(NODES, "acme-web"))["metadata"]
-            return all(metadata.get(mark) == before[mark] for mark in marks)
+            return all(metadata.get(field) == before[field] for field in fields)
 
-        await eventually(whole, within=15)
+        await eventually(all_restored, within=15)
         assert before["finalizers"] == [FINALIZER]
         assert await env.node_names() == ["acme-web", "beta-web"]
 
 
 async def test_row_annotations_of_node_are_restored(env: Environment) -> None:
     async with running_operator(env):
-        await tenants(env)
+        await create_tenants(env)
         forged = {"metadata": {"annotations": {"lynq.sh/extra": '{"plan":"forged"}'}}}
         await env.patch(NODES, "acme-web", forged)
 
-        async def undone() -> bool:
+        async def restored() -> bool:
             node = await env.get(NODES, "acme-web")
             return "forged" not in node["metadata"]["annotations"]["lynq.sh/extra"]
 
-        await eventually(undone, within=15)
+        await eventually(restored, within=15)
 
-        async def as_the_row_says() -> bool:
+        async def matches_row() -> bool:
             return bool((await env.get(CONFIG_MAPS, "acme-settings"))["data"]["plan"] == "pro")
 
-        await eventually(as_the_row_says, within=15)
+        await eventually(matches_row, within=15)
 
 
 async def test_orphaning_hub_delete_keeps_nodes(env: Environment) -> None:
     async with running_operator(env):
-        await tenants(env)
+        await create_tenants(env)
         await env.client.delete(HUBS, "hub", env.namespace, propagation="Orphan")
         await env.wait_for_deletion(HUBS, "hub")
-        await asyncio.sleep(2)
+        await env.nodes_stay("acme-web", "beta-web", seconds=2)
         nodes = await env.nodes()
-        assert sorted(nodes) == ["acme-web", "beta-web"]
         assert all("ownerReferences" not in node["metadata"] for node in nodes.values())
         assert await env.get(CONFIG_MAPS, "acme-settings")
 
 
 async def test_deleted_or_stripped_objects_are_restored(env: Environment) -> None:
     async with running_operator(env):
-        await tenants(env)
+        await create_tenants(env)
         before = await env.get(CONFIG_MAPS, "acme-settings")
         await env.client.delete(CONFIG_MAPS, "acme-settings", env.namespace)
 
-        async def back() -> bool:
+        async def object_recreated() -> bool:
             listed = await env.client.list(CONFIG_MAPS, env.namespace)
             named = {obj["metadata"]["name"]: obj for obj in listed.items}
             recreated = named.get("acme-settings", {})
             return bool(recreated.get("data") == before["data"])
 
-        await eventually(back, within=15)
+        await eventually(object_recreated, within=15)
         strip = {"metadata": {"labels": None, "annotations": None, "ownerReferences": None}}
         await env.patch(CONFIG_MAPS, "beta-settings", strip)
 
-        async def marked() -> bool:
+        async def metadata_restored() -> bool:
             metadata = (await env.get(CONFIG_MAPS, "beta-settings"))["metadata"]
             return bool({"labels", "annotations", "ownerReferences"} <= metadata.keys())
 
-        await eventually(marked, within=15)
+        await eventually(metadata_restored, within=15)
         env.set_rows()
         await env.wait_for_nodes(within=15)
         for name in ("acme-settings", "beta-settings"):

@@ -1,4 +1,4 @@
-"""Rows written to do harm, or by mistake: they stop nobody, and nothing in them runs."""
+"""Malicious or invalid rows: they affect no other row, and their values are never executed."""
 
 import json
 
@@ -57,7 +57,7 @@ async def test_invalid_uids_are_rejected_one_by_one(env: Environment) -> None:
         assert rejected["count"] == len(BAD_UIDS)
         assert sum(row["reason"] == "EmptyUid" for row in rejected["rows"]) == 1
         await env.wait_for_event("RowRejected", containing="Upper-Case")
-        # Corrected, it is a tenant like any other.
+        # A corrected row becomes a tenant.
         env.set_rows(("acme", 1, "pro"), ("upper-case", 1, "pro"))
         await wait_for_node_ready(env, "upper-case-web")
         events = await env.client.list(EVENTS, env.namespace)
@@ -72,7 +72,7 @@ async def test_duplicate_rows_do_not_flap(env: Environment) -> None:
         for name in ("acme-web", "beta-web"):
             await wait_for_node_ready(env, name)
         before = await env.nodes()
-        # The same once more, and one that says something else.
+        # An identical duplicate, and one with another value.
         rows = [("acme", 1, "pro"), ("acme", 1, "pro"), ("beta", 1, "evil"), ("beta", 1, "pro")]
         env.set_rows(*rows)
         await env.wait_for_event("RowRejected", containing="beta")
@@ -85,7 +85,7 @@ async def test_duplicate_rows_do_not_flap(env: Environment) -> None:
 
 
 async def test_row_values_are_never_rendered_as_templates(env: Environment) -> None:
-    """In name, label, annotation and body: what comes out is what the row says."""
+    """Labels, annotations and body contain the row value verbatim."""
     manifest: Object = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -102,10 +102,10 @@ async def test_row_values_are_never_rendered_as_templates(env: Environment) -> N
             await wait_for_node_ready(env, f"{uid}-web")
             obj = await env.get(CONFIG_MAPS, f"{uid}-settings")
             annotations = obj["metadata"]["annotations"]
-            got = {obj["data"]["plan"], annotations["example.com/plan"]}
-            got.add(annotations["example.com/own"])
+            values = {obj["data"]["plan"], annotations["example.com/plan"]}
+            values.add(annotations["example.com/own"])
             rendered = text.replace("__LYNQ_TYPE_INT__", "") if uid == "marker" else text
-            assert got <= {text, rendered}, uid
+            assert values <= {text, rendered}, uid
 
 
 async def test_invalid_name_or_label_value_fails_only_its_node(env: Environment) -> None:
@@ -135,13 +135,9 @@ async def test_oversized_value_rejects_only_its_row(env: Environment) -> None:
         await env.wait_for_status(desired=3, failed=1)
         (row,) = (await env.status())["rejectedRows"]["rows"]
         assert row["uid"] == "large"
-        # One that is there keeps what it has when its row grows beyond all bounds.
+        # An existing tenant keeps its objects when its row becomes too large.
         env.set_rows(("small", 1, "z" * 2**20), ("edge", 1, "y"))
-
-        async def told() -> str:
-            return await env.wait_for_event("RowRejected", containing="small")
-
-        await told()
+        await env.wait_for_event("RowRejected", containing="small")
         await env.wait_until_idle()
         assert (await env.get(CONFIG_MAPS, "small-settings"))["data"]["plan"] == "pro"
         assert (await env.get(CONFIG_MAPS, "edge-settings"))["data"]["plan"] == "y"

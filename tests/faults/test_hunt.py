@@ -20,8 +20,8 @@ from cluster.controllers.running_operator import (
 )
 from custom_kind import served_custom_kind
 from faults.conftest import Replicas
-from faults.crash import operator_behind
-from faults.tenants import managed_objects, places_of
+from faults.crash import intercepted_operator
+from faults.tenants import managed_objects, watched_namespaces
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.options import Shard
 from lynq.kube import Request, Response, Send
@@ -251,19 +251,19 @@ def deployment() -> Object:
 
 
 async def test_orphaning_delete_of_many_nodes_keeps_all_objects(
-    env: Environment, elsewhere: str
+    env: Environment, other_namespace: str
 ) -> None:
     uids = [f"t{number:03}" for number in range(100)]
     env.set_rows(*((uid, 1, "pro") for uid in uids))
-    async with running_operator(env, namespaces=places_of(env)):
+    async with running_operator(env, namespaces=watched_namespaces(env)):
         await env.create_hub()
-        await env.create_form(configMaps=[config_map(targetNamespace=elsewhere)])
+        await env.create_form(configMaps=[config_map(targetNamespace=other_namespace)])
 
         async def ready() -> bool:
             return bool((await env.status()).get("ready") == len(uids))
 
         await eventually(ready, within=60)
-        # Or the nodes would be made anew, and take everything up again.
+        # Or the nodes would be made anew, and take all_objects up again.
         await env.patch(HUBS, "hub", {"spec": {"paused": True}})
         await asyncio.gather(
             *(
@@ -272,21 +272,23 @@ async def test_orphaning_delete_of_many_nodes_keeps_all_objects(
             )
         )
         await env.wait_for_nodes(within=60)
-    left = await managed_objects(env, CONFIG_MAPS, elsewhere)
+    left = await managed_objects(env, CONFIG_MAPS, other_namespace)
     assert sorted(left) == [f"{uid}-settings" for uid in uids]
 
 
 async def test_orphaned_objects_survive_crash_during_orphaning_delete(
-    env: Environment, elsewhere: str
+    env: Environment, other_namespace: str
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
     names = [f"acme-{part}" for part in ("one", "two", "three")]
-    maps = [config_map(id=name, nameTemplate=name, targetNamespace=elsewhere) for name in names]
-    async with running_operator(env, namespaces=places_of(env)):
+    maps = [
+        config_map(id=name, nameTemplate=name, targetNamespace=other_namespace) for name in names
+    ]
+    async with running_operator(env, namespaces=watched_namespaces(env)):
         await env.create_hub()
         await env.create_form(configMaps=maps)
         await wait_for_node_ready(env, "acme-web")
-        # Or the node would be made anew, and take everything up again.
+        # Or the node would be made anew, and take all_objects up again.
         await env.patch(HUBS, "hub", {"spec": {"paused": True}})
     async with killed_after_one_object(env) as killed:
         await env.client.delete(NODES, "acme-web", env.namespace, propagation="Orphan")
@@ -296,14 +298,14 @@ async def test_orphaned_objects_survive_crash_during_orphaning_delete(
         return "orphan" not in (await env.get(NODES, "acme-web"))["metadata"]["finalizers"]
 
     await eventually(freed)
-    async with running_operator(env, namespaces=places_of(env)):
+    async with running_operator(env, namespaces=watched_namespaces(env)):
         await wait_for_deletion(env, NODES, "acme-web")
-    assert sorted(await managed_objects(env, CONFIG_MAPS, elsewhere)) == sorted(names)
+    assert sorted(await managed_objects(env, CONFIG_MAPS, other_namespace)) == sorted(names)
 
 
 @asynccontextmanager
 async def killed_after_one_object(env: Environment) -> AsyncIterator[asyncio.Event]:
-    """Run an operator that is heard of no more once it has let one ConfigMap go."""
+    """Run an operator that is is_sent of no more once it has let one ConfigMap go."""
     killed, turns = asyncio.Event(), itertools.count()
 
     async def intercept(request: Request, send: Send) -> Response:
@@ -317,7 +319,7 @@ async def killed_after_one_object(env: Environment) -> AsyncIterator[asyncio.Eve
             killed.set()
         return response
 
-    process = operator_behind(env, intercept)
+    process = intercepted_operator(env, intercept)
     running = asyncio.create_task(process.run(asyncio.Event()))
     try:
         await process.context.synced()

@@ -1,92 +1,94 @@
-"""Kill -9 again and again while rows and forms change: in the end all is as if nobody had."""
+"""Repeated SIGKILL while rows and forms change."""
 
 import asyncio
 import random
 
 from cluster.controllers.environment import FORMS, Environment, Object
 from faults.conftest import Replicas
-from faults.tenants import Model, objects_in_other_namespace, settle, tenant_form
+from faults.tenants import Model, form_spec, objects_in_other_namespace, wait_until_converged
 from lynq.kube.resource import CONFIG_MAPS
-from waiting import eventually
+from waiting import eventually, stays
 
 SEED = 20261115
 ROUNDS = 6
-LOYAL = ("loyal-1", "loyal-2")
-"""Tenants whose rows never change."""
+STABLE = ("stable-1", "stable-2")
+"""Tenants whose rows never change, so their objects must survive."""
 
 
-async def foreign(env: Environment, elsewhere: str) -> list[Object]:
-    """Make objects that look like a tenant's and are nobody's; return them as they are."""
-    made = []
-    for namespace, name in ((env.namespace, "foreign-settings"), (elsewhere, "foreign-abroad")):
+async def create_foreign(env: Environment, other_namespace: str) -> list[Object]:
+    """Create objects with our labels that belong to no node; return them."""
+    objects = []
+    for namespace, name in (
+        (env.namespace, "foreign-settings"),
+        (other_namespace, "foreign-remote"),
+    ):
         labels = {"lynq.sh/managed": "true", "lynq.sh/uid": "foreign"}
         metadata = {"name": name, "namespace": namespace, "labels": labels}
-        made.append(await env.client.create(CONFIG_MAPS, {"metadata": metadata}))
-    return made
+        objects.append(await env.client.create(CONFIG_MAPS, {"metadata": metadata}))
+    return objects
 
 
 async def test_state_converges_after_repeated_sigkill(
-    env: Environment, replicas: Replicas, elsewhere: str
+    env: Environment, replicas: Replicas, other_namespace: str
 ) -> None:
-    chance = random.Random(SEED)
-    model = Model(env, elsewhere)
-    model.plans = dict.fromkeys((*LOYAL, *(f"t{number}" for number in range(6))), "pro")
-    nobodys = await foreign(env, elsewhere)
+    rng = random.Random(SEED)
+    model = Model(env, other_namespace)
+    model.plans = dict.fromkeys((*STABLE, *(f"t{number}" for number in range(6))), "pro")
+    foreign = await create_foreign(env, other_namespace)
     model.write_rows()
     await env.create_hub(source={"syncInterval": "1s"})
-    await env.create_form("web", **tenant_form(elsewhere, model.text))
+    await env.create_form("web", **form_spec(other_namespace, model.text))
     replica = await replicas()
-    await settle(model)
-    before = await model.uids(*LOYAL)
+    await wait_until_converged(model)
+    before = await model.uids(*STABLE)
 
     for number in range(ROUNDS):
-        model.disturb(chance, spare=LOYAL)
+        model.change_rows(rng, spare=STABLE)
         if number % 3 == 2:
             model.text = f"{{{{ .plan }}}} {number}"
-            await env.patch(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
-        await asyncio.sleep(chance.uniform(0, 2.5))
+            await env.patch(FORMS, "web", {"spec": form_spec(other_namespace, model.text)})
+        await asyncio.sleep(rng.uniform(0, 2.5))
         replica.kill()
-        model.disturb(chance, spare=LOYAL)
+        model.change_rows(rng, spare=STABLE)
         replica.start()
 
-    await settle(model)
-    assert await model.uids(*LOYAL) == before
-    for obj in nobodys:
+    await wait_until_converged(model)
+    assert await model.uids(*STABLE) == before
+    for obj in foreign:
         place, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
         assert await env.client.get(CONFIG_MAPS, name, place) == obj
-    # Reached, and it stays: statuses of hub and form follow within a second or two, then nothing.
+    # Statuses of hub and form follow within two seconds; then nothing is written.
     await asyncio.sleep(3)
-    replica.door.writes.clear()
-    await asyncio.sleep(5)
-    assert replica.door.work() == []
+    replica.proxy.writes.clear()
+    await stays(lambda: replica.proxy.resource_writes() == [], seconds=5)
     assert await replica.stop() < 5
 
 
 async def test_changes_during_downtime_are_applied_at_startup(
-    env: Environment, replicas: Replicas, elsewhere: str
+    env: Environment, replicas: Replicas, other_namespace: str
 ) -> None:
-    model = Model(env, elsewhere)
+    model = Model(env, other_namespace)
     model.plans = {"acme": "pro", "beta": "pro", "corp": "pro"}
     model.write_rows()
     await env.create_hub()
-    await env.create_form("web", **tenant_form(elsewhere, model.text))
+    await env.create_form("web", **form_spec(other_namespace, model.text))
     replica = await replicas()
-    await settle(model)
+    await wait_until_converged(model)
     replica.kill()
 
     del model.plans["beta"]
     model.plans |= {"corp": "gold", "dora": "free"}
     model.write_rows()
     model.text = "changed: {{ .plan }}"
-    await env.patch(FORMS, "web", {"spec": tenant_form(elsewhere, model.text)})
-    # Somebody removed one object meanwhile, and the mark of another.
+    await env.patch(FORMS, "web", {"spec": form_spec(other_namespace, model.text)})
+    # Another client deletes one object and the hash annotation of another.
     await env.client.delete(CONFIG_MAPS, "acme-settings", env.namespace)
     patch = {"metadata": {"annotations": {"lynq.sh/applied-hash": None}}}
-    await env.client.patch(CONFIG_MAPS, "corp-abroad", patch, elsewhere)
+    await env.client.patch(CONFIG_MAPS, "corp-remote", patch, other_namespace)
     replica.start()
-    await settle(model)
+    await wait_until_converged(model)
 
-    async def told() -> bool:
-        return "beta-abroad" not in await objects_in_other_namespace(env, elsewhere)
+    async def pruned() -> bool:
+        return "beta-remote" not in await objects_in_other_namespace(env, other_namespace)
 
-    await eventually(told)
+    await eventually(pruned)

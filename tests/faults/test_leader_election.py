@@ -1,4 +1,4 @@
-"""Several processes: of two candidates one works, and of three shards each does its own share."""
+"""Leader election with two processes, and sharding with three."""
 
 import asyncio
 import signal
@@ -17,24 +17,24 @@ from lynq.kube.resource import LEASES
 from waiting import eventually
 
 
-async def candidates(env: Environment, replicas: Replicas) -> tuple[Replica, Replica]:
-    """Start two of which one may work; return the one that does first."""
+async def start_candidates(env: Environment, replicas: Replicas) -> tuple[Replica, Replica]:
+    """Start a leader and a standby; return them in this order."""
     flags = ("--leader-elect", f"--leader-election-namespace={env.namespace}")
     first = await replicas(*flags)
-    await eventually(lambda: first.says("controllers started"), within=30)
+    await eventually(lambda: first.has_logged("controllers started"), within=30)
     second = await replicas(*flags)
-    # It stands by as soon as it has asked who leads.
-    await eventually(lambda: second.door.asked(f"/leases/{LEASE}"), within=30)
+    # The standby is running once it has read the lease.
+    await eventually(lambda: second.proxy.has_read(f"/leases/{LEASE}"), within=30)
     return first, second
 
 
-async def begin(env: Environment) -> None:
+async def create_tenant(env: Environment) -> None:
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form()
 
 
-async def holder(env: Environment) -> str:
+async def lease_holder(env: Environment) -> str:
     try:
         lease = await env.get(LEASES, LEASE)
     except NotFound:
@@ -45,62 +45,62 @@ async def holder(env: Environment) -> str:
 async def test_standby_takes_over_within_17_seconds_of_sigkill(
     env: Environment, replicas: Replicas
 ) -> None:
-    await begin(env)
-    first, second = await candidates(env, replicas)
+    await create_tenant(env)
+    first, second = await start_candidates(env, replicas)
     await wait_for_node_ready(env, "acme-web")
-    assert second.door.work() == []
+    assert second.proxy.resource_writes() == []
     first.kill()
     killed = time.monotonic()
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
 
-    await eventually(second.door.work, within=25)
-    assert second.door.work()[0].at - killed < 17
+    await eventually(second.proxy.resource_writes, within=25)
+    assert second.proxy.resource_writes()[0].at - killed < 17
     await wait_for_node_ready(env, "beta-web")
-    # What the first had done is not done again.
-    assert not [write for write in second.door.work() if "acme" in write.path]
+    # The standby does not repeat the writes of the leader.
+    assert not [write for write in second.proxy.resource_writes() if "acme" in write.path]
 
 
 async def test_standby_takes_over_within_3_seconds_of_sigterm(
     env: Environment, replicas: Replicas
 ) -> None:
-    await begin(env)
-    first, second = await candidates(env, replicas)
+    await create_tenant(env)
+    first, second = await start_candidates(env, replicas)
     await wait_for_node_ready(env, "acme-web")
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
-    asked = time.monotonic()
+    stopped = time.monotonic()
     assert await first.stop() < 5
 
-    await eventually(second.door.work, within=20)
-    assert second.door.work()[0].at - asked < 3
+    await eventually(second.proxy.resource_writes, within=20)
+    assert second.proxy.resource_writes()[0].at - stopped < 3
     await wait_for_node_ready(env, "beta-web")
     assert await second.stop() < 5
-    assert await holder(env) == ""
+    assert await lease_holder(env) == ""
 
 
 async def test_standby_takes_over_within_3_seconds_of_sigterm_under_load(
     env: Environment, replicas: Replicas
 ) -> None:
-    await begin(env)
-    first, second = await candidates(env, replicas)
+    await create_tenant(env)
+    first, second = await start_candidates(env, replicas)
     await wait_for_node_ready(env, "acme-web")
     env.set_rows(*((f"t{number:03}", 1, "pro") for number in range(500)))
-    await eventually(lambda: len(made(first)) >= 50, within=30)
-    asked = time.monotonic()
+    await eventually(lambda: len(created_nodes(first)) >= 50, within=30)
+    stopped = time.monotonic()
     assert await first.stop() < 5
-    assert len(made(first)) < 500, "it had nothing left to do"
+    assert len(created_nodes(first)) < 500, "the leader had finished before SIGTERM"
 
-    await eventually(second.door.work, within=20)
-    assert second.door.work()[0].at - asked < 3
-    # Whoever may lead by then, the first has written nothing since it gave the lease back.
-    given_back = max(write.at for write in first.door.writes if write.is_about_leases)
-    assert [write for write in first.door.writes if write.at > given_back] == []
+    await eventually(second.proxy.resource_writes, within=20)
+    assert second.proxy.resource_writes()[0].at - stopped < 3
+    # The old leader writes nothing after it released the lease.
+    released = max(write.at for write in first.proxy.writes if write.is_lease)
+    assert [write for write in first.proxy.writes if write.at > released] == []
 
 
-def made(replica: Replica) -> list[RecordedWrite]:
-    """Return the nodes that a process has created."""
+def created_nodes(replica: Replica) -> list[RecordedWrite]:
+    """Return the node creations of a process."""
     return [
         write
-        for write in replica.door.work()
+        for write in replica.proxy.resource_writes()
         if write.method == "POST" and write.path.endswith("/lynqnodes")
     ]
 
@@ -108,24 +108,30 @@ def made(replica: Replica) -> list[RecordedWrite]:
 async def test_frozen_leader_exits_without_further_writes(
     env: Environment, replicas: Replicas
 ) -> None:
-    await begin(env)
-    first, second = await candidates(env, replicas)
+    await create_tenant(env)
+    first, second = await start_candidates(env, replicas)
     await wait_for_node_ready(env, "acme-web")
-    # Frozen with work at hand: a row that it has yet to see.
+    # Frozen with pending work: a row that it has not read yet.
     env.set_rows(("acme", 1, "gold"), ("beta", 1, "pro"))
     first.signal(signal.SIGSTOP)
     frozen = time.monotonic()
+    # Longer than the lease duration of 15 s, so that the frozen process wakes up without a lease.
     await asyncio.sleep(20)
-    assert second.door.work(), "nobody took over"
+    assert second.proxy.resource_writes(), "the standby did not take over"
     thawed = time.monotonic()
     first.signal(signal.SIGCONT)
 
-    assert await first.ended() == 1
-    # Nothing of its own reached the API server once it was awake, events neither.
-    assert [write for write in first.door.writes if write.at > thawed and write.status < 400] == []
-    assert [write for write in first.door.work() if write.at > frozen + 1] == []
+    assert await first.wait_for_exit() == 1
+    # No write of the old leader succeeds after it resumes, not even an event.
+    assert [write for write in first.proxy.writes if write.at > thawed and write.status < 400] == []
+    assert [write for write in first.proxy.resource_writes() if write.at > frozen + 1] == []
     await wait_for_node_ready(env, "beta-web")
-    assert len([write for write in second.door.work() if write.path.endswith("/lynqnodes")]) == 1
+    assert (
+        len(
+            [write for write in second.proxy.resource_writes() if write.path.endswith("/lynqnodes")]
+        )
+        == 1
+    )
 
 
 async def test_shards_split_work_and_replacement_takes_over_killed_shard(
@@ -136,7 +142,7 @@ async def test_shards_split_work_and_replacement_takes_over_killed_shard(
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form()
     leading = ("--leader-elect", f"--leader-election-namespace={env.namespace}")
-    shares = [await replicas(f"--shard={number}/3", *leading) for number in range(3)]
+    shards = [await replicas(f"--shard={number}/3", *leading) for number in range(3)]
     for uid in uids:
         await wait_for_node_ready(env, f"{uid}-web", within=60)
     await env.wait_for_status(desired=12, ready=12)
@@ -145,29 +151,31 @@ async def test_shards_split_work_and_replacement_takes_over_killed_shard(
         {uid for uid in uids if Shard(number, 3).owns(ObjectKey(env.namespace, f"{uid}-web"))}
         for number in range(3)
     ]
-    assert [touched(replica) for replica in shares] == owned
+    assert [written_uids(replica) for replica in shards] == owned
 
-    # Not the one that has the hub: then nobody would read the rows.
+    # Not the shard of the hub, which reads the rows.
     hub = ObjectKey(env.namespace, "hub")
     dead = next(number for number in range(3) if owned[number] and not Shard(number, 3).owns(hub))
-    shares[dead].kill()
-    for replica in shares:
-        replica.door.writes.clear()
+    shards[dead].kill()
+    for replica in shards:
+        replica.proxy.writes.clear()
     env.set_rows(*((uid, 1, "gold") for uid in uids))
     living = [number for number in range(3) if number != dead]
 
     def done() -> bool:
-        return all(touched(shares[number]) == owned[number] for number in living)
+        return all(written_uids(shards[number]) == owned[number] for number in living)
 
     await eventually(done, within=60)
-    heir = await replicas(f"--shard={dead}/3", *leading)
-    await eventually(lambda: touched(heir) == owned[dead], within=60)
-    assert [touched(shares[number]) for number in living] == [owned[number] for number in living]
-    for replica in (*(shares[number] for number in living), heir):
+    replacement = await replicas(f"--shard={dead}/3", *leading)
+    await eventually(lambda: written_uids(replacement) == owned[dead], within=60)
+    assert [written_uids(shards[number]) for number in living] == [
+        owned[number] for number in living
+    ]
+    for replica in (*(shards[number] for number in living), replacement):
         assert await replica.stop() < 5
 
 
-def touched(replica: Replica) -> set[str]:
-    """Return the uids of the tenants that a process has written objects of."""
-    writes = [write for write in replica.door.work() if "/configmaps/" in write.path]
+def written_uids(replica: Replica) -> set[str]:
+    """Return the uids of the tenants whose objects a process has written."""
+    writes = [write for write in replica.proxy.resource_writes() if "/configmaps/" in write.path]
     return {write.path.rpartition("/")[2].removesuffix("-settings") for write in writes}

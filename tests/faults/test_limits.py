@@ -1,4 +1,4 @@
-"""maxSkew under faults: at no moment of the history are more nodes on their way than allowed."""
+"""maxSkew under faults: the history never has more updating nodes than allowed."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ from background_tasks import run_in_background
 from cluster.controllers.environment import FORMS, Environment, Object
 from cluster.controllers.operator.history import recording
 from cluster.local.manifests import deployment
-from faults.crash import operator_behind
+from faults.crash import intercepted_operator
 from faults.fault_injection import FaultInjector
 from waiting import eventually
 
@@ -17,13 +17,13 @@ SEED = 1
 
 
 def app(image: str) -> Object:
-    """Return an entry for a Deployment that takes a while, and shows the row's plan."""
+    """Return an entry for a Deployment with the row's plan that becomes ready after 400 ms."""
     annotations = {"local.lynq.sh/ready-after": "400ms", "plan": "{{ .plan }}"}
     manifest = deployment("app", replicas=1, image=image, annotations=annotations)
     return {"id": "app", "nameTemplate": "{{ .uid }}-app", "spec": manifest}
 
 
-async def complete(env: Environment, image: str, plan: str) -> bool:
+async def is_complete(env: Environment, image: str, plan: str) -> bool:
     """Return whether all nodes are ready with this image and this plan."""
     rollout = (await env.form_status()).get("rollout", {})
     assert rollout.get("phase") == "Complete", rollout
@@ -36,24 +36,24 @@ async def complete(env: Environment, image: str, plan: str) -> bool:
 
 
 async def test_max_skew_holds_during_api_errors_and_restarts(env: Environment) -> None:
-    chance = random.Random(SEED)
-    weather = FaultInjector(chance)
+    rng = random.Random(SEED)
+    faults = FaultInjector(rng)
     env.set_rows(*((uid, 1, "pro") for uid in UIDS))
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form(configMaps=[], deployments=[app("nginx:1")], rollout={"maxSkew": SKEW})
     image, plan = "nginx:1", "pro"
     async with recording(env) as history:
         for number in range(5):
-            async with run_in_background(operator_behind(env, weather).run(asyncio.Event())):
-                await asyncio.sleep(chance.uniform(1, 3))
+            async with run_in_background(intercepted_operator(env, faults).run(asyncio.Event())):
+                await asyncio.sleep(rng.uniform(1, 3))
                 if number % 2:
                     image = f"nginx:{number}"
                     await env.patch(FORMS, "web", {"spec": {"deployments": [app(image)]}})
                 else:
                     plan = f"plan-{number}"
                     env.set_rows(*((uid, 1, plan) for uid in UIDS))
-                await asyncio.sleep(chance.uniform(1, 3))
-        weather.bad = False
-        async with run_in_background(operator_behind(env, weather).run(asyncio.Event())):
-            await eventually(lambda: complete(env, image, plan), within=60, every=0.25)
+                await asyncio.sleep(rng.uniform(1, 3))
+        faults.active = False
+        async with run_in_background(intercepted_operator(env, faults).run(asyncio.Event())):
+            await eventually(lambda: is_complete(env, image, plan), within=60, every=0.25)
     assert 0 < history.most_updating() <= SKEW

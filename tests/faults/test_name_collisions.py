@@ -1,6 +1,4 @@
-"""Names at the edge of what Kubernetes takes: long ones, dotted ones, and two that collide."""
-
-import asyncio
+"""Long, dotted and colliding node names."""
 
 from cluster.controllers.environment import Environment, Object
 from cluster.controllers.running_operator import (
@@ -8,10 +6,10 @@ from cluster.controllers.running_operator import (
     wait_for_deletion,
     wait_for_node_ready,
 )
-from faults.tenants import managed_objects, places_of
+from faults.tenants import managed_objects, watched_namespaces
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS
-from waiting import eventually
+from waiting import eventually, stays
 
 LONG_UID = "u" * 63
 LONG_FORM = "f" * 180
@@ -23,36 +21,36 @@ def entry(resource_id: str, name: str, **parts: object) -> Object:
 
 
 async def test_objects_of_node_with_long_name_are_tracked_and_deleted(
-    env: Environment, elsewhere: str
+    env: Environment, other_namespace: str
 ) -> None:
     env.set_rows((LONG_UID, 1, "pro"), ("short", 1, "pro"))
     near = entry("near", "{{ .uid }}-near")
-    far = entry("far", "{{ .uid }}-far", targetNamespace=elsewhere)
+    far = entry("far", "{{ .uid }}-far", targetNamespace=other_namespace)
     kept = entry("kept", "{{ .uid }}-kept", deletionPolicy="Retain")
-    async with running_operator(env, namespaces=places_of(env)):
+    async with running_operator(env, namespaces=watched_namespaces(env)):
         await env.create_hub(source={"syncInterval": "1s"})
         await env.create_form(LONG_FORM, configMaps=[near, far, kept])
         name = f"{LONG_UID}-{LONG_FORM}"
         assert len(name) == 244
         await wait_for_node_ready(env, name)
         await wait_for_node_ready(env, f"short-{LONG_FORM}")
-        abroad = await env.client.get(CONFIG_MAPS, f"{LONG_UID}-far", elsewhere)
-        label = abroad["metadata"]["labels"]["lynq.sh/node"]
+        remote = await env.client.get(CONFIG_MAPS, f"{LONG_UID}-far", other_namespace)
+        label = remote["metadata"]["labels"]["lynq.sh/node"]
         assert len(label) == 63
-        assert abroad["metadata"]["annotations"]["lynq.sh/node-name"] == name
+        assert remote["metadata"]["annotations"]["lynq.sh/node-name"] == name
         await env.wait_for_event("TemplateAppliedSuccess", containing=LONG_UID)
 
-        # Somebody removes the object abroad: its long node is woken all the same.
-        await env.client.delete(CONFIG_MAPS, f"{LONG_UID}-far", elsewhere)
+        # The deletion of the remote object requeues the node despite its long name.
+        await env.client.delete(CONFIG_MAPS, f"{LONG_UID}-far", other_namespace)
 
-        async def back() -> bool:
-            return f"{LONG_UID}-far" in await managed_objects(env, CONFIG_MAPS, elsewhere)
+        async def recreated() -> bool:
+            return f"{LONG_UID}-far" in await managed_objects(env, CONFIG_MAPS, other_namespace)
 
-        await eventually(back, within=15)
+        await eventually(recreated, within=15)
         env.set_rows(("short", 1, "pro"))
         await env.wait_for_nodes(f"short-{LONG_FORM}")
         await wait_for_deletion(env, CONFIG_MAPS, f"{LONG_UID}-near")
-        assert sorted(await managed_objects(env, CONFIG_MAPS, elsewhere)) == ["short-far"]
+        assert sorted(await managed_objects(env, CONFIG_MAPS, other_namespace)) == ["short-far"]
         orphan = await env.get(CONFIG_MAPS, f"{LONG_UID}-kept")
         assert orphan["metadata"]["labels"]["lynq.sh/orphaned"] == "true"
         assert "lynq.sh/node" not in orphan["metadata"]["labels"]
@@ -70,10 +68,14 @@ async def test_colliding_node_name_belongs_to_first_pair_until_its_deletion(
         await env.wait_for_status(desired=4, failed=1)
         before = (await env.nodes())["a-b-c"]
         assert (before["spec"]["uid"], before["spec"]["templateRef"]) == ("a", "b-c")
-        await asyncio.sleep(2)
-        assert (await env.nodes())["a-b-c"]["metadata"]["uid"] == before["metadata"]["uid"]
 
-        # Its row goes: the other one gets the name, and its own objects.
+        async def unchanged() -> bool:
+            node = (await env.nodes())["a-b-c"]
+            return bool(node["metadata"]["uid"] == before["metadata"]["uid"])
+
+        await stays(unchanged, seconds=2, every=0.1)
+
+        # After removal of its row, the other pair gets the name and its own objects.
         env.set_rows(("a-b", 1, "second"))
 
         async def taken_over() -> bool:

@@ -1,8 +1,8 @@
-"""A database server that stops, or takes the reader's rights away: nothing is deleted."""
+"""A stopped database server or revoked rights delete nothing."""
 
-import asyncio
 import base64
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from cluster.controllers.environment import Environment
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from databases import Server, in_mariadb
 from lynq.kube.resource import SECRETS
+from waiting import stays
 
 READER = "'reader'@'%'"
 TABLE = "fault_rows"
@@ -19,14 +20,14 @@ TABLE = "fault_rows"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    # With an option of its own: this one is stopped.
+    # The option makes it a separate server, because the test stops it.
     with databases.mariadb("--skip-name-resolve") as ours:
         yield ours
 
 
 @pytest.fixture
 async def table(server: Server) -> AsyncIterator[str]:
-    """Fifteen rows, and an account that may read them."""
+    """A table with fifteen rows and an account that may read it."""
     rows = ", ".join(f"('t{number:02}', '1', 'pro')" for number in range(15))
     await in_mariadb(
         server,
@@ -39,8 +40,8 @@ async def table(server: Server) -> AsyncIterator[str]:
     await in_mariadb(server, f"DROP TABLE {TABLE}", f"DROP USER {READER}")
 
 
-async def tenants(env: Environment, server: Server, table: str) -> dict[str, Any]:
-    """Have a ready node for each row; return the nodes."""
+async def create_tenants(env: Environment, server: Server, table: str) -> dict[str, Any]:
+    """Create a ready node for each row; return the nodes."""
     data = {"password": base64.b64encode(b"reader-secret").decode()}
     metadata = {"name": "login", "namespace": env.namespace}
     await env.client.create(SECRETS, {"metadata": metadata, "data": data})
@@ -61,11 +62,14 @@ async def tenants(env: Environment, server: Server, table: str) -> dict[str, Any
     return await env.nodes()
 
 
-async def unharmed(env: Environment, before: dict[str, Any]) -> str:
-    """Wait until the hub says that it cannot read, and see that no node was touched."""
+async def nodes_are(env: Environment, expected: dict[str, Any]) -> bool:
+    return await env.nodes() == expected
+
+
+async def nodes_survive_read_failure(env: Environment, before: dict[str, Any]) -> str:
+    """Wait for a failed read, check that no node changes, and return the condition message."""
     condition = await env.wait_for_condition("Ready", "False")
-    await asyncio.sleep(2)
-    assert await env.nodes() == before
+    await stays(partial(nodes_are, env, before), seconds=2, every=0.1)
     message = str(condition["message"])
     assert "reader-secret" not in message
     return message
@@ -73,10 +77,10 @@ async def unharmed(env: Environment, before: dict[str, Any]) -> str:
 
 async def test_stopped_server_deletes_nothing(env: Environment, server: Server, table: str) -> None:
     async with running_operator(env):
-        before = await tenants(env, server, table)
+        before = await create_tenants(env, server, table)
         server.stop()
         try:
-            await unharmed(env, before)
+            await nodes_survive_read_failure(env, before)
         finally:
             server.start()
         await env.wait_for_condition("Ready", "True")
@@ -86,10 +90,10 @@ async def test_stopped_server_deletes_nothing(env: Environment, server: Server, 
 
 async def test_revoked_rights_delete_nothing(env: Environment, server: Server, table: str) -> None:
     async with running_operator(env):
-        before = await tenants(env, server, table)
+        before = await create_tenants(env, server, table)
         grant = f"SELECT ON {server.database}.{table}"
         await in_mariadb(server, f"REVOKE {grant} FROM {READER}")
-        assert "user" in await unharmed(env, before)
+        assert "user" in await nodes_survive_read_failure(env, before)
         await in_mariadb(server, f"GRANT {grant} TO {READER}")
         await env.wait_for_condition("Ready", "True")
 
@@ -98,15 +102,14 @@ async def test_table_refilled_in_two_steps_deletes_nothing(
     env: Environment, server: Server, table: str
 ) -> None:
     async with running_operator(env):
-        before = await tenants(env, server, table)
+        before = await create_tenants(env, server, table)
         await in_mariadb(server, f"CREATE TABLE kept AS SELECT * FROM {table}")
         await in_mariadb(server, f"DELETE FROM {table}")
         await env.wait_for_condition("DeletionHeld", "True")
-        # Half of it is not all of it yet.
+        # A partly refilled table keeps the hold.
         half = f"INSERT INTO {table} SELECT * FROM kept WHERE uid < 't03'"
         await in_mariadb(server, half)
-        await asyncio.sleep(2)
-        assert await env.nodes() == before
+        await stays(partial(nodes_are, env, before), seconds=2, every=0.1)
         await in_mariadb(server, f"INSERT INTO {table} SELECT * FROM kept WHERE uid >= 't03'")
         await env.wait_for_condition("DeletionHeld", "False")
         assert await env.nodes() == before

@@ -1,4 +1,4 @@
-"""Whatever hangs, a process that is asked to end does so in under five seconds."""
+"""SIGTERM stops a process within five seconds, even if a server hangs."""
 
 import asyncio
 import base64
@@ -43,7 +43,7 @@ async def test_hanging_database_does_not_delay_shutdown(
     assert server.process
     server.process.send(signal.SIGSTOP)
     try:
-        # Long enough to be in the middle of a read.
+        # Long enough for the next read to hang.
         await asyncio.sleep(2.5)
         assert await replica.stop() < 5
     finally:
@@ -58,9 +58,10 @@ async def test_hanging_apiserver_does_not_delay_shutdown(
     await env.create_form()
     replica = await replicas()
     await wait_for_node_ready(env, "acme-web", within=30)
-    replica.door.shut()
+    replica.proxy.block()
     env.set_rows(("acme", 1, "pro"), *((f"t{number}", 1, "pro") for number in range(20)))
-    await eventually(lambda: replica.door.waiting > 0, within=20)
+    await eventually(lambda: replica.proxy.waiting > 0, within=20)
+    # Time for more requests to hang.
     await asyncio.sleep(1)
     assert await replica.stop() < 5
 
@@ -70,13 +71,15 @@ async def test_shutdown_during_writes_is_clean(env: Environment, replicas: Repli
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form()
     replica = await replicas()
-    await eventually(lambda: len(replica.door.work()) > 30, within=30)
+    await eventually(lambda: len(replica.proxy.resource_writes()) > 30, within=30)
     assert await replica.stop() < 5
-    assert replica.says("controllers stopped")
+    assert replica.has_logged("controllers stopped")
     assert not [line for line in replica.log() if line["level"] == "error"]
     replica.start()
     for number in range(60):
         await wait_for_node_ready(env, f"t{number:03}-web", within=60)
-    # Nothing was made twice.
-    creates = [write for write in replica.door.work() if write.path.endswith("/lynqnodes")]
+    # Each node is created once.
+    creates = [
+        write for write in replica.proxy.resource_writes() if write.path.endswith("/lynqnodes")
+    ]
     assert [write.status for write in creates] == [201] * 60

@@ -1,4 +1,4 @@
-"""A database that is away, broken, locked or changed: nothing is deleted, and it recovers."""
+"""A missing, corrupted, locked or changed SQLite file deletes nothing, and reads recover."""
 
 import asyncio
 import shutil
@@ -12,6 +12,7 @@ import pytest
 from cluster.controllers.environment import Environment, Object
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.kube.resource import CONFIG_MAPS
+from waiting import stays
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "free"), ("corp", 1, "pro"))
 
@@ -23,7 +24,7 @@ def sql(file: Path, *statements: str) -> None:
 
 
 @contextmanager
-def moved_away(file: Path) -> Iterator[None]:
+def moved(file: Path) -> Iterator[None]:
     away = file.with_suffix(".away")
     file.rename(away)
     yield
@@ -40,7 +41,7 @@ def corrupted(file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def cut_short(file: Path) -> Iterator[None]:
+def truncated(file: Path) -> Iterator[None]:
     copy = file.with_suffix(".copy")
     shutil.copy(file, copy)
     file.write_bytes(file.read_bytes()[:4096])
@@ -81,9 +82,9 @@ def without_table(file: Path) -> Iterator[None]:
 
 
 FAULTS = (
-    moved_away,
+    moved,
     corrupted,
-    cut_short,
+    truncated,
     locked,
     without_column,
     renamed_column,
@@ -92,8 +93,8 @@ FAULTS = (
 
 
 @asynccontextmanager
-async def suffering(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
-    """Let a fault be there during the block; waiting for a lock must not stop the operator."""
+async def active_fault(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
+    """Enter a fault during the block in a thread, so that a lock does not block the operator."""
     await asyncio.to_thread(fault.__enter__)
     try:
         yield
@@ -103,17 +104,17 @@ async def suffering(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
 
 @pytest.fixture(autouse=True)
 def plain_file(env: Environment) -> None:
-    """Rows in one file, without a log beside it."""
+    """Use a single database file without a write-ahead log."""
     env.journal_mode = "DELETE"
 
 
-async def everything(env: Environment) -> dict[str, Object]:
+async def all_objects(env: Environment) -> dict[str, Object]:
     settings = await env.client.list(CONFIG_MAPS, env.namespace, labels="lynq.sh/managed=true")
     return await env.nodes() | {obj["metadata"]["name"]: obj for obj in settings.items}
 
 
-async def failing(env: Environment) -> None:
-    """Wait until the hub says that it cannot read."""
+async def wait_for_read_failure(env: Environment) -> None:
+    """Wait until the hub reports a failed read."""
     condition = await env.wait_for_condition("Ready", "False")
     assert condition["reason"] == "DatabaseConnectionFailed"
     assert condition["message"]
@@ -124,7 +125,7 @@ async def test_unreadable_rows_change_nothing(
     env: Environment, fault: Callable[[Path], AbstractContextManager[None]]
 ) -> None:
     async with running_operator(env):
-        # Large enough that half of the file is not all of it.
+        # Large enough that a truncated file lacks rows.
         filler = [(f"idle-{number}", 0, "x" * 500) for number in range(40)]
         env.set_rows(*ROWS, *filler)
         await env.create_hub(source={"syncInterval": "1s"})
@@ -132,20 +133,23 @@ async def test_unreadable_rows_change_nothing(
         for uid, *_ in ROWS:
             await wait_for_node_ready(env, f"{uid}-web")
         await env.wait_for_status(desired=3, ready=3)
-        before = await everything(env)
+        before = await all_objects(env)
 
-        async with suffering(fault(env.directory / "rows.db")):
+        async with active_fault(fault(env.directory / "rows.db")):
             if fault is not locked:
-                # A lock is waited for, longer than a test can.
-                await failing(env)
-            await asyncio.sleep(2)
-            assert await everything(env) == before
+                # A read waits for a lock longer than a test can.
+                await wait_for_read_failure(env)
+
+            async def unchanged() -> bool:
+                return await all_objects(env) == before
+
+            await stays(unchanged, seconds=2, every=0.1)
             await env.wait_for_status(desired=3, ready=3)
         await env.wait_for_condition("Ready", "True")
-        assert await everything(env) == before
+        assert await all_objects(env) == before
         await asyncio.to_thread(env.set_rows, *ROWS, ("dora", 1, "pro"))
         await wait_for_node_ready(env, "dora-web")
-        after = await everything(env)
+        after = await all_objects(env)
         assert {name: after[name] for name in before} == before
 
 
@@ -158,10 +162,11 @@ async def test_broken_source_does_not_delay_another_hub(env: Environment) -> Non
         await wait_for_node_ready(env, "acme-web")
         other = {"sqlite": {"path": "other.db", "table": "tenants"}, "syncInterval": "1s"}
         await env.create_hub("other", source=other)
-        async with suffering(locked(env.directory / "rows.db")):
+        async with active_fault(locked(env.directory / "rows.db")):
+            # Longer than a sync interval: the read of the first hub waits for the lock.
             await asyncio.sleep(1.5)
             entry = {"id": "lone", "nameTemplate": "{{ .uid }}-lone"}
             body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
             await env.create_form("lone", "other", configMaps=[entry | {"spec": body}])
-            # It waits for nobody's lock.
+            # The other hub does not wait for the lock.
             await wait_for_node_ready(env, "lone-lone", within=4)

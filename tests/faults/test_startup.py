@@ -1,4 +1,4 @@
-"""An API server that stumbles while the operator begins: it goes on by itself."""
+"""API errors during startup: the operator recovers without a restart."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,30 +13,30 @@ from cluster.controllers.running_operator import (
     running_operator,
     wait_for_node_ready,
 )
-from faults.crash import operator_behind
+from faults.crash import intercepted_operator
 from faults.fault_injection import api_error
 from lynq.kube import Request, Response, Send
 from lynq.kube.errors import ServiceUnavailable
 
 
 @dataclass(slots=True)
-class Stumble:
-    """Fails the first requests whose path ends so."""
+class FirstRequestsFail:
+    """Fails the first requests with these path suffixes."""
 
-    ends: tuple[str, ...]
-    left: int
+    suffixes: tuple[str, ...]
+    remaining: int
     failed: int = 0
 
     async def __call__(self, request: Request, send: Send) -> Response:
-        if self.left and request.path.endswith(self.ends):
-            self.left -= 1
+        if self.remaining and request.path.endswith(self.suffixes):
+            self.remaining -= 1
             self.failed += 1
             raise api_error(request, ServiceUnavailable, 503)
         return await send(request)
 
 
-async def made(env: Environment) -> None:
-    """Have a tenant from before."""
+async def create_tenant(env: Environment) -> None:
+    """Create a ready tenant with an earlier operator, and a row for a second one."""
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form()
@@ -49,20 +49,20 @@ OURS = ("/lynqhubs", "/lynqforms", "/lynqnodes")
 
 
 @pytest.mark.parametrize(
-    ("ends", "times"),
+    ("suffixes", "times"),
     [(OURS, 3), (("/configmaps",), 14), (("/api", "/apis"), 24)],
-    ids=["our kinds", "their kinds", "discovery"],
+    ids=["lynq kinds", "object kinds", "discovery"],
 )
 async def test_failed_startup_requests_are_retried(
-    env: Environment, ends: tuple[str, ...], times: int
+    env: Environment, suffixes: tuple[str, ...], times: int
 ) -> None:
-    await made(env)
-    stumble = Stumble(ends, times)
-    working = run_in_background(operator_behind(env, stumble).run(asyncio.Event()))
+    await create_tenant(env)
+    failure = FirstRequestsFail(suffixes, times)
+    working = run_in_background(intercepted_operator(env, failure).run(asyncio.Event()))
     async with recording(env) as history, working:
         await wait_for_node_ready(env, "beta-web", within=60)
-    assert stumble.failed
-    # Who was ready stays so: that we cannot see its objects yet says nothing about them.
+    assert failure.failed
+    # A ready node stays ready while its objects cannot be observed yet.
     assert {node_condition(nodes["acme-web"], "Ready")[0] for _, nodes, _ in history.states()} == {
         "True"
     }

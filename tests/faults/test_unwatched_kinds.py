@@ -101,9 +101,9 @@ async def test_standby_watches_kinds_that_come_into_use(
         return await send(request)
 
     env.set_rows(("acme", 1, "pro"))
-    async with candidate(env) as leader, candidate(env, note) as heir:
+    async with candidate(env) as leader, candidate(env, note) as standby:
         await leader.context.synced()
-        await heir.context.synced()
+        await standby.context.synced()
         assert "configmaps" not in watched
         await env.create_hub()
         await env.create_form()

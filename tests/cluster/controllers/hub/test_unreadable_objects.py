@@ -30,7 +30,7 @@ def _marked_objects_are_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def one_of_two_forms_unreadable(env: Environment) -> AsyncIterator[None]:
-    """Run the operator; it has made all nodes before `worker` wait_for_object unreadable."""
+    """Run the operator; all nodes exist before the form `worker` becomes unreadable."""
     env.set_rows(*ROWS)
     await env.create_hub()
     await env.create_form()
