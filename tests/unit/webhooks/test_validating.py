@@ -52,8 +52,8 @@ def test_a_refusal_lists_every_problem_with_its_path() -> None:
     assert refusal is not None
     assert refusal.message.split("; ") == [
         'spec.services[0].dependIds: "s" depends on "x", but no resource has this id',
-        "spec.services[0].spec.apiVersion: missing: give it, for example apps/v1",
-        "spec.services[0].spec.kind: missing: give it, for example Deployment",
+        "spec.services[0].spec.apiVersion: required, for example apps/v1",
+        "spec.services[0].spec.kind: required, for example Deployment",
         'spec.configMaps[0].nameTemplate: line 1: function "nope" not defined',
     ]
 

@@ -1,5 +1,4 @@
-"""The form's core: is it valid, and what does its status say.
+"""Forms: validation, status and events.
 
-Pure: specs, counts and the time in; problems, status and events out. docs/design/form.md has the
-decisions behind it.
+Pure: specs, counts and the current time in; problems, status and events out.
 """

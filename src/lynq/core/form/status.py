@@ -1,11 +1,7 @@
-"""A form's status: is it valid, are its nodes ready, how far is its rollout.
+"""The status of a form and the events about its validity.
 
-`total` and `ready` come from whoever keeps count of nodes; nothing is counted here.
-
-Which events tell of a form's validity: each turn once, and no more in the passes after it.
-
-What was told is read from the status that was last written, so a restart repeats nothing: an event
-is due when the form becomes valid, when it stops being so, and when what is wrong with it changes.
+An event is emitted when the form becomes valid, when it becomes invalid, and when its problems
+change. The previous state is read from the last written status, so a restart repeats no event.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +17,7 @@ from lynq.api.reasons import ConditionReason, ConditionType
 
 @dataclass(frozen=True, slots=True)
 class FormTotals:
-    """How many nodes a form has."""
+    """The number of nodes of a form."""
 
     total: int = 0
     ready: int = 0
@@ -34,8 +30,8 @@ def next_status(
     rollout: RolloutStatus | None,
     now: datetime,
 ) -> FormStatus:
-    """Return the status that the form should have; equal to the last one if nothing happened."""
-    wanted = (
+    """Return the desired status of the form; equal to the last one if nothing changed."""
+    conditions = (
         _valid(form, errors(problems), now),
         _applied(form, totals, now),
         _paused(form, now),
@@ -45,23 +41,23 @@ def next_status(
         total_nodes=totals.total,
         ready_nodes=totals.ready,
         rollout=rollout,
-        conditions=merge_conditions(form.status.conditions, wanted),
+        conditions=merge_conditions(form.status.conditions, conditions),
     )
 
 
-def _valid(form: LynqForm, wrong: Sequence[Problem], now: datetime) -> Condition:
+def _valid(form: LynqForm, failures: Sequence[Problem], now: datetime) -> Condition:
     return new_condition(
         ConditionType.VALID,
-        ConditionReason.VALIDATION_FAILED if wrong else ConditionReason.VALIDATION_PASSED,
-        summary(wrong) if wrong else "the form can be used",
-        holds=not wrong,
+        ConditionReason.VALIDATION_FAILED if failures else ConditionReason.VALIDATION_PASSED,
+        summary(failures) if failures else "form is valid",
+        holds=not failures,
         generation=form.metadata.generation,
         now=now,
     )
 
 
 def _applied(form: LynqForm, totals: FormTotals, now: datetime) -> Condition:
-    reason, message = _progress(totals)
+    reason, message = _applied_reason(totals)
     return new_condition(
         ConditionType.APPLIED,
         reason,
@@ -72,7 +68,7 @@ def _applied(form: LynqForm, totals: FormTotals, now: datetime) -> Condition:
     )
 
 
-def _progress(totals: FormTotals) -> tuple[ConditionReason, str]:
+def _applied_reason(totals: FormTotals) -> tuple[ConditionReason, str]:
     if totals.total == 0:
         return ConditionReason.NO_NODES, "the form has no nodes"
     message = f"{totals.ready}/{totals.total} nodes ready"
@@ -86,7 +82,7 @@ def _paused(form: LynqForm, now: datetime) -> Condition:
     return new_condition(
         ConditionType.PAUSED,
         ConditionReason.PAUSED if paused else ConditionReason.NOT_PAUSED,
-        "nodes stay as they are until spec.paused is set back" if paused else "not paused",
+        "nodes are not changed while spec.paused is true" if paused else "not paused",
         holds=paused,
         generation=form.metadata.generation,
         now=now,
@@ -94,23 +90,21 @@ def _paused(form: LynqForm, now: datetime) -> Condition:
 
 
 def validation_events(previous: FormStatus, problems: Sequence[Problem]) -> tuple[Event, ...]:
-    """Return what has to be told, given the status from before these problems were found."""
-    known = find_condition(previous.conditions, ConditionType.VALID)
-    was_valid = known is not None and known.status is ConditionStatus.TRUE
-    wrong = errors(problems)
-    if not wrong:
-        passed = Event(EventReason.VALIDATION_PASSED, "the form can be used")
+    """Return the events to emit; `previous` is the status before these problems were found."""
+    valid = find_condition(previous.conditions, ConditionType.VALID)
+    was_valid = valid is not None and valid.status is ConditionStatus.TRUE
+    failures = errors(problems)
+    if not failures:
+        passed = Event(EventReason.VALIDATION_PASSED, "form is valid")
         return () if was_valid else (passed,)
-    if known is not None and not was_valid and known.message == summary(wrong):
+    if valid is not None and not was_valid and valid.message == summary(failures):
         return ()
-    return (*_by_own_reason(wrong), *(_failed(wrong) if was_valid or known is None else ()))
+    failed = Event(EventReason.VALIDATION_FAILED, summary(failures), warns=True)
+    return (*_events_by_reason(failures), *((failed,) if was_valid or valid is None else ()))
 
 
-def _by_own_reason(wrong: Sequence[Problem]) -> Iterator[Event]:
-    """Yield one event per reason that scripts know, with all problems of that reason."""
-    for reason in dict.fromkeys(each.event for each in wrong if each.event is not None):
-        yield Event(reason, summary([each for each in wrong if each.event is reason]), warns=True)
-
-
-def _failed(wrong: Sequence[Problem]) -> tuple[Event, ...]:
-    return (Event(EventReason.VALIDATION_FAILED, summary(wrong), warns=True),)
+def _events_by_reason(failures: Sequence[Problem]) -> Iterator[Event]:
+    """Yield one event per event reason of the problems, with all problems of that reason."""
+    for reason in dict.fromkeys(problem.event for problem in failures if problem.event is not None):
+        of_reason = [problem for problem in failures if problem.event is reason]
+        yield Event(reason, summary(of_reason), warns=True)

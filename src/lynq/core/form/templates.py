@@ -1,96 +1,117 @@
-"""What can be said about a form's templates before there is a row to render them with.
+"""Check the templates of a form without rendering them.
 
-Where everything of a form is: each resource, and each text that can be a template, by its path.
-
-Paths are written as the API server writes them in its own refusals: `spec.services[0]`, and
-`labelsTemplate[app.kubernetes.io/name]` for a key that is no plain word.
+Paths are written as the API server writes them: `spec.services[0]`, and
+`labelsTemplate[app.kubernetes.io/name]` for a key that is not a plain word.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from msgspec.structs import fields
-
 from lynq.api import CreationPolicy, HubSpec, ResourceLists, TResource
 from lynq.api.problems import Problem, ProblemKind, at_key
+from lynq.api.resource import resources_by_list
 from lynq.template import Needs, TemplateError, compile_template, referenced_variables
 from lynq.template.functions.table import FUNCTIONS
 
-DEEPEST: Final = 200
-"""How deep a manifest may be nested; the engine renders no deeper."""
+MAX_DEPTH: Final = 200
+"""How many levels a manifest may be nested; the template engine renders no more."""
+MAX_TEMPLATES: Final = 2000
+"""How many different templates a form may have: each takes half a millisecond to compile."""
 
-_LISTS: Final = tuple((field.name, field.encode_name) for field in fields(ResourceLists))
+_BUILT_IN_VARIABLES: Final = frozenset({"uid", "activate", "hubId", "templateRef"})
+_DEPRECATED_VARIABLES: Final = frozenset({"hostOrUrl", "host"})
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedResource:
-    """A resource and where it is."""
+    """A resource and its path."""
 
     path: str
     list_name: str
-    """The list it is in, as JSON calls it."""
+    """The JSON name of the list that contains the resource."""
     resource: TResource
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that is rendered, and where it is."""
+    """A string that may be a template, and its path."""
 
     path: str
     source: str
-    by_hub: bool = False
-    """Whether the hub renders it, once per write of a node, and not the node."""
+    rendered_by_hub: bool = False
+    """Whether the hub renders it, once per write of a node; the node renders the others."""
 
 
 def placed_resources(lists: ResourceLists) -> Iterator[PlacedResource]:
     """Yield all resources in the canonical order."""
-    for name, json_name in _LISTS:
-        resources: tuple[TResource, ...] = getattr(lists, name)
+    for list_name, resources in resources_by_list(lists):
         for position, resource in enumerate(resources):
-            yield PlacedResource(f"spec.{json_name}[{position}]", json_name, resource)
+            yield PlacedResource(f"spec.{list_name}[{position}]", list_name, resource)
 
 
-def texts_of(placed: PlacedResource) -> Iterator[Text]:
-    """Yield every text of a resource that holds an action; any other is taken as it is."""
-    return (text for text in _all_texts(placed) if "{{" in text.source)
-
-
-def too_deep(placed: PlacedResource) -> bool:
-    """Return whether the manifest is nested deeper than can be rendered."""
+def is_too_deep(placed: PlacedResource) -> bool:
+    """Return whether the manifest is nested deeper than MAX_DEPTH."""
     level: list[object] = [placed.resource.spec]
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_DEPTH + 1):
         level = [item for value in level for item in _items(value)]
         if not level:
             return False
     return True
 
 
-def _all_texts(placed: PlacedResource) -> Iterator[Text]:
+def check_templates(resources: Iterable[PlacedResource], hub: HubSpec | None) -> Iterator[Problem]:
+    """Yield the problems of all templates; without a hub, unmapped variables are not reported."""
+    uses: dict[str, _VariableUse] = {}
+    resources = tuple(resources)
+    if _count_templates(resources) > MAX_TEMPLATES:
+        yield Problem("spec", f"has more than {MAX_TEMPLATES} different templates: split the form")
+        return
+    for placed in resources:
+        for text in _templates_of(placed):
+            try:
+                yield from _check_functions(placed, text)
+                for variable in referenced_variables(text.source):
+                    uses.setdefault(variable, _VariableUse()).paths.append(text.path)
+            except TemplateError as error:
+                yield Problem(text.path, f"line {error.line}: {error.message}")
+    yield from _check_variables(uses, hub)
+
+
+def _count_templates(resources: Iterable[PlacedResource]) -> int:
+    return len({text.source for placed in resources for text in _templates_of(placed)})
+
+
+def _templates_of(placed: PlacedResource) -> Iterator[Text]:
+    """Yield the texts that contain an action; any other text is used verbatim."""
+    return (text for text in _texts_of(placed) if "{{" in text.source)
+
+
+def _texts_of(placed: PlacedResource) -> Iterator[Text]:
     path, resource = placed.path, placed.resource
-    yield Text(f"{path}.nameTemplate", resource.name_template, by_hub=True)
-    for name, template in (
+    yield Text(f"{path}.nameTemplate", resource.name_template, rendered_by_hub=True)
+    for name, templates in (
         ("labelsTemplate", resource.labels_template),
         ("annotationsTemplate", resource.annotations_template),
     ):
-        for key, source in template.items():
-            yield Text(at_key(f"{path}.{name}", key), source, by_hub=True)
+        for key, source in templates.items():
+            yield Text(at_key(f"{path}.{name}", key), source, rendered_by_hub=True)
     yield Text(f"{path}.targetNamespace", resource.target_namespace)
-    yield from _within(resource.spec, f"{path}.spec", 0)
+    yield from _texts_within(resource.spec, f"{path}.spec", 0)
 
 
-def _within(value: object, path: str, depth: int) -> Iterator[Text]:
+def _texts_within(value: object, path: str, depth: int) -> Iterator[Text]:
     if isinstance(value, str):
         yield Text(path, value)
-    elif depth > DEEPEST:
-        # `too_deep` tells of it.
+    elif depth > MAX_DEPTH:
+        # `is_too_deep` reports it.
         return
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _within(item, at_key(path, key), depth + 1)
+            yield from _texts_within(item, at_key(path, key), depth + 1)
     elif isinstance(value, list):
         for position, item in enumerate(value):
-            yield from _within(item, f"{path}[{position}]", depth + 1)
+            yield from _texts_within(item, f"{path}[{position}]", depth + 1)
 
 
 def _items(value: object) -> Iterator[object]:
@@ -98,47 +119,6 @@ def _items(value: object) -> Iterator[object]:
         yield from value.values()
     elif isinstance(value, list):
         yield from value
-
-
-_ALWAYS: Final = frozenset({"uid", "activate", "hubId", "templateRef"})
-MOST: Final = 2000
-"""How many different templates a form may have: each takes half a millisecond to compile."""
-_DEPRECATED: Final = frozenset({"hostOrUrl", "host"})
-
-
-def check_templates(resources: Iterable[PlacedResource], hub: HubSpec | None) -> Iterator[Problem]:
-    """Yield what is wrong with the templates; without a hub, unmapped variables stay unknown."""
-    uses: dict[str, _Use] = {}
-    resources = tuple(resources)
-    if _count_templates(resources) > MOST:
-        yield Problem("spec", f"it has more than {MOST} different templates: split the form")
-        return
-    for placed in resources:
-        for text in texts_of(placed):
-            try:
-                yield from _check_functions(placed, text)
-                for variable in referenced_variables(text.source):
-                    uses.setdefault(variable, _Use()).paths.append(text.path)
-            except TemplateError as error:
-                yield Problem(text.path, f"line {error.line}: {error.message}")
-    yield from _check_variables(uses, hub)
-
-
-def _count_templates(resources: Iterable[PlacedResource]) -> int:
-    return len({text.source for placed in resources for text in texts_of(placed)})
-
-
-@dataclass(frozen=True, slots=True)
-class _Use:
-    """Where a variable is read."""
-
-    paths: list[str] = field(default_factory=list)
-
-    def warning(self, message: str) -> Problem:
-        """Warn once for all places: admission answers have room for few sentences."""
-        further = len(self.paths) - 1
-        more = f" (read in {further} more {'place' if further == 1 else 'places'})"
-        return Problem(self.paths[0], message + (more if further else ""), ProblemKind.WARNING)
 
 
 def _check_functions(placed: PlacedResource, text: Text) -> Iterator[Problem]:
@@ -151,26 +131,40 @@ def _check_functions(placed: PlacedResource, text: Text) -> Iterator[Problem]:
     if placed.resource.creation_policy is not CreationPolicy.ONCE:
         yield Problem(
             text.path,
-            f"{names} cannot be repeated, so the resource would be written again and again; "
-            "use it with creationPolicy: Once",
+            f"{names} gives another value in every render, so the resource would be applied again "
+            "and again; set creationPolicy: Once",
         )
-    elif text.by_hub:
+    elif text.rendered_by_hub:
         yield Problem(
             text.path,
-            f"{names} cannot be repeated: a node keeps its first value, also when the form changes",
+            f"{names} gives another value in every render: a node keeps its first value, also when "
+            "the form changes",
             ProblemKind.WARNING,
         )
 
 
-def _check_variables(uses: dict[str, _Use], hub: HubSpec | None) -> Iterator[Problem]:
+@dataclass(frozen=True, slots=True)
+class _VariableUse:
+    """The paths of the templates that read a variable."""
+
+    paths: list[str] = field(default_factory=list)
+
+    def warning(self, message: str) -> Problem:
+        """Return one warning for all paths: admission responses limit the length of warnings."""
+        hidden = len(self.paths) - 1
+        more = f" (used in {hidden} more {'place' if hidden == 1 else 'places'})"
+        return Problem(self.paths[0], message + (more if hidden else ""), ProblemKind.WARNING)
+
+
+def _check_variables(uses: dict[str, _VariableUse], hub: HubSpec | None) -> Iterator[Problem]:
     extras = frozenset(hub.extra_value_mappings) if hub else frozenset()
     for variable, use in sorted(uses.items()):
-        if variable in _ALWAYS or variable in extras:
+        if variable in _BUILT_IN_VARIABLES or variable in extras:
             continue
-        if variable in _DEPRECATED and (hub is None or hub.value_mappings.host_or_url):
+        if variable in _DEPRECATED_VARIABLES and (hub is None or hub.value_mappings.host_or_url):
             yield use.warning(
-                f".{variable} is deprecated: map the column in the hub's extraValueMappings, "
+                f".{variable} is deprecated: map the column in extraValueMappings of the hub, "
                 "and use the function toHost"
             )
         elif hub is not None:
-            yield use.warning(f"the hub does not map .{variable}: add it to its extraValueMappings")
+            yield use.warning(f"the hub does not map .{variable}: add it to extraValueMappings")

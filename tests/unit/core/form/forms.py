@@ -1,4 +1,4 @@
-"""Forms made of what a test cares about."""
+"""Builders for forms and hubs."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from lynq.core.form.validation import validate_form
 BODY: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap"}
 
 
-def resource(name: str = "a", **given: Any) -> TResource:
-    return TResource(**{"id": name, "spec": BODY, "name_template": "{{ .uid }}", **given})
+def resource(name: str = "a", **fields: Any) -> TResource:
+    return TResource(**{"id": name, "spec": BODY, "name_template": "{{ .uid }}", **fields})
 
 
-def form(*config_maps: TResource, **given: Any) -> FormSpec:
-    return FormSpec(**{"hub_id": "shop", "config_maps": config_maps, **given})
+def form(*config_maps: TResource, **fields: Any) -> FormSpec:
+    return FormSpec(**{"hub_id": "shop", "config_maps": config_maps, **fields})
 
 
 def hub(*extras: str, host_or_url: str = "") -> HubSpec:
@@ -26,16 +26,16 @@ def hub(*extras: str, host_or_url: str = "") -> HubSpec:
 
 
 def no_slash(path: str) -> str | None:
-    return f'"{path}" is no JSONPath' if path.startswith("/") else None
+    return f'"{path}" is not a JSONPath' if path.startswith("/") else None
 
 
-def problems(spec: FormSpec, known: HubSpec | None = None) -> tuple[Problem, ...]:
-    return validate_form(spec, hub=known, check_ignore_field=no_slash)
+def problems(spec: FormSpec, hub: HubSpec | None = None) -> tuple[Problem, ...]:
+    return validate_form(spec, hub=hub, check_ignore_field=no_slash)
 
 
-def error_texts(spec: FormSpec, known: HubSpec | None = None) -> list[str]:
-    return [str(each) for each in problems(spec, known) if each.kind is ProblemKind.ERROR]
+def error_texts(spec: FormSpec, hub: HubSpec | None = None) -> list[str]:
+    return [str(problem) for problem in problems(spec, hub) if problem.kind is ProblemKind.ERROR]
 
 
-def warning_texts(spec: FormSpec, known: HubSpec | None = None) -> list[str]:
-    return [str(each) for each in problems(spec, known) if each.kind is ProblemKind.WARNING]
+def warning_texts(spec: FormSpec, hub: HubSpec | None = None) -> list[str]:
+    return [str(problem) for problem in problems(spec, hub) if problem.kind is ProblemKind.WARNING]

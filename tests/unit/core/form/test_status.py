@@ -1,4 +1,4 @@
-"""A form's status and the events about it."""
+"""The status of a form and its validation events."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ from unit.core.form.forms import form
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WRONG = (Problem("spec.hubId", "missing"),)
-CIRCLE = (
+CYCLE = (
     Problem(
         "spec",
         "circular dependency detected: a -> b -> a",
@@ -48,7 +48,7 @@ def status_of(
     return next_status(a_form(before, paused=paused), problems, totals, None, now)
 
 
-def said(status: FormStatus, aspect: ConditionType) -> tuple[str, str, str]:
+def condition_of(status: FormStatus, aspect: ConditionType) -> tuple[str, str, str]:
     condition = find_condition(status.conditions, aspect)
     assert condition is not None
     assert condition.observed_generation == 4
@@ -58,11 +58,11 @@ def said(status: FormStatus, aspect: ConditionType) -> tuple[str, str, str]:
 @pytest.mark.parametrize(
     ("problems", "expected"),
     [
-        ((), ("True", "ValidationPassed", "the form can be used")),
-        (WARNING, ("True", "ValidationPassed", "the form can be used")),
+        ((), ("True", "ValidationPassed", "form is valid")),
+        (WARNING, ("True", "ValidationPassed", "form is valid")),
         (WRONG, ("False", "ValidationFailed", "spec.hubId: missing")),
         (
-            (*WRONG, *WARNING, *CIRCLE),
+            (*WRONG, *WARNING, *CYCLE),
             (
                 "False",
                 "ValidationFailed",
@@ -72,7 +72,7 @@ def said(status: FormStatus, aspect: ConditionType) -> tuple[str, str, str]:
     ],
 )
 def test_valid(problems: tuple[Problem, ...], expected: tuple[str, str, str]) -> None:
-    assert said(status_of(problems), ConditionType.VALID) == expected
+    assert condition_of(status_of(problems), ConditionType.VALID) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,68 +85,69 @@ def test_valid(problems: tuple[Problem, ...], expected: tuple[str, str, str]) ->
 )
 def test_applied(totals: FormTotals, expected: tuple[str, str, str]) -> None:
     status = status_of(totals=totals)
-    assert said(status, ConditionType.APPLIED) == expected
+    assert condition_of(status, ConditionType.APPLIED) == expected
     assert (status.total_nodes, status.ready_nodes) == (totals.total, totals.ready)
 
 
 def test_paused() -> None:
-    assert said(status_of(), ConditionType.PAUSED)[:2] == ("False", "NotPaused")
-    assert said(status_of(paused=True), ConditionType.PAUSED)[:2] == ("True", "Paused")
+    assert condition_of(status_of(), ConditionType.PAUSED)[:2] == ("False", "NotPaused")
+    assert condition_of(status_of(paused=True), ConditionType.PAUSED)[:2] == ("True", "Paused")
 
 
-def test_the_rollout_and_the_generation_are_handed_on() -> None:
+def test_status_has_rollout_and_generation() -> None:
     rollout = RolloutStatus(phase=RolloutPhase.COMPLETE, target_generation=4)
     status = next_status(a_form(), (), FormTotals(), rollout, NOON)
     assert (status.rollout, status.observed_generation) == (rollout, 4)
 
 
-SITUATIONS = st.tuples(
-    st.sampled_from([(), WRONG, CIRCLE, WARNING]),
+STATES = st.tuples(
+    st.sampled_from([(), WRONG, CYCLE, WARNING]),
     st.sampled_from([FormTotals(), FormTotals(3, 2), FormTotals(3, 3)]),
 )
 
 
-@given(SITUATIONS)
-def test_looking_twice_writes_once_and_tells_once(
-    situation: tuple[tuple[Problem, ...], FormTotals],
+@given(STATES)
+def test_unchanged_state_gives_equal_status_and_no_event(
+    state: tuple[tuple[Problem, ...], FormTotals],
 ) -> None:
-    first = status_of(*situation)
-    second = status_of(*situation, first, now=NOON + timedelta(hours=1))
+    first = status_of(*state)
+    second = status_of(*state, first, now=NOON + timedelta(hours=1))
     assert second == first
-    assert validation_events(first, situation[0]) == ()
+    assert validation_events(first, state[0]) == ()
 
 
-def reasons(told: tuple[Event, ...]) -> list[str]:
-    assert all(event.warns is (event.reason != EventReason.VALIDATION_PASSED) for event in told)
-    return [event.reason.value for event in told]
+def reasons(events: tuple[Event, ...]) -> list[str]:
+    assert all(event.warns is (event.reason != EventReason.VALIDATION_PASSED) for event in events)
+    return [event.reason.value for event in events]
 
 
-def test_a_new_form_is_told_to_be_valid() -> None:
+def test_new_valid_form_emits_validation_passed() -> None:
     assert reasons(validation_events(FormStatus(), ())) == ["ValidationPassed"]
 
 
-def test_a_new_form_that_is_wrong_is_told_by_both_its_reasons() -> None:
-    assert reasons(validation_events(FormStatus(), CIRCLE)) == [
+def test_new_invalid_form_emits_both_reasons() -> None:
+    assert reasons(validation_events(FormStatus(), CYCLE)) == [
         "DependencyValidationFailed",
         "ValidationFailed",
     ]
 
 
-def test_a_valid_form_that_breaks_is_told_and_so_is_its_repair() -> None:
+def test_change_of_validity_emits_event() -> None:
     valid, broken = status_of(), status_of(WRONG)
     assert reasons(validation_events(valid, WRONG)) == ["ValidationFailed"]
     assert reasons(validation_events(broken, ())) == ["ValidationPassed"]
 
 
-def test_another_fault_of_an_invalid_form_is_told_by_its_own_reason_only() -> None:
-    assert reasons(validation_events(status_of(WRONG), CIRCLE)) == ["DependencyValidationFailed"]
-    assert reasons(validation_events(status_of(CIRCLE), WRONG)) == []
+def test_changed_problem_of_invalid_form_emits_only_its_own_reason() -> None:
+    assert reasons(validation_events(status_of(WRONG), CYCLE)) == ["DependencyValidationFailed"]
+    assert reasons(validation_events(status_of(CYCLE), WRONG)) == []
 
 
-def test_an_unknown_validity_counts_as_invalid() -> None:
+def test_unknown_validity_counts_as_invalid() -> None:
     status = status_of()
     unknown = tuple(
-        replace(each, status=ConditionStatus.UNKNOWN, message="?") for each in status.conditions
+        replace(condition, status=ConditionStatus.UNKNOWN, message="?")
+        for condition in status.conditions
     )
     assert reasons(validation_events(replace(status, conditions=unknown), ())) == [
         "ValidationPassed"

@@ -1,4 +1,4 @@
-"""What a form is refused for, with the exact place."""
+"""Errors of a form, with the exact path."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ BAD = "{{ .uid | nope }}"
 WRONG = 'line 1: function "nope" not defined'
 
 
-def test_a_good_form_has_no_problem() -> None:
+def test_valid_form_has_no_problem() -> None:
     body = {**BODY, "data": {"host": "{{ .uid }}.example.com"}}
     assert problems(form(resource("a", spec=body), resource("b", depend_ids=("a",)))) == ()
 
 
-def test_a_form_without_resources_is_fine() -> None:
+def test_form_without_resources_is_valid() -> None:
     assert problems(form()) == ()
 
 
@@ -37,8 +37,8 @@ def deep(levels: int) -> dict[str, Any]:
     [
         pytest.param(
             form(hub_id=""),
-            "spec.hubId: missing: name the LynqHub whose rows are meant",
-            id="no hub named",
+            "spec.hubId: required: name of the LynqHub",
+            id="no hubId",
         ),
         pytest.param(
             form(resource("a"), services=(resource("a", spec={**BODY, "kind": "Service"}),)),
@@ -59,7 +59,7 @@ def deep(levels: int) -> dict[str, Any]:
         pytest.param(
             form(resource("a", depend_ids=("b",)), resource("b", depend_ids=("a",))),
             "spec.configMaps[0].dependIds: circular dependency detected: a -> b -> a",
-            id="circle",
+            id="cycle",
         ),
         pytest.param(
             form(resource("a"), resource("b", name_template=BAD)),
@@ -74,7 +74,7 @@ def deep(levels: int) -> dict[str, Any]:
         pytest.param(
             form(resource("a", annotations_template={"note": "a\nb\n{{ .uid "})),
             "spec.configMaps[0].annotationsTemplate.note: line 3: unclosed action",
-            id="annotation, and its line",
+            id="annotation, with line",
         ),
         pytest.param(
             form(resource("a", target_namespace=BAD)),
@@ -84,31 +84,31 @@ def deep(levels: int) -> dict[str, Any]:
         pytest.param(
             form(resource("a", spec={**BODY, "data": {"a.b": [{"c": "x"}, {"c": BAD}]}})),
             f"spec.configMaps[0].spec.data[a.b][1].c: {WRONG}",
-            id="anywhere in the body",
+            id="manifest",
         ),
         pytest.param(
             form(resource("a", ignore_fields=("$.data", "/data"))),
-            'spec.configMaps[0].ignoreFields[1]: "/data" is no JSONPath',
+            'spec.configMaps[0].ignoreFields[1]: "/data" is not a JSONPath',
             id="ignoreFields",
         ),
         pytest.param(
             form(resource("a", spec={"kind": "ConfigMap"})),
-            "spec.configMaps[0].spec.apiVersion: missing: give it, for example apps/v1",
+            "spec.configMaps[0].spec.apiVersion: required, for example apps/v1",
             id="no apiVersion",
         ),
         pytest.param(
             form(resource("a", spec={"apiVersion": "v1", "kind": 7})),
-            "spec.configMaps[0].spec.kind: missing: give it, for example Deployment",
-            id="a kind that is no text",
+            "spec.configMaps[0].spec.kind: required, for example Deployment",
+            id="kind is not a string",
         ),
         pytest.param(
             form(manifests=(resource("a", spec={"apiVersion": "v1", "kind": "List"}),)),
-            "spec.manifests[0].spec.kind: a list is no object: make an entry of each of its items",
-            id="a list in place of an object",
+            "spec.manifests[0].spec.kind: must not be a list: add a resource for each of its items",
+            id="List",
         ),
         pytest.param(
             form(resource("a", timeout_seconds=3601)),
-            "spec.configMaps[0].timeoutSeconds: must be from 1 to 3600",
+            "spec.configMaps[0].timeoutSeconds: must be between 1 and 3600",
             id="timeout",
         ),
         pytest.param(
@@ -118,27 +118,27 @@ def deep(levels: int) -> dict[str, Any]:
         ),
         pytest.param(
             form(resource("a", spec={**BODY, "data": {"ca": '{{ (genCA "x" 9).Cert }}'}})),
-            "spec.configMaps[0].spec.data.ca: genCA cannot be repeated, so the resource would be "
-            "written again and again; use it with creationPolicy: Once",
-            id="what cannot be repeated",
+            "spec.configMaps[0].spec.data.ca: genCA gives another value in every render, so the "
+            "resource would be applied again and again; set creationPolicy: Once",
+            id="entropy without Once",
         ),
     ],
 )
-def test_what_is_refused(spec: FormSpec, expected: str) -> None:
+def test_error(spec: FormSpec, expected: str) -> None:
     assert error_texts(spec) == [expected]
 
 
-def test_what_cannot_be_repeated_is_fine_in_what_is_made_once() -> None:
+def test_entropy_is_allowed_with_creation_policy_once() -> None:
     body = {**BODY, "data": {"ca": '{{ genPrivateKey "ecdsa" }}'}}
     assert problems(form(resource("a", spec=body, creation_policy=CreationPolicy.ONCE))) == ()
 
 
-def test_texts_without_an_action_are_never_parsed() -> None:
+def test_text_without_action_is_not_parsed() -> None:
     body = {**BODY, "data": {"a": "}} {% nope %} {"}}
     assert problems(form(resource("a", spec=body))) == ()
 
 
-def test_everything_is_found_at_once() -> None:
+def test_all_problems_are_found_at_once() -> None:
     spec = form(
         resource("a", name_template=BAD, depend_ids=("x",), ignore_fields=("/a",)),
         resource("a", spec={}),
@@ -147,9 +147,9 @@ def test_everything_is_found_at_once() -> None:
     assert len(error_texts(spec)) == 7
 
 
-def test_problems_that_scripts_know_by_an_event_say_so() -> None:
+def test_problems_have_event_reasons() -> None:
     spec = form(resource("a"), resource("a"), resource("b", depend_ids=("x",)))
-    assert [each.event for each in problems(spec)] == [
+    assert [problem.event for problem in problems(spec)] == [
         EventReason.DUPLICATE_RESOURCE_IDS,
         EventReason.DEPENDENCY_VALIDATION_FAILED,
     ]
@@ -157,7 +157,7 @@ def test_problems_that_scripts_know_by_an_event_say_so() -> None:
     assert '"shop"' in hub_not_found(spec).message
 
 
-def test_the_summary_ends() -> None:
+def test_summary_is_bounded() -> None:
     many = form(*(resource(f"a{number}", name_template=BAD) for number in range(500)))
     message = summary(problems(many))
     assert message.endswith("; and 480 more")
@@ -174,13 +174,13 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_body_is_looked_through_and_nothing_is_raised(value: Any) -> None:
+def test_templates_are_found_anywhere_in_manifest(value: Any) -> None:
     spec = form(resource("a", spec={**BODY, "data": value}))
-    wrong = [line for line in error_texts(spec) if WRONG in line]
-    assert len(wrong) == str(value).count("nope")
+    errors = [text for text in error_texts(spec) if WRONG in text]
+    assert len(errors) == str(value).count("nope")
 
 
-def test_more_templates_than_can_be_compiled_in_time_are_refused() -> None:
+def test_number_of_templates_is_limited() -> None:
     many = {f"k{number}": f"{{{{ .uid }}}}{number}" for number in range(2001)}
     (problem,) = problems(form(resource("a", spec={**BODY, "data": many})))
     assert problem.path == "spec"

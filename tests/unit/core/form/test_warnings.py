@@ -1,4 +1,4 @@
-"""What a form is accepted with, but somebody will wonder about."""
+"""Warnings of a form that is accepted."""
 
 import pytest
 
@@ -9,12 +9,12 @@ DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment"}
 
 
 def unmapped(variable: str) -> str:
-    return f"the hub does not map .{variable}: add it to its extraValueMappings"
+    return f"the hub does not map .{variable}: add it to extraValueMappings"
 
 
 def deprecated(variable: str) -> str:
     return (
-        f".{variable} is deprecated: map the column in the hub's extraValueMappings, "
+        f".{variable} is deprecated: map the column in extraValueMappings of the hub, "
         "and use the function toHost"
     )
 
@@ -24,10 +24,10 @@ def named(template: str) -> FormSpec:
 
 
 @pytest.mark.parametrize(
-    ("template", "known", "expected"),
+    ("template", "hub_spec", "expected"),
     [
         pytest.param("{{ .plan }}", hub("plan"), [], id="mapped"),
-        pytest.param("{{ .plan }}", None, [], id="the hub is not known yet"),
+        pytest.param("{{ .plan }}", None, [], id="hub does not exist yet"),
         pytest.param(
             "{{ .plan }}",
             hub("region"),
@@ -41,7 +41,7 @@ def named(template: str) -> FormSpec:
             id="read by index",
         ),
         pytest.param(
-            "{{ .uid }}{{ .activate }}{{ .hubId }}{{ .templateRef }}", hub(), [], id="always there"
+            "{{ .uid }}{{ .activate }}{{ .hubId }}{{ .templateRef }}", hub(), [], id="built-in"
         ),
         pytest.param(
             "{{ .host }}",
@@ -53,9 +53,9 @@ def named(template: str) -> FormSpec:
             "{{ .hostOrUrl }}",
             None,
             [deprecated("hostOrUrl")],
-            id="deprecated, whichever the hub",
+            id="deprecated, without hub",
         ),
-        pytest.param("{{ .host }}", hub("host"), [], id="a column of that name is no such thing"),
+        pytest.param("{{ .host }}", hub("host"), [], id="mapped column of the same name"),
         pytest.param(
             "{{ .host }}",
             hub(),
@@ -64,26 +64,28 @@ def named(template: str) -> FormSpec:
         ),
     ],
 )
-def test_variables(template: str, known: HubSpec | None, expected: list[str]) -> None:
-    assert warning_texts(named(template), known) == [
+def test_variables(template: str, hub_spec: HubSpec | None, expected: list[str]) -> None:
+    assert warning_texts(named(template), hub_spec) == [
         f"spec.configMaps[0].nameTemplate: {message}" for message in expected
     ]
-    assert error_texts(named(template), known) == []
+    assert error_texts(named(template), hub_spec) == []
 
 
-def test_a_variable_is_warned_of_once() -> None:
+def test_variable_has_one_warning() -> None:
     spec = form(*(resource(f"a{number}", name_template="{{ .plan }}") for number in range(3)))
     [only] = warning_texts(spec, hub())
     assert only.startswith("spec.configMaps[0].nameTemplate: the hub does not map .plan")
-    assert only.endswith("(read in 2 more places)")
+    assert only.endswith("(used in 2 more places)")
 
 
-def test_names_that_cannot_be_repeated_are_kept_by_the_node() -> None:
-    given = resource("a", name_template='{{ bcrypt "x" }}', creation_policy=CreationPolicy.ONCE)
-    [only] = warning_texts(form(given))
+def test_entropy_in_name_is_kept_by_node() -> None:
+    random_name = resource(
+        "a", name_template='{{ bcrypt "x" }}', creation_policy=CreationPolicy.ONCE
+    )
+    [only] = warning_texts(form(random_name))
     assert only == (
-        "spec.configMaps[0].nameTemplate: bcrypt cannot be repeated: a node keeps its first "
-        "value, also when the form changes"
+        "spec.configMaps[0].nameTemplate: bcrypt gives another value in every render: a node keeps "
+        "its first value, also when the form changes"
     )
 
 
@@ -94,11 +96,11 @@ def test_names_that_cannot_be_repeated_are_kept_by_the_node() -> None:
             form(deployments=(resource("a", spec={**DEPLOYMENT, "spec": {"paused": True}}),)),
             [
                 (
-                    "spec.deployments[0].spec.spec.paused: a Deployment never becomes ready so: "
-                    "set waitForReady: false, or take it out"
+                    "spec.deployments[0].spec.spec.paused: keeps the Deployment from becoming "
+                    "ready: remove it, or set waitForReady: false"
                 )
             ],
-            id="a paused Deployment",
+            id="paused Deployment",
         ),
         pytest.param(
             form(
@@ -107,7 +109,7 @@ def test_names_that_cannot_be_repeated_are_kept_by_the_node() -> None:
                 )
             ),
             [],
-            id="paused at zero",
+            id="paused with zero replicas",
         ),
         pytest.param(
             form(
@@ -120,17 +122,17 @@ def test_names_that_cannot_be_repeated_are_kept_by_the_node() -> None:
                 )
             ),
             [],
-            id="nobody waits for it",
+            id="waitForReady false",
         ),
         pytest.param(
             form(resource("a", spec={**BODY, "kind": "Secret"})),
             [
                 (
-                    "spec.configMaps[0].spec.kind: Secret in a list that is meant for ConfigMap: "
-                    "manifests takes any kind"
+                    "spec.configMaps[0].spec.kind: is Secret, but this list is for ConfigMap: "
+                    "use manifests for other kinds"
                 )
             ],
-            id="in the wrong list",
+            id="kind of another list",
         ),
         pytest.param(
             form(
@@ -138,23 +140,23 @@ def test_names_that_cannot_be_repeated_are_kept_by_the_node() -> None:
                     resource("a", spec={**BODY, "kind": "Namespace"}, target_namespace="x"),
                 )
             ),
-            ["spec.namespaces[0].targetNamespace: has no meaning: a Namespace is in no namespace"],
-            id="a Namespace in a namespace",
+            ["spec.namespaces[0].targetNamespace: has no effect: a Namespace is not namespaced"],
+            id="Namespace with targetNamespace",
         ),
         pytest.param(
             form(resource("a", name_template="")),
             [
                 (
-                    "spec.configMaps[0].nameTemplate: missing, and the manifest has no "
+                    "spec.configMaps[0].nameTemplate: required, as the manifest has no "
                     "metadata.name: the resource will fail"
                 )
             ],
-            id="no name at all",
+            id="no name",
         ),
         pytest.param(
             form(resource("a", name_template="", spec={**BODY, "metadata": {"name": "x"}})),
             [],
-            id="the manifest's own name",
+            id="metadata.name",
         ),
     ],
 )
