@@ -1,4 +1,4 @@
-"""The Kubernetes runtime: client, watches, caches, queues, leases; see docs/design/kube.md."""
+"""The Kubernetes runtime: client, watch, informer, workqueue, leader election, events."""
 
 from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client

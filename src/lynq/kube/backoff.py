@@ -1,14 +1,14 @@
-"""How long to wait before the next try: exponential, capped, with jitter.
+"""Exponential back-off with a cap and jitter.
 
-Pure: it counts nothing and reads no clock. Whoever retries keeps the number of failures.
+Pure: the caller counts the failures and waits.
 """
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# Beyond this exponent every sensible base has met its cap; 2.0**1024 would overflow.
-_LAST_DOUBLING = 60
+# A larger exponent would overflow; every practical base has reached its cap before.
+_MAX_DOUBLINGS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +18,14 @@ class Backoff:
     base: float
     cap: float
     jitter: float = 0.0
-    chance: Callable[[], float] = random.random
+    random: Callable[[], float] = random.random
 
     def __post_init__(self) -> None:
-        """Refuse what would spin or go back in time."""
+        """Reject values that would make a busy loop or a negative delay."""
         if not 0 < self.base <= self.cap or self.jitter < 0:
-            raise ValueError(f"back-off needs 0 < base <= cap and jitter >= 0, not {self}")
+            raise ValueError(f"a back-off requires 0 < base <= cap and jitter >= 0, got {self}")
 
     def delay(self, failures: int) -> float:
-        """Return the seconds to wait after that many failures in a row (0: the first one)."""
-        grown = self.base * 2.0 ** min(failures, _LAST_DOUBLING)
-        return min(grown, self.cap) * (1 + self.jitter * self.chance())
+        """Return the seconds to wait after this failure; `failures` counts those before it."""
+        delay = self.base * 2.0 ** min(failures, _MAX_DOUBLINGS)
+        return min(delay, self.cap) * (1 + self.jitter * self.random())

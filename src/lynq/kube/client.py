@@ -1,9 +1,9 @@
-"""The verbs of the API server on typed objects.
+"""The Kubernetes client: the verbs of the API server on typed objects.
 
-Every verb takes `into`: the type that the answer is decoded to, a dict when not given. With
-`into=Partial` the API server is asked to send metadata only. Namespace and name of an object
-that is sent are read from the object. `ClientOptions.timeout` bounds one attempt; to bound a call
-with its retries, use `asyncio.timeout`.
+Every verb takes `into`, the type that the response is decoded to; the default is a dict. With
+`into=PartialObject` the API server sends metadata only. Namespace and name of an object in a
+request body are read from the object. `ClientOptions.timeout` bounds one attempt; `asyncio.timeout`
+bounds a call with its retries.
 """
 
 import random
@@ -35,16 +35,16 @@ from lynq.kube.transport import Transport
 from lynq.kube.watch import Bookmark, WatchEvent, watch_events
 
 _WATCH_SECONDS = 300.0
-"""How long a watch lasts at least, if all goes well."""
+"""The shortest timeout that a watch requests."""
 _WATCH_GRACE = 30.0
-"""How much longer than the API server means to keep a watch its silence is borne."""
+"""Seconds of silence that are tolerated after the requested timeout of a watch."""
 
 
 class Client:
     """A connection to one API server.
 
-    `Client.connect` makes one; `fenced`, `unfenced` and `intercepted` return others that share
-    its connections and limits, and end with it.
+    `Client.connect` creates one. `fenced`, `unfenced` and `intercepted` return derived clients that
+    share its connections and limits, and are closed with it.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -59,7 +59,7 @@ class Client:
         interceptors: tuple[Interceptor, ...] = (),
         fence: Fence | None = None,
     ) -> "Client":
-        """Return a client to be entered with `async with`."""
+        """Return a client; enter it with `async with`."""
         return cls(Transport.to(config, options or ClientOptions(), interceptors, fence))
 
     async def __aenter__(self) -> Self:
@@ -77,25 +77,25 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections, also those of the clients derived from this one."""
+        """Close all connections, also for derived clients."""
         await self._transport.session.close()
 
     def fenced(self, fence: Fence) -> "Client":
-        """Return a client whose writes ask this fence before every attempt."""
+        """Return a client that checks this fence before every attempt of a write."""
         return Client(self._transport.fenced(fence))
 
     def unfenced(self) -> "Client":
-        """Return a client for the lease itself: it asks no fence and queues behind nobody."""
-        return Client(self._transport.fenced(None).with_slots_of_its_own())
+        """Return a client for the lease itself: without a fence, and with its own request slots."""
+        return Client(self._transport.fenced(None).with_own_slots())
 
     def intercepted(self, *interceptors: Interceptor) -> "Client":
-        """Return a client with more interceptors, inside those of this one."""
+        """Return a client with additional interceptors, inside of the existing ones."""
         return Client(self._transport.intercepted(*interceptors))
 
     def acting_as(self, user: str) -> "Client":
-        """Return a client whose requests have the rights of this user and no others.
+        """Return a client that impersonates a user.
 
-        The API server adds the groups of a service account by itself.
+        The API server adds the groups of a service account.
         """
 
         async def impersonate(request: Request, send: Send) -> Response:
@@ -132,10 +132,10 @@ class Client:
         fields: str | None = None,
         page_size: int = 500,
     ) -> ObjectList[T]:
-        """Return all objects, read page by page, as of one moment.
+        """Return all objects at one resourceVersion, read in pages.
 
-        When the API server forgets that moment between two pages, all is read again at once:
-        the only way to a consistent answer that cannot be overtaken a second time.
+        If that version expires between two pages, the list is repeated without pages, which cannot
+        expire again.
         """
         items: list[T] = []
         version = ""
@@ -161,7 +161,7 @@ class Client:
         fields: str | None = None,
         page_size: int = 500,
     ) -> AsyncIterator[ObjectList[T]]:
-        """Yield all objects in pages; raises Gone when the reader takes too long over them."""
+        """Yield all objects in pages; raises Gone if the version expires before the last page."""
         query = {**requests.selection(labels, fields), "limit": str(page_size)}
         while True:
             page = await self._page(resource, namespace, query, into)
@@ -180,7 +180,7 @@ class Client:
         dry_run: bool = False,
         into: type[T] = DICT,
     ) -> T:
-        """Create an object; its namespace may be given apart."""
+        """Create an object; `namespace` is needed only if the object has none."""
         request = Request(
             "create",
             "POST",
@@ -203,9 +203,9 @@ class Client:
         subresource: str | None = None,
         into: type[T] = DICT,
     ) -> T:
-        """Create or change an object to hold these fields, owned by this manager.
+        """Apply an object with server-side apply, as this field manager.
 
-        Raises Conflict naming fields and managers when others own them, unless forced.
+        Raises Conflict with fields and managers if others own fields of it, unless forced.
         """
         request = Request(
             "apply",
@@ -231,7 +231,7 @@ class Client:
         dry_run: bool = False,
         into: type[T] = DICT,
     ) -> T:
-        """Change the fields that the patch names; a JSON patch is a list of operations."""
+        """Patch an object; a JSON patch is a list of operations."""
         request = Request(
             "patch",
             "PATCH",
@@ -253,9 +253,9 @@ class Client:
         dry_run: bool = False,
         into: type[T] = DICT,
     ) -> T:
-        """Put this object in place of the one there is.
+        """Replace an object.
 
-        With a resourceVersion in it, raises Conflict when someone was faster.
+        Raises Conflict if the object has a resourceVersion that is not the current one.
         """
         request = Request(
             "replace",
@@ -279,11 +279,10 @@ class Client:
         propagation: Propagation | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Ask for an object to go; return whether it is gone, or finalizers and pods keep it.
+        """Delete an object; return False if finalizers or a grace period delay its removal.
 
-        With a uid, or a resource_version, raises Conflict when the object is another one by
-        then, or has changed. Without a uid the request is never repeated: it could hit an
-        object that took the name meanwhile.
+        With a uid or a resource_version as precondition, raises Conflict if it does not hold.
+        Without a uid the request is never retried: it could delete a re-created object.
         """
         request = Request(
             "delete",
@@ -294,7 +293,7 @@ class Client:
             repeatable=dry_run or (uid is not None and resource_version is None),
         )
         response = await self._transport.send(request)
-        return requests.is_gone(response.body, what=f"delete {request.path}")
+        return requests.is_removed(response.body, what=f"delete {request.path}")
 
     def watch(
         self,
@@ -306,16 +305,16 @@ class Client:
         labels: str | None = None,
         fields: str | None = None,
         into: type[T] = DICT,
-        seconds: float | None = None,
+        timeout_seconds: float | None = None,
     ) -> AsyncGenerator[WatchEvent[T] | Bookmark, None]:
-        """Yield what happens after the resourceVersion `since`, until the API server ends it.
+        """Yield the events after the resourceVersion `since`, until the API server ends the watch.
 
-        With `initial_events` the objects there are come first, as ADDED events closed by a
-        Bookmark with `initial_events_end`. Wrap it in `contextlib.aclosing`, so that leaving
-        the loop early gives the connection back at once.
+        With `initial_events` the existing objects come first, as ADDED events followed by a
+        Bookmark with `initial_events_end`. Use it in `contextlib.aclosing`, so that an early exit
+        from the loop releases the connection at once.
         """
-        # Spread, so that the watches of one start do not all end in one moment later.
-        seconds = seconds or _WATCH_SECONDS * random.uniform(1, 2)  # noqa: S311
+        # Jittered, so that watches that start together do not end together.
+        seconds = timeout_seconds or _WATCH_SECONDS * random.uniform(1, 2)  # noqa: S311
         request = Request(
             "watch",
             "GET",
@@ -330,7 +329,7 @@ class Client:
         return watch_events(self._transport, request, into)
 
     async def raw(self, path: str, *, headers: Mapping[str, str] | None = None) -> bytes:
-        """Return what the API server answers to a GET of any path: discovery, /version, /readyz."""
+        """Return the response body of a GET of any path: discovery, /version, /readyz."""
         request = Request("get", "GET", path, headers=headers or {}, repeatable=True)
         return (await self._transport.send(request)).body
 
@@ -348,7 +347,7 @@ class Client:
         response = await self._transport.send(request)
         page = decode_list(response.body, into, what=f"list {path}")
         for item in page.items:
-            # The items of built-in kinds come without what the list already says.
+            # The items of built-in kinds have neither apiVersion nor kind.
             if isinstance(item, dict):
                 item.setdefault("apiVersion", resource.api_version)
                 item.setdefault("kind", resource.kind)

@@ -1,12 +1,10 @@
-"""JSON to typed objects and back; decoders are made once per type.
+"""Decodes JSON to typed objects, and encodes them; decoders are cached per type.
 
-Cuts off what is nested too deep to be decoded.
-
-The API server takes objects of 10,000 levels; msgspec goes down one call per level, and Python
-allows a thousand of them. A higher limit would be paid with the stack: 10,000 levels overflow that
-of a small thread, which ends the process. So the bytes are read once without going down, and the
-field of an object that is too deep gives way to a text. No struct takes a text where it wants an
-object, so a spec that has been cut cannot be taken for another one.
+The API server accepts objects with 10,000 levels of nesting. msgspec recurses once per level, and
+Python's recursion limit is a thousand; a higher limit would overflow the stack of a small thread
+and end the process. So a body that is too deep is scanned without recursion, and each field that
+exceeds the limit is replaced by a string. No struct accepts a string in place of an object, so a
+truncated spec is never mistaken for a valid one.
 """
 
 import re
@@ -23,30 +21,31 @@ from lynq.kube.errors import InvalidObject, UnexpectedResponse
 from lynq.kube.resource import ObjectList
 
 TOO_DEEP: Final = b'"nested too deep to be read"'
-"""What stands in place of a field that is too deep."""
+"""Replaces a field that is nested too deep."""
 
-_DEEPEST: Final = 500
-"""Half of what Python allows: the rest is for whoever asks."""
-_WITHIN_METADATA: Final = 3
-"""How far below `metadata` the fields of a manager are, which are as deep as the object's own."""
+_MAX_DEPTH: Final = 500
+"""Half of Python's limit; the other half is for the callers."""
+_MANAGED_FIELDS_OFFSET: Final = 3
+"""Levels from `metadata` to the fields of a manager, which are as deep as the object's own."""
 
-# Up to the next bracket that is not in a string, or to where this is no JSON any more. Possessive:
-# nothing is ever tried a second time.
+# Up to the next bracket outside of a string, or to the first byte that is not JSON. Possessive: the
+# expression never backtracks.
 _NEXT_BRACKET: Final = re.compile(
     rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+(?:([\[{])|([\]}])|"|\Z)', flags=re.DOTALL
 )
 _OPENING: Final = 1
 _CLOSING: Final = 2
 _METADATA: Final = re.compile(rb'(?<!\\)"metadata"\s*:\s*\Z')
-_KEY: Final = 64
-"""As much as a key and the white space around it take."""
+_KEY_LENGTH: Final = 64
+"""The bytes that are searched backwards for a key."""
 
 
 def cut_depth(body: bytes, *, level: int) -> bytes:
-    """Return a body with what is too deep in its objects cut off.
+    """Return a body in which the fields that are nested too deep are replaced.
 
-    `level` says how deep in the body the objects are themselves: 0 if it is one. All of a field of
-    an object goes; of the metadata only what a manager's fields are, or the object had no name.
+    `level` is the depth of the objects in the body: 0 if the body is one object. A field of an
+    object is replaced as a whole; of the metadata only the fields of a manager, so that the object
+    keeps its name.
     """
     parts, end = [], 0
     for start, stop in _too_deep(body, level + 2):
@@ -56,21 +55,23 @@ def cut_depth(body: bytes, *, level: int) -> bytes:
 
 
 def _too_deep(body: bytes, field: int) -> Iterator[tuple[int, int]]:
-    """Yield where the values are that are to go; `field` is the depth of an object's fields."""
+    """Yield the ranges of values to replace; `field` is the depth of an object's fields."""
     depth = start = 0
-    place = field
+    cut_level = field
     is_deep = False
-    for found in _NEXT_BRACKET.finditer(body):
-        if found.lastindex == _OPENING:
+    for match in _NEXT_BRACKET.finditer(body):
+        if match.lastindex == _OPENING:
             depth += 1
             if depth == field:
-                place = field + (_WITHIN_METADATA if _is_metadata(body, found.start(1)) else 0)
-            if depth == place:
-                start = found.start(1)
-            is_deep = is_deep or depth > _DEEPEST
-        elif found.lastindex == _CLOSING:
-            if depth == place and is_deep:
-                yield start, found.end()
+                cut_level = field + (
+                    _MANAGED_FIELDS_OFFSET if _is_metadata(body, match.start(1)) else 0
+                )
+            if depth == cut_level:
+                start = match.start(1)
+            is_deep = is_deep or depth > _MAX_DEPTH
+        elif match.lastindex == _CLOSING:
+            if depth == cut_level and is_deep:
+                yield start, match.end()
                 is_deep = False
             depth -= 1
         else:
@@ -78,13 +79,12 @@ def _too_deep(body: bytes, field: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_metadata(body: bytes, start: int) -> bool:
-    """Return whether the value that begins here is that of a key `metadata`."""
-    return _METADATA.search(body, max(0, start - _KEY), start) is not None
+    """Return whether the value at `start` belongs to a key `metadata`."""
+    return _METADATA.search(body, max(0, start - _KEY_LENGTH), start) is not None
 
 
 if TYPE_CHECKING:
-    # Only type checkers know defaults of type variables yet: they read a call without `into`
-    # as answered with a dict.
+    # Type variables have no defaults at run time yet: a call without `into` returns a dict.
     from typing_extensions import TypeVar
 
     T = TypeVar("T", default=dict[str, Any])
@@ -94,7 +94,7 @@ else:
     T = TypeVar("T")
 
 Object: TypeAlias = dict[str, Any] | msgspec.Struct
-"""What can be sent: a manifest as a dict, or a struct with a `metadata`."""
+"""An object in a request body: a manifest as a dict, or a struct with a `metadata`."""
 
 DICT: Any = dict
 """The default of every `into`."""
@@ -107,7 +107,7 @@ class _ListMeta(Wire, frozen=True):
 
 class _List(Wire, Generic[T], frozen=True):
     metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    # Go writes an empty list as null where nobody took care.
+    # Go encodes a nil slice as null.
     items: list[T] | None = None
 
 
@@ -117,37 +117,37 @@ def _decoder(into: Hashable) -> msgspec.json.Decoder[Any]:
 
 
 def decode(body: bytes | msgspec.Raw, into: type[T], *, what: str, level: int = 0) -> T:
-    """Decode an object; `what` was asked for, for the message when this is not it.
+    """Decode a response body; `what` names the request in error messages.
 
-    Of objects that are nested too deep, structs get the rest (see `lynq.kube.depth`); `level` says
-    how deep in the body the objects are. Who asks for one as a dict wants all of it, or nothing.
+    Fields that are nested too deep are replaced (see the module); `level` is the depth of the
+    objects in the body. A dict is decoded completely or not at all.
     """
     try:
         return cast("T", _decoder(cast("Hashable", into)).decode(body))
     except msgspec.DecodeError as error:
-        # msgspec's sentence can echo a value; only the place behind " - at " is surely safe.
-        _, _, place = str(error).partition(" - at ")
+        # msgspec's message can contain a value; only the path behind " - at " is safe to show.
+        _, _, path = str(error).partition(" - at ")
         raise UnexpectedResponse(
-            f"{what}: the answer is no {into.__name__}" + (f", see {place}" if place else "")
+            f"{what}: the response is not a {into.__name__}" + (f", see {path}" if path else "")
         ) from None
     except RecursionError:
-        flat = None if into is dict else cut_depth(bytes(body), level=level)
-    if flat is None or flat == body:
-        raise UnexpectedResponse(f"{what}: the answer is nested too deep to be read")
-    return decode(flat, into, what=what, level=level)
+        shallow = None if into is dict else cut_depth(bytes(body), level=level)
+    if shallow is None or shallow == body:
+        raise UnexpectedResponse(f"{what}: the response is nested too deep to be decoded")
+    return decode(shallow, into, what=what, level=level)
 
 
 def decode_list(body: bytes, into: type[T], *, what: str) -> ObjectList[T]:
     """Decode a list or one page of it."""
-    answer: _List[T] = decode(
+    page: _List[T] = decode(
         body, cast("type[_List[T]]", _list_of(cast("Hashable", into))), what=what, level=2
     )
-    metadata = answer.metadata
-    return ObjectList(answer.items or [], metadata.resource_version, metadata.continuation)
+    metadata = page.metadata
+    return ObjectList(page.items or [], metadata.resource_version, metadata.continuation)
 
 
 @lru_cache(maxsize=256)
-def _list_of(into: Any) -> Any:  # noqa: ANN401 - a type made at run time
+def _list_of(into: Any) -> Any:  # noqa: ANN401 - a type created at run time
     return _List[into]
 
 
@@ -156,28 +156,28 @@ def encode(obj: Object | list[dict[str, Any]]) -> bytes:
     try:
         return msgspec.json.encode(obj)
     except (TypeError, ValueError, OverflowError):
-        # The encoder's sentence can hold the value, so it is not passed on.
-        raise InvalidObject("the object holds something that JSON has no form for") from None
+        # The encoder's message can contain the value.
+        raise InvalidObject("the object contains a value that JSON cannot represent") from None
     except RecursionError:
-        raise InvalidObject("the object is nested too deep to be sent") from None
+        raise InvalidObject("the object is nested too deep to be encoded") from None
 
 
 def key_of(obj: Object) -> ObjectKey:
-    """Return where an object that is to be sent belongs.
+    """Return namespace and name of an object in a request body.
 
-    Nothing else of a dict is looked at: whether it makes sense is for the API server to say.
+    The rest of a dict is not validated here; the API server does that.
     """
     if not isinstance(obj, dict):
         return _key_of_struct(obj)
-    found = _metadata(obj)
-    namespace, name = found.get("namespace") or "", found.get("name") or ""
+    metadata = _metadata(obj)
+    namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
     if not (isinstance(namespace, str) and isinstance(name, str)):
         raise InvalidObject("metadata.name and metadata.namespace must be strings")
     return ObjectKey(namespace, name)
 
 
 def pinned(obj: Object) -> bool:
-    """Whether an object that is to be sent asks for one resourceVersion of the one there is."""
+    """Return whether an object in a request body has a resourceVersion as precondition."""
     if isinstance(obj, dict):
         return bool(_metadata(obj).get("resourceVersion"))
     return bool(getattr(getattr(obj, "metadata", None), "resource_version", ""))

@@ -1,4 +1,4 @@
-"""Where the cluster is and who we are: from kubeconfig files, or from the pod we run in."""
+"""The configuration of a client: from kubeconfig files, or from the pod's service account."""
 
 import os
 from base64 import b64decode, b64encode
@@ -21,7 +21,7 @@ from lynq.kube.credentials import (
 )
 from lynq.kube.errors import ConfigError
 from lynq.kube.kubeconfig import Choice, ClusterEntry, Kubeconfig, Located, UserEntry
-from lynq.kube.proxy import checked_proxy, environment_proxy
+from lynq.kube.proxy import environment_proxy, validated_proxy
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -32,7 +32,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """Whom the requests act as, in place of the one who sends them."""
+    """The user that requests impersonate."""
 
     user: str
     uid: str = ""
@@ -42,64 +42,64 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True)
 class ClusterConfig:
-    """One cluster as one user sees it. Its repr holds no secret."""
+    """An API server and the credentials for it. Its repr contains no secret."""
 
     server: str
     source: str = ""
-    """Where this was read from, for messages."""
+    """The origin of this configuration, for messages."""
     certificate_authority: bytes | None = field(default=None, repr=False)
-    """PEM; None: the system's."""
+    """PEM; None: the CAs of the system."""
     tls_server_name: str | None = None
     insecure: bool = False
     proxy: str | None = field(default=None, repr=False)
-    """The proxy's URL, which can hold a password; None: none."""
+    """The URL of the proxy, which can contain a password."""
     namespace: str = "default"
     credentials: Credentials = field(default_factory=StaticCredentials, repr=False)
     impersonate: Impersonation | None = None
 
 
 def load_config(kubeconfig: Path | None = None, context: str | None = None) -> ClusterConfig:
-    """Find the cluster: the file given, $KUBECONFIG, the pod we run in, ~/.kube/config.
+    """Load the given kubeconfig, $KUBECONFIG, the pod's service account, or ~/.kube/config.
 
-    A context that is given names an entry of a kubeconfig, so the pod is then passed over.
+    A context is an entry of a kubeconfig, so with a context the pod is skipped.
     """
     if kubeconfig is not None:
         return _from_files([kubeconfig], context)
     if listed := os.environ.get("KUBECONFIG"):
-        paths = [Path(each) for each in listed.split(os.pathsep) if each]
-        # Like kubectl, bear that some of them are not there.
+        paths = [Path(path) for path in listed.split(os.pathsep) if path]
+        # Like kubectl, ignore missing files.
         if present := [path for path in paths if path.exists()]:
             return _from_files(present, context)
-        raise _nowhere(f"$KUBECONFIG names {listed}, which is not there")
+        raise _not_configured(f"$KUBECONFIG is {listed}, which does not exist")
     if context is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster()
     home = Path.home() / ".kube" / "config"
     if home.exists():
         return _from_files([home], context)
-    raise _nowhere(f"$KUBECONFIG is not set, this is no pod, and {home} is not there")
+    raise _not_configured(f"$KUBECONFIG is not set, this is not a pod, and {home} does not exist")
 
 
 def _from_files(paths: list[Path], context: str | None) -> ClusterConfig:
     return from_kubeconfig(Kubeconfig.read(paths).choose(context))
 
 
-def _nowhere(looked: str) -> ConfigError:
+def _not_configured(reason: str) -> ConfigError:
     return ConfigError(
-        f"no cluster to talk to: no kubeconfig was given, {looked}."
-        " Give --kubeconfig, or set KUBECONFIG to a file that exists"
+        f"no cluster configured: no kubeconfig was given, {reason}."
+        " Use --kubeconfig, or set KUBECONFIG to an existing file"
     )
 
 
 def in_cluster(
     folder: Path = SERVICE_ACCOUNT, environment: Mapping[str, str] = os.environ
 ) -> ClusterConfig:
-    """Return what a pod is told about its cluster."""
+    """Return the configuration of a pod with a service account."""
     host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT")
     token, authority = folder / "token", folder / "ca.crt"
-    for needed in (token, authority):
-        if not needed.exists():
+    for file in (token, authority):
+        if not file.exists():
             raise ConfigError(
-                f"this pod has no {needed}: set automountServiceAccountToken: true, or give"
+                f"this pod has no {file}: set automountServiceAccountToken: true, or use"
                 " --kubeconfig"
             )
     namespace = folder / "namespace"
@@ -115,10 +115,10 @@ def in_cluster(
 
 
 def from_kubeconfig(choice: Choice) -> ClusterConfig:
-    """Return what a context of a kubeconfig says."""
+    """Return the configuration of a context of a kubeconfig."""
     cluster, source = choice.cluster.entry, choice.source
     if not cluster.server.startswith(("https://", "http://")):
-        raise ConfigError(f"{source}: its cluster's server is no https:// address")
+        raise ConfigError(f"{source}: the server of its cluster is not an https:// address")
     if cluster.insecure_skip_tls_verify:
         _log.warning(
             "the API server's certificate is not verified: insecure-skip-tls-verify is set",
@@ -146,7 +146,7 @@ def from_kubeconfig(choice: Choice) -> ClusterConfig:
 
 def _proxy(cluster: ClusterEntry, source: str) -> str | None:
     if cluster.proxy_url:
-        return checked_proxy(cluster.proxy_url, f"{source}: proxy-url")
+        return validated_proxy(cluster.proxy_url, f"{source}: proxy-url")
     return environment_proxy(cluster.server, os.environ)
 
 
@@ -161,8 +161,8 @@ def _credentials(choice: Choice, authority: bytes | None) -> Credentials:
     user, folder = choice.user.entry, choice.user.folder
     if user.username or user.password or user.auth_provider:
         raise ConfigError(
-            f"{choice.source}: its user has a password or an auth-provider, which Kubernetes gave"
-            " up; use a token, a client certificate or an exec plugin"
+            f"{choice.source}: its user has a password or an auth-provider, which Kubernetes no"
+            " longer supports; use a token, a client certificate or an exec plugin"
         )
     certificate = _certificate(choice.user, choice.source)
     if user.token_file:
@@ -175,11 +175,11 @@ def _credentials(choice: Choice, authority: bytes | None) -> Credentials:
 def _certificate(user: Located[UserEntry], source: str) -> ClientCertificate | None:
     entry = user.entry
     folder = user.folder
-    shown = _content(entry.client_certificate_data, entry.client_certificate, folder, source)
+    certificate = _content(entry.client_certificate_data, entry.client_certificate, folder, source)
     key = _content(entry.client_key_data, entry.client_key, folder, source)
-    if shown and key:
-        return ClientCertificate(shown, key)
-    if shown or key:
+    if certificate and key:
+        return ClientCertificate(certificate, key)
+    if certificate or key:
         raise ConfigError(f"{source}: its user has a certificate without its key, or the reverse")
     return None
 
@@ -190,14 +190,14 @@ def _plugin(choice: Choice, authority: bytes | None) -> ExecPlugin:
         raise ConfigError(f"{choice.source}: its user's exec plugin has no command")
     if spec.api_version not in API_VERSIONS:
         raise ConfigError(
-            f"{choice.source}: its user's exec plugin speaks {spec.api_version or 'no apiVersion'};"
+            f"{choice.source}: its user's exec plugin has {spec.api_version or 'no apiVersion'};"
             f" supported are {' and '.join(API_VERSIONS)}"
         )
     return ExecPlugin(
         spec.command,
         spec.api_version,
         tuple(spec.args),
-        tuple((each.name, each.value) for each in spec.env),
+        tuple((variable.name, variable.value) for variable in spec.env),
         spec.install_hint,
         choice.user.folder,
         _cluster_info(choice.cluster.entry, authority) if spec.provide_cluster_info else None,
@@ -205,8 +205,10 @@ def _plugin(choice: Choice, authority: bytes | None) -> ExecPlugin:
 
 
 def _cluster_info(cluster: ClusterEntry, authority: bytes | None) -> dict[str, Any]:
-    own = [
-        each.get("extension") for each in cluster.extensions if each.get("name") == _EXEC_EXTENSION
+    config = [
+        extension.get("extension")
+        for extension in cluster.extensions
+        if extension.get("name") == _EXEC_EXTENSION
     ]
     return {
         "server": cluster.server,
@@ -214,12 +216,12 @@ def _cluster_info(cluster: ClusterEntry, authority: bytes | None) -> dict[str, A
         "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
         "certificate-authority-data": b64encode(authority or b"").decode(),
         "proxy-url": cluster.proxy_url,
-        "config": own[0] if own else None,
+        "config": config[0] if config else None,
     }
 
 
 def _content(inline: str, name: str, folder: Path, source: str) -> bytes | None:
-    """Return a certificate or key: inline wins over a file, as for kubectl."""
+    """Return a certificate or key; like in kubectl, inline data wins over a file."""
     if inline:
         try:
             return b64decode(inline, validate=True)

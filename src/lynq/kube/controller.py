@@ -1,16 +1,12 @@
-"""The controller runner: workers that take keys from a queue and reconcile them.
+"""The controller: workers that take keys from a queue and reconcile them.
 
-One reconcile that fails must not take the others with it: its exception ends here, is counted and
-logged, and the key is tried again after its back-off. What the cluster or the network answers is
-expected and is logged in one line; anything else is a bug (what Go would call a panic), counted
-as such and logged with the place it came from.
+An exception of a reconcile is contained here: it is counted and logged, and the key is requeued
+with back-off. Errors of the API server and the network are expected and logged in one line. Any
+other exception is a bug (a panic in Go), counted as such and logged with its traceback.
 
-Workers that share a queue: each a loop in one task that takes a key, works and gives it back.
-
-They live in a task group, so `run` returns when the last of them has ended and not before.
-
-Stopping has two steps: the queue is closed, so that idle workers end at once and busy ones end
-with their key; who is still busy after the grace period is cancelled.
+The workers of a queue run in one task group, so `run` returns after the last of them has ended. A
+stop has two steps. The queue is closed: idle workers end at once, busy workers end after their
+current key. Workers that are still busy after the grace period are cancelled.
 """
 
 import asyncio
@@ -27,57 +23,55 @@ from lynq.kube.workqueue import QueueClosed, QueuePriority, WorkQueue
 
 K = TypeVar("K", bound=Hashable)
 
+_log = structlog.get_logger(__name__)
+
 
 class Workers(Generic[K]):
-    """Tasks that call `work` with every key of a queue, which never gives one key to two."""
+    """Tasks that process the keys of a queue; a key is never processed by two at once."""
 
     def __init__(
-        self, queue: WorkQueue[K], work: Callable[[K], Awaitable[None]], *, grace: float
+        self, queue: WorkQueue[K], process: Callable[[K], Awaitable[None]], *, grace: float
     ) -> None:
         self._queue = queue
-        self._work = work
+        self._process = process
         self._grace = grace
         self._deadline = asyncio.timeout(None)
         self._running = False
 
     async def run(self, name: str, count: int) -> None:
-        """Work until `stop` is called; raises TimeoutError if some were busy beyond the grace."""
+        """Process keys until `stop`; raises TimeoutError if the grace period did not suffice."""
         self._running = True
         try:
             async with self._deadline, asyncio.TaskGroup() as group:
                 for number in range(count):
-                    group.create_task(self._take_keys(), name=f"{name}-{number}")
+                    group.create_task(self._process_keys(), name=f"{name}-{number}")
         finally:
             self._running = False
 
     def stop(self, *, drain: bool = False) -> None:
-        """Let no more keys in, nor out unless they are to be drained; the grace period begins."""
+        """Close the queue and start the grace period; with `drain`, ready keys are processed."""
         self._queue.close(drain=drain)
         if self._running and self._deadline.when() is None:
             self._deadline.reschedule(asyncio.get_running_loop().time() + self._grace)
 
-    async def _take_keys(self) -> None:
+    async def _process_keys(self) -> None:
         with suppress(QueueClosed):
             while True:
                 key = await self._queue.get()
                 try:
-                    await self._work(key)
+                    await self._process(key)
                 finally:
                     self._queue.done(key)
-                # Work that finds nothing to do never waits for anything. Without this, a sweep
-                # over ten thousand keys would hold up watches and the lease.
+                # A reconcile without changes never awaits. Without this, a sweep over ten thousand
+                # keys would delay watches and the lease.
                 await asyncio.sleep(0)
-
-
-_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a reconcile ended well: done, or to be done again in `requeue_after` seconds.
+    """The result of a successful reconcile; with `requeue_after`, repeat it in that many seconds.
 
-    Zero asks for another go soon: it is backed off like a failure, since whoever asks for it
-    again and again would otherwise spin.
+    Zero requeues with back-off, like a failure, so that it cannot become a busy loop.
     """
 
     requeue_after: float | None = None
@@ -102,10 +96,10 @@ class Controller(Generic[K]):
         self._count = workers
         self._grace = grace
         self._workers = Workers(queue, self._process, grace=grace)
-        self._metrics = metrics or RuntimeMetrics.unread().controller(name)
+        self._metrics = metrics or RuntimeMetrics.unexposed().controller(name)
 
     async def run(self) -> None:
-        """Work until `stop` is called (or this is cancelled); returns when no worker is left."""
+        """Reconcile until `stop` or cancellation; returns after the last worker has ended."""
         self._metrics.workers.set(self._count)
         try:
             await self._workers.run(f"{self.name}-worker", self._count)
@@ -113,7 +107,7 @@ class Controller(Generic[K]):
             _log.warning("reconciles cancelled on stop", controller=self.name, grace=self._grace)
 
     def stop(self) -> None:
-        """Begin no more reconciles; those that run have the grace period to end."""
+        """Start no more reconciles; running ones have the grace period to end."""
         self._workers.stop()
 
     async def _process(self, key: K) -> None:
@@ -123,9 +117,9 @@ class Controller(Generic[K]):
             except asyncio.CancelledError as error:
                 if _is_being_cancelled():
                     raise
-                # Something that the reconcile awaited was cancelled, not this worker.
+                # An awaitable of the reconcile was cancelled, not this worker.
                 self._failed(key, error)
-            except Exception as error:  # noqa: BLE001 - containing it is this module's job
+            except Exception as error:  # noqa: BLE001 - contained here, see the module
                 self._failed(key, error)
             else:
                 self._succeeded(key, result)

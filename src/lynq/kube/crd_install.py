@@ -1,4 +1,4 @@
-"""Puts custom resource definitions into a cluster and waits until they are served."""
+"""Installs CRDs and waits until the API server serves them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ POLL_SECONDS = 0.1
 
 
 class InstallResult(StrEnum):
-    """What applying a definition did."""
+    """The effect of an apply of a CRD."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -25,13 +25,13 @@ class InstallResult(StrEnum):
 async def install_crd(
     client: Client, definition: Mapping[str, Any], *, dry_run: bool = False
 ) -> InstallResult:
-    """Apply one definition and, unless it is a dry run, wait until the API server serves it.
+    """Apply one CRD and, unless it is a dry run, wait until the API server serves it.
 
-    Fields that another installer owns (kubectl, Helm) are taken over: installing is an order.
+    The apply is forced: an explicit install takes fields over from kubectl and Helm.
     """
     name = definition["metadata"]["name"]
     before = await _resource_version(client, name)
-    answer = await client.apply(
+    applied = await client.apply(
         CUSTOM_RESOURCE_DEFINITIONS,
         dict(definition),
         manager=INSTALL_MANAGER,
@@ -39,11 +39,11 @@ async def install_crd(
         dry_run=dry_run,
     )
     if not dry_run:
-        await _established(client, name)
+        await _wait_until_established(client, name)
     if before is None:
         return InstallResult.CREATED
-    same = answer["metadata"]["resourceVersion"] == before
-    return InstallResult.UNCHANGED if same else InstallResult.CHANGED
+    unchanged = applied["metadata"]["resourceVersion"] == before
+    return InstallResult.UNCHANGED if unchanged else InstallResult.CHANGED
 
 
 async def _resource_version(client: Client, name: str) -> str | None:
@@ -54,7 +54,7 @@ async def _resource_version(client: Client, name: str) -> str | None:
     return str(definition["metadata"]["resourceVersion"])
 
 
-async def _established(client: Client, name: str) -> None:
+async def _wait_until_established(client: Client, name: str) -> None:
     try:
         async with asyncio.timeout(ESTABLISH_SECONDS):
             while not _is_established(await client.get(CUSTOM_RESOURCE_DEFINITIONS, name)):
@@ -67,6 +67,9 @@ async def _established(client: Client, name: str) -> None:
 
 
 def _is_established(definition: Mapping[str, Any]) -> bool:
-    # A definition that nobody has looked at yet has `conditions: null`.
+    # A new CRD has `conditions: null`.
     conditions = definition.get("status", {}).get("conditions") or []
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+    return any(
+        condition["type"] == "Established" and condition["status"] == "True"
+        for condition in conditions
+    )

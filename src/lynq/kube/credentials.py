@@ -1,7 +1,4 @@
-"""Who we are in the next request: a static token, a token file, or an exec plugin's answer.
-
-Credentials from an exec plugin: a program that prints an ExecCredential, used until it ends.
-"""
+"""Credentials of requests: static, from a token file, or from an exec plugin."""
 
 import asyncio
 import os
@@ -21,12 +18,12 @@ from msgspec import Struct
 from lynq.kube.errors import CredentialError
 
 TOKEN_FILE_PERIOD = 60.0
-"""Seconds a token file's content is trusted; the kubelet renews tokens long before they end."""
+"""Seconds between two reads of a token file; the kubelet renews tokens long before they expire."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientCertificate:
-    """A certificate and its key, PEM."""
+    """A certificate and its private key, in PEM."""
 
     certificate: bytes = field(repr=False)
     key: bytes = field(repr=False)
@@ -34,7 +31,7 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What to show to the API server; neither, one or both."""
+    """A token, a client certificate, both or neither."""
 
     token: str | None = field(default=None, repr=False)
     certificate: ClientCertificate | None = None
@@ -44,11 +41,11 @@ class Credentials(Protocol):
     """A source of credentials."""
 
     async def current(self) -> Credential:
-        """Return what the next request shows."""
+        """Return the credential of the next request."""
         ...
 
-    async def renew(self, refused: Credential) -> Credential:
-        """Return a credential to try after `refused`; the same one when there is no other."""
+    async def renew(self, rejected: Credential) -> Credential:
+        """Return a credential to use after a 401; the same one if there is no other."""
         ...
 
 
@@ -59,16 +56,16 @@ class StaticCredentials:
     credential: Credential = field(default_factory=Credential)
 
     async def current(self) -> Credential:
-        """Return the one there is."""
+        """Return the credential."""
         return self.credential
 
-    async def renew(self, refused: Credential) -> Credential:  # noqa: ARG002
-        """Return the same again: nobody can renew it."""
+    async def renew(self, rejected: Credential) -> Credential:  # noqa: ARG002
+        """Return the same credential: it cannot be renewed."""
         return self.credential
 
 
 class TokenFileCredentials:
-    """A token in a file that someone else rotates, such as a service account's."""
+    """A token in a file that is rotated, such as the token of a service account."""
 
     def __init__(
         self,
@@ -80,50 +77,52 @@ class TokenFileCredentials:
         self._path = path
         self._certificate = certificate
         self._clock = clock
-        self._known: Credential | None = None
+        self._credential: Credential | None = None
         self._read_at = 0.0
 
     async def current(self) -> Credential:
-        """Return the token, read again once a minute."""
-        if self._known is None or self._clock() - self._read_at >= TOKEN_FILE_PERIOD:
+        """Return the token; the file is re-read once a minute."""
+        if self._credential is None or self._clock() - self._read_at >= TOKEN_FILE_PERIOD:
             return self._read()
-        return self._known
+        return self._credential
 
-    async def renew(self, refused: Credential) -> Credential:
-        """Read the file at once, unless another request already did."""
-        return self._read() if self._known in (None, refused) else self._known
+    async def renew(self, rejected: Credential) -> Credential:
+        """Re-read the file, unless another request has already done so."""
+        if self._credential is None or self._credential == rejected:
+            return self._read()
+        return self._credential
 
     def _read(self) -> Credential:
-        # Blocking, for some microseconds once a minute: a thread would cost more.
+        # Blocks for some microseconds once a minute; a thread would cost more.
         try:
             token = self._path.read_text().strip()
         except OSError as error:
-            return self._keep_going(f"cannot be read ({error.strerror})")
+            return self._previous(f"cannot be read ({error.strerror})")
         except UnicodeDecodeError:
-            return self._keep_going("is no text")
+            return self._previous("is not text")
         if not token:
-            return self._keep_going("is empty")
-        self._known = Credential(token, self._certificate)
+            return self._previous("is empty")
+        self._credential = Credential(token, self._certificate)
         self._read_at = self._clock()
-        return self._known
+        return self._credential
 
-    def _keep_going(self, problem: str) -> Credential:
-        """Use the last token while its file is being replaced; without one there is no way on."""
-        if self._known is None:
+    def _previous(self, problem: str) -> Credential:
+        """Return the previous token while its file is being replaced."""
+        if self._credential is None:
             raise CredentialError(f"the token file {self._path} {problem}")
-        return self._known
+        return self._credential
 
 
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
-_PATIENCE = 60.0
-_FRESH = 0.9
-"""The part of its life after which a credential is replaced, before anyone can refuse it."""
+_PLUGIN_TIMEOUT = 60.0
+_RENEW_AFTER = 0.9
+"""The share of its lifetime after which a credential is renewed, before it is rejected."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecPlugin:
-    """Which program to run, and how."""
+    """The command of an exec plugin."""
 
     command: str
     api_version: str = API_VERSIONS[0]
@@ -131,27 +130,27 @@ class ExecPlugin:
     env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     install_hint: str = ""
     folder: Path = Path()
-    """What a relative command with a slash in it starts from; others are looked up in $PATH."""
+    """The base of a relative command with a slash; other commands are searched in $PATH."""
     cluster: dict[str, Any] | None = field(default=None, repr=False)
-    """What the plugin is told about the cluster, if it wants to be told."""
+    """The cluster information that the plugin receives if provideClusterInfo is set."""
 
     @property
     def program(self) -> str:
-        """The command as the operating system finds it."""
+        """The path or name of the executable."""
         return str(self.folder / self.command) if "/" in self.command else self.command
 
     def environment(self) -> dict[str, str]:
-        """Return the plugin's environment: ours, its own variables, and what it is asked for."""
+        """Return the environment of the plugin, with KUBERNETES_EXEC_INFO."""
         spec: dict[str, Any] = {"interactive": False}
         if self.cluster is not None:
             spec["cluster"] = self.cluster
         info = {"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec}
-        asked = {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
-        return os.environ | dict(self.env) | asked
+        exec_info = {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+        return os.environ | dict(self.env) | exec_info
 
 
-class _Granted(Struct, frozen=True, rename="camel"):
-    # Null is what plugins that are not written in Go print for what they do not grant.
+class _ExecStatus(Struct, frozen=True, rename="camel"):
+    # Plugins that are not written in Go print null for missing fields.
     token: str | None = None
     client_certificate_data: str | None = None
     client_key_data: str | None = None
@@ -161,50 +160,50 @@ class _Granted(Struct, frozen=True, rename="camel"):
 class _ExecCredential(Struct, frozen=True, rename="camel"):
     api_version: str
     kind: str
-    status: _Granted | None = None
+    status: _ExecStatus | None = None
 
 
 class ExecCredentials:
-    """What a plugin granted, kept until shortly before it expires or until it is refused."""
+    """The credential of an exec plugin, cached until shortly before it expires or is rejected."""
 
     def __init__(
-        self, plugin: ExecPlugin, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self, plugin: ExecPlugin, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self._plugin = plugin
-        self._now = now
-        self._known: Credential | None = None
+        self._clock = clock
+        self._credential: Credential | None = None
         self._renew_at: datetime | None = None
-        # Plugins can be slow and can ask someone to log in: never two at once.
+        # Plugins can be slow and can prompt for a login: never run two at once.
         self._running = asyncio.Lock()
 
     async def current(self) -> Credential:
-        """Return what is granted, running the plugin when there is nothing fresh."""
+        """Return the cached credential, or run the plugin."""
         async with self._running:
-            return self._fresh() or await self._grant()
+            return self._valid() or await self._fetch()
 
-    async def renew(self, refused: Credential) -> Credential:
-        """Run the plugin, unless another request already did after this was refused."""
+    async def renew(self, rejected: Credential) -> Credential:
+        """Run the plugin, unless another request has already done so since the rejection."""
         async with self._running:
-            known = self._fresh()
-            return known if known is not None and known != refused else await self._grant()
+            valid = self._valid()
+            return valid if valid is not None and valid != rejected else await self._fetch()
 
-    def _fresh(self) -> Credential | None:
-        ended = self._renew_at is not None and self._now() >= self._renew_at
-        return None if ended else self._known
+    def _valid(self) -> Credential | None:
+        expired = self._renew_at is not None and self._clock() >= self._renew_at
+        return None if expired else self._credential
 
-    async def _grant(self) -> Credential:
-        granted = self._read(await self._run())
-        self._known = self._credential(granted)
+    async def _fetch(self) -> Credential:
+        status = self._parse(await self._run())
+        self._credential = self._to_credential(status)
         self._renew_at = None
-        if (end := granted.expiration_timestamp) is not None:
-            start = self._now()
-            self._renew_at = start + (end - start) * _FRESH
-        return self._known
+        if (end := status.expiration_timestamp) is not None:
+            start = self._clock()
+            self._renew_at = start + (end - start) * _RENEW_AFTER
+        return self._credential
 
     async def _run(self) -> bytes:
         plugin = self._plugin
         try:
-            # Its complaints go where ours go; its answer, which is the secret, only to us.
+            # stderr is inherited; stdout contains the secret and is captured.
             process = await asyncio.create_subprocess_exec(
                 plugin.program,
                 *plugin.args,
@@ -220,13 +219,13 @@ class ExecCredentials:
 
     async def _output(self, process: asyncio.subprocess.Process) -> bytes:
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_PLUGIN_TIMEOUT):
                 output, _ = await process.communicate()
         except TimeoutError:
-            raise self._failed(f"did not answer within {_PATIENCE:.0f} s") from None
+            raise self._failed(f"did not end within {_PLUGIN_TIMEOUT:.0f} s") from None
         finally:
             if process.returncode is None:
-                # With all it has started: a script's child would keep its output open, and us.
+                # The whole process group: a child of a script would keep the pipe open.
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
@@ -234,25 +233,28 @@ class ExecCredentials:
             raise self._failed(f"ended with code {process.returncode}; see its output on stderr")
         return output
 
-    def _read(self, output: bytes) -> _Granted:
+    def _parse(self, output: bytes) -> _ExecStatus:
         try:
-            answer = msgspec.json.decode(output, type=_ExecCredential)
+            credential = msgspec.json.decode(output, type=_ExecCredential)
         except msgspec.DecodeError:
             raise self._failed("did not print an ExecCredential") from None
-        if (answer.kind, answer.api_version) != ("ExecCredential", self._plugin.api_version):
+        if (credential.kind, credential.api_version) != (
+            "ExecCredential",
+            self._plugin.api_version,
+        ):
             raise self._failed(f"did not print an ExecCredential of {self._plugin.api_version}")
-        if answer.status is None:
-            raise self._failed("granted nothing: its ExecCredential has no status")
-        return answer.status
+        if credential.status is None:
+            raise self._failed("printed an ExecCredential without a status")
+        return credential.status
 
-    def _credential(self, granted: _Granted) -> Credential:
-        pair = (granted.client_certificate_data or "", granted.client_key_data or "")
+    def _to_credential(self, status: _ExecStatus) -> Credential:
+        pair = (status.client_certificate_data or "", status.client_key_data or "")
         if any(pair) and not all(pair):
-            raise self._failed("granted a certificate without its key, or the reverse")
-        if not any((granted.token, *pair)):
-            raise self._failed("granted neither a token nor a certificate")
+            raise self._failed("printed a certificate without its key, or the reverse")
+        if not any((status.token, *pair)):
+            raise self._failed("printed neither a token nor a certificate")
         certificate = ClientCertificate(pair[0].encode(), pair[1].encode()) if all(pair) else None
-        return Credential(granted.token or None, certificate)
+        return Credential(status.token or None, certificate)
 
     def _failed(self, problem: str) -> CredentialError:
         return CredentialError(f"the exec plugin {self._plugin.command!r} {problem}")

@@ -1,15 +1,12 @@
-"""Kind to resource, cached: which path an object of a kind lives under, and whether in a namespace.
+"""Discovery: maps kinds to resources, from the cached discovery documents of the API server.
 
-The cache is read again when someone asks for a kind that is not in it, because a CRD may have
-been installed, but not more often than every few seconds: a form that names a kind that does not
-exist asks on every pass.
+Newer API servers return one document for all groups ("aggregated"), older ones a list of groups and
+one document per group version. Both are read into the same mapping: group version to resources, or
+to None if the extension server of the group is unavailable. One broken extension server must not
+hide all other kinds.
 
-What an API server says it serves: its discovery documents, as resources.
-
-Newer servers answer with one document for all groups ("aggregated"), older ones with a list of
-groups and a document for each version of each. Both are read here to the same thing: for every
-group version its resources, or None when whoever serves it is out of reach: one broken extension
-server must not hide all other kinds.
+A lookup of an unknown kind refreshes the cache, because a CRD may have been installed. A form with
+a kind that does not exist repeats that lookup at every reconcile, so refreshes are rate limited.
 """
 
 import asyncio
@@ -25,7 +22,7 @@ from lynq.kube.errors import GroupUnavailable, KubeError, UnknownKind
 from lynq.kube.resource import Resource
 
 Served: TypeAlias = Mapping[str, tuple[Resource, ...] | None]
-"""Group version → its resources; None: known to exist, but nobody answers for it now."""
+"""Group version → its resources; None if the group exists and its server is unavailable."""
 
 _AGGREGATED: Final = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
@@ -66,7 +63,7 @@ class _Group(Wire, frozen=True):
 
 
 class _Root(Wire, frozen=True):
-    """All that `/api` and `/apis` can answer: exactly one of the three is filled."""
+    """The possible responses of `/api` and `/apis`: exactly one of the fields is set."""
 
     items: tuple[_AggregatedGroup, ...] = ()
     versions: tuple[str, ...] = ()
@@ -80,18 +77,18 @@ class _ListedResource(Wire, frozen=True):
 
 
 class _ResourceList(Wire, frozen=True):
-    # Go writes an empty list as null where nobody took care.
+    # Go encodes a nil slice as null.
     resources: tuple[_ListedResource, ...] | None = None
 
 
 async def read_served(client: Client) -> Served:
-    """Ask for everything, in two requests where the API server can."""
+    """Read all discovery documents; two requests if the API server supports aggregation."""
     served: dict[str, tuple[Resource, ...] | None] = {}
     for path in ("/api", "/apis"):
         body = await client.raw(path, headers={"Accept": _AGGREGATED})
         root = decode(body, _Root, what=f"get {path}")
         served |= _aggregated(root)
-        served |= await _one_by_one(client, _listed_versions(root))
+        served |= await _unaggregated(client, _listed_versions(root))
     return served
 
 
@@ -99,7 +96,7 @@ def _aggregated(root: _Root) -> Served:
     return {
         _group_version(group.metadata.name, version.version): (
             _resources(group.metadata.name, version)
-            # Stale and empty: the server behind it has never answered.
+            # Stale and empty: the extension server has never responded.
             if version.resources or version.freshness == "Current"
             else None
         )
@@ -113,12 +110,12 @@ def _resources(group: str, version: _AggregatedVersion) -> tuple[Resource, ...]:
         Resource(
             group,
             version.version,
-            each.response_kind.kind,
-            each.resource,
-            namespaced=each.scope == "Namespaced",
+            entry.response_kind.kind,
+            entry.resource,
+            namespaced=entry.scope == "Namespaced",
         )
-        for each in version.resources
-        if each.response_kind and each.response_kind.kind
+        for entry in version.resources
+        if entry.response_kind and entry.response_kind.kind
     )
 
 
@@ -129,23 +126,23 @@ def _listed_versions(root: _Root) -> Iterator[str]:
             yield version.group_version
 
 
-async def _one_by_one(client: Client, versions: Iterator[str]) -> Served:
+async def _unaggregated(client: Client, versions: Iterator[str]) -> Served:
     async with asyncio.TaskGroup() as group:
-        tasks = {name: group.create_task(_read(client, name)) for name in versions}
+        tasks = {name: group.create_task(_read_group_version(client, name)) for name in versions}
     return {name: task.result() for name, task in tasks.items()}
 
 
-async def _read(client: Client, group_version: str) -> tuple[Resource, ...] | None:
+async def _read_group_version(client: Client, group_version: str) -> tuple[Resource, ...] | None:
     group, _, version = group_version.rpartition("/")
     path = f"/apis/{group_version}" if group else f"/api/{version}"
     try:
-        found = decode(await client.raw(path), _ResourceList, what=f"get {path}")
+        document = decode(await client.raw(path), _ResourceList, what=f"get {path}")
     except KubeError:
         return None
     return tuple(
-        Resource(group, version, each.kind, each.name, namespaced=each.namespaced)
-        for each in found.resources or ()
-        if "/" not in each.name  # a subresource
+        Resource(group, version, entry.kind, entry.name, namespaced=entry.namespaced)
+        for entry in document.resources or ()
+        if "/" not in entry.name  # a subresource
     )
 
 
@@ -153,82 +150,89 @@ def _group_version(group: str, version: str) -> str:
     return f"{group}/{version}" if group else version
 
 
-_SHOWN = 20
+_MAX_NAMED = 20
 
 
 class Discovery:
-    """What the API server serves.
+    """The resources that the API server serves, cached.
 
-    `pause` is the least time between two readings that an unknown kind can cause. A CRD that was
-    just installed takes the API server a moment to serve: until then its kind is unknown.
+    `min_refresh_interval` limits the refreshes for unknown kinds. The API server serves a new CRD
+    after a moment; until then its kind is unknown.
     """
 
     def __init__(
-        self, client: Client, *, pause: float = 2.0, clock: Callable[[], float] = time.monotonic
+        self,
+        client: Client,
+        *,
+        min_refresh_interval: float = 2.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
-        self._pause = pause
+        self._min_refresh_interval = min_refresh_interval
         self._clock = clock
         self._served: Served = {}
         self._kinds: dict[tuple[str, str], Resource] = {}
         self._read_at: float | None = None
-        self._reading = asyncio.Lock()
+        self._refreshing = asyncio.Lock()
 
     async def resource(self, api_version: str, kind: str) -> Resource:
-        """Return the resource of a kind; raises UnknownKind when there is none."""
+        """Return the resource of a kind; raises UnknownKind."""
         if self._read_at is None or (api_version, kind) not in self._kinds:
-            await self._read()
+            await self._refresh()
         try:
             return self._kinds[api_version, kind]
         except KeyError:
             raise self._unknown(api_version, kind) from None
 
     async def of_kind(self, kind: str, group: str | None = None) -> list[Resource]:
-        """Return where a kind is served, once per group; raises GroupUnavailable.
+        """Return one resource of a kind per group; raises GroupUnavailable.
 
-        For objects of which the version is not known, or not served any more.
+        For objects whose version is unknown or not served any more.
         """
         if not self._groups_of(kind, group):
-            await self._read()
-        found = self._groups_of(kind, group)
-        silent = [version for version, known in self._served.items() if known is None]
-        missing = [each for each in silent if group in (None, _group_of(each))]
-        if not found and missing:
-            raise GroupUnavailable(f"nobody answers for {missing[0]}, which may serve {kind}")
-        return found
+            await self._refresh()
+        resources = self._groups_of(kind, group)
+        unavailable = [version for version, served in self._served.items() if served is None]
+        candidates = [version for version in unavailable if group in (None, _group_of(version))]
+        if not resources and candidates:
+            raise GroupUnavailable(f"{candidates[0]}, which may serve {kind}, is unavailable")
+        return resources
 
     def _groups_of(self, kind: str, group: str | None) -> list[Resource]:
         first: dict[str, Resource] = {}
-        for each in self._kinds.values():
-            if each.kind == kind and group in (None, each.group):
-                first.setdefault(each.group, each)
+        for resource in self._kinds.values():
+            if resource.kind == kind and group in (None, resource.group):
+                first.setdefault(resource.group, resource)
         return list(first.values())
 
     def invalidate(self) -> None:
-        """Read again at the next question: a CRD came, changed or went."""
+        """Refresh at the next lookup: a CRD was created, changed or deleted."""
         self._read_at = None
 
-    async def _read(self) -> None:
-        async with self._reading:
-            # Whoever waited for the lock finds the work done.
-            if self._read_at is not None and self._clock() - self._read_at < self._pause:
+    async def _refresh(self) -> None:
+        async with self._refreshing:
+            # A concurrent lookup may have refreshed the cache meanwhile.
+            if (
+                self._read_at is not None
+                and self._clock() - self._read_at < self._min_refresh_interval
+            ):
                 return
-            # Set first: an `invalidate` while the answer is under way is not lost.
+            # Set first, so that an `invalidate` during the request is not lost.
             self._read_at = self._clock()
             try:
-                found = await read_served(self._client)
+                served = await read_served(self._client)
             except BaseException:
                 self._read_at = None
                 raise
-            self._remember(found)
+            self._update(served)
 
-    def _remember(self, found: Served) -> None:
-        """Take over what was read; of a group that does not answer, keep what was known."""
+    def _update(self, served: Served) -> None:
+        """Replace the cache; of an unavailable group, the previous resources stay."""
         self._served = {
             version: self._served.get(version) if resources is None else resources
-            for version, resources in found.items()
+            for version, resources in served.items()
         }
-        # Reversed: where two resources have one kind, the first one counts.
+        # Reversed: of two resources with one kind, the first one wins.
         self._kinds = {
             (resource.api_version, resource.kind): resource
             for resources in self._served.values()
@@ -238,19 +242,19 @@ class Discovery:
     def _unknown(self, api_version: str, kind: str) -> UnknownKind:
         what = f"the API server serves no {api_version} {kind}"
         if api_version in self._served and self._served[api_version] is None:
-            return GroupUnavailable(f"{what}: nobody answers for {api_version} at the moment")
+            return GroupUnavailable(f"{what}: {api_version} is unavailable at the moment")
         return UnknownKind(self._explain(what, api_version, kind))
 
     def _explain(self, what: str, api_version: str, kind: str) -> str:
         group = _group_of(api_version)
-        others = [each for each in self._kinds.values() if each.group == group]
-        if elsewhere := [each.api_version for each in others if each.kind == kind]:
-            return f"{what}, but it does as {', '.join(elsewhere)}"
+        others = [resource for resource in self._kinds.values() if resource.group == group]
+        if versions := [other.api_version for other in others if other.kind == kind]:
+            return f"{what}; it is served as {', '.join(versions)}"
         if not others:
-            return f"{what}, nor anything of its group; is the CRD installed?"
-        names = sorted({each.kind for each in others})
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        return f"{what}; that group has {', '.join(names[:_SHOWN])}{more}"
+            return f"{what}, nor any other kind of its group; is the CRD installed?"
+        names = sorted({other.kind for other in others})
+        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+        return f"{what}; its group has {', '.join(names[:_MAX_NAMED])}{more}"
 
 
 def _group_of(api_version: str) -> str:

@@ -1,13 +1,8 @@
-"""The API server's `Status`, and what can go wrong on the way to it, as typed exceptions.
+"""Typed exceptions for the API server's `Status` and for failures on the way to it.
 
-`str(error)` is safe to log and to show: it holds verb, path, code, reason, field names and
-managers, never the server's own sentence, because that can echo values (`Invalid value: "…"`).
-Who needs the sentence finds it in `error.status.message`.
-
-How a contained exception is logged: its own words and where it was raised.
-
-The usual traceback would also print the words of whatever caused it, and those of a database
-driver or an API server can hold values that must not be in a log.
+`str(error)` is safe to log and to show: it contains verb, path, code, reason, field names and
+managers, and never the server's own message, which can contain values (`Invalid value: "…"`). That
+message is in `error.status.message`.
 """
 
 import re
@@ -18,11 +13,11 @@ from typing import Final
 
 from msgspec import Struct, field
 
-# ruff: noqa: N818 - these are the API server's own names for its answers
+# ruff: noqa: N818 - the API server's own names of its reasons
 
 
-_SHOWN = 5
-"""How many fields or managers a message names before it says "and N more"."""
+_MAX_NAMED = 5
+"""The fields or managers that a message lists before "and N more"."""
 
 _CONFLICT = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 _SET_VALUE = re.compile(r'\[=(?:"(?:[^"\\]|\\.)*"\]|.*?\](?=$|[.\[]))')
@@ -35,19 +30,19 @@ _WEBHOOK = re.compile(r'^admission webhook "([a-z0-9.-]+)" denied the request')
 
 
 class StatusCause(Struct, frozen=True, rename="camel"):
-    """One of the causes inside a Status; its message can echo values."""
+    """One of the causes in a Status; its message can contain values."""
 
     reason: str = ""
     message: str = ""
     field: str = ""
 
     def __repr__(self) -> str:
-        """Leave the message out: it can echo values."""
+        """Omit the message: it can contain values."""
         return f"Cause(reason={self.reason!r}, field={self.field!r})"
 
 
 class Details(Struct, frozen=True, rename="camel"):
-    """What a Status is about."""
+    """The object of a Status, and the causes."""
 
     name: str = ""
     group: str = ""
@@ -58,7 +53,7 @@ class Details(Struct, frozen=True, rename="camel"):
 
 
 class Status(Struct, frozen=True, rename="camel"):
-    """The API server's answer when it says no; its message can echo values."""
+    """The API server's response to a failed request; its message can contain values."""
 
     message: str = ""
     reason: str = ""
@@ -66,7 +61,7 @@ class Status(Struct, frozen=True, rename="camel"):
     details: Details = field(default_factory=Details)
 
     def __repr__(self) -> str:
-        """Leave the message out: it can echo values."""
+        """Omit the message: it can contain values."""
         return f"Status(code={self.code}, reason={self.reason!r})"
 
 
@@ -80,14 +75,14 @@ class FieldConflict:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """A field whose value the API server refuses."""
+    """A field whose value the API server rejects."""
 
     field: str
     reason: str
 
 
 class KubeError(Exception):
-    """The root of everything that lynq.kube raises on purpose."""
+    """The base of all exceptions of lynq.kube."""
 
 
 class ConfigError(KubeError):
@@ -95,30 +90,30 @@ class ConfigError(KubeError):
 
 
 class CredentialError(KubeError):
-    """The token or certificate for the next request could not be had."""
+    """The token or certificate for the next request is not available."""
 
 
 class InvalidObject(KubeError, ValueError):
-    """An object that cannot even be sent: it lacks a name or namespace, or is no JSON."""
+    """An object that cannot be sent: without name or namespace, or not representable in JSON."""
 
 
 class UnknownKind(KubeError):
-    """The API server serves no such kind."""
+    """The API server does not serve this kind."""
 
 
 class GroupUnavailable(UnknownKind):
-    """Nobody answers for the kind's group at the moment: it may well exist."""
+    """The extension server of the kind's group is unavailable: the kind may exist."""
 
 
 class Fenced(KubeError):
-    """A write was held back: the lease is not surely ours any more."""
+    """A write was not sent: this process may no longer hold the lease."""
 
 
 class ConnectionFailed(KubeError):
-    """No answer, or only a part of one.
+    """No response, or an incomplete one.
 
-    `sent` is False only when the request surely never reached the API server, so that even a
-    create can be sent again.
+    `sent` is False only if the request certainly did not reach the API server; then even a create
+    can be retried.
     """
 
     def __init__(self, message: str, *, sent: bool = True) -> None:
@@ -127,19 +122,19 @@ class ConnectionFailed(KubeError):
 
 
 class TimedOut(ConnectionFailed):
-    """The answer did not come in time; the API server may still have done what was asked."""
+    """No response in time; the API server may still have executed the request."""
 
 
 class ResponseTooLarge(KubeError):
-    """The answer is larger than we are willing to hold."""
+    """The response exceeds the size limit."""
 
 
 class UnexpectedResponse(KubeError):
-    """The answer is not what this request is answered with."""
+    """The response is not of the expected form."""
 
 
 class ApiError(KubeError):
-    """The API server said no; its Status says why."""
+    """The API server rejected the request; its Status contains the reason."""
 
     def __init__(
         self, status: Status, *, verb: str, path: str, retry_after: float | None = None
@@ -148,7 +143,7 @@ class ApiError(KubeError):
         self.verb = verb
         self.path = path
         self.retry_after = retry_after
-        super().__init__(f"{self._what()}: {status.code} {status.reason}{self._because()}")
+        super().__init__(f"{self._request()}: {status.code} {status.reason}{self._suffix()}")
 
     @property
     def code(self) -> int:
@@ -157,46 +152,46 @@ class ApiError(KubeError):
 
     @property
     def causes(self) -> list[StatusCause]:
-        """The causes inside the Status."""
+        """The causes in the Status."""
         return self.status.details.causes or []
 
-    def _what(self) -> str:
-        # A create goes to the collection: only the Status names the object.
+    def _request(self) -> str:
+        # The path of a create is the collection: only the Status contains the name.
         name = self.status.details.name
         named = f" {name!r}" if name and name not in self.path.split("/") else ""
         return f"{self.verb} {self.path}{named}"
 
-    def _because(self) -> str:
+    def _suffix(self) -> str:
         detail = self._detail()
         return f": {detail}" if detail else ""
 
     def _detail(self) -> str:
-        """Say more than code and reason, in words that are surely ours."""
+        """Return more than code and reason, without text of the server."""
         return ""
 
 
 class BadRequest(ApiError):
-    """400: the request makes no sense to the API server."""
+    """400: the API server cannot process the request."""
 
 
 class Unauthorized(ApiError):
-    """401: the API server does not know who we are."""
+    """401: the request is not authenticated."""
 
     def _detail(self) -> str:
-        return "the token or certificate is missing, wrong or expired"
+        return "the token or certificate is missing, invalid or expired"
 
 
 class Forbidden(ApiError):
-    """403: we may not, by RBAC or by an admission rule."""
+    """403: denied by RBAC or by admission control."""
 
     def _detail(self) -> str:
-        if found := _DENIED.search(self.status.message):
-            if found["verb"].startswith("impersonate"):
+        if match := _DENIED.search(self.status.message):
+            if match["verb"].startswith("impersonate"):
                 return "grant the verb impersonate on serviceaccounts"
-            group = f".{found['group']}" if found["group"] else ""
-            return f"grant the verb {found['verb']} on {found['resource']}{group}"
-        if found := _WEBHOOK.search(self.status.message):
-            return f"denied by the admission webhook {found[1]}"
+            group = f".{match['group']}" if match["group"] else ""
+            return f"grant the verb {match['verb']} on {match['resource']}{group}"
+        if match := _WEBHOOK.search(self.status.message):
+            return f"denied by the admission webhook {match[1]}"
         return ""
 
 
@@ -209,72 +204,72 @@ class MethodNotAllowed(ApiError):
 
 
 class NotAcceptable(ApiError):
-    """406: the API server cannot answer in the form asked for."""
+    """406: the API server does not support the accepted media types."""
 
 
 class AlreadyExists(ApiError):
-    """409: an object of that name is already there."""
+    """409: an object with this name exists."""
 
 
 class Conflict(ApiError):
-    """409: the object changed meanwhile, a precondition failed, or others own fields of it."""
+    """409: the object was modified, a precondition failed, or other managers own fields of it."""
 
     @property
     def fields(self) -> list[FieldConflict]:
-        """The fields that others own; empty when this is no conflict of a server-side apply."""
+        """The fields that others own; empty unless this is a conflict of a server-side apply."""
         return [
-            FieldConflict(found[1], cause.field)
+            FieldConflict(match[1], cause.field)
             for cause in self.causes
-            if (found := _CONFLICT.search(cause.message))
+            if (match := _CONFLICT.search(cause.message))
         ]
 
     def _detail(self) -> str:
         return _enumerate(
-            [f"{_shown(each.field)} is managed by {each.manager!r}" for each in self.fields]
+            [f"{_redacted(field.field)} is managed by {field.manager!r}" for field in self.fields]
         )
 
 
 class Gone(ApiError):
-    """410: that resourceVersion or continue token is too old; list again."""
+    """410: the resourceVersion or continue token has expired; repeat the list."""
 
 
 class RequestTooLarge(ApiError):
-    """413, or etcd's word for it in a 500: the object is larger than the API server takes."""
+    """413, or etcd's equivalent in a 500: the object is too large."""
 
     def _detail(self) -> str:
-        return "larger than the API server takes, which is about 1.5 MiB"
+        return "the object exceeds the limit of the API server, about 1.5 MiB"
 
 
 class UnsupportedMediaType(ApiError):
-    """415: the resource type does not take that sort of patch."""
+    """415: the resource does not support this type of patch."""
 
 
 class Invalid(ApiError):
-    """422: the object breaks its schema or a validation rule."""
+    """422: the object violates its schema or a validation rule."""
 
     @property
     def fields(self) -> list[FieldError]:
-        """The refused fields."""
+        """The rejected fields."""
         return [FieldError(cause.field, cause.reason) for cause in self.causes if cause.field]
 
     def _detail(self) -> str:
-        return _enumerate([f"{_shown(each.field)} ({each.reason})" for each in self.fields])
+        return _enumerate([f"{_redacted(field.field)} ({field.reason})" for field in self.fields])
 
 
 class TooManyRequests(ApiError):
-    """429: the API server did not look at the request; send it later."""
+    """429: the API server did not process the request; retry later."""
 
 
 class InternalError(ApiError):
-    """500: the API server, or a webhook or etcd behind it, is broken."""
+    """500: the API server, or a webhook or etcd behind it, failed."""
 
 
 class ServiceUnavailable(ApiError):
-    """503: the API server, or the one it would forward to, is not up."""
+    """503: the API server, or an extension server behind it, is unavailable."""
 
 
 class Timeout(ApiError):
-    """504: the API server gave up; it may still do what was asked."""
+    """504: the API server timed out; it may still execute the request."""
 
 
 _BY_REASON: dict[str, type[ApiError]] = {
@@ -305,9 +300,9 @@ _BY_CODE: dict[int, type[ApiError]] = {
 def from_status(
     status: Status, *, verb: str, path: str, retry_after: float | None = None
 ) -> ApiError:
-    """Choose the exception for a Status: by its reason where that says more than the code."""
+    """Return the exception for a Status: by its reason if that is more specific than the code."""
     kind = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code, ApiError)
-    if any(words in status.message for words in _ETCD_TOO_LARGE):
+    if any(text in status.message for text in _ETCD_TOO_LARGE):
         kind = RequestTooLarge
     if retry_after is None and status.details.retry_after_seconds:
         retry_after = float(status.details.retry_after_seconds)
@@ -315,7 +310,7 @@ def from_status(
 
 
 def plain_status(code: int, text: str) -> Status:
-    """Make a Status of an answer that is none, such as a proxy's HTML page."""
+    """Return a Status for a response that is none, such as a proxy's HTML page."""
     try:
         reason = HTTPStatus(code).phrase.title().replace(" ", "")
     except ValueError:
@@ -323,24 +318,28 @@ def plain_status(code: int, text: str) -> Status:
     return Status(message=text, reason=reason, code=code)
 
 
-def _shown(path: str) -> str:
-    """Return a field's path fit to show: the element of a set is its value, so it is left out."""
+def _redacted(path: str) -> str:
+    """Return a field path without the elements of sets, which are values."""
     return _SET_VALUE.sub("[=…]", path)[:200]
 
 
 def _enumerate(parts: list[str]) -> str:
-    hidden = len(parts) - _SHOWN
-    return ", ".join(parts[:_SHOWN]) + (f" and {hidden} more" if hidden > 0 else "")
+    omitted = len(parts) - _MAX_NAMED
+    return ", ".join(parts[:_MAX_NAMED]) + (f" and {omitted} more" if omitted > 0 else "")
 
 
 _FRAMES: Final = 12
 
 
 def error_text(error: BaseException) -> str:
-    """Return what kind of exception it is and what it says itself."""
+    """Return type and message of an exception."""
     return f"{type(error).__name__}: {error}"
 
 
 def error_location(error: BaseException) -> str:
-    """Return where it was raised: files, lines and source, no values."""
+    """Return the traceback of an exception: files, lines and source, without values.
+
+    The standard traceback also prints the messages of its causes. Those of a database driver or the
+    API server can contain values that must not be logged.
+    """
     return "".join(traceback.format_tb(error.__traceback__, limit=-_FRAMES))

@@ -1,13 +1,13 @@
-"""Which Event an occurrence belongs to: repeats, near-repeats and floods, as client-go sorts them.
+"""Correlates occurrences to Events, with client-go's rules for deduplication and rate limits.
 
-- The same thing said again about the same object is one Event whose count grows.
-- Ten different messages for one reason about one object within ten minutes are too many to read:
-  from then on they share one Event, which shows the latest.
-- An object may speak 25 times at once and then once in five minutes; what is beyond is counted in
-  its Event and not sent.
+- A repeated occurrence increments the count of its Event.
+- After ten different messages for one object and reason within ten minutes, further messages are
+  combined in one Event with the latest message.
+- An object has a burst of 25 Events and then one in five minutes; further occurrences are counted
+  in their Event and not sent.
 
-Pure: time comes in as an argument. What is remembered is bounded: the objects, reasons and events
-that were not heard of for longest are forgotten first, which costs a count that starts over.
+Pure: time is an argument. The state is bounded: the least recently used objects, reasons and Events
+are evicted, which restarts their counts.
 """
 
 from collections import OrderedDict
@@ -20,7 +20,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 COMBINED: Final = "(combined from similar events): "
-_REMEMBERED: Final = 4096
+_CACHE_SIZE: Final = 4096
 _SIMILAR_SECONDS: Final = 600.0
 _SIMILAR_MESSAGES: Final = 10
 _BURST: Final = 25.0
@@ -30,22 +30,22 @@ _NAME_LIMIT: Final = 253
 
 @dataclass(frozen=True, slots=True)
 class ObjectReference:
-    """The object that an event is about."""
+    """The involved object of an Event."""
 
     api_version: str
     kind: str
     name: str
     namespace: str = ""
     uid: str = ""
-    # Where the object stood says when, not which: it does not tell two objects apart.
+    # Not part of the identity of the object.
     resource_version: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Something that happened to an object once."""
+    """One occurrence of an event of an object."""
 
-    about: ObjectReference
+    object: ObjectReference
     type: str
     reason: str
     message: str
@@ -53,10 +53,10 @@ class Occurrence:
 
 @dataclass(slots=True, eq=False)
 class EventSeries:
-    """All occurrences that one Event object stands for."""
+    """All occurrences that one Event represents."""
 
     name: str
-    about: ObjectReference
+    object: ObjectReference
     type: str
     reason: str
     message: str
@@ -64,7 +64,7 @@ class EventSeries:
     last: datetime
     count: int = 0
     stored: bool = False
-    """Whether the API server has the Event; noted by who writes it."""
+    """Whether the Event was created; set by the recorder."""
 
 
 @dataclass(slots=True)
@@ -74,11 +74,11 @@ class _Similar:
 
 
 @dataclass(slots=True)
-class _Allowance:
+class _TokenBucket:
     since: float
     tokens: float = _BURST
 
-    def spend(self, now: float) -> bool:
+    def take(self, now: float) -> bool:
         self.tokens = min(_BURST, self.tokens + (now - self.since) / _REFILL_SECONDS)
         self.since = now
         if self.tokens < 1:
@@ -87,16 +87,16 @@ class _Allowance:
         return True
 
 
-class _Recent(Generic[K, V]):
-    """A dict that forgets what was not asked for in the longest time."""
+class _LRUCache(Generic[K, V]):
+    """A dict that evicts the least recently used entry."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._entries: OrderedDict[K, V] = OrderedDict()
 
-    def recall(self, key: K, make: Callable[[], V]) -> V:
+    def get_or_create(self, key: K, create: Callable[[], V]) -> V:
         if key not in self._entries:
-            self._entries[key] = make()
+            self._entries[key] = create()
         self._entries.move_to_end(key)
         if len(self._entries) > self._limit:
             self._entries.popitem(last=False)
@@ -104,29 +104,29 @@ class _Recent(Generic[K, V]):
 
 
 class Correlator:
-    """Sorts occurrences into series."""
+    """Correlates occurrences to event series."""
 
-    def __init__(self, *, remembered: int = _REMEMBERED) -> None:
-        self._allowances: _Recent[ObjectReference, _Allowance] = _Recent(remembered)
-        self._similar: _Recent[Hashable, _Similar] = _Recent(remembered)
-        self._series: _Recent[Hashable, EventSeries] = _Recent(remembered)
+    def __init__(self, *, cache_size: int = _CACHE_SIZE) -> None:
+        self._buckets: _LRUCache[ObjectReference, _TokenBucket] = _LRUCache(cache_size)
+        self._similar: _LRUCache[Hashable, _Similar] = _LRUCache(cache_size)
+        self._series: _LRUCache[Hashable, EventSeries] = _LRUCache(cache_size)
         self._last_stamp = 0
 
     def observe(self, occurrence: Occurrence, *, now: float, at: datetime) -> EventSeries | None:
-        """Return the series that has grown by this, or None when its object is too loud.
+        """Return the series that this occurrence extends; None if its object is rate limited.
 
-        `now` is a steady clock's time, `at` the calendar's.
+        `now` is monotonic time, `at` the wall time.
         """
-        about, message = occurrence.about, occurrence.message
-        key: Hashable = (about, occurrence.type, occurrence.reason, message)
-        if self._too_varied(occurrence, now):
-            key = (about, occurrence.type, occurrence.reason)
+        obj, message = occurrence.object, occurrence.message
+        key: Hashable = (obj, occurrence.type, occurrence.reason, message)
+        if self._has_too_many_messages(occurrence, now):
+            key = (obj, occurrence.type, occurrence.reason)
             message = COMBINED + message
-        series = self._series.recall(
+        series = self._series.get_or_create(
             key,
             lambda: EventSeries(
-                name=self._name(about, at),
-                about=about,
+                name=self._name(obj, at),
+                object=obj,
                 type=occurrence.type,
                 reason=occurrence.reason,
                 message=message,
@@ -137,24 +137,24 @@ class Correlator:
         series.count += 1
         series.last = at
         series.message = message
-        allowance = self._allowances.recall(about, lambda: _Allowance(now))
-        return series if allowance.spend(now) else None
+        bucket = self._buckets.get_or_create(obj, lambda: _TokenBucket(now))
+        return series if bucket.take(now) else None
 
-    def _too_varied(self, occurrence: Occurrence, now: float) -> bool:
-        key = (occurrence.about, occurrence.type, occurrence.reason)
-        similar = self._similar.recall(key, lambda: _Similar(now))
+    def _has_too_many_messages(self, occurrence: Occurrence, now: float) -> bool:
+        key = (occurrence.object, occurrence.type, occurrence.reason)
+        similar = self._similar.get_or_create(key, lambda: _Similar(now))
         if now - similar.last > _SIMILAR_SECONDS:
             similar.messages.clear()
         similar.last = now
         similar.messages.add(hash(occurrence.message))
         if len(similar.messages) < _SIMILAR_MESSAGES:
             return False
-        # Stays at the brink, so that the set is bounded and the next new message is combined too.
+        # One below the limit: the set stays bounded, and the next new message is combined too.
         similar.messages.pop()
         return True
 
-    def _name(self, about: ObjectReference, at: datetime) -> str:
+    def _name(self, obj: ObjectReference, at: datetime) -> str:
         """Return `<object>.<hex>`, unique in this process even within one nanosecond."""
         self._last_stamp = max(self._last_stamp + 1, int(at.timestamp() * 1e9))
         suffix = f".{self._last_stamp:x}"
-        return about.name[: _NAME_LIMIT - len(suffix)].rstrip("-.") + suffix
+        return obj.name[: _NAME_LIMIT - len(suffix)].rstrip("-.") + suffix

@@ -1,17 +1,17 @@
-"""Keeps a store in step with the API server: list, watch, resume, list again.
+"""The informer: keeps a store in sync with the API server by list and watch.
 
-One task reads one stream. It begins as a list (objects as ADDED events, closed by a bookmark) and
-goes on as the watch, so nothing can fall between the two. API servers that refuse streamed lists
-are read page by page, once, and watched from there. When the stream ends, the next one resumes
-from the last version seen; when the server has forgotten that version (410), the list starts over
-after a moment that differs from informer to informer.
+One task reads one stream. It starts as a list (ADDED events, closed by a bookmark) and continues as
+the watch, so no event is lost between the two. If the API server does not support streamed lists,
+the list is read in pages and watched from its version. When the stream ends, the next one resumes
+from the last version; when that version has expired (410), the informer lists again after a
+jittered delay.
 
-No failure ends an informer. A kind that is not served yet, a right that is missing, an API server
-that is down: each is retried with growing pauses for as long as the informer runs, and until then
-`health` says what is wrong. The store keeps what it had; readers decide whether that will do.
+No failure ends an informer. A kind that is not served yet, a missing permission, an unavailable API
+server: each is retried with back-off, and `health` reports the problem. The store keeps its last
+content meanwhile.
 
-Handlers are called on the spot, in order, between two events: they put keys into queues and must
-not block. They see a change once, whether the watch or the answer to our own write told it first.
+Handlers are called synchronously and in order: they add keys to queues and must not block. A
+handler is called once per change, whether the watch or the response to our own write was first.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from lynq.kube.errors import (
 )
 from lynq.kube.metrics import InformerMetrics, RuntimeMetrics
 from lynq.kube.resource import Resource
-from lynq.kube.store import IndexFunction, ObjectChange, Sighting, Store, version_of
+from lynq.kube.store import IndexFunction, ObjectChange, ObjectVersion, Store, version_of
 from lynq.kube.watch import Bookmark, EventType, WatchEvent
 
 W = TypeVar("W", bound=HasMetadata)
@@ -54,7 +54,7 @@ _log = structlog.get_logger(__name__)
 
 
 class InformerPhase(Enum):
-    """What an informer is busy with."""
+    """The phase of an informer."""
 
     LISTING = "Listing"
     WATCHING = "Watching"
@@ -64,10 +64,10 @@ class InformerPhase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class InformerHealth:
-    """How an informer is, and what keeps it from being well.
+    """The phase of an informer, and its last problem.
 
-    A problem stays until the API server has sent something again. On a quiet resource that is
-    its next bookmark, up to a minute after the connection is back.
+    A problem is cleared by the next event. On a quiet resource that is a bookmark, up to a minute
+    after the connection is re-established.
     """
 
     phase: InformerPhase
@@ -75,10 +75,9 @@ class InformerHealth:
 
 
 class Informer(Generic[W, T]):
-    """A cache of one resource type, as wire structs `W` or as what `project` makes of them.
+    """A cache of one resource type, of wire structs `W` or their projections `T`.
 
-    Without a projection the store keeps what the API server sent. `into=Partial` asks it for
-    metadata only.
+    With `into=PartialObject` the API server sends metadata only.
     """
 
     def __init__(
@@ -103,15 +102,15 @@ class Informer(Generic[W, T]):
         self._namespace = namespace
         self._labels = labels
         self._backoff = backoff
-        self._metrics = metrics or RuntimeMetrics.unread().informer(resource.name)
+        self._metrics = metrics or RuntimeMetrics.unexposed().informer(resource.name)
         self._metrics.observe(self.store.__len__)
         self._handlers: list[Callable[[ObjectChange[T]], None]] = []
         self._synced = asyncio.Event()
-        # Where the next watch resumes; None: list first.
-        self._position: str | None = None
-        # The keys that the list under way has shown.
+        # The version from which the next watch resumes; None: list first.
+        self._resume_version: str | None = None
+        # The keys of the list that is being read.
         self._listed: set[ObjectKey] = set()
-        self._streams = True
+        self._streamed_lists = True
         self._failures = 0
 
     async def synced(self) -> None:
@@ -120,70 +119,70 @@ class Informer(Generic[W, T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether a complete list has ever been in the store."""
+        """Whether the first complete list is in the store."""
         return self._synced.is_set()
 
     def on_change(self, handler: Callable[[ObjectChange[T]], None]) -> None:
-        """Call `handler` with every change; it is told at once of what is already here."""
+        """Call `handler` with every change, and at once with the existing objects."""
         self._handlers.append(handler)
         for key, value in self.store.items():
             self._call(handler, ObjectChange(key, None, value))
 
     def absorb(self, obj: W) -> None:
-        """Take the API server's answer to a write, so that we read what we wrote.
+        """Store the response to our own write, so that reads see it at once.
 
-        The object must be one that this informer watches (namespace and labels): the store
-        takes the caller's word for it.
+        The object must match the namespace and labels of this informer; this is not checked.
         """
-        self._tell(self.store.absorb(Sighting.of(obj.metadata), partial(self._project, obj)))
+        self._notify(self.store.absorb(ObjectVersion.of(obj.metadata), partial(self._project, obj)))
 
     def absorb_deleted(self, key: ObjectKey, uid: str) -> None:
-        """Take the API server's word that the object with this uid is gone.
+        """Remove the object with this uid after our own delete.
 
-        That is: not found, or deleted with no finalizer left. An accepted delete alone is not.
+        Only after the API server has removed it (not found, or no finalizer left): an accepted
+        delete is not sufficient.
         """
-        self._tell(self.store.absorb_deleted(key, uid))
+        self._notify(self.store.absorb_deleted(key, uid))
 
     async def run(self) -> None:
-        """Keep the store in step until cancelled."""
+        """List and watch until cancelled."""
         while True:
             try:
-                progress = await self._follow()
+                progress = await self._list_and_watch()
             except Gone:
-                self._forgotten()
+                self._version_expired()
             except (BadRequest, Invalid) as error:
-                self._refused(error)
+                self._list_rejected(error)
             except KubeError as error:
                 self._failed(error)
             except Exception as error:  # noqa: BLE001 - a bug in a projection or an index
-                self._stumbled(error)
+                self._crashed(error)
             else:
-                # The server ends every watch after some minutes. One that brought us no further
-                # may have been cut at once: without a pause, the next one too, and the next.
+                # The API server ends every watch after some minutes. A watch without any event may
+                # have been closed at once: without back-off this would become a busy loop.
                 self._failures = 0 if progress else self._failures + 1
             if self._failures:
                 await asyncio.sleep(self._backoff.delay(self._failures - 1))
 
-    async def _follow(self) -> bool:
-        """Read one stream to its end; return whether it brought us further."""
-        if self._position is None:
+    async def _list_and_watch(self) -> bool:
+        """Read one stream to its end; return whether it made progress."""
+        if self._resume_version is None:
             self._listed.clear()
-            if not self._streams:
+            if not self._streamed_lists:
                 await self._list_pages()
-        told = False
+        received = False
         stream = self._client.watch(
             self.resource,
             self._namespace,
-            since=self._position,
-            initial_events=self._position is None,
+            since=self._resume_version,
+            initial_events=self._resume_version is None,
             labels=self._labels,
             into=self._into,
         )
         async with aclosing(stream):
             async for event in stream:
-                self._take(event)
-                told = True
-        return told and self._position is not None
+                self._handle(event)
+                received = True
+        return received and self._resume_version is not None
 
     async def _list_pages(self) -> None:
         pages = self._client.pages(
@@ -193,64 +192,63 @@ class Informer(Generic[W, T]):
         async for page in pages:
             version = page.resource_version
             for obj in page.items:
-                self._show(obj)
-        self._settle(version, mode="paged")
+                self._merge(obj)
+        self._complete_list(version, mode="paged")
 
-    def _take(self, event: WatchEvent[W] | Bookmark) -> None:
+    def _handle(self, event: WatchEvent[W] | Bookmark) -> None:
         match event:
             case Bookmark(version, initial_events_end=True):
-                self._settle(version, mode="streamed")
+                self._complete_list(version, mode="streamed")
             case Bookmark(version):
                 self._advance(version)
             case WatchEvent(EventType.DELETED, obj):
-                seen = Sighting.of(obj.metadata)
-                self._listed.discard(seen.key)
-                self._tell(self.store.remove(seen))
+                deleted = ObjectVersion.of(obj.metadata)
+                self._listed.discard(deleted.key)
+                self._notify(self.store.remove(deleted))
                 self._advance(obj.metadata.resource_version)
             case WatchEvent(_, obj):
-                self._show(obj)
+                self._merge(obj)
                 self._advance(obj.metadata.resource_version)
 
-    def _show(self, obj: W) -> None:
-        seen = Sighting.of(obj.metadata)
-        if self._position is None:
-            self._listed.add(seen.key)
-        self._tell(self.store.merge(seen, partial(self._project, obj)))
+    def _merge(self, obj: W) -> None:
+        version = ObjectVersion.of(obj.metadata)
+        if self._resume_version is None:
+            self._listed.add(version.key)
+        self._notify(self.store.merge(version, partial(self._project, obj)))
 
     def _advance(self, version: str) -> None:
-        # The objects of a list come in the order of their names: until it is complete, their
-        # versions say nothing about how far we are.
-        if self._position is not None:
-            self._position = version
+        # The objects of a list are ordered by name: until it is complete, their versions are not a
+        # position to resume from.
+        if self._resume_version is not None:
+            self._resume_version = version
             self.store.advance(version_of(version))
             self._recovered()
 
-    def _settle(self, version: str, *, mode: str) -> None:
-        if version_of(version) < self.store.told:
-            # Only a cluster restored from a backup does that. Nothing we hold is newer than what
-            # it says now, so the next list replaces all.
-            self.store.distrust()
+    def _complete_list(self, version: str, *, mode: str) -> None:
+        if version_of(version) < self.store.synced_version:
+            # The cluster was restored from a backup: the next list replaces all objects.
+            self.store.reset_versions()
             raise UnexpectedResponse(f"{self.resource}: the resourceVersion went backwards")
-        for change in self.store.settle(self._listed, version_of(version)):
-            self._tell(change)
+        for change in self.store.complete_list(self._listed, version_of(version)):
+            self._notify(change)
         self._listed.clear()
-        self._position = version
+        self._resume_version = version
         self._metrics.lists[mode].inc()
         self._metrics.synced.set(1)
         self._synced.set()
         if mode == "streamed":
             self._recovered()
 
-    def _forgotten(self) -> None:
-        self._position = None
+    def _version_expired(self) -> None:
+        self._resume_version = None
         self._failures += 1
         self.health = InformerHealth(InformerPhase.LISTING)
-        _log.info("listing again: the API server has forgotten our version", kind=self._kind)
+        _log.info("resourceVersion expired, listing again", kind=self._kind)
 
-    def _refused(self, error: KubeError) -> None:
-        if self._position is None and self._streams:
-            self._streams = False
-            _log.info("streamed list refused, reading pages", kind=self._kind)
+    def _list_rejected(self, error: KubeError) -> None:
+        if self._resume_version is None and self._streamed_lists:
+            self._streamed_lists = False
+            _log.info("streamed list not supported, listing in pages", kind=self._kind)
         else:
             self._failed(error)
 
@@ -263,10 +261,12 @@ class Informer(Generic[W, T]):
             _log.warning("informer failing, retrying", kind=self._kind, error=health.problem)
         self.health = health
 
-    def _stumbled(self, error: Exception) -> None:
-        # Not its words, which can hold a value of the object: health is shown in many places.
-        self._failed(UnexpectedResponse(f"{self.resource}: {type(error).__name__} while reading"))
-        _log.error("informer stumbled", kind=self._kind, traceback=error_location(error))
+    def _crashed(self, error: Exception) -> None:
+        # Without its message, which can contain a value of the object.
+        self._failed(
+            UnexpectedResponse(f"{self.resource}: {type(error).__name__} while processing an event")
+        )
+        _log.error("informer failed unexpectedly", kind=self._kind, traceback=error_location(error))
 
     def _recovered(self) -> None:
         self._failures = 0
@@ -279,7 +279,7 @@ class Informer(Generic[W, T]):
     def _kind(self) -> str:
         return str(self.resource)
 
-    def _tell(self, change: ObjectChange[T] | None) -> None:
+    def _notify(self, change: ObjectChange[T] | None) -> None:
         if change is not None:
             for handler in self._handlers:
                 self._call(handler, change)
@@ -287,7 +287,7 @@ class Informer(Generic[W, T]):
     def _call(self, handler: Callable[[ObjectChange[T]], None], change: ObjectChange[T]) -> None:
         try:
             handler(change)
-        except Exception as error:  # noqa: BLE001 - one bad handler must not stop the others
+        except Exception as error:  # noqa: BLE001 - a failing handler must not stop the others
             self._metrics.handler_errors.inc()
             _log.error(
                 "change handler failed",

@@ -1,4 +1,4 @@
-"""The kubeconfig format: files read, merged as kubectl merges them, one context chosen."""
+"""Reads kubeconfig files, merges them like kubectl, and resolves a context."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ E = TypeVar("E")
 
 
 class ClusterEntry(Struct, frozen=True, rename="kebab"):
-    """Where an API server is and how to trust it."""
+    """An entry of `clusters`: the API server and its CA."""
 
     server: str = ""
     certificate_authority: str = ""
@@ -26,23 +26,23 @@ class ClusterEntry(Struct, frozen=True, rename="kebab"):
     extensions: list[dict[str, Any]] = msgspec.field(default_factory=list)
 
     def __repr__(self) -> str:
-        """Leave the proxy's password out."""
+        """Omit the proxy, which can contain a password."""
         return f"Cluster(server={self.server!r})"
 
 
 class EnvVar(Struct, frozen=True):
-    """A variable for an exec plugin."""
+    """An environment variable of an exec plugin."""
 
     name: str
     value: str = ""
 
     def __repr__(self) -> str:
-        """Leave the value out."""
+        """Omit the value."""
         return f"EnvVar(name={self.name!r})"
 
 
 class ExecSpec(Struct, frozen=True, rename="camel"):
-    """How to run an exec plugin."""
+    """The exec plugin of a user."""
 
     api_version: str = ""
     command: str = ""
@@ -52,12 +52,12 @@ class ExecSpec(Struct, frozen=True, rename="camel"):
     provide_cluster_info: bool = False
 
     def __repr__(self) -> str:
-        """Leave arguments and environment out."""
+        """Omit arguments and environment."""
         return f"ExecSpec(command={self.command!r})"
 
 
 class UserEntry(Struct, frozen=True, rename="kebab"):
-    """Who sends the requests."""
+    """An entry of `users`: the credentials."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -75,12 +75,12 @@ class UserEntry(Struct, frozen=True, rename="kebab"):
     exec: ExecSpec | None = None
 
     def __repr__(self) -> str:
-        """Leave everything out: most of it is secret."""
+        """Omit all fields: most of them are secret."""
         return "User(…)"
 
 
 class ContextEntry(Struct, frozen=True, rename="kebab"):
-    """A cluster, a user and a namespace under one name."""
+    """An entry of `contexts`: cluster, user and namespace."""
 
     cluster: str = ""
     user: str = ""
@@ -111,7 +111,7 @@ class _File(Struct, frozen=True, rename="kebab"):
 
 @dataclass(frozen=True, slots=True)
 class Located(Generic[E]):
-    """An entry and the folder of its file, which relative paths in it start from."""
+    """An entry and the folder of its file, the base of relative paths."""
 
     entry: E
     folder: Path
@@ -119,7 +119,7 @@ class Located(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The context to use, resolved."""
+    """A resolved context."""
 
     source: str
     namespace: str
@@ -129,7 +129,7 @@ class Choice:
 
 @dataclass(slots=True)
 class Kubeconfig:
-    """Several files seen as one: of each name, and of current-context, the first one counts."""
+    """The merge of several files: of each name, and of current-context, the first one wins."""
 
     files: list[Path] = field(default_factory=list)
     current: str = ""
@@ -145,28 +145,30 @@ class Kubeconfig:
             merged._add(path, _parse(path))
         return merged
 
-    def _add(self, path: Path, found: _File) -> None:
+    def _add(self, path: Path, file: _File) -> None:
         folder = path.absolute().parent
         self.files.append(path)
-        self.current = self.current or found.current_context
-        for cluster in found.clusters:
+        self.current = self.current or file.current_context
+        for cluster in file.clusters:
             self.clusters.setdefault(cluster.name, Located(cluster.cluster, folder))
-        for user in found.users:
+        for user in file.users:
             self.users.setdefault(user.name, Located(user.user, folder))
-        for context in found.contexts:
+        for context in file.contexts:
             self.contexts.setdefault(context.name, context.context)
 
     def choose(self, name: str | None) -> Choice:
         """Resolve this context, or the current one."""
         where = ", ".join(map(str, self.files))
-        wanted = name or self.current
-        if not wanted:
+        selected = name or self.current
+        if not selected:
             raise ConfigError(
                 f"{where}: no current-context; choose one with --context: {_names(self.contexts)}"
             )
-        if (context := self.contexts.get(wanted)) is None:
-            raise ConfigError(f"{where}: no context {wanted!r}; there are: {_names(self.contexts)}")
-        source = f"{where}, context {wanted!r}"
+        if (context := self.contexts.get(selected)) is None:
+            raise ConfigError(
+                f"{where}: no context {selected!r}; available: {_names(self.contexts)}"
+            )
+        source = f"{where}, context {selected!r}"
         return Choice(
             source,
             context.namespace or "default",
@@ -180,7 +182,7 @@ def _entry(entries: dict[str, Located[E]], name: str, what: str, source: str) ->
         return entries[name]
     except KeyError:
         raise ConfigError(
-            f"{source}: its {what} {name!r} is not defined; there are: {_names(entries)}"
+            f"{source}: its {what} {name!r} is not defined; available: {_names(entries)}"
         ) from None
 
 
@@ -191,23 +193,23 @@ def _parse(path: Path) -> _File:
     except OSError as error:
         raise ConfigError(f"the kubeconfig {path} cannot be read: {error.strerror}") from None
     except yaml.YAMLError as error:
-        # The error's own text quotes the line, and with it perhaps a token.
+        # The text of the error quotes the line, which can contain a token.
         mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"the kubeconfig {path} is not YAML{place}") from None
+        line = f", line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"the kubeconfig {path} is not YAML{line}") from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"the kubeconfig {path} is malformed: {error}") from None
     except ValueError:
-        # What looks like a date or a number to YAML and is none, such as 2026-13-45.
+        # A scalar that looks like a date or a number and is invalid, such as 2026-13-45.
         raise ConfigError(f"the kubeconfig {path} is not YAML: quote its values") from None
 
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - YAML is anything
-    """Drop nulls: tools write them for whatever is not set."""
+    """Drop nulls, which tools write for unset fields."""
     if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
-        return [_without_nulls(each) for each in value]
+        return [_without_nulls(item) for item in value]
     return value
 
 

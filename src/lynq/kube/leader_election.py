@@ -1,30 +1,30 @@
-"""Leader election: one process leads, and only while it surely holds the lease does it write.
+"""Leader election: one process leads, and it writes only while it certainly holds the lease.
 
-The holder renews every `retry` seconds. Moments on its side are taken from BEFORE a renewal is
-sent, and others start counting after it has arrived, so with the defaults:
+The leader renews every `retry` seconds. It measures from before a renewal is sent, and other
+candidates measure from after it has arrived. So with the defaults:
 
-    0 s    the last renewal that succeeded was sent
+    0 s    the last successful renewal is sent
     9 s    the fence closes: no write is sent any more
-    10 s   the lease counts as lost: `run` raises LeaseLost, and the process is to end
-    15 s   the earliest moment another candidate may take the lease
+    10 s   the lease is lost: `run` raises LeaseLost, and the process must exit
+    15 s   the earliest time at which another candidate may acquire the lease
 
-A write that was let through in the last instant has six seconds to arrive. The fence reads the
-clock itself at each write and depends on no task being scheduled in time: if this process was
-frozen for a minute, the first thing it finds is a closed fence. For the same reason its clock is
-one that goes on while the machine sleeps.
+A write that passes the fence at the last moment has six seconds to arrive. The fence reads the
+clock at each write and does not depend on the scheduling of a task: a process that was frozen for a
+minute finds the fence closed. For the same reason the clock continues while the machine is
+suspended.
 
-Work and renewal run side by side. When the work ends, or is cancelled, renewal goes on until the
-work has really ended, because it may still be writing; then the lease is given back, and the next
-leader need not wait for it to run out.
+The leader's work and the renewal run concurrently. When the work ends or is cancelled, renewal
+continues until the work has ended, because it may still write. Then the lease is released, so that
+the next leader does not have to wait for its expiry.
 
-The rules of a lease: who holds it, who may take it, what to write. No clock, no network.
+The rules of the lease are client-go's, so that replicas of Lynq and of a Go operator exclude each
+other:
 
-They are client-go's, so that our replicas and those of a Go operator respect each other:
-
-- A candidate never compares its clock with another machine's. It notes, by its own clock, when it
-  last saw the lease change; one that has not changed for its whole duration is free to take.
-- A lease without a holder was released, and is free at once.
-- `leaseTransitions` counts the times the lease went to somebody else.
+- A candidate never compares its clock with that of another machine. It records by its own clock
+when
+  it last observed a change of the lease; a lease without a change for its duration has expired.
+- A lease without a holder was released and can be acquired at once.
+- `leaseTransitions` counts the changes of the holder.
 """
 
 import asyncio
@@ -52,9 +52,9 @@ from lynq.kube.resource import LEASES
 
 
 class LeaseSpec(Wire, frozen=True, gc=False):
-    """What the holder of a lease writes."""
+    """The spec of a Lease; written by its holder."""
 
-    # Null is what other clients leave behind when they release.
+    # Other clients release a lease with null.
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     acquire_time: datetime | None = None
@@ -70,12 +70,12 @@ class Lease(Wire, frozen=True, gc=False):
 
     @property
     def holder(self) -> str:
-        """Who holds it; "" is nobody."""
+        """The identity of the holder; "" if there is none."""
         return self.spec.holder_identity or ""
 
 
 class LeaseStep(Enum):
-    """What a candidate does next."""
+    """The next step of a candidate."""
 
     CREATE = "create"
     TAKE = "take"
@@ -85,22 +85,22 @@ class LeaseStep(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LeaseObservation:
-    """The lease as last seen (None: there is none), and when it was first seen like that."""
+    """The last observed lease (None: there is none), and since when its spec is unchanged."""
 
     lease: Lease | None
     since: float
 
     def updated(self, lease: Lease | None, now: float) -> "LeaseObservation":
-        """Return what is known after seeing `lease` at `now`.
+        """Return the observation after `lease` was read at `now`.
 
-        A label put on the lease is no sign of life: only what the holder writes counts.
+        Only a change of the spec counts as a renewal; metadata can be changed by others.
         """
         if lease and self.lease and lease.spec == self.lease.spec:
             return replace(self, lease=lease)
         return LeaseObservation(lease, now)
 
     def next_step(self, identity: str, now: float) -> LeaseStep:
-        """Return what the candidate `identity` does about it at `now`."""
+        """Return the next step of the candidate `identity` at `now`."""
         if self.lease is None:
             return LeaseStep.CREATE
         if self.lease.holder == identity:
@@ -112,10 +112,10 @@ class LeaseObservation:
 def acquire_or_renew(
     lease: Lease | None, identity: str, *, seconds: int, at: datetime
 ) -> dict[str, Any]:
-    """Return the spec that makes, or keeps, `identity` the holder."""
-    keeps = lease is not None and lease.holder == identity
-    transitions = 0 if lease is None else (lease.spec.lease_transitions or 0) + (not keeps)
-    acquired = lease.spec.acquire_time if lease is not None and keeps else None
+    """Return the spec with which `identity` acquires or renews the lease."""
+    renews = lease is not None and lease.holder == identity
+    transitions = 0 if lease is None else (lease.spec.lease_transitions or 0) + (not renews)
+    acquired = lease.spec.acquire_time if lease is not None and renews else None
     return {
         "holderIdentity": identity,
         "leaseDurationSeconds": seconds,
@@ -126,8 +126,8 @@ def acquire_or_renew(
 
 
 def release(at: datetime) -> dict[str, Any]:
-    """Return the spec of a lease that its holder gives back."""
-    # One second, not zero: the API server refuses that, and who reads only the duration waits.
+    """Return the spec of a released lease."""
+    # Not zero, which the API server rejects.
     return {
         "holderIdentity": "",
         "leaseDurationSeconds": 1,
@@ -137,30 +137,30 @@ def release(at: datetime) -> dict[str, Any]:
 
 
 def _micro_time(moment: datetime) -> str:
-    """Return Kubernetes' MicroTime: six digits behind the point, always."""
+    """Return Kubernetes' MicroTime, which always has six fractional digits."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 DEFAULT_LEASE: Final = "f2130106.lynq.sh"
 FENCE_MARGIN: Final = 1.0
 _JITTER: Final = 1.2
-_GIVE_BACK: Final = 2.0
-"""Seconds to give the lease back in, before it is left to run out."""
+_RELEASE_TIMEOUT: Final = 2.0
+"""Seconds to release the lease; after that it expires by itself."""
 
 _log = structlog.get_logger(__name__)
 
 
 class LeaseLost(KubeError):  # noqa: N818 - says what happened, as in errors.py
-    """Somebody else may lead now; this process must end."""
+    """Another process may lead now; this process must exit."""
 
 
 def boot_clock() -> float:
-    """Return seconds that never jump and go on while the machine is suspended."""
+    """Return monotonic seconds that include the time while the machine is suspended."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class LeaderElection:
-    """One candidate for one lease; a shard has a `name` of its own."""
+    """One candidate for one lease; each shard has its own `name`."""
 
     def __init__(
         self,
@@ -176,10 +176,10 @@ class LeaderElection:
         leading: Gauge | None = None,
     ) -> None:
         if not duration > renew_deadline > max(retry * _JITTER, FENCE_MARGIN) > 0:
-            raise ValueError("a lease needs duration > renew_deadline > 1.2 × retry, and > 1 s")
+            raise ValueError("a lease requires duration > renew_deadline > 1.2 × retry, and > 1 s")
         self.identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
-        # The fence asks whether the lease holds; the lease itself cannot ask that. Nor may a
-        # renewal wait its turn behind a thousand writes to a slow API server.
+        # Renewals must not be subject to the fence that depends on them, and must not queue behind
+        # a thousand writes to a slow API server.
         self._client = client.unfenced()
         self._namespace = namespace
         self._name = name
@@ -187,55 +187,56 @@ class LeaderElection:
         self._renew_deadline = renew_deadline
         self._retry = retry
         self._clock = clock
-        self._gauge = leading or RuntimeMetrics.unread().leading(name)
-        self._seen = LeaseObservation(None, clock())
+        self._gauge = leading or RuntimeMetrics.unexposed().leading(name)
+        self._observation = LeaseObservation(None, clock())
         self._renewed_at: float | None = None
 
     @property
     def leads(self) -> bool:
-        """Whether the lease surely is ours at this moment."""
+        """Whether this process certainly holds the lease at this moment."""
         return self._time_left(FENCE_MARGIN) > 0
 
     def fence(self) -> None:
-        """Raise Fenced unless the lease surely is ours: the hook for `Client.fenced`."""
+        """Raise Fenced unless this process certainly holds the lease; see `Client.fenced`."""
         if not self.leads:
-            raise Fenced(f"write held back: the lease {self._name} is not surely ours")
+            raise Fenced(f"write not sent: this process may no longer hold the lease {self._name}")
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Wait for the lease, run `lead` while holding it, give it back.
+        """Acquire the lease, run `lead` while holding it, release it.
 
-        Returns when `lead` does. Cancels it and raises LeaseLost when the lease is lost.
+        Returns when `lead` returns. If the lease is lost, cancels `lead` and raises LeaseLost.
         """
         await self._acquire()
         leading = asyncio.ensure_future(lead())
-        keeping = asyncio.create_task(self._keep(), name=f"lease-{self._name}")
+        renewing = asyncio.create_task(self._renew_until_lost(), name=f"lease-{self._name}")
         try:
-            await asyncio.wait((leading, keeping), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((leading, renewing), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await _end(leading)
-            await _end(keeping)
-            await self._give_back()
-        if not keeping.cancelled():
-            keeping.result()
+            await _cancel(leading)
+            await _cancel(renewing)
+            await self._release_held()
+        if not renewing.cancelled():
+            renewing.result()
         leading.result()
 
     async def _acquire(self) -> None:
         _log.info("waiting for the lease", lease=self._name, identity=self.identity)
         while not await self._attempt():
-            # Often: a lease that is given back is taken within 0.75 s, and a look is one small GET.
-            # Spread, so that candidates do not all reach for it in one moment.
+            # A released lease is acquired within 0.75 s; one attempt is one small GET. Jittered, so
+            # that candidates do not attempt it all at once.
             await asyncio.sleep(self._retry * random.uniform(0.25, 0.375))  # noqa: S311
         self._gauge.set(1)
         _log.info("leading", lease=self._name, identity=self.identity)
 
-    async def _keep(self) -> None:
-        """Renew until the lease is lost, and raise LeaseLost then."""
+    async def _renew_until_lost(self) -> None:
+        """Renew the lease; raises LeaseLost when it is lost."""
         try:
             while True:
                 async with asyncio.timeout(self._time_left()):
                     await self._renew()
         except TimeoutError:
-            # Lost by any clock, be it a hair behind the one of the timeout: not to be given back.
+            # Lost, even if the clock of the fence is slightly behind that of the timeout: the lease
+            # must not be released.
             self._renewed_at = None
             raise LeaseLost(
                 f"lease {self._name}: not renewed within {self._renew_deadline:g} s"
@@ -250,27 +251,27 @@ class LeaderElection:
             await asyncio.sleep(self._retry)
 
     def _check_holder(self) -> None:
-        lease = self._seen.lease
+        lease = self._observation.lease
         if lease is not None and lease.holder not in ("", self.identity):
             self._renewed_at = None
-            raise LeaseLost(f"lease {self._name}: taken by {lease.holder}")
+            raise LeaseLost(f"lease {self._name}: acquired by {lease.holder}")
 
     async def _attempt(self) -> bool:
-        """Try once to get or renew the lease; a hanging API server is a failure, not a wait."""
+        """Try once to acquire or renew the lease; an API server that hangs is a failure."""
         try:
             async with asyncio.timeout(self._renew_deadline / 2):
                 return await self._try()
         except (KubeError, TimeoutError) as error:
-            text = str(error) or "no answer in time"
+            text = str(error) or "no response in time"
             _log.warning("lease not renewed", lease=self._name, error=text)
             return False
 
     async def _try(self) -> bool:
-        # As its holder we know the lease without looking, until a write says otherwise.
-        if self._holds(self._seen.lease) and await self._write():
+        # The holder knows the lease without a read, until a write fails.
+        if self._holds(self._observation.lease) and await self._write():
             return True
-        self._seen = self._seen.updated(await self._read(), self._clock())
-        step = self._seen.next_step(self.identity, self._clock())
+        self._observation = self._observation.updated(await self._read(), self._clock())
+        step = self._observation.next_step(self.identity, self._clock())
         return step is not LeaseStep.WAIT and await self._write()
 
     def _holds(self, lease: Lease | None) -> bool:
@@ -283,17 +284,17 @@ class LeaderElection:
             return None
 
     async def _write(self) -> bool:
-        """Write our claim; False when somebody was faster, or the lease is not there."""
+        """Acquire or renew the lease; return False after a concurrent change or deletion."""
         started = self._clock()
-        # Up, never down: others must not take what we still count on.
+        # Rounded up: others must not acquire the lease while this process still relies on it.
         seconds = math.ceil(self._duration)
-        known = self._seen.lease
-        spec = acquire_or_renew(known, self.identity, seconds=seconds, at=datetime.now(UTC))
+        current = self._observation.lease
+        spec = acquire_or_renew(current, self.identity, seconds=seconds, at=datetime.now(UTC))
         try:
-            lease = await (self._create(spec) if known is None else self._patch(known, spec))
+            lease = await (self._create(spec) if current is None else self._patch(current, spec))
         except (AlreadyExists, Conflict, NotFound):
             return False
-        self._seen = self._seen.updated(lease, started)
+        self._observation = self._observation.updated(lease, started)
         self._renewed_at = started
         return True
 
@@ -306,36 +307,35 @@ class LeaderElection:
         }
         return await self._client.create(LEASES, body, into=Lease)
 
-    async def _patch(self, known: Lease, spec: dict[str, Any]) -> Lease:
-        # A patch leaves alone what others put on the lease; the version makes it fail if
-        # anybody wrote since we looked.
-        patch = {"metadata": {"resourceVersion": known.metadata.resource_version}, "spec": spec}
+    async def _patch(self, lease: Lease, spec: dict[str, Any]) -> Lease:
+        # A patch keeps the metadata of others; with the version it fails after a concurrent write.
+        patch = {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
         return await self._client.patch(LEASES, self._name, patch, self._namespace, into=Lease)
 
-    async def _give_back(self) -> None:
-        known = self._seen.lease
-        if known is None or not self._holds(known) or self._time_left() <= 0:
+    async def _release_held(self) -> None:
+        lease = self._observation.lease
+        if lease is None or not self._holds(lease) or self._time_left() <= 0:
             return
-        # Closed before the lease goes: from here on, nothing of ours may be written.
+        # The fence closes before the release: no further write may be sent.
         self._renewed_at = None
         try:
-            async with asyncio.timeout(_GIVE_BACK):
-                await self._release(known)
+            async with asyncio.timeout(_RELEASE_TIMEOUT):
+                await self._release(lease)
         except (KubeError, TimeoutError) as error:
-            text = str(error) or "no answer in time"
-            _log.warning("lease not given back, it will run out", lease=self._name, error=text)
+            text = str(error) or "no response in time"
+            _log.warning("lease not released, it will expire", lease=self._name, error=text)
         else:
-            _log.info("lease given back", lease=self._name)
+            _log.info("lease released", lease=self._name)
 
-    async def _release(self, known: Lease) -> None:
+    async def _release(self, lease: Lease) -> None:
         try:
-            await self._patch(known, release(datetime.now(UTC)))
+            await self._patch(lease, release(datetime.now(UTC)))
         except Conflict:
-            # A renewal that was cut short may have arrived all the same, and moved the lease on.
-            newest = await self._read()
-            if newest is None or not self._holds(newest):
+            # A cancelled renewal may have arrived nevertheless.
+            current = await self._read()
+            if current is None or not self._holds(current):
                 raise
-            await self._patch(newest, release(datetime.now(UTC)))
+            await self._patch(current, release(datetime.now(UTC)))
 
     def _time_left(self, margin: float = 0.0) -> float:
         if self._renewed_at is None:
@@ -343,10 +343,10 @@ class LeaderElection:
         return self._renewed_at + self._renew_deadline - margin - self._clock()
 
 
-async def _end(task: asyncio.Future[None]) -> None:
-    """Cancel a task and wait until it has ended, whichever way."""
+async def _cancel(task: asyncio.Future[None]) -> None:
+    """Cancel a task and wait for its end."""
     task.cancel()
     await asyncio.wait((task,))
     if not task.cancelled():
-        # Looked at, so that asyncio does not report it a second time.
+        # Retrieved, so that asyncio does not log it as unhandled.
         task.exception()

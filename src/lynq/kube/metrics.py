@@ -1,12 +1,9 @@
-"""The runtime's own series, under the names that controller-runtime and client-go gave them.
+"""The metrics of the runtime, with the names of controller-runtime and client-go.
 
-Dashboards and alerts written for a Go operator go on working; what those do not know (informers,
-events) carries the prefix `lynq_`. Nothing is registered on import: `Metrics` creates its
-collectors on the registry it is given, and each part of the runtime asks it for a small handle
-with the labels already bound. A part that is given no handle makes one on a registry that nobody
-reads, so that no call site has to ask whether it is being measured.
-
-Counts what the API server answers, under the labels that client-go has.
+Dashboards and alerts for a Go operator keep working. Metrics that controller-runtime does not have
+(informers, events) have the prefix `lynq_`. Nothing is registered on import: `RuntimeMetrics`
+creates its collectors on a given registry, and each part of the runtime gets a handle with bound
+labels. The default handle is on an unexposed registry, so that callers need no case distinction.
 """
 
 from collections.abc import Callable
@@ -19,14 +16,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from lynq.kube.errors import Fenced
 from lynq.kube.requests import Interceptor, Request, Response, Send
 
-_NO_ANSWER: Final = "<error>"
-"""client-go's one code for all that is no answer: the reasons are too many for a label."""
+_NO_RESPONSE: Final = "<error>"
+"""client-go's code for a request without a response."""
 
 
 def count_requests(requests: Counter, server: str) -> Interceptor:
-    """Return what counts every attempt to reach `server`, retries and watches too.
+    """Return an interceptor that counts every attempt, including retries and watches.
 
-    It belongs inside all others, so that what they fail or hold back is not taken for a request.
+    It must be the innermost one: attempts that other interceptors reject are not requests.
     """
     host = _host(server)
 
@@ -34,10 +31,10 @@ def count_requests(requests: Counter, server: str) -> Interceptor:
         try:
             response = await send(request)
         except Fenced:
-            # It was never sent.
+            # Not sent.
             raise
         except BaseException:
-            requests.labels(_NO_ANSWER, host, request.method).inc()
+            requests.labels(_NO_RESPONSE, host, request.method).inc()
             raise
         requests.labels(str(response.status), host, request.method).inc()
         return response
@@ -46,7 +43,7 @@ def count_requests(requests: Counter, server: str) -> Interceptor:
 
 
 def _host(server: str) -> str:
-    """Return host and port as the address has them; a password in it belongs in no series."""
+    """Return host and port of a URL, without its password."""
     return urlsplit(server).netloc.rpartition("@")[2] or "none"
 
 
@@ -63,7 +60,7 @@ _RESULTS: Final = ("success", "error", "requeue", "requeue_after")
 
 @dataclass(frozen=True, slots=True)
 class QueueMetrics:
-    """The series of one work queue."""
+    """The metrics of one work queue."""
 
     adds: Counter
     retries: Counter
@@ -74,7 +71,7 @@ class QueueMetrics:
     _longest: Gauge
 
     def observe(self, depth: Callable[[], int], running: Callable[[], list[float]]) -> None:
-        """Read `depth` and the ages of the `running` work at scrape time, at no cost between."""
+        """Read `depth` and the ages of `running` keys at scrape time."""
         self._depth.set_function(depth)
         self._unfinished.set_function(lambda: sum(running()))
         self._longest.set_function(lambda: max(running(), default=0.0))
@@ -82,7 +79,7 @@ class QueueMetrics:
 
 @dataclass(frozen=True, slots=True)
 class ControllerMetrics:
-    """The series of one controller."""
+    """The metrics of one controller."""
 
     results: dict[str, Counter]
     errors: Counter
@@ -94,7 +91,7 @@ class ControllerMetrics:
 
 @dataclass(frozen=True, slots=True)
 class InformerMetrics:
-    """The series of one informer."""
+    """The metrics of one informer."""
 
     lists: dict[str, Counter]
     failures: Counter
@@ -109,7 +106,7 @@ class InformerMetrics:
 
 @dataclass(frozen=True, slots=True)
 class EventMetrics:
-    """The series of the event recorder."""
+    """The metrics of the event recorder."""
 
     written: Counter
     rate_limited: Counter
@@ -122,26 +119,26 @@ class RuntimeMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
-        self._queue_series()
-        self._controller_series()
-        self._informer_series()
+        self._create_queue_metrics()
+        self._create_controller_metrics()
+        self._create_informer_metrics()
         self._leading = self._gauge(
             "leader_election_master_status", "1 while this process leads", "name"
         )
         self._events = self._counter(
-            "lynq_event_records_total", "Recorded events by what became of them", "outcome"
+            "lynq_event_records_total", "Recorded events by outcome", "outcome"
         )
         self._requests = self._counter(
-            "rest_client_requests_total", "Requests by what came back", "code", "host", "method"
+            "rest_client_requests_total", "Requests by response code", "code", "host", "method"
         )
 
     @classmethod
-    def unread(cls) -> "RuntimeMetrics":
-        """Return collectors on a registry of their own, for those that nobody measures."""
+    def unexposed(cls) -> "RuntimeMetrics":
+        """Return collectors on a registry that is not exposed."""
         return cls(CollectorRegistry())
 
     def queue(self, name: str) -> QueueMetrics:
-        """Return the series of the work queue `name`."""
+        """Return the metrics of the work queue `name`."""
         return QueueMetrics(
             adds=self._adds.labels(name),
             retries=self._retries.labels(name),
@@ -153,7 +150,7 @@ class RuntimeMetrics:
         )
 
     def controller(self, name: str) -> ControllerMetrics:
-        """Return the series of the controller `name`."""
+        """Return the metrics of the controller `name`."""
         return ControllerMetrics(
             results={result: self._reconciles.labels(name, result) for result in _RESULTS},
             errors=self._errors.labels(name),
@@ -164,7 +161,7 @@ class RuntimeMetrics:
         )
 
     def informer(self, resource: str) -> InformerMetrics:
-        """Return the series of the informer of `resource`, such as `deployments.apps`."""
+        """Return the metrics of the informer of `resource`, such as `deployments.apps`."""
         return InformerMetrics(
             lists={mode: self._lists.labels(resource, mode) for mode in ("streamed", "paged")},
             failures=self._watch_failures.labels(resource),
@@ -174,11 +171,11 @@ class RuntimeMetrics:
         )
 
     def leading(self, name: str) -> Gauge:
-        """Return the gauge that says whether this process holds the lease `name`."""
+        """Return the gauge of the lease `name`: 1 while this process holds it."""
         return self._leading.labels(name)
 
     def events(self) -> EventMetrics:
-        """Return the series of the event recorder."""
+        """Return the metrics of the event recorder."""
         return EventMetrics(
             written=self._events.labels("written"),
             rate_limited=self._events.labels("rate_limited"),
@@ -187,27 +184,32 @@ class RuntimeMetrics:
         )
 
     def requests(self, server: str) -> Interceptor:
-        """Return what counts the requests of a client to this server."""
+        """Return the interceptor that counts requests to this server."""
         return count_requests(self._requests, server)
 
-    def _queue_series(self) -> None:
-        self._depth = self._gauge("workqueue_depth", "Keys waiting to be worked on", "name")
+    def _create_queue_metrics(self) -> None:
+        self._depth = self._gauge("workqueue_depth", "Keys waiting to be processed", "name")
         self._adds = self._counter("workqueue_adds_total", "Keys added to the queue", "name")
         self._retries = self._counter("workqueue_retries_total", "Keys retried", "name")
         self._queue_duration = self._histogram(
-            "workqueue_queue_duration_seconds", "Time a key waits", _QUEUE_BUCKETS, "name"
+            "workqueue_queue_duration_seconds",
+            "Time a key waits in the queue",
+            _QUEUE_BUCKETS,
+            "name",
         )
         self._work_duration = self._histogram(
-            "workqueue_work_duration_seconds", "Time a key is worked on", _QUEUE_BUCKETS, "name"
+            "workqueue_work_duration_seconds", "Time a key is processed", _QUEUE_BUCKETS, "name"
         )
         self._unfinished = self._gauge(
-            "workqueue_unfinished_work_seconds", "Sum of the ages of running work", "name"
+            "workqueue_unfinished_work_seconds", "Sum of the ages of keys in process", "name"
         )
         self._longest = self._gauge(
-            "workqueue_longest_running_processor_seconds", "Age of the oldest running work", "name"
+            "workqueue_longest_running_processor_seconds",
+            "Age of the oldest key in process",
+            "name",
         )
 
-    def _controller_series(self) -> None:
+    def _create_controller_metrics(self) -> None:
         self._reconciles = self._counter(
             "controller_runtime_reconcile_total", "Reconciles by result", "controller", "result"
         )
@@ -221,7 +223,7 @@ class RuntimeMetrics:
         )
         self._reconcile_time = self._histogram(
             "controller_runtime_reconcile_time_seconds",
-            "Length of a reconcile",
+            "Duration of a reconcile",
             _RECONCILE_BUCKETS,
             "controller",
         )
@@ -229,16 +231,16 @@ class RuntimeMetrics:
             "controller_runtime_max_concurrent_reconciles", "Workers", "controller"
         )
         self._active = self._gauge(
-            "controller_runtime_active_workers", "Workers that reconcile right now", "controller"
+            "controller_runtime_active_workers", "Workers that currently reconcile", "controller"
         )
 
-    def _informer_series(self) -> None:
+    def _create_informer_metrics(self) -> None:
         self._objects = self._gauge("lynq_informer_objects", "Objects cached", "resource")
         self._synced = self._gauge(
             "lynq_informer_synced", "1 once the first complete list is cached", "resource"
         )
         self._lists = self._counter(
-            "lynq_informer_lists_total", "Complete lists by way of listing", "resource", "mode"
+            "lynq_informer_lists_total", "Complete lists by mode", "resource", "mode"
         )
         self._watch_failures = self._counter(
             "lynq_informer_failures_total", "Lists and watches that failed", "resource"

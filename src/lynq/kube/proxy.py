@@ -1,7 +1,7 @@
-"""Which proxy the environment asks for, by the rules of Go's programs, which users know.
+"""The proxy of the environment, by the rules of Go programs.
 
-Python's own rules lack networks in NO_PROXY (`10.96.0.0/12`), without which the requests of a
-pod to its own API server would go to the proxy.
+Python's own rules do not support networks in NO_PROXY (`10.96.0.0/12`); without them, the requests
+of a pod to its own API server would be sent to the proxy.
 """
 
 from collections.abc import Mapping
@@ -23,18 +23,18 @@ def environment_proxy(server: str, environment: Mapping[str, str]) -> str | None
     exceptions = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
     host = url.hostname or ""
     port = url.port or _DEFAULT_PORTS.get(url.scheme, 0)
-    return None if _excepted(host, port, exceptions) else checked_proxy(proxy, f"${name}")
+    return None if _bypasses(host, port, exceptions) else validated_proxy(proxy, f"${name}")
 
 
-def checked_proxy(proxy: str, source: str) -> str:
-    """Return a proxy's URL in full; refuses what we cannot speak. Its password stays unsaid."""
+def validated_proxy(proxy: str, source: str) -> str:
+    """Return the full URL of a proxy; raises ConfigError for unsupported schemes."""
     url = proxy if "://" in proxy else f"http://{proxy}"
     if urlsplit(url).scheme not in _DEFAULT_PORTS:
         raise ConfigError(f"{source}: only http:// and https:// proxies are supported")
     return url
 
 
-def _excepted(host: str, port: int, exceptions: str) -> bool:
+def _bypasses(host: str, port: int, exceptions: str) -> bool:
     address = _address(host)
     if host == "localhost" or (address is not None and address.is_loopback):
         return True
@@ -49,12 +49,12 @@ def _matches(entry: str, host: str, address: IPv4Address | IPv6Address | None, p
         return address is not None and _in_network(address, entry)
     if (named := _address(entry.strip("[]"))) is not None:
         return named == address
-    entry, _, wanted = entry.partition(":") if entry.count(":") == 1 else (entry, "", "")
-    if wanted and wanted != str(port):
+    entry, _, entry_port = entry.partition(":") if entry.count(":") == 1 else (entry, "", "")
+    if entry_port and entry_port != str(port):
         return False
     if (named := _address(entry)) is not None:
         return named == address
-    # "example.com" also means what is below it, ".example.com" means only that.
+    # "example.com" includes its subdomains, ".example.com" is only its subdomains.
     entry = entry.removeprefix("*")
     return host == entry or host.endswith(entry if entry.startswith(".") else f".{entry}")
 

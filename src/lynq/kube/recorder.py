@@ -1,12 +1,11 @@
-"""The event recorder: tells people what happened to an object, and never holds up who reports it.
+"""The event recorder: records Kubernetes Events without blocking the caller.
 
-`record` only sorts the occurrence into its series and puts the series into a queue; a few writers
-bring the Event objects in line with their series. So an event that repeats a thousand times while
-the API server is slow is one write, and the order of create and patch is kept because a queue never
-gives one series to two writers.
+`record` correlates an occurrence with its series and adds the series to a queue; writers create and
+patch the Events. An event that repeats a thousand times while the API server is slow is one write.
+A queue never hands one series to two writers, so its create precedes its patches.
 
-Events are a courtesy. When the queue is full, they are dropped and counted; when a write fails, it
-is tried a few times; a namespace on its way out refuses them, which is nobody's fault.
+Events are best effort. If the queue is full, they are dropped and counted. A failed write is
+retried a few times. A namespace that is being deleted rejects Events, which is not an error.
 """
 
 import asyncio
@@ -34,14 +33,14 @@ from lynq.kube.metrics import EventMetrics, RuntimeMetrics
 from lynq.kube.resource import EVENTS
 from lynq.kube.workqueue import WorkQueue
 
-_QUEUED: Final = 1000
+_QUEUE_LIMIT: Final = 1000
 _WRITERS: Final = 2
-_TRIES: Final = 5
+_ATTEMPTS: Final = 5
 DEFAULT_BACKOFF: Final = Backoff(base=1.0, cap=30.0, jitter=0.5)
 _MESSAGE_LIMIT: Final = 1024
 _ELLIPSIS: Final = "…"
 
-_PASSING: Final = (
+_TRANSIENT: Final = (
     ConnectionFailed,
     InternalError,
     ServiceUnavailable,
@@ -53,7 +52,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Recorder:
-    """Records events in the name of `component`. Create it inside the running loop."""
+    """Records Events of `component`. Create it inside of the running loop."""
 
     def __init__(
         self,
@@ -61,34 +60,38 @@ class Recorder:
         component: str,
         *,
         grace: float = 2.0,
-        limit: int = _QUEUED,
+        limit: int = _QUEUE_LIMIT,
         backoff: Backoff = DEFAULT_BACKOFF,
         metrics: EventMetrics | None = None,
     ) -> None:
         self._client = client
         self._component = component
         self._limit = limit
-        self._metrics = metrics or RuntimeMetrics.unread().events()
+        self._metrics = metrics or RuntimeMetrics.unexposed().events()
         self._loop = asyncio.get_running_loop()
         self._correlator = Correlator()
         self._queue: WorkQueue[EventSeries] = WorkQueue(backoff=backoff)
-        self._writers = Workers(self._queue, self._bring_in_line, grace=grace)
+        self._writers = Workers(self._queue, self._sync, grace=grace)
 
     def record(
-        self, about: ObjectReference, level: Literal["Normal", "Warning"], reason: str, message: str
+        self,
+        obj: ObjectReference,
+        event_type: Literal["Normal", "Warning"],
+        reason: str,
+        message: str,
     ) -> None:
-        """Note that something happened; returns at once, whatever the API server does."""
-        occurrence = Occurrence(about, level, reason, _capped(message))
+        """Record an event of an object; returns at once."""
+        occurrence = Occurrence(obj, event_type, reason, _truncated(message))
         series = self._correlator.observe(occurrence, now=self._loop.time(), at=datetime.now(UTC))
         if series is None:
             self._metrics.rate_limited.inc()
         elif len(self._queue) >= self._limit:
             self._metrics.dropped.inc()
         else:
-            self._queue.add(series, group=about.namespace)
+            self._queue.add(series, group=obj.namespace)
 
     async def run(self) -> None:
-        """Write what is recorded until `stop` is called, or this is cancelled."""
+        """Write recorded Events until `stop` or cancellation."""
         try:
             await self._writers.run("event-writer", _WRITERS)
         except TimeoutError:
@@ -96,14 +99,14 @@ class Recorder:
             _log.warning("events dropped on stop", waiting=len(self._queue))
 
     def stop(self) -> None:
-        """Take no more events; `run` returns when those recorded are written, or in `grace`."""
+        """Accept no more events; `run` returns after the queue is written, or after `grace`."""
         self._writers.stop(drain=True)
 
-    async def _bring_in_line(self, series: EventSeries) -> None:
+    async def _sync(self, series: EventSeries) -> None:
         try:
             await self._write(series)
-        except _PASSING as error:
-            self._try_again(series, error)
+        except _TRANSIENT as error:
+            self._retry(series, error)
         except KubeError as error:
             self._give_up(series, error)
         else:
@@ -115,13 +118,13 @@ class Recorder:
             try:
                 await self._patch(series)
             except NotFound:
-                # The API server forgets events after an hour.
+                # The API server deletes Events after an hour.
                 await self._create(series)
         else:
             try:
                 await self._create(series)
             except AlreadyExists:
-                # An earlier try got through, though its answer did not.
+                # An earlier attempt succeeded, but its response was lost.
                 await self._patch(series)
         series.stored = True
 
@@ -130,24 +133,24 @@ class Recorder:
         await self._client.create(EVENTS, event)
 
     async def _patch(self, series: EventSeries) -> None:
-        namespace = _namespace(series.about)
-        await self._client.patch(EVENTS, series.name, _news(series), namespace)
+        namespace = _namespace(series.object)
+        await self._client.patch(EVENTS, series.name, _changing_fields(series), namespace)
 
-    def _try_again(self, series: EventSeries, error: KubeError) -> None:
-        if self._queue.failures(series) + 1 < _TRIES:
+    def _retry(self, series: EventSeries, error: KubeError) -> None:
+        if self._queue.failures(series) + 1 < _ATTEMPTS:
             self._queue.retry(series)
         else:
             self._give_up(series, error)
 
     def _give_up(self, series: EventSeries, error: KubeError) -> None:
         self._queue.forget(series)
-        if _namespace_is_going(error):
+        if _is_namespace_deleted(error):
             return
         self._metrics.failed.inc()
         _log.warning("event not written", reason=series.reason, error=str(error))
 
 
-def _namespace_is_going(error: KubeError) -> bool:
+def _is_namespace_deleted(error: KubeError) -> bool:
     match error:
         case NotFound():
             return True
@@ -158,52 +161,52 @@ def _namespace_is_going(error: KubeError) -> bool:
 
 
 def _event(series: EventSeries, component: str) -> dict[str, Any]:
-    about = series.about
+    obj = series.object
     return {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
-        "metadata": {"name": series.name, "namespace": _namespace(about)},
+        "metadata": {"name": series.name, "namespace": _namespace(obj)},
         "involvedObject": {
-            "apiVersion": about.api_version,
-            "kind": about.kind,
-            "namespace": about.namespace,
-            "name": about.name,
-            "uid": about.uid,
-            "resourceVersion": about.resource_version,
+            "apiVersion": obj.api_version,
+            "kind": obj.kind,
+            "namespace": obj.namespace,
+            "name": obj.name,
+            "uid": obj.uid,
+            "resourceVersion": obj.resource_version,
         },
         "type": series.type,
         "reason": series.reason,
         "source": {"component": component},
         "reportingComponent": component,
         "reportingInstance": "",
-        "firstTimestamp": _seconds(series.first),
-        **_news(series),
+        "firstTimestamp": _timestamp(series.first),
+        **_changing_fields(series),
     }
 
 
-def _news(series: EventSeries) -> dict[str, Any]:
-    """Return the fields that change when a series grows."""
+def _changing_fields(series: EventSeries) -> dict[str, Any]:
+    """Return the fields that change with each occurrence."""
     return {
-        "message": _capped(series.message),
+        "message": _truncated(series.message),
         "count": series.count,
-        "lastTimestamp": _seconds(series.last),
+        "lastTimestamp": _timestamp(series.last),
     }
 
 
-def _namespace(about: ObjectReference) -> str:
-    """Return where the Event goes: cluster-scoped objects have theirs in `default`."""
-    return about.namespace or "default"
+def _namespace(obj: ObjectReference) -> str:
+    """Return the namespace of the Event; for cluster-scoped objects it is `default`."""
+    return obj.namespace or "default"
 
 
-def _seconds(moment: datetime) -> str:
+def _timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _capped(message: str) -> str:
-    # Half a surrogate pair has no bytes; who reports must not stumble over it.
+def _truncated(message: str) -> str:
+    # A lone surrogate cannot be encoded.
     encoded = message.encode(errors="replace")
     if len(encoded) <= _MESSAGE_LIMIT:
         return encoded.decode()
-    # A cut inside a character leaves bytes that are no text; they go too.
+    # A cut inside of a character leaves invalid bytes, which are dropped.
     kept = encoded[: _MESSAGE_LIMIT - len(_ELLIPSIS.encode())].decode(errors="ignore")
     return kept + _ELLIPSIS

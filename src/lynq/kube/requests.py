@@ -1,7 +1,4 @@
-"""Paths, queries, headers and bodies of the verbs: pure, so that a test can read them.
-
-What travels through the transport, and the shape of the hooks that see it pass.
-"""
+"""Requests and responses of the API server: paths, queries, headers and bodies. Pure."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,9 +11,9 @@ from lynq.kube.errors import InvalidObject
 from lynq.kube.resource import NAMESPACES, PartialObject, Resource
 
 Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
-"""What becomes of the dependents of a deleted object."""
+"""The deletion propagation policy."""
 FINALIZER_ORPHAN: Final = "orphan"
-"""On a deleted object: the garbage collector is still to free its dependents."""
+"""The finalizer with which the garbage collector orphans dependents of a deleted object."""
 
 JsonPatch: TypeAlias = list[dict[str, Any]]
 """The operations of a JSON patch (RFC 6902)."""
@@ -26,7 +23,7 @@ APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
 
 
 class Patch(Enum):
-    """A sort of patch, by its media type."""
+    """The type of a patch, by its media type."""
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
@@ -43,8 +40,8 @@ class _DeleteOptions(Wire, frozen=True):
     preconditions: _Preconditions | None = None
 
 
-class _Remains(Wire, frozen=True):
-    """What a delete is answered with: a Status, or the object as it is now."""
+class _DeleteResponse(Wire, frozen=True):
+    """The response to a delete: a Status, or the object."""
 
     class Meta(Wire, frozen=True):
         finalizers: list[str] | None = None
@@ -55,17 +52,18 @@ class _Remains(Wire, frozen=True):
     spec: Any = None
 
     @property
-    def is_kept(self) -> bool:
-        """Whether something has to be waited for; what keeps a namespace is in its spec."""
+    def is_pending(self) -> bool:
+        """Whether finalizers or a grace period delay the removal."""
         if self.metadata.finalizers or self.metadata.deletion_grace_period_seconds:
             return True
+        # A namespace has its finalizers in the spec.
         return self.kind == NAMESPACES.kind and bool((self.spec or {}).get("finalizers"))
 
 
 def accept(into: Any, *, listed: bool = False) -> dict[str, str]:  # noqa: ANN401
-    """Return the Accept header: metadata only is asked for when only that is read.
+    """Return the Accept header: metadata only for a PartialObject.
 
-    Plain JSON comes second, for aggregated API servers that cannot strip; Partial drops the rest.
+    Plain JSON is the fallback for extension servers that do not support it.
     """
     if not (isinstance(into, type) and issubclass(into, PartialObject)):
         return {"Accept": "application/json"}
@@ -74,7 +72,7 @@ def accept(into: Any, *, listed: bool = False) -> dict[str, str]:  # noqa: ANN40
 
 
 def object_path(resource: Resource, obj: Object, subresource: str | None = None) -> str:
-    """Return where an object that is to be sent belongs."""
+    """Return the path of an object in a request body."""
     key = key_of(obj)
     if not key.name:
         raise InvalidObject(f"the {resource.kind} has no metadata.name")
@@ -82,22 +80,22 @@ def object_path(resource: Resource, obj: Object, subresource: str | None = None)
 
 
 def collection_path(resource: Resource, obj: Object, namespace: str | None) -> str:
-    """Return where an object that is to be created belongs."""
+    """Return the path of the collection in which an object is created."""
     namespace = namespace or key_of(obj).namespace
     if resource.namespaced and not namespace:
-        raise InvalidObject(f"creating a {resource.kind} needs a namespace: its kind is namespaced")
+        raise InvalidObject(f"a {resource.kind} cannot be created without a namespace")
     return resource.path(namespace)
 
 
 def body(resource: Resource, obj: Object) -> bytes:
-    """Return an object as it is sent; a dict need not repeat what the resource says."""
+    """Return the request body of an object; apiVersion and kind of a dict are optional."""
     if isinstance(obj, dict):
         obj = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
     return encode(obj)
 
 
 def selection(labels: str | None, fields: str | None) -> dict[str, str]:
-    """Return the query for some objects out of all."""
+    """Return the query of label and field selectors."""
     query = {"labelSelector": labels, "fieldSelector": fields}
     return {key: value for key, value in query.items() if value}
 
@@ -135,24 +133,24 @@ def delete_options(
 ) -> bytes:
     """Return the body of a delete.
 
-    All options are in it, the dry run too: next to a body, the API server reads no query.
+    It contains the dry run too: the API server ignores the query of a delete with a body.
     """
-    given = _Preconditions(uid=uid, resource_version=resource_version)
+    preconditions = _Preconditions(uid=uid, resource_version=resource_version)
     options = _DeleteOptions(
         dry_run=["All"] if dry_run else None,
         propagation_policy=propagation,
-        preconditions=given if uid or resource_version else None,
+        preconditions=preconditions if uid or resource_version else None,
     )
     return encode(options)
 
 
-def is_gone(answer: bytes, *, what: str) -> bool:
-    """Tell from the answer to a delete whether the object is gone, or only asked to go.
+def is_removed(response: bytes, *, what: str) -> bool:
+    """Return from the response to a delete whether the object is removed, or still being deleted.
 
-    Some kinds are answered with a Status, others with the object even when it is gone: what is
-    still to be waited for, a finalizer or a grace period, is what decides.
+    Some kinds return a Status, others the object, even if it is removed: only a finalizer or a
+    grace period shows that it is not.
     """
-    return not decode(answer, _Remains, what=what).is_kept
+    return not decode(response, _DeleteResponse, what=what).is_pending
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,44 +158,44 @@ class Request:
     """One request to the API server, before credentials are added."""
 
     verb: str
-    """What the caller wants: "get", "apply", "watch" …, for messages and interceptors."""
+    """The verb of the client, "get", "apply", "watch" …, for messages and interceptors."""
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = field(default=None, repr=False)
     timeout: float | None = None
-    """Seconds for the whole answer, or of silence in a stream; None: the client's default."""
+    """Seconds for the whole response, or of silence in a stream; None: the client's default."""
     repeatable: bool = False
-    """Sending it twice leaves the cluster, and the answer, as sending it once would."""
+    """Whether a second attempt has the same effect and response as the first."""
     stream: bool = False
-    """The answer is read as it comes, and takes no place among the requests in flight."""
+    """Whether the response is streamed; a stream does not count as a request in flight."""
 
     @property
     def writes(self) -> bool:
-        """Whether the fence has a say."""
+        """Whether this is a write, which the fence can block."""
         return self.method != "GET"
 
 
-def _nothing() -> None: ...
+def _no_op() -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer: whole in `body`, or for a stream that succeeded as it comes in `chunks`."""
+    """A response: complete in `body`, or in `chunks` for a successful stream."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = field(default=b"", repr=False)
     chunks: AsyncIterator[bytes] | None = None
-    close: Callable[[], None] = _nothing
-    """Gives the connection of a stream back; whoever reads the stream calls it."""
+    close: Callable[[], None] = _no_op
+    """Releases the connection of a stream; called by its reader."""
 
 
 Send: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 Interceptor: TypeAlias = Callable[[Request, Send], Awaitable[Response]]
-"""A middleware around every attempt, retries and watches too: may delay, alter, fail or count."""
+"""Middleware of every attempt, including retries and watches."""
 
 Fence: TypeAlias = Callable[[], None]
-"""Raises `errors.Fenced` when writes must not be sent any more."""
+"""Raises `errors.Fenced` if writes must not be sent."""

@@ -1,7 +1,4 @@
-"""`Resource`: one REST resource type of the API server and the paths of its objects.
-
-What the API server answers with when it is not a whole object: metadata and lists.
-"""
+"""Resource types of the API server with their paths, and the objects that every type has."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +15,7 @@ from lynq.kube.errors import InvalidObject
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind as the API server serves it: group, version, plural and scope."""
+    """A resource type: group, version, kind, plural and scope."""
 
     group: str
     """The API group; "" is the core group."""
@@ -29,12 +26,12 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """What goes into an object's `apiVersion`: "v1", "apps/v1"."""
+        """The `apiVersion` of its objects: "v1", "apps/v1"."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def name(self) -> str:
-        """The full name as in RBAC and CRDs: "pods", "deployments.apps"."""
+        """The name with the group, as in the names of CRDs: "pods", "deployments.apps"."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(
@@ -43,42 +40,43 @@ class Resource:
         name: str | None = None,
         subresource: str | None = None,
     ) -> str:
-        """Return the path of an object, or without a name of the collection.
+        """Return the path of an object or, without a name, of the collection.
 
-        A collection without a namespace spans all namespaces. An object of a namespaced kind
-        has no path without its namespace: that raises InvalidObject, because the request
-        could only hit something else than was meant. So does a name that is empty, which would
-        be the whole collection (and a delete of it), or that names more than one step of a path.
+        A collection without a namespace spans all namespaces. Raises InvalidObject for a namespaced
+        object without a namespace, for an empty name (which would be the collection), and for a
+        name with more than one path segment.
         """
         if name is not None and self.namespaced and not namespace:
-            raise InvalidObject(f"{self.kind} {name!r} needs a namespace: its kind is namespaced")
+            raise InvalidObject(f"{self.kind} {name!r} requires a namespace")
         parts = [self._root()]
         if namespace and self.namespaced:
-            parts += ["namespaces", self._step(namespace)]
+            parts += ["namespaces", self._segment(namespace)]
         parts.append(self.plural)
         if name is not None:
-            parts.append(self._step(name))
+            parts.append(self._segment(name))
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
 
-    def _step(self, name: str) -> str:
-        # Quoting is no help: the API server splits the path after it has unquoted it, and reads
+    def _segment(self, name: str) -> str:
+        # Quoting does not help: the API server splits the path after unquoting, and would read
         # "web/status" as the status of "web".
         if name in ("", ".", "..") or "/" in name or "%" in name:
-            raise InvalidObject(f"{self.kind}: {name!r} can be no name of an object or namespace")
+            raise InvalidObject(
+                f"{self.kind}: {name!r} is not a valid name of an object or namespace"
+            )
         return quote(name, safe=":")
 
     def _root(self) -> str:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def __str__(self) -> str:
-        """Name it for a message."""
+        """Return apiVersion and kind, for messages."""
         return f"{self.api_version} {self.kind}"
 
 
 def resource_of(definition: Definition) -> Resource:
-    """Return where objects of one of our own kinds are served."""
+    """Return the resource of one of Lynq's kinds."""
     return Resource(GROUP, VERSION, definition.kind, definition.plural, namespaced=True)
 
 
@@ -100,9 +98,9 @@ T = TypeVar("T")
 
 
 class PartialObject(Wire, frozen=True):
-    """An object without its body: what metadata-only reads and watches yield.
+    """The metadata of an object, from metadata-only reads and watches.
 
-    The API server answers those as kind `PartialObjectMetadata`, whatever the object's own kind.
+    Its kind is then `PartialObjectMetadata`, not the kind of the object.
     """
 
     api_version: str = ""
@@ -112,7 +110,7 @@ class PartialObject(Wire, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ObjectList(Generic[T]):
-    """A list, or one page of it, and the state of the cluster it shows."""
+    """A list, or one page of it, at a resourceVersion."""
 
     items: list[T]
     resource_version: str
@@ -120,9 +118,9 @@ class ObjectList(Generic[T]):
     """The token of the next page; "" on the last one."""
 
     def __len__(self) -> int:
-        """Count the objects."""
+        """Return the number of objects."""
         return len(self.items)
 
     def __iter__(self) -> Iterator[T]:
-        """Go through the objects."""
+        """Iterate over the objects."""
         return iter(self.items)

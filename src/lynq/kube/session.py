@@ -40,32 +40,31 @@ def _user_agent() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """How long to wait, how much to hold, how often to try; seconds and bytes."""
+    """Timeouts in seconds, size limits in bytes, and retries of a client."""
 
     timeout: float = 30.0
-    """For one attempt, from the first byte sent to the last one received."""
+    """Of one attempt, from the first byte sent to the last one received."""
     connect_timeout: float = 5.0
-    """For the connection alone: name, socket, proxy, TLS. It passes between the fence's yes and the
-    first byte sent, so it stays within what a lease keeps in reserve (duration less renew
-    deadline)."""
+    """Of DNS, socket, proxy and TLS. This time passes between the check of the fence and the first
+    byte sent, so it must be shorter than the reserve of a lease (duration minus renew deadline)."""
     max_in_flight: int = 64
-    """Requests under way at once; watches do not count."""
+    """Concurrent requests, without watches."""
     max_response: int = 64 * _MIB
     max_event: int = 16 * _MIB
-    """One event of a watch; etcd's limit on an object is a tenth of that."""
+    """Of one event of a watch; etcd's limit of an object is a tenth of it."""
     attempts: int = 5
     backoff: Backoff = field(default_factory=lambda: Backoff(base=0.1, cap=5.0, jitter=1.0))
-    patience: float = 30.0
-    """The longest Retry-After that is waited for; past it the error goes to the caller."""
+    max_retry_after: float = 30.0
+    """A response with a longer Retry-After is raised instead of retried."""
     user_agent: str = field(default_factory=_user_agent)
 
 
 _OK = 200
-_LARGE = 512 * 1024
+_LARGE_BODY = 512 * 1024
 
 
 class Session:
-    """The connections to one API server. Open it inside the event loop that uses it."""
+    """The connections to one API server. Open it inside of the event loop that uses it."""
 
     def __init__(self, config: ClusterConfig, options: ClientOptions) -> None:
         self._config = config
@@ -75,15 +74,15 @@ class Session:
         self._http: aiohttp.ClientSession | None = None
 
     def open(self) -> None:
-        """Make the connection pool; nothing is connected yet."""
+        """Create the connection pool, without a connection."""
         connector = aiohttp.TCPConnector(limit=0, socket_factory=_socket)
         self._http = aiohttp.ClientSession(
             connector=connector,
-            headers=self._standing_headers(),
+            headers=self._default_headers(),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
-        # aiohttp sends PUT and DELETE again by itself when a kept connection turns out dead. That
-        # would go past the fence, and past our rule that a replace is never sent twice.
+        # aiohttp retries PUT and DELETE if a pooled connection is closed. That would bypass the
+        # fence, and the rule that a replace is never sent twice.
         self._http._retry_connection = False  # noqa: SLF001
 
     async def close(self) -> None:
@@ -93,22 +92,22 @@ class Session:
             self._http = None
 
     async def send(self, request: Request, credential: Credential) -> Response:
-        """Send it once and read the answer, whatever its status."""
+        """Send a request once and return the response, whatever its status."""
         limit = request.timeout or self._options.timeout
-        with _failures_as_ours(request):
-            # A stream is given this long for its head; after that only silence is too long.
+        with _translated_errors(request):
+            # For a stream, the timeout is for the headers; after that only silence is limited.
             async with asyncio.timeout(self._options.timeout if request.stream else limit):
-                answer = await self._start(request, credential)
-                if request.stream and answer.status == _OK:
-                    return self._streamed(request, answer)
-                return await self._whole(request, answer)
+                response = await self._start(request, credential)
+                if request.stream and response.status == _OK:
+                    return self._stream_response(request, response)
+                return await self._read_response(request, response)
 
     async def _start(self, request: Request, credential: Credential) -> aiohttp.ClientResponse:
         if self._http is None:
             raise ConnectionFailed(f"{request.verb} {request.path}: not connected", sent=False)
         headers = CIMultiDict(request.headers)
         if credential.token:
-            headers["Authorization"] = f"Bearer {_in_a_header(credential.token)}"
+            headers["Authorization"] = f"Bearer {_header_value(credential.token)}"
         return await self._http.request(
             request.method,
             self._url(request),
@@ -120,7 +119,7 @@ class Session:
             proxy=self._config.proxy,
             timeout=aiohttp.ClientTimeout(
                 total=None,
-                # All of it: the name looked up, the socket, the proxy's consent, TLS.
+                # DNS, socket, proxy and TLS.
                 connect=self._options.connect_timeout,
                 sock_read=request.timeout if request.stream else None,
             ),
@@ -136,35 +135,38 @@ class Session:
             self._tls = (certificate, ssl_context_for(self._config, certificate))
         return self._tls[1]
 
-    async def _whole(self, request: Request, answer: aiohttp.ClientResponse) -> Response:
+    async def _read_response(self, request: Request, response: aiohttp.ClientResponse) -> Response:
         body = bytearray()
         try:
-            async for chunk in answer.content.iter_any():
+            async for chunk in response.content.iter_any():
                 body += chunk
                 self._check_size(len(body), request)
         except BaseException:
-            answer.close()
+            response.close()
             raise
-        return Response(answer.status, answer.headers, bytes(body))
+        return Response(response.status, response.headers, bytes(body))
 
     def _check_size(self, size: int, request: Request) -> None:
         limit = self._options.max_response
         if size > limit:
             raise ResponseTooLarge(
-                f"{request.verb} {request.path}: the answer is larger than {limit} bytes;"
+                f"{request.verb} {request.path}: the response is larger than {limit} bytes;"
                 " ask for smaller pages or for metadata only"
             )
 
-    def _streamed(self, request: Request, answer: aiohttp.ClientResponse) -> Response:
+    def _stream_response(self, request: Request, response: aiohttp.ClientResponse) -> Response:
         return Response(
-            answer.status, answer.headers, chunks=_Chunks(request, answer), close=answer.close
+            response.status,
+            response.headers,
+            chunks=_Chunks(request, response),
+            close=response.close,
         )
 
-    def _standing_headers(self) -> CIMultiDict[str]:
+    def _default_headers(self) -> CIMultiDict[str]:
         headers = CIMultiDict(
             {
                 "User-Agent": self._options.user_agent,
-                # Packing costs both sides more CPU than the network of a cluster saves.
+                # Compression costs more CPU than it saves in a cluster network.
                 "Accept-Encoding": "identity",
             }
         )
@@ -174,17 +176,17 @@ class Session:
 
 
 class _Chunks:
-    """A stream's bytes as they come; no generator, so that one left early needs no clean-up."""
+    """The bytes of a stream; not a generator, so that an early exit needs no clean-up."""
 
-    def __init__(self, request: Request, answer: aiohttp.ClientResponse) -> None:
+    def __init__(self, request: Request, response: aiohttp.ClientResponse) -> None:
         self._request = request
-        self._answer = answer
+        self._answer = response
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
-        with _failures_as_ours(self._request):
+        with _translated_errors(self._request):
             chunk = await self._answer.content.readany()
         if not chunk:
             raise StopAsyncIteration
@@ -192,7 +194,7 @@ class _Chunks:
 
 
 @contextmanager
-def _failures_as_ours(request: Request) -> Iterator[None]:
+def _translated_errors(request: Request) -> Iterator[None]:
     what = f"{request.verb} {request.path}"
     try:
         yield
@@ -209,50 +211,50 @@ def _failures_as_ours(request: Request) -> Iterator[None]:
     except aiohttp.ConnectionTimeoutError as error:
         raise ConnectionFailed(f"{what}: cannot connect in time", sent=False) from error
     except TimeoutError as error:
-        raise TimedOut(f"{what}: no answer in time") from error
+        raise TimedOut(f"{what}: no response in time") from error
     except aiohttp.ClientHttpProxyError as error:
         raise ConnectionFailed(
-            f"{what}: the proxy answered {error.status} {error.message}", sent=False
+            f"{what}: the proxy responded {error.status} {error.message}", sent=False
         ) from None
     except (aiohttp.ClientError, OSError) as error:
-        # Not the error's own text: that of a malformed answer quotes the answer.
+        # Without the text of the error, which can quote the response.
         cause = getattr(error, "strerror", None) or type(error).__name__
-        raise ConnectionFailed(f"{what}: the connection broke: {cause}") from error
+        raise ConnectionFailed(f"{what}: the connection failed: {cause}") from error
 
 
-def _in_a_header(token: str) -> str:
+def _header_value(token: str) -> str:
     if any(character < " " or character == "\x7f" for character in token):
-        raise CredentialError("the token holds a control character, such as the end of a line")
+        raise CredentialError("the token contains a control character, such as a line break")
     return token
 
 
 def _payload(body: bytes | None) -> bytes | BytesIO | None:
-    # A large body goes out in pieces, so that other tasks get their turn meanwhile.
-    return BytesIO(body) if body and len(body) > _LARGE else body
+    # A large body is sent in chunks, so that it does not block other tasks.
+    return BytesIO(body) if body and len(body) > _LARGE_BODY else body
 
 
-def _impersonation(whom: Impersonation) -> Iterator[tuple[str, str]]:
-    yield "Impersonate-User", whom.user
-    if whom.uid:
-        yield "Impersonate-Uid", whom.uid
-    for group in whom.groups:
+def _impersonation(impersonation: Impersonation) -> Iterator[tuple[str, str]]:
+    yield "Impersonate-User", impersonation.user
+    if impersonation.uid:
+        yield "Impersonate-Uid", impersonation.uid
+    for group in impersonation.groups:
         yield "Impersonate-Group", group
-    for key, value in whom.extra:
+    for key, value in impersonation.extra:
         yield f"Impersonate-Extra-{key}", value
 
 
 def _socket(address: tuple[object, ...]) -> socket.socket:
-    """Make a socket that notices within a minute that the other side is gone.
+    """Create a socket with keep-alive, which detects a dead peer within a minute.
 
-    A watch is silent for long; without probes a dead peer looks like a quiet cluster.
+    Without it, a watch on a dead connection looks like a quiet cluster.
     """
     family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol)  # type: ignore[arg-type]
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection = socket.socket(family, kind, protocol)  # type: ignore[arg-type]
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, seconds in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, option):  # not everywhere under these names
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
-    return made
+        if hasattr(socket, option):  # not on all platforms
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
+    return connection
 
 
 def ssl_context_for(

@@ -1,25 +1,25 @@
-"""Objects by key, with indexes; whatever arrives late changes nothing.
+"""The store of an informer: objects by key, with indexes; late updates change nothing.
 
-Three voices tell the store about objects: lists, the watch, and the answers to our own writes. The
-first two are read by one task and come in order; the third comes from any reconcile at any moment,
-before or after the watch tells the same. Each sighting of an object carries its resourceVersion, a
-number that only grows (Kubernetes 1.35 guarantees what etcd has always done), and two rules make
-the order of arrival irrelevant:
+The store has three inputs: lists, the watch, and the responses to our own writes. The first two are
+read by one task and in order. Responses come from any reconcile at any time, before or after the
+watch event of the same write. Each update has a resourceVersion, a number that only grows
+(guaranteed since Kubernetes 1.35, and always true with etcd). Two rules make the order of arrival
+irrelevant:
 
-- What the store holds gives way only to a higher resourceVersion.
-- The watch has told everything up to the version `told`. An answer to a write that is not newer
-  than that says nothing new, and if its object is not here then because it is gone already. An
-  answer that is newer runs ahead of the watch, and is taken.
+- An object is replaced only by a higher resourceVersion.
+- All changes up to `synced_version` are in the store. A response with an older version is ignored:
+  if its object is not in the store, it has already been deleted. A newer response is ahead of the
+  watch and is stored.
 
-A deletion of our own runs ahead of the watch too. Its version is unknown, so a tombstone stays with
-the object's uid and last version: no word about that uid or an older object can raise it. It goes
-when the watch tells the deletion or a list no longer shows the object, so there are never more
-tombstones than deletions that the watch has yet to tell.
+Our own deletes are ahead of the watch too. Their version is unknown, so a tombstone keeps the uid
+and the last version of the object: updates of this uid, and of older objects, are ignored. The
+tombstone is removed by the DELETED event, or by a list without the object. So there are never more
+tombstones than deletes whose event is outstanding.
 
-A list is merged object by object as it arrives, which can only add or renew; only at its end do the
-objects go that it did not show. So readers never see a half-empty store.
+A list is merged object by object, which only adds and updates. Objects that are not in the list are
+removed at its end, so readers never see a half-empty store.
 
-Everything is synchronous: between two awaits of a reader, the store does not change.
+All methods are synchronous: between two awaits of a reader, the store does not change.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -36,14 +36,14 @@ from lynq.kube.errors import UnexpectedResponse
 T = TypeVar("T")
 
 IndexFunction: TypeAlias = Callable[[T], Iterable[Hashable]]
-"""Under which values an object is found; must answer the same for the same object."""
+"""Returns the index values of an object; must be deterministic."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange(Generic[T]):
-    """What happened under a key: added (no old), removed (no new), or one became the other.
+    """A change of a key: added (no old), removed (no new), or updated.
 
-    Old and new can be different objects of one name: compare their uids where that matters.
+    Old and new can be different objects with one name; their uids differ then.
     """
 
     key: ObjectKey
@@ -51,162 +51,170 @@ class ObjectChange(Generic[T]):
     new: T | None
 
 
-class Sighting(NamedTuple):
-    """Which object was seen, and in which version."""
+class ObjectVersion(NamedTuple):
+    """The identity and version of an object."""
 
     key: ObjectKey
     uid: str
     version: int
 
     @classmethod
-    def of(cls, metadata: Metadata) -> "Sighting":
-        """Return the sighting that an object's metadata amounts to."""
+    def of(cls, metadata: Metadata) -> "ObjectVersion":
+        """Return identity and version from metadata."""
         return cls(metadata.key, metadata.uid, version_of(metadata.resource_version))
 
 
-class _Held(Struct, Generic[T], frozen=True, gc=False):
+class _Entry(Struct, Generic[T], frozen=True, gc=False):
     uid: str
     version: int
     value: T
 
 
 class Store(Generic[T]):
-    """A read model of one resource type. Only its informer writes to it."""
+    """The cached objects of one resource type. Only its informer writes to it."""
 
     def __init__(self, indexes: Mapping[str, IndexFunction[T]] = MappingProxyType({})) -> None:
-        self._held: dict[ObjectKey, _Held[T]] = {}
-        self._tombstones: dict[ObjectKey, Sighting] = {}
-        self._functions = dict(indexes)
-        # Dicts rather than sets of keys: smaller up to ten keys, and readers get a stable order.
+        self._entries: dict[ObjectKey, _Entry[T]] = {}
+        self._tombstones: dict[ObjectKey, ObjectVersion] = {}
+        self._index_functions = dict(indexes)
+        # Dicts instead of sets: smaller up to ten keys, and with a stable order.
         self._indexes: dict[str, dict[Hashable, dict[ObjectKey, None]]] = {
             name: {} for name in indexes
         }
-        self._told = 0
+        self._synced_version = 0
 
     def __len__(self) -> int:
         """Return the number of objects."""
-        return len(self._held)
+        return len(self._entries)
 
     def __contains__(self, key: ObjectKey) -> bool:
         """Return whether there is an object under `key`."""
-        return key in self._held
+        return key in self._entries
 
     def get(self, key: ObjectKey) -> T | None:
         """Return the object under `key`, or None."""
-        held = self._held.get(key)
-        return None if held is None else held.value
+        entry = self._entries.get(key)
+        return None if entry is None else entry.value
 
     def keys(self) -> list[ObjectKey]:
-        """Return all keys as of now."""
-        return list(self._held)
+        """Return a copy of all keys."""
+        return list(self._entries)
 
     def values(self) -> list[T]:
-        """Return all objects as of now."""
-        return [held.value for held in self._held.values()]
+        """Return a copy of all objects."""
+        return [entry.value for entry in self._entries.values()]
 
     def items(self) -> list[tuple[ObjectKey, T]]:
-        """Return all keys with their objects as of now."""
-        return [(key, held.value) for key, held in self._held.items()]
+        """Return a copy of all keys and objects."""
+        return [(key, entry.value) for key, entry in self._entries.items()]
 
     def by(self, index: str, value: Hashable) -> list[T]:
-        """Return the objects that the index function `index` files under `value`."""
-        return [self._held[key].value for key in self.keys_by(index, value)]
+        """Return the objects with this value in the index."""
+        return [self._entries[key].value for key in self.keys_by(index, value)]
 
     def keys_by(self, index: str, value: Hashable) -> list[ObjectKey]:
-        """Return the keys of the objects that `index` files under `value`."""
+        """Return the keys of the objects with this value in the index."""
         return list(self._indexes[index].get(value, ()))
 
     @property
-    def told(self) -> int:
-        """The version up to which lists and watch have told everything."""
-        return self._told
+    def synced_version(self) -> int:
+        """The version up to which all changes are in the store."""
+        return self._synced_version
 
     def advance(self, version: int) -> None:
-        """Note that the watch has told everything up to `version`."""
-        # A bookmark of an API server that lags behind the last one takes nothing back.
-        self._told = max(self._told, version)
+        """Record that the watch has delivered all events up to `version`."""
+        # The bookmark of another API server replica may be older.
+        self._synced_version = max(self._synced_version, version)
 
-    def merge(self, seen: Sighting, value: Callable[[], T]) -> ObjectChange[T] | None:
-        """Take what a list or the watch shows, if it is news."""
-        held = self._held.get(seen.key)
-        if held is not None and held.version >= seen.version:
+    def merge(self, version: ObjectVersion, value: Callable[[], T]) -> ObjectChange[T] | None:
+        """Store an object of a list or the watch, if it is newer."""
+        entry = self._entries.get(version.key)
+        if entry is not None and entry.version >= version.version:
             return None
-        grave = self._tombstones.get(seen.key)
-        if grave is not None and (grave.uid == seen.uid or grave.version >= seen.version):
+        tombstone = self._tombstones.get(version.key)
+        if tombstone is not None and (
+            tombstone.uid == version.uid or tombstone.version >= version.version
+        ):
             return None
-        return self._put(seen, value())
+        return self._put(version, value())
 
-    def remove(self, seen: Sighting) -> ObjectChange[T] | None:
-        """Take the watch's word that an object is gone."""
-        grave = self._tombstones.get(seen.key)
-        if grave is not None and grave.uid == seen.uid:
-            del self._tombstones[seen.key]
-        held = self._held.get(seen.key)
-        if held is None or (held.uid != seen.uid and held.version > seen.version):
+    def remove(self, version: ObjectVersion) -> ObjectChange[T] | None:
+        """Remove an object after its DELETED event."""
+        tombstone = self._tombstones.get(version.key)
+        if tombstone is not None and tombstone.uid == version.uid:
+            del self._tombstones[version.key]
+        entry = self._entries.get(version.key)
+        if entry is None or (entry.uid != version.uid and entry.version > version.version):
             return None
-        return self._drop(seen.key)
+        return self._drop(version.key)
 
-    def settle(self, listed: Collection[ObjectKey], version: int) -> list[ObjectChange[T]]:
-        """End a list of that version: what it did not show and is not newer, is gone."""
-        self._told = version
+    def complete_list(self, listed: Collection[ObjectKey], version: int) -> list[ObjectChange[T]]:
+        """End a list at this version: remove objects that it does not contain, unless newer."""
+        self._synced_version = version
         for key in [key for key in self._tombstones if key not in listed]:
             del self._tombstones[key]
         missing = [
-            key for key, held in self._held.items() if key not in listed and held.version <= version
+            key
+            for key, entry in self._entries.items()
+            if key not in listed and entry.version <= version
         ]
         return [self._drop(key) for key in missing]
 
-    def absorb(self, seen: Sighting, value: Callable[[], T]) -> ObjectChange[T] | None:
-        """Take the answer to a write of our own, if the watch has not told it yet."""
-        return self.merge(seen, value) if seen.version > self._told else None
+    def absorb(self, version: ObjectVersion, value: Callable[[], T]) -> ObjectChange[T] | None:
+        """Store the response to our own write, if it is ahead of the watch."""
+        return self.merge(version, value) if version.version > self._synced_version else None
 
     def absorb_deleted(self, key: ObjectKey, uid: str) -> ObjectChange[T] | None:
-        """Take the answer to a delete of our own: the object is surely gone."""
-        held = self._held.get(key)
-        if held is None or held.uid != uid:
+        """Remove an object after our own delete."""
+        entry = self._entries.get(key)
+        if entry is None or entry.uid != uid:
             return None
-        self._tombstones[key] = Sighting(key, uid, held.version)
+        self._tombstones[key] = ObjectVersion(key, uid, entry.version)
         return self._drop(key)
 
-    def distrust(self) -> None:
-        """Let the next list replace everything: the cluster's versions have gone backwards."""
-        self._told = 0
+    def reset_versions(self) -> None:
+        """Let the next list replace all objects: the versions of the cluster went backwards."""
+        self._synced_version = 0
         self._tombstones.clear()
-        self._held = {key: _Held(held.uid, 0, held.value) for key, held in self._held.items()}
+        self._entries = {
+            key: _Entry(entry.uid, 0, entry.value) for key, entry in self._entries.items()
+        }
 
-    def _put(self, seen: Sighting, value: T) -> ObjectChange[T]:
-        old = self._held.get(seen.key)
-        # Indexes first: an index function that raises leaves the store as it was.
-        self._file(seen.key, None if old is None else old.value, value)
-        self._held[seen.key] = _Held(seen.uid, seen.version, value)
-        self._tombstones.pop(seen.key, None)
-        return ObjectChange(seen.key, None if old is None else old.value, value)
+    def _put(self, version: ObjectVersion, value: T) -> ObjectChange[T]:
+        old = self._entries.get(version.key)
+        # Indexes first: if an index function raises, the store is unchanged.
+        self._reindex(version.key, None if old is None else old.value, value)
+        self._entries[version.key] = _Entry(version.uid, version.version, value)
+        self._tombstones.pop(version.key, None)
+        return ObjectChange(version.key, None if old is None else old.value, value)
 
     def _drop(self, key: ObjectKey) -> ObjectChange[T]:
-        old = self._held.pop(key)
-        self._file(key, old.value, None)
+        old = self._entries.pop(key)
+        self._reindex(key, old.value, None)
         return ObjectChange(key, old.value, None)
 
-    def _file(self, key: ObjectKey, old: T | None, new: T | None) -> None:
-        moves = [
+    def _reindex(self, key: ObjectKey, old: T | None, new: T | None) -> None:
+        updates = [
             (
                 self._indexes[name],
                 set() if old is None else set(function(old)),
                 set() if new is None else set(function(new)),
             )
-            for name, function in self._functions.items()
+            for name, function in self._index_functions.items()
         ]
-        for shelves, before, after in moves:
+        for index, before, after in updates:
             for value in after - before:
-                shelves.setdefault(value, {})[key] = None
+                index.setdefault(value, {})[key] = None
             for value in before - after:
-                del shelves[value][key]
-                if not shelves[value]:
-                    del shelves[value]
+                del index[value][key]
+                if not index[value]:
+                    del index[value]
 
 
 def version_of(resource_version: str) -> int:
-    """Return a resourceVersion as the number that it is."""
+    """Return a resourceVersion as a number."""
     if not resource_version.isdecimal():
-        raise UnexpectedResponse("a resourceVersion is no number; this resource cannot be cached")
+        raise UnexpectedResponse(
+            "a resourceVersion is not a number; this resource cannot be cached"
+        )
     return int(resource_version)

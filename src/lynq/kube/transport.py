@@ -1,28 +1,26 @@
-"""One request, answered or failed for good: retries around interceptors around the fence.
+"""Sends a request with retries, interceptors and the fence.
 
 From the outside in, for every request:
 
-1. retries: `retrying` decides; a refused credential is renewed once;
-2. a place among the requests in flight (watches need none), given back while waiting to retry;
-3. the interceptors, first one outermost, around every attempt;
-4. the fence: nothing that can wait lies between its yes and the wire but the connection itself.
+1. retries; a rejected credential is renewed once;
+2. a slot among the requests in flight (not for watches), released while waiting for a retry;
+3. the interceptors, the first one outermost, around every attempt;
+4. the fence: after its check, only the connection itself can delay the request.
 
-Whether a failed attempt may be sent again, and after how long.
+A retry depends on whether the first attempt may have been executed:
 
-The question is always: can the first attempt have been carried out?
-
-| what happened | who may go again |
+| failure | retried |
 |---|---|
-| the connection was never made | everyone: nothing was sent |
-| 429 | everyone: the API server says that it did not look at the request |
-| connection lost on the way, 503, 504, 500 with Retry-After | repeatable requests |
-| no answer in time | nobody: a server that is too slow is not helped by asking twice |
+| connection not established | all requests: nothing was sent |
+| 429 | all requests: the API server did not process the request |
+| connection lost, 503, 504, 500 with Retry-After | repeatable requests |
+| no response in time | none: a retry does not help a slow API server |
 
-Repeatable are reads, dry runs, server-side applies (the same intent twice is the same state) and
-deletes of one uid (the second finds nothing to do). Whatever asks for a resourceVersion is not: the
-first attempt may have moved it, and the second would report a conflict with ourselves, by which a
-lease holder believes to have lost. Nor are creates (the second answers AlreadyExists for our own
-object) and patches (a JSON patch adds twice).
+Repeatable are reads, dry runs, server-side applies (idempotent) and deletes with a uid. Requests
+with a resourceVersion are not: the first attempt may have changed it, and the second would report a
+conflict with our own write, from which a lease holder would conclude that it lost the lease.
+Creates are not (the second would report AlreadyExists for our own object), nor are patches (a JSON
+patch can add twice).
 """
 
 import asyncio
@@ -53,21 +51,21 @@ from lynq.kube.session import ClientOptions, Session
 def attempt_delay(
     error: KubeError, request: Request, failures: int, options: ClientOptions
 ) -> float | None:
-    """Return the seconds to wait before the next attempt, or None when there is none.
+    """Return the seconds until the next attempt, or None if the request is not retried.
 
-    `failures` counts the attempts that failed, this one included.
+    `failures` counts the failed attempts, including this one.
     """
-    if failures >= options.attempts or not _may_repeat(error, request):
+    if failures >= options.attempts or not _may_retry(error, request):
         return None
     delay = options.backoff.delay(failures - 1)
-    asked = error.retry_after if isinstance(error, ApiError) else None
-    if asked is None:
+    retry_after = error.retry_after if isinstance(error, ApiError) else None
+    if retry_after is None:
         return delay
-    # The server's wish is a minimum; the jitter on top keeps clients from coming back as one.
-    return asked + delay if asked <= options.patience else None
+    # Retry-After is a minimum; the jitter on top spreads the clients.
+    return retry_after + delay if retry_after <= options.max_retry_after else None
 
 
-def _may_repeat(error: KubeError, request: Request) -> bool:
+def _may_retry(error: KubeError, request: Request) -> bool:
     match error:
         case TooManyRequests():
             return True
@@ -89,7 +87,7 @@ _STATUS: Final = msgspec.json.Decoder(errors.Status)
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """The way to the API server; copies with other hooks share connections and limits."""
+    """A connection to the API server; copies with other hooks share its connections and limits."""
 
     session: Session
     credentials: Credentials
@@ -106,7 +104,7 @@ class Transport:
         interceptors: tuple[Interceptor, ...] = (),
         fence: Fence | None = None,
     ) -> "Transport":
-        """Make the transport to a cluster; `session` is still to be opened."""
+        """Return the transport to a cluster; `session` must be opened."""
         return cls(
             Session(config, options),
             config.credentials,
@@ -117,19 +115,19 @@ class Transport:
         )
 
     def fenced(self, fence: Fence | None) -> "Transport":
-        """Return a transport whose writes ask this fence."""
+        """Return a transport whose writes check this fence."""
         return replace(self, fence=fence)
 
-    def with_slots_of_its_own(self) -> "Transport":
-        """Return a transport whose requests do not wait for others to be answered."""
+    def with_own_slots(self) -> "Transport":
+        """Return a transport whose requests do not wait for the slots of others."""
         return replace(self, slots=asyncio.Semaphore(self.options.max_in_flight))
 
     def intercepted(self, *interceptors: Interceptor) -> "Transport":
-        """Return a transport with more interceptors, inside those it has."""
+        """Return a transport with additional interceptors, inside of the existing ones."""
         return replace(self, interceptors=(*self.interceptors, *interceptors))
 
     async def send(self, request: Request) -> Response:
-        """Send it, again where that is safe; a status of 400 and above is raised as an error."""
+        """Send a request, with retries where safe; raises a status of 400 and above as an error."""
         credential = await self.credentials.current()
         renewed = False
         failures = 0
@@ -139,9 +137,9 @@ class Transport:
             except errors.Unauthorized:
                 if renewed:
                     raise
-                refused, renewed = credential, True
-                credential = await self.credentials.renew(refused)
-                if credential == refused:
+                rejected, renewed = credential, True
+                credential = await self.credentials.renew(rejected)
+                if credential == rejected:
                     raise
             except errors.KubeError as error:
                 failures += 1
@@ -152,7 +150,7 @@ class Transport:
                 credential = await self.credentials.current()
 
     async def _attempt(self, request: Request, credential: Credential) -> Response:
-        send: Send = partial(self._pass_fence, credential=credential)
+        send: Send = partial(self._send_fenced, credential=credential)
         for interceptor in reversed(self.interceptors):
             send = _around(send, interceptor)
         async with nullcontext() if request.stream else self.slots:
@@ -161,7 +159,7 @@ class Transport:
             raise _error(request, response)
         return response
 
-    async def _pass_fence(self, request: Request, *, credential: Credential) -> Response:
+    async def _send_fenced(self, request: Request, *, credential: Credential) -> Response:
         if request.writes and self.fence is not None:
             self.fence()
         return await self.session.send(request, credential)
@@ -174,11 +172,11 @@ def _around(send: Send, interceptor: Interceptor) -> Send:
 def _error(request: Request, response: Response) -> errors.ApiError:
     status = errors.plain_status(response.status, response.body[:1000].decode(errors="replace"))
     with suppress(msgspec.DecodeError, RecursionError):
-        found = _STATUS.decode(response.body)
-        # Extension servers leave parts out; a proxy's JSON is no Status at all.
-        if found.reason or found.message:
+        decoded = _STATUS.decode(response.body)
+        # Extension servers omit fields; the JSON of a proxy is not a Status.
+        if decoded.reason or decoded.message:
             status = msgspec.structs.replace(
-                found, code=response.status, reason=found.reason or status.reason
+                decoded, code=response.status, reason=decoded.reason or status.reason
             )
     return errors.from_status(
         status, verb=request.verb, path=request.path, retry_after=_retry_after(response)
@@ -186,6 +184,6 @@ def _error(request: Request, response: Response) -> errors.ApiError:
 
 
 def _retry_after(response: Response) -> float | None:
-    # The API server sends seconds; a proxy's date is left to our own back-off.
+    # The API server sends seconds; the date of a proxy is ignored.
     value = response.headers.get("Retry-After", "")
     return float(value) if value.isdecimal() else None

@@ -1,8 +1,8 @@
-"""One watch stream as typed events.
+"""Reads a watch stream as typed events.
 
-A stream is bytes that break anywhere, also inside a character; a line of it is one event. The
-iterator ends when the API server ends the watch, which it does every few minutes: resume from
-the last resourceVersion. Everything else is raised, 410 as `Gone`.
+One line is one event; chunks can end anywhere, also inside of a character. The iterator ends when
+the API server ends the watch, which it does every few minutes; the caller resumes from the last
+resourceVersion. Errors are raised, 410 as `Gone`.
 """
 
 from collections.abc import AsyncGenerator, Iterator
@@ -20,11 +20,11 @@ from lynq.kube.resource import PartialObject
 from lynq.kube.transport import Transport
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-"""The annotation of the bookmark that closes a streamed list."""
+"""The annotation of the bookmark at the end of a streamed list."""
 
 
 class EventType(Enum):
-    """What happened to the object."""
+    """The type of a watch event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -33,7 +33,7 @@ class EventType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent(Generic[T]):
-    """An object changed; `object` is its state after that, of a deleted one its last."""
+    """A change of an object; `object` is its new state, or the last state before its deletion."""
 
     type: EventType
     object: T
@@ -41,15 +41,15 @@ class WatchEvent(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """Nothing more happened up to this resourceVersion.
+    """All events up to this resourceVersion have been sent.
 
-    A type of its own, because the object in it is empty but for this: it could not be decoded
-    to a struct with required fields.
+    A type of its own, because its object contains only the version and cannot be decoded to a
+    struct with required fields.
     """
 
     resource_version: str
     initial_events_end: bool = False
-    """The streamed list is complete; what follows are changes."""
+    """Whether the streamed list is complete; changes follow."""
 
 
 class _Envelope(Wire, frozen=True):
@@ -58,7 +58,7 @@ class _Envelope(Wire, frozen=True):
 
 
 class LineSplitter:
-    """Cuts a stream of chunks into lines of bounded size, in linear time."""
+    """Splits a stream of chunks into lines of bounded size, in linear time."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -69,14 +69,14 @@ class LineSplitter:
         """Yield the lines that this chunk completes, without line ends and empty lines."""
         head, newline, rest = chunk.partition(b"\n")
         while newline:
-            self._keep(head)
+            self._append(head)
             if line := b"".join(self._pending):
                 yield line
             self._pending, self._size = [], 0
             head, newline, rest = rest.partition(b"\n")
-        self._keep(head)
+        self._append(head)
 
-    def _keep(self, part: bytes) -> None:
+    def _append(self, part: bytes) -> None:
         self._size += len(part)
         if self._size > self._limit:
             raise errors.ResponseTooLarge(f"an event is larger than {self._limit} bytes")
@@ -97,7 +97,7 @@ async def watch_events(
     lines = LineSplitter(transport.options.max_event)
     try:
         if response.chunks is None:
-            raise errors.UnexpectedResponse(f"watch {request.path}: the answer is no stream")
+            raise errors.UnexpectedResponse(f"watch {request.path}: the response is not a stream")
         async for chunk in response.chunks:
             for line in lines.feed(chunk):
                 yield _event(line, into, request)
@@ -120,13 +120,13 @@ def _event(line: bytes, into: type[T], request: Request) -> WatchEvent[T] | Book
             return WatchEvent(_type(envelope.type, what), decode(envelope.object, into, what=what))
 
 
-def _bookmark(found: PartialObject) -> Bookmark:
-    ended = found.metadata.annotations.get(INITIAL_EVENTS_END) == "true"
-    return Bookmark(found.metadata.resource_version, ended)
+def _bookmark(partial: PartialObject) -> Bookmark:
+    ended = partial.metadata.annotations.get(INITIAL_EVENTS_END) == "true"
+    return Bookmark(partial.metadata.resource_version, ended)
 
 
 def _type(name: str, what: str) -> EventType:
     try:
         return EventType(name)
     except ValueError:
-        raise errors.UnexpectedResponse(f"{what}: an event of an unknown type") from None
+        raise errors.UnexpectedResponse(f"{what}: an event with an unknown type") from None

@@ -1,26 +1,20 @@
-"""The work queue: which key a worker takes next.
+"""The work queue: deduplicated keys with priorities, fairness between groups, and delays.
 
-Only keys travel through it, never objects, so a hundred changes of one object are one entry. A key
-is in at most one worker's hands: added again meanwhile, it comes again when that worker is done,
-because the worker may have read the state from before the change.
+The queue contains keys, never objects, so a hundred changes of one object are one entry. A key is
+processed by at most one worker. A key that is added while it is processed is queued again when the
+worker is done, because the worker may have read the state before the change.
 
-Order of picks:
+Order:
 
-- What happened (`EVENT`) goes before what is merely due again (`PERIODIC`), but while both wait,
-  every 8th pick is a periodic one: a storm of events delays the sweep and never stops it.
-- Within a priority the groups take turns, and a group's keys go first in, first out. A group is a
-  hub: ten thousand rows of one hub delay the single row of another by one pick, not ten thousand.
+- Keys of events (`EVENT`) precede keys of periodic resyncs (`PERIODIC`). While both wait, every 8th
+  key is a periodic one: a storm of events delays resyncs and does not stop them.
+- Within a priority the groups alternate, and the keys of a group are first in, first out. A group
+is
+  a hub: ten thousand rows of one hub delay the single row of another by one key.
 
-Everything happens on one event loop, between two awaits; there is no lock because there is nothing
-to interleave with. Time is the loop's clock, so a test can own it. One timer is armed, for the
-earliest deadline. Each operation is O(1), or O(log n) where a deadline is involved.
-
-Keys that are due later: one deadline per key, the earliest first.
-
-Pure: time comes in as an argument. A heap orders the deadlines; an entry whose key was moved or
-discarded stays in the heap as a husk until it surfaces, because taking it out would mean a search.
-Husks never outnumber the live entries by much: past that the heap is rebuilt, which keeps both
-the memory bounded and every operation at O(log n) on average.
+All methods run on one event loop and do not await between reads and writes of their state, so there
+is no lock. Time is the clock of the loop, which tests can control. One timer is set, for the
+earliest deadline. Each operation is O(1), or O(log n) with a deadline.
 """
 
 import asyncio
@@ -36,50 +30,56 @@ from lynq.kube.metrics import QueueMetrics, RuntimeMetrics
 
 K = TypeVar("K", bound=Hashable)
 
-_HUSKS_TOLERATED = 64
+_MAX_STALE_ENTRIES = 64
 
 
 class DelayedKeys(Generic[K]):
-    """A set of keys, each with the moment it is due."""
+    """A set of keys, each with a deadline. Pure: time is an argument.
+
+    A heap orders the deadlines. The entry of a key that was moved or discarded stays in the heap
+    until it is at the top, because its removal would be a search. The heap is rebuilt when stale
+    entries outnumber the live ones, which bounds the memory and keeps operations at O(log n) on
+    average.
+    """
 
     def __init__(self) -> None:
         self._live: dict[K, tuple[float, int, K]] = {}
         self._heap: list[tuple[float, int, K]] = []
-        # Breaks ties in the order of arrival, and keeps the heap from comparing keys.
+        # Orders equal deadlines by arrival, so that the heap does not compare keys.
         self._serial = 0
 
     def __len__(self) -> int:
-        """Return how many keys wait for their moment."""
+        """Return the number of delayed keys."""
         return len(self._live)
 
     def put(self, key: K, due: float) -> None:
-        """Let `key` be due at `due`, unless it is due earlier already."""
-        known = self._live.get(key)
-        if known and known[0] <= due:
+        """Add `key` with a deadline, unless it has an earlier one."""
+        current = self._live.get(key)
+        if current and current[0] <= due:
             return
         self._serial += 1
         entry = self._live[key] = (due, self._serial, key)
         heapq.heappush(self._heap, entry)
-        if len(self._heap) > 2 * len(self._live) + _HUSKS_TOLERATED:
+        if len(self._heap) > 2 * len(self._live) + _MAX_STALE_ENTRIES:
             self._rebuild()
 
     def discard(self, key: K) -> None:
-        """Forget `key` if it waits here."""
+        """Remove `key`, if present."""
         self._live.pop(key, None)
 
     def clear(self) -> None:
-        """Forget every key."""
+        """Remove all keys."""
         self._live.clear()
         self._heap.clear()
 
     def next_due(self) -> float | None:
-        """Return the earliest deadline, or None when no key waits."""
+        """Return the earliest deadline, or None if there is no key."""
         while self._heap and not self._is_live(self._heap[0]):
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now: float) -> Iterator[K]:
-        """Take out the keys that are due at `now`, earliest first."""
+        """Remove and yield the keys that are due at `now`, earliest first."""
         while (due := self.next_due()) is not None and due <= now:
             key = heapq.heappop(self._heap)[2]
             del self._live[key]
@@ -94,15 +94,16 @@ class DelayedKeys(Generic[K]):
 
 
 DEFAULT_BACKOFF: Final = Backoff(base=0.005, cap=30.0)
-PERIODIC_TURN: Final = 8
+PERIODIC_SHARE: Final = 8
+"""Every how many keys a waiting periodic key precedes the events."""
 
 
-class QueueClosed(Exception):  # noqa: N818 - a signal like StopAsyncIteration, not a fault
-    """The queue hands out no more keys."""
+class QueueClosed(Exception):  # noqa: N818 - a signal like StopAsyncIteration, not an error
+    """The queue returns no more keys."""
 
 
 class QueuePriority(IntEnum):
-    """Why a key is in the queue; the lower number goes first."""
+    """The priority of a key; the lower number is first."""
 
     EVENT = 0
     PERIODIC = 1
@@ -110,7 +111,7 @@ class QueuePriority(IntEnum):
 
 @dataclass(slots=True)
 class _Ticket:
-    """Where a pending key belongs, and since when it waits (or, if running, is worked on)."""
+    """Priority and group of a key, and since when it waits or is processed."""
 
     priority: QueuePriority
     group: str
@@ -118,10 +119,10 @@ class _Ticket:
 
 
 class _PriorityLane(Generic[K]):
-    """The ready keys of one priority: groups in turn, first in first out within a group."""
+    """The ready keys of one priority: groups alternate, first in first out within a group."""
 
     def __init__(self) -> None:
-        # OrderedDict, not dict: taking the first entry of a dict again and again is quadratic.
+        # OrderedDict, not dict: repeated removal of the first entry of a dict is quadratic.
         self._groups: OrderedDict[str, OrderedDict[K, None]] = OrderedDict()
 
     def __bool__(self) -> bool:
@@ -145,9 +146,9 @@ class _PriorityLane(Generic[K]):
 
 
 class WorkQueue(Generic[K]):
-    """Keys to be worked on. Create it inside the running loop whose clock it is to use.
+    """Keys to process. Create it inside of the running loop, whose clock it uses.
 
-    Invariant: `_ready`, `_again` and `_delayed` are disjoint. `_again` holds only running keys,
+    Invariant: `_ready`, `_dirty` and `_delayed` are disjoint. `_dirty` holds only running keys,
     `_ready` none.
     """
 
@@ -156,15 +157,15 @@ class WorkQueue(Generic[K]):
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._backoff = backoff
-        self._metrics = metrics or RuntimeMetrics.unread().queue("")
-        self._metrics.observe(self.__len__, self.running_for)
+        self._metrics = metrics or RuntimeMetrics.unexposed().queue("")
+        self._metrics.observe(self.__len__, self.running_seconds)
         self._ready: dict[K, _Ticket] = {}
         self._running: dict[K, _Ticket] = {}
-        self._again: dict[K, _Ticket] = {}
+        self._dirty: dict[K, _Ticket] = {}
         self._delayed: dict[K, _Ticket] = {}
         self._delays: DelayedKeys[K] = DelayedKeys()
         self._timer: asyncio.Handle | None = None
-        self._rings_at: float | None = None
+        self._timer_due: float | None = None
         self._lanes: dict[QueuePriority, _PriorityLane[K]] = {
             priority: _PriorityLane() for priority in QueuePriority
         }
@@ -174,16 +175,16 @@ class WorkQueue(Generic[K]):
         self._closed = False
 
     def __len__(self) -> int:
-        """Return how many keys are ready to be taken."""
+        """Return the number of ready keys."""
         return len(self._ready)
 
     def add(
         self, key: K, *, priority: QueuePriority = QueuePriority.EVENT, group: str | None = None
     ) -> None:
-        """Make `key` ready now; a delayed add of it is thereby fulfilled.
+        """Make `key` ready now; this replaces a delayed add.
 
-        Added with both priorities, a key has the higher. Without a `group` it stays in the one
-        it is known by (while it waits or is worked on), else it is in the group "".
+        A key that is added with both priorities has the higher one. Without a `group`, a key that
+        waits or is processed keeps its group; another key has the group "".
         """
         if self._closed:
             return
@@ -191,14 +192,14 @@ class WorkQueue(Generic[K]):
             self._raise_priority(key, priority)
             return
         ticket = self._ticket(key, priority, group)
-        self._undelay(key)
+        self._cancel_delay(key)
         if key not in self._running:
             self._make_ready(key, ticket)
-        elif key in self._again:
-            self._again[key].priority = ticket.priority
+        elif key in self._dirty:
+            self._dirty[key].priority = ticket.priority
         else:
             self._metrics.adds.inc()
-            self._again[key] = ticket
+            self._dirty[key] = ticket
 
     def add_after(
         self,
@@ -210,18 +211,18 @@ class WorkQueue(Generic[K]):
     ) -> None:
         """Add `key` in `delay` seconds.
 
-        Of two deadlines the earlier one holds. A key that is ready already (or will come again)
-        needs no deadline: whoever works on it will decide anew when to come back.
+        Of two deadlines the earlier one wins. A key that is ready, or will be after its current
+        processing, needs no deadline: its next reconcile sets a new one.
         """
         if delay <= 0:
             self.add(key, priority=priority, group=group)
-        elif not self._closed and key not in self._ready and key not in self._again:
+        elif not self._closed and key not in self._ready and key not in self._dirty:
             self._delayed[key] = self._ticket(key, priority, group)
             self._delays.put(key, self._loop.time() + delay)
-            self._arm()
+            self._set_timer()
 
     def retry(self, key: K) -> None:
-        """Add `key` after its back-off, at the priority it is being worked on with."""
+        """Add `key` after its back-off, with the priority of its current processing."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         self._metrics.retries.inc()
@@ -234,11 +235,11 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
 
     def failures(self, key: K) -> int:
-        """Return how often `key` was retried since it was last forgotten."""
+        """Return the number of retries of `key` since the last `forget`."""
         return self._failures.get(key, 0)
 
     async def get(self) -> K:
-        """Take the next key, waiting for one; `done` must follow. Raises QueueClosed."""
+        """Wait for the next key and return it; `done` must follow. Raises QueueClosed."""
         while not self._ready:
             if self._closed:
                 raise QueueClosed
@@ -252,43 +253,43 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """Give `key` back; if it was added meanwhile, it is ready again."""
+        """End the processing of `key`; if it was added meanwhile, it is ready again."""
         ticket = self._running.pop(key)
         self._metrics.work_duration.observe(self._loop.time() - ticket.since)
-        again = self._again.pop(key, None)
-        if again is not None:
-            self._enqueue(key, again)
+        pending = self._dirty.pop(key, None)
+        if pending is not None:
+            self._enqueue(key, pending)
 
     def close(self, *, drain: bool = False) -> None:
-        """Accept no more keys and wake every waiter; what waits is dropped.
+        """Accept no more keys, drop waiting ones, and wake all waiters.
 
-        With `drain`, keys that are ready or to come again are still handed out before `get`
-        raises. Delayed ones are dropped all the same.
+        With `drain`, `get` still returns the keys that are ready or added during their processing.
+        Delayed keys are dropped in any case.
         """
         self._closed = True
         if not drain:
-            self._again.clear()
+            self._dirty.clear()
             self._ready.clear()
             self._lanes = {priority: _PriorityLane() for priority in QueuePriority}
         self._delayed.clear()
         self._delays.clear()
-        self._arm()
+        self._set_timer()
         while self._waiters:
             self._wake_one()
 
-    def running_for(self) -> list[float]:
-        """Return for how many seconds each key in a worker's hands has been there."""
+    def running_seconds(self) -> list[float]:
+        """Return the seconds since which each key in process is processed."""
         now = self._loop.time()
         return [now - ticket.since for ticket in list(self._running.values())]
 
     def _ticket(self, key: K, priority: QueuePriority, group: str | None) -> _Ticket:
-        """Return what `key` is to wait with, given what is known of it."""
-        pending = self._again.get(key) or self._delayed.get(key)
+        """Return the ticket of `key`, based on its existing one."""
+        pending = self._dirty.get(key) or self._delayed.get(key)
         if pending:
             priority = min(priority, pending.priority)
         if group is None:
-            known = pending or self._running.get(key)
-            group = known.group if known else ""
+            existing = pending or self._running.get(key)
+            group = existing.group if existing else ""
         return _Ticket(priority, group, self._loop.time())
 
     def _make_ready(self, key: K, ticket: _Ticket) -> None:
@@ -309,36 +310,36 @@ class WorkQueue(Generic[K]):
 
     def _next_lane(self) -> _PriorityLane[K]:
         events, periodic = self._lanes[QueuePriority.EVENT], self._lanes[QueuePriority.PERIODIC]
-        turn = self._events_in_a_row >= PERIODIC_TURN - 1
-        if periodic and (turn or not events):
+        periodic_due = self._events_in_a_row >= PERIODIC_SHARE - 1
+        if periodic and (periodic_due or not events):
             self._events_in_a_row = 0
             return periodic
-        # Counted only while a periodic key is passed over.
+        # Counted only while a periodic key waits.
         self._events_in_a_row = self._events_in_a_row + 1 if periodic else 0
         return events
 
-    def _undelay(self, key: K) -> None:
+    def _cancel_delay(self, key: K) -> None:
         if self._delayed.pop(key, None):
             self._delays.discard(key)
 
-    def _arm(self) -> None:
-        """Set the timer to the earliest deadline; leave it where it is when it is there."""
+    def _set_timer(self) -> None:
+        """Set the timer to the earliest deadline, if it changed."""
         due = self._delays.next_due()
-        # Not asked of the timer: uvloop's does not know when it rings, if that is at once.
-        if due == self._rings_at:
+        # Recorded here: an immediate timer of uvloop has no `when`.
+        if due == self._timer_due:
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._rings_at = due
-        self._timer = None if due is None else self._loop.call_at(due, self._ring, due)
+        self._timer_due = due
+        self._timer = None if due is None else self._loop.call_at(due, self._on_timer, due)
 
-    def _ring(self, due: float) -> None:
-        self._timer = self._rings_at = None
-        # A loop may ring a touch early (its clock's resolution): what it rang for counts as due.
+    def _on_timer(self, due: float) -> None:
+        self._timer = self._timer_due = None
+        # The timer can fire early by the resolution of the clock: its deadline counts as due.
         for key in self._delays.pop_due(max(due, self._loop.time())):
             ticket = self._delayed.pop(key)
             self.add(key, priority=ticket.priority, group=ticket.group)
-        self._arm()
+        self._set_timer()
 
     async def _wait(self) -> None:
         waiter = self._loop.create_future()
@@ -346,7 +347,7 @@ class WorkQueue(Generic[K]):
         try:
             await waiter
         except asyncio.CancelledError:
-            # Woken and cancelled in the same instant: the key must go to somebody else.
+            # Woken and cancelled at the same time: another waiter must take the key.
             if waiter.done() and not waiter.cancelled() and self._ready:
                 self._wake_one()
             raise

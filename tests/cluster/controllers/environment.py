@@ -84,7 +84,7 @@ class Environment:
     async def run_controllers(self, shard: Shard | None = None) -> AsyncIterator[ControllerContext]:
         """Run hub and form controllers with their own caches."""
         self.registry = CollectorRegistry()
-        metrics = RuntimeMetrics.unread()
+        metrics = RuntimeMetrics.unexposed()
         client = self.client.intercepted(self.requests)
         options = Options(
             sqlite_directory=self.directory,

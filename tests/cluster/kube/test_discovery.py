@@ -45,7 +45,7 @@ async def test_an_older_servers_documents_say_the_same(client: Client) -> None:
 
 async def test_a_kind_is_known_once_its_crd_is_installed(client: Client, namespace: str) -> None:
     group = f"{namespace}.example.com"
-    discovery = Discovery(client, pause=0.05)
+    discovery = Discovery(client, min_refresh_interval=0.05)
     with pytest.raises(errors.UnknownKind, match="is the CRD installed"):
         await discovery.resource(f"{group}/v1", "Gadget")
     async with served_custom_kind(client, group) as expected:

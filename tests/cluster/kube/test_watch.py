@@ -136,7 +136,7 @@ async def test_large_events_of_many_chunks_arrive_whole(client: Client, namespac
 
 async def test_a_watch_ends_when_its_time_is_over(client: Client, namespace: str) -> None:
     since = await here(client, namespace)
-    async with watching(client, namespace, since=since, seconds=1) as events:
+    async with watching(client, namespace, since=since, timeout_seconds=1) as events:
         assert [event async for event in events if isinstance(event, WatchEvent)] == []
 
 

@@ -17,7 +17,9 @@ async def test_a_node_that_changes_while_the_watches_end_begins_none() -> None:
     listed = ResourceStatus(id="a", api_version="v1", kind="Secret", name="a", state=READY)
     node = replace(a_node(), status=NodeStatus(resources=(listed,)))
     async with Client.connect(ClusterConfig("http://127.0.0.1:1")) as client:
-        children = Children(client, Discovery(client), RuntimeMetrics.unread(), wake=lambda _: None)
+        children = Children(
+            client, Discovery(client), RuntimeMetrics.unexposed(), wake=lambda _: None
+        )
         running = asyncio.create_task(children.run())
         await asyncio.sleep(0)
         running.cancel()

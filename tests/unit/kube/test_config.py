@@ -201,9 +201,9 @@ def test_nulls_are_as_good_as_nothing(tmp_path: Path) -> None:
         ({"client-key-data": "aHVudGVyMg=="}, {}, "a certificate without its key"),
         ({"client-key-data": "hunter2!"}, {}, "not valid base64"),
         ({"client-key": "gone.key"}, {}, "gone.key cannot be read: No such file"),
-        ({"exec": {"command": "x", "apiVersion": "v1alpha1"}}, {}, "exec plugin speaks v1alpha1"),
+        ({"exec": {"command": "x", "apiVersion": "v1alpha1"}}, {}, "exec plugin has v1alpha1"),
         ({"exec": {"apiVersion": "client.authentication.k8s.io/v1"}}, {}, "has no command"),
-        ({}, {"server": "k8s:6443"}, "server is no https:// address"),
+        ({}, {"server": "k8s:6443"}, "cluster is not an https:// address"),
         ({}, {"proxy-url": "socks5://proxy"}, "proxy-url: only http:// and https://"),
         ({"token": ["hunter2"]}, {}, "is malformed"),
     ],
@@ -242,9 +242,9 @@ def test_a_context_must_be_there_and_complete(tmp_path: Path) -> None:
     )
     for context, problem in {
         None: "no current-context; choose one with --context: a, b",
-        "z": "no context 'z'; there are: a, b",
-        "a": "its cluster 'ghost' is not defined; there are: c",
-        "b": "its user 'ghost' is not defined; there are: none",
+        "z": "no context 'z'; available: a, b",
+        "a": "its cluster 'ghost' is not defined; available: c",
+        "b": "its user 'ghost' is not defined; available: none",
     }.items():
         with pytest.raises(ConfigError) as caught:
             load_config(path, context)
@@ -326,9 +326,9 @@ def test_nothing_found_says_where_was_looked(
     with pytest.raises(ConfigError) as caught:
         load_config()
     assert "$KUBECONFIG is not set" in str(caught.value)
-    assert "home/.kube/config is not there" in str(caught.value)
+    assert "home/.kube/config does not exist" in str(caught.value)
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/gone")
-    with pytest.raises(ConfigError, match=r"names .*gone, which is not there"):
+    with pytest.raises(ConfigError, match=r"is .*gone, which does not exist"):
         load_config()
     with pytest.raises(ConfigError, match=r"gone cannot be read: No such file"):
         load_config(tmp_path / "gone")

@@ -81,7 +81,7 @@ async def test_the_last_token_is_kept_while_its_file_is_away(tmp_path: Path) -> 
 async def test_a_token_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(CredentialError, match="is no text"):
+    with pytest.raises(CredentialError, match="is not text"):
         await TokenFileCredentials(file).current()
 
 
@@ -147,7 +147,7 @@ async def test_what_never_expires_is_asked_for_once(plugin: Plugin, tmp_path: Pa
 async def test_what_expires_is_replaced_before_it_does(plugin: Plugin, tmp_path: Path) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     end = (now + timedelta(seconds=100)).isoformat()
-    source = ExecCredentials(plugin({"token": "t", "expirationTimestamp": end}), now=lambda: now)
+    source = ExecCredentials(plugin({"token": "t", "expirationTimestamp": end}), clock=lambda: now)
     await source.current()
     now += timedelta(seconds=89)
     await source.current()
@@ -181,9 +181,9 @@ async def test_a_plugin_can_grant_a_certificate(plugin: Plugin) -> None:
     ("status", "version", "problem"),
     [
         ({"token": "hunter2"}, V1BETA1, f"did not print an ExecCredential of {V1}"),
-        (None, V1, "granted nothing"),
-        ({}, V1, "granted neither a token nor a certificate"),
-        ({"clientKeyData": "hunter2"}, V1, "granted a certificate without its key"),
+        (None, V1, "without a status"),
+        ({}, V1, "printed neither a token nor a certificate"),
+        ({"clientKeyData": "hunter2"}, V1, "printed a certificate without its key"),
         (
             {"token": "hunter2", "expirationTimestamp": "2026-01-01T00:00:00"},
             V1,
@@ -220,9 +220,9 @@ async def test_a_plugin_that_does_not_work(command: ExecPlugin, problem: str) ->
 async def test_a_plugin_that_hangs_is_ended(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("lynq.kube.credentials._PATIENCE", 0.2)
+    monkeypatch.setattr("lynq.kube.credentials._PLUGIN_TIMEOUT", 0.2)
     command = ExecPlugin("sh", args=("-c", f"echo $$ > {tmp_path}/pid; exec sleep 60"))
-    with pytest.raises(CredentialError, match="did not answer"):
+    with pytest.raises(CredentialError, match="did not end within"):
         await ExecCredentials(command).current()
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
@@ -231,10 +231,10 @@ async def test_a_plugin_that_hangs_is_ended(
 async def test_what_a_plugin_that_hangs_has_started_is_ended_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("lynq.kube.credentials._PATIENCE", 0.2)
+    monkeypatch.setattr("lynq.kube.credentials._PLUGIN_TIMEOUT", 0.2)
     command = ExecPlugin("sh", args=("-c", "sleep 60; echo"))
     async with asyncio.timeout(10):
-        with pytest.raises(CredentialError, match="did not answer"):
+        with pytest.raises(CredentialError, match="did not end within"):
             await ExecCredentials(command).current()
 
 

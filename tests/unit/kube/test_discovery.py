@@ -78,7 +78,7 @@ async def test_a_missing_kind_asked_for_all_the_time_makes_few_requests(connect:
     documents = Documents({"/api": CORE, "/apis": aggregated(EXAMPLE)})
     now = 0.0
     async with await connect(documents) as client:
-        discovery = Discovery(client, pause=2, clock=lambda: now)
+        discovery = Discovery(client, min_refresh_interval=2, clock=lambda: now)
 
         async def ask() -> None:
             with pytest.raises(errors.UnknownKind):
@@ -98,7 +98,9 @@ async def test_an_invalidated_cache_is_read_again_at_once(connect: Any) -> None:
     documents = Documents({"/api": CORE, "/apis": aggregated()})
     async with await connect(documents) as client:
         discovery = Discovery(client, clock=lambda: 0.0)
-        with pytest.raises(errors.UnknownKind, match=r"nor anything of its group; is the CRD"):
+        with pytest.raises(
+            errors.UnknownKind, match=r"nor any other kind of its group; is the"
+        ):
             await discovery.resource("example.com/v1", "Widget")
         documents.documents["/apis"] = aggregated(EXAMPLE)
         discovery.invalidate()
@@ -110,8 +112,12 @@ async def test_an_unknown_kind_is_told_with_what_there_is(connect: Any) -> None:
     async with await connect(documents) as client:
         discovery = Discovery(client)
         for api_version, kind, words in [
-            ("example.com/v2", "Widget", "serves no example.com/v2 Widget, but it does as example"),
-            ("example.com/v1", "Gadget", "no example.com/v1 Gadget; that group has Widget"),
+            (
+                "example.com/v2",
+                "Widget",
+                "no example.com/v2 Widget; it is served as example",
+            ),
+            ("example.com/v1", "Gadget", "no example.com/v1 Gadget; its group has Widget"),
         ]:
             with pytest.raises(errors.UnknownKind, match=words):
                 await discovery.resource(api_version, kind)
@@ -123,9 +129,7 @@ async def test_a_group_out_of_reach_hides_no_other_and_keeps_what_was_known(conn
     async with await connect(documents) as client:
         discovery = Discovery(client)
         assert await discovery.resource("example.com/v1", "Widget") == WIDGETS
-        with pytest.raises(
-            errors.UnknownKind, match=r"nobody answers for metrics\.example\.com/v1"
-        ):
+        with pytest.raises(errors.UnknownKind, match=r"metrics\.example\.com/v1 is unavailable"):
             await discovery.resource("metrics.example.com/v1", "PodMetrics")
         documents.documents["/apis"] = aggregated(("example.com", "v1", "Stale", {}))
         discovery.invalidate()

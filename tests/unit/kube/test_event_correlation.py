@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lynq.kube import ObjectReference
 from lynq.kube.event_correlation import COMBINED, Correlator, EventSeries, Occurrence
-from lynq.kube.recorder import _capped
+from lynq.kube.recorder import _truncated
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NODE = ObjectReference("operator.lynq.sh/v1", "LynqNode", "acme", "space", "uid-1")
@@ -97,10 +97,10 @@ def test_what_was_not_sent_is_still_counted() -> None:
 
 
 def test_memory_is_bounded_and_the_longest_silent_is_forgotten() -> None:
-    correlator = Correlator(remembered=3)
+    correlator = Correlator(cache_size=3)
     for number in range(10):
         tell(correlator, about=ObjectReference("v1", "ConfigMap", f"c{number}"))
-    for memory in (correlator._allowances, correlator._similar, correlator._series):
+    for memory in (correlator._buckets, correlator._similar, correlator._series):
         assert len(memory._entries) == 3
     again = tell(correlator, about=ObjectReference("v1", "ConfigMap", "c9"))
     assert again is not None
@@ -120,12 +120,12 @@ def test_event_names_are_unique_and_fit_however_long_the_object_s_is() -> None:
 
 
 def test_half_a_character_in_a_message_does_not_reach_who_reports_it() -> None:
-    assert _capped("broken \ud83d here") == "broken ? here"
+    assert _truncated("broken \ud83d here") == "broken ? here"
 
 
 @given(st.text(max_size=2000))
-def test_a_message_is_capped_in_bytes_and_stays_text(message: str) -> None:
-    capped = _capped(message)
+def test_a_message_is_truncated_in_bytes_and_stays_text(message: str) -> None:
+    capped = _truncated(message)
     assert len(capped.encode()) <= 1024
     if len(message.encode()) <= 1024:
         assert capped == message

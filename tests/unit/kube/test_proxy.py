@@ -1,7 +1,7 @@
 import pytest
 
 from lynq.kube.errors import ConfigError
-from lynq.kube.proxy import checked_proxy, environment_proxy
+from lynq.kube.proxy import environment_proxy, validated_proxy
 
 PROXY = "http://proxy:3128"
 
@@ -63,5 +63,5 @@ def test_what_no_exception_names_is_proxied(server: str, no_proxy: str) -> None:
 
 def test_a_proxy_that_we_cannot_speak_to_is_refused_without_its_password() -> None:
     with pytest.raises(ConfigError) as caught:
-        checked_proxy("socks5://me:hunter2@proxy", "$HTTPS_PROXY")
+        validated_proxy("socks5://me:hunter2@proxy", "$HTTPS_PROXY")
     assert str(caught.value) == "$HTTPS_PROXY: only http:// and https:// proxies are supported"

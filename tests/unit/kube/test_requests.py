@@ -87,7 +87,7 @@ def test_what_has_no_key_cannot_be_sent(obj: Any) -> None:
 
 
 def test_a_created_object_needs_a_namespace_and_a_replaced_one_a_name() -> None:
-    with pytest.raises(InvalidObject, match="creating a ConfigMap needs a namespace"):
+    with pytest.raises(InvalidObject, match="a ConfigMap cannot be created without a namespace"):
         requests.collection_path(CONFIG_MAPS, {"metadata": {"name": "a"}}, None)
     with pytest.raises(InvalidObject, match=r"the ConfigMap has no metadata\.name"):
         requests.object_path(CONFIG_MAPS, {"metadata": {"namespace": "n"}})
@@ -111,7 +111,7 @@ def test_an_answer_of_another_shape_is_refused_with_the_place_but_not_the_value(
     body = b'{"metadata": {"name": "a"}, "data": {"n": "hunter2"}}'
     with pytest.raises(UnexpectedResponse) as caught:
         decode(body, Settings, what="get /x")
-    assert str(caught.value) == "get /x: the answer is no Settings, see `$.data[...]`"
+    assert str(caught.value) == "get /x: the response is not a Settings, see `$.data[...]`"
 
 
 def test_a_null_list_is_empty() -> None:
@@ -133,4 +133,4 @@ def test_a_null_list_is_empty() -> None:
     ],
 )
 def test_an_object_is_gone_when_nothing_keeps_it(answer: bytes, gone: bool) -> None:  # noqa: FBT001
-    assert requests.is_gone(answer, what="delete") is gone
+    assert requests.is_removed(answer, what="delete") is gone

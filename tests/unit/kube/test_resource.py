@@ -34,16 +34,16 @@ def test_paths(path: str, expected: str) -> None:
 
 
 def test_an_object_of_a_namespaced_kind_has_no_path_without_its_namespace() -> None:
-    with pytest.raises(InvalidObject, match="ConfigMap 'a' needs a namespace"):
+    with pytest.raises(InvalidObject, match="ConfigMap 'a' requires a namespace"):
         CONFIG_MAPS.path(name="a")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "web/status", "a%2Fb"])
 def test_a_name_that_would_reach_something_else_has_no_path(name: str) -> None:
-    with pytest.raises(InvalidObject, match="can be no name"):
+    with pytest.raises(InvalidObject, match="is not a valid name"):
         DEPLOYMENTS.path("shop", name)
     if name:
-        with pytest.raises(InvalidObject, match="can be no name"):
+        with pytest.raises(InvalidObject, match="is not a valid name"):
             DEPLOYMENTS.path(name, "web")
 
 

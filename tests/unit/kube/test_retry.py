@@ -3,7 +3,7 @@ import pytest
 from lynq.kube import Backoff, ClientOptions, Request, errors
 from lynq.kube.transport import attempt_delay
 
-OPTIONS = ClientOptions(attempts=3, backoff=Backoff(base=1, cap=8), patience=30)
+OPTIONS = ClientOptions(attempts=3, backoff=Backoff(base=1, cap=8), max_retry_after=30)
 GET = Request("get", "GET", "/", repeatable=True)
 CREATE = Request("create", "POST", "/")
 

@@ -12,13 +12,13 @@ from lynq.api import Metadata, OwnerReference
 from lynq.api.metadata import ObjectKey
 from lynq.kube import ObjectChange, PartialObject, Store
 from lynq.kube.errors import UnexpectedResponse
-from lynq.kube.store import IndexFunction, Sighting, version_of
+from lynq.kube.store import IndexFunction, ObjectVersion, version_of
 
 KEY = ObjectKey("space", "thing")
 
 
-def seen(version: int, uid: str = "u1", key: ObjectKey = KEY) -> Sighting:
-    return Sighting(key, uid, version)
+def seen(version: int, uid: str = "u1", key: ObjectKey = KEY) -> ObjectVersion:
+    return ObjectVersion(key, uid, version)
 
 
 def value(text: str) -> Callable[[], str]:
@@ -51,8 +51,8 @@ def test_what_is_not_newer_changes_nothing_and_is_not_even_projected(version: in
 
 def test_versions_are_compared_as_numbers() -> None:
     store: Store[str] = Store()
-    store.merge(Sighting.of(Metadata(name="thing", resource_version="9")), value("nine"))
-    store.merge(Sighting.of(Metadata(name="thing", resource_version="10")), value("ten"))
+    store.merge(ObjectVersion.of(Metadata(name="thing", resource_version="9")), value("nine"))
+    store.merge(ObjectVersion.of(Metadata(name="thing", resource_version="10")), value("ten"))
     assert store.get(ObjectKey("", "thing")) == "ten"
 
 
@@ -72,7 +72,7 @@ def test_the_answer_to_our_write_is_read_before_the_watch_tells_it() -> None:
 def test_what_was_told_stays_told_whatever_an_api_server_that_lags_says() -> None:
     store = store_with(5, told=8)
     store.advance(6)
-    assert store.told == 8
+    assert store.synced_version == 8
 
 
 def test_a_late_answer_does_not_resurrect_what_the_watch_told_deleted() -> None:
@@ -119,30 +119,30 @@ def test_the_end_of_a_list_removes_what_it_did_not_show() -> None:
     store = store_with(5)
     other = ObjectKey("space", "other")
     store.merge(seen(6, "u2", other), value("stays"))
-    assert store.settle({other}, 9) == [ObjectChange(KEY, "held", None)]
+    assert store.complete_list({other}, 9) == [ObjectChange(KEY, "held", None)]
     assert store.keys() == [other]
-    assert store.told == 9
+    assert store.synced_version == 9
 
 
 def test_the_end_of_a_list_spares_what_we_wrote_after_it_was_taken() -> None:
     store = store_with(5, told=5)
     store.absorb(seen(11), value("ours"))
-    assert store.settle(set(), 9) == []
+    assert store.complete_list(set(), 9) == []
     assert store.get(KEY) == "ours"
 
 
 def test_a_list_that_misses_the_object_clears_its_tombstone() -> None:
     store = store_with(5)
     store.absorb_deleted(KEY, "u1")
-    store.settle({KEY}, 6)
+    store.complete_list({KEY}, 6)
     assert store._tombstones
-    store.settle(set(), 9)
+    store.complete_list(set(), 9)
     assert not store._tombstones
 
 
 def test_a_restored_cluster_replaces_everything_by_a_list() -> None:
     store = store_with(500, told=500)
-    store.distrust()
+    store.reset_versions()
     assert store.get(KEY) == "held"
     assert store.merge(seen(20), value("restored")) == ObjectChange(KEY, "held", "restored")
 
@@ -188,9 +188,9 @@ def test_an_index_function_that_raises_leaves_the_store_as_it_was() -> None:
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> list[tuple[str, Sighting]]:
+def histories(draw: st.DrawFn) -> list[tuple[str, ObjectVersion]]:
     """Draw what truly happened to one name: objects created, changed, deleted, made anew."""
-    history: list[tuple[str, Sighting]] = []
+    history: list[tuple[str, ObjectVersion]] = []
     uid, exists = 0, False
     for version in range(1, draw(st.integers(1, 12)) + 1):
         if not exists:
@@ -207,7 +207,7 @@ def histories(draw: st.DrawFn) -> list[tuple[str, Sighting]]:
 
 @given(histories(), st.data())
 def test_any_interleaving_of_our_answers_and_the_watch_ends_at_the_newest(
-    history: list[tuple[str, Sighting]], data: st.DataObject
+    history: list[tuple[str, ObjectVersion]], data: st.DataObject
 ) -> None:
     store: Store[int] = Store()
     shown: list[int] = []
@@ -228,7 +228,7 @@ def test_any_interleaving_of_our_answers_and_the_watch_ends_at_the_newest(
     assert not store._tombstones
 
 
-def _watch_tells(store: Store[Any], what: str, step: Sighting) -> None:
+def _watch_tells(store: Store[Any], what: str, step: ObjectVersion) -> None:
     if what == "deleted":
         store.remove(step)
     else:
@@ -236,7 +236,7 @@ def _watch_tells(store: Store[Any], what: str, step: Sighting) -> None:
     store.advance(step.version)
 
 
-def _answer_arrives(store: Store[Any], what: str, step: Sighting) -> None:
+def _answer_arrives(store: Store[Any], what: str, step: ObjectVersion) -> None:
     if what == "deleted":
         store.absorb_deleted(step.key, step.uid)
     else:

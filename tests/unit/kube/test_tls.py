@@ -126,7 +126,7 @@ async def test_a_proxy_that_refuses_is_named_without_its_password(
         return web.Response(status=407)
 
     proxy = (await serve(refuse)).replace("http://", "http://me:hunter2@")
-    with pytest.raises(errors.ConnectionFailed, match="the proxy answered 407") as caught:
+    with pytest.raises(errors.ConnectionFailed, match="the proxy responded 407") as caught:
         await ask(serve, tmp_path, "127.0.0.1", proxy=proxy)
     assert "hunter2" not in str(caught.value)
 

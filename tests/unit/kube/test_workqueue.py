@@ -143,7 +143,7 @@ async def test_back_off_doubles_to_its_cap_and_starts_over_when_forgotten() -> N
 @virtual_time
 async def test_jitter_stretches_the_back_off() -> None:
     queue: WorkQueue[str] = WorkQueue(
-        backoff=Backoff(base=1, cap=8, jitter=0.5, chance=lambda: 1.0)
+        backoff=Backoff(base=1, cap=8, jitter=0.5, random=lambda: 1.0)
     )
     start = now()
     queue.retry("a")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from lynq.kube import Backoff, QueuePriority, WorkQueue
-from lynq.kube.workqueue import PERIODIC_TURN
+from lynq.kube.workqueue import PERIODIC_SHARE
 from virtual_time import VirtualTimeLoop
 
 KEYS = st.sampled_from("abcdef")
@@ -103,11 +103,11 @@ class QueueMachine(RuleBasedStateMachine):
             assert {priority} == waiting
             self.passed_over = 0
         elif priority is QueuePriority.PERIODIC:
-            assert self.passed_over == PERIODIC_TURN - 1
+            assert self.passed_over == PERIODIC_SHARE - 1
             self.passed_over = 0
         else:
             self.passed_over += 1
-            assert self.passed_over < PERIODIC_TURN
+            assert self.passed_over < PERIODIC_SHARE
 
     @precondition(lambda self: self.model.running)
     @rule(data=st.data())
