@@ -1,8 +1,7 @@
-"""The form's controller: is it valid, how are its nodes, how far is its rollout; nothing else.
+"""The form controller: reports validity, node counts and rollout progress in the form status.
 
-It writes no nodes. The hub asks the same `Validity`, so what is told here is what is done there.
-
-Turns changes of forms, hubs and nodes into keys of forms.
+It writes no nodes. The hub controller uses the same `FormValidator`, so a form that is reported as
+invalid is not rolled out.
 """
 
 from collections.abc import Callable
@@ -25,69 +24,72 @@ from lynq.core.rollout.progress import RolloutAssessment, assess
 from lynq.kube import Result, WorkQueue
 from lynq.kube.errors import Conflict, NotFound
 
+_log = structlog.get_logger(__name__)
+
 
 class FormEventHandlers:
-    """Wakes forms; `pause` says how long a form's next status has to wait."""
+    """Requeues forms on changes; `status_delay` returns the delay of a form's next status write."""
 
     def __init__(
         self,
         context: ControllerContext,
         queue: WorkQueue[ObjectKey],
-        pause: Callable[[ObjectKey], float],
+        status_delay: Callable[[ObjectKey], float],
     ) -> None:
         self._context = context
         self._queue = queue
-        self._pause = pause
+        self._status_delay = status_delay
 
     def attach(self) -> None:
-        """Listen to all changes, those that happened before included."""
+        """Register the handlers; they are also called for existing objects."""
         self._context.forms.on_change(self._form_changed)
         self._context.hubs.on_change(self._hub_changed)
         self._context.nodes.on_change(self._node_changed)
 
     def workload_became_ready(self, node: LynqNode) -> None:
-        """Take note that a workload of a node has become ready.
+        """Requeue the form if the node has settled with this workload.
 
-        As a rule the node says so soon, and then is time enough. But its status comes by another
-        watch than the workload, and may have been here first: then nobody else says it.
+        Usually the status of the node changes later and requeues the form. But the status and the
+        workload come from different watches: if the status came first, no other event follows.
         """
         key = form_of(node)
         form = self._context.forms.get(key)
         facts = facts_of(node, workloads_ready=True)
         if form and _is_limited(form) and facts.has_settled(self._context.clock()):
-            self._wake(key, form, after=self._pause(key))
+            self._requeue(key, form, after=self._status_delay(key))
 
     def _form_changed(self, key: ObjectKey, old: LynqForm | None, new: LynqForm | None) -> None:
-        # Its status is our own work.
-        if _version(old) != _version(new):
-            self._wake(key, new or old)
+        # A change of the status alone is our own write.
+        if _spec_version(old) != _spec_version(new):
+            self._requeue(key, new or old)
 
     def _hub_changed(self, key: ObjectKey, old: LynqHub | None, new: LynqHub | None) -> None:
-        if _version(old) != _version(new):
+        if _spec_version(old) != _spec_version(new):
             for form in self._context.forms.by(BY_HUB, key):
-                self._wake(form.metadata.key, form)
+                self._requeue(form.metadata.key, form)
 
     def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         for name in {node.spec.template_ref for node in (old, new) if node}:
             form = self._context.forms.get(ObjectKey(key.namespace, name))
-            if form and (_counts_differently(old, new) or _is_limited(form)):
-                # Many nodes change in one second, and the status is written once.
-                self._wake(form.metadata.key, form, after=self._pause(form.metadata.key))
+            if form and (_changes_counts(old, new) or _is_limited(form)):
+                # Many nodes can change within a second, but the status is written once.
+                form_key = form.metadata.key
+                self._requeue(form_key, form, after=self._status_delay(form_key))
 
-    def _wake(self, key: ObjectKey, form: LynqForm | None, *, after: float = 0.0) -> None:
+    def _requeue(self, key: ObjectKey, form: LynqForm | None, *, after: float = 0.0) -> None:
         if self._context.options.shard.owns(key):
             hub = hub_of_form(form) if form else key
             self._queue.add_after(key, after, group=str(hub))
 
 
-def _version(obj: LynqForm | LynqHub | None) -> tuple[object, ...] | None:
+def _spec_version(obj: LynqForm | LynqHub | None) -> tuple[object, ...] | None:
     if obj is None:
         return None
-    known = obj.metadata
-    return known.uid, known.generation, known.deletion_timestamp
+    metadata = obj.metadata
+    return metadata.uid, metadata.generation, metadata.deletion_timestamp
 
 
-def _counts_differently(old: LynqNode | None, new: LynqNode | None) -> bool:
+def _changes_counts(old: LynqNode | None, new: LynqNode | None) -> bool:
     if old is None or new is None or old.spec.template_ref != new.spec.template_ref:
         return True
     return is_deleting(old) != is_deleting(new) or health_of(old) is not health_of(new)
@@ -97,11 +99,8 @@ def _is_limited(form: LynqForm) -> bool:
     return form.spec.rollout is not None and form.spec.rollout.max_skew > 0
 
 
-_log = structlog.get_logger(__name__)
-
-
 class FormController:
-    """Reconciles forms."""
+    """Reconciles the status of forms."""
 
     def __init__(
         self,
@@ -116,55 +115,53 @@ class FormController:
         self._emitter = emitter
         self._workloads_ready = workloads_ready
         self._validator = validator
-        self._paces: dict[ObjectKey, StatusLimiter] = {}
-        self._triggers = FormEventHandlers(context, queue, self._pause)
+        self._limiters: dict[ObjectKey, StatusLimiter] = {}
+        self._handlers = FormEventHandlers(context, queue, self._status_delay)
 
     def attach(self) -> None:
-        """Have changes of forms, hubs and nodes wake the forms concerned."""
-        self._triggers.attach()
+        """Register the event handlers for forms, hubs and nodes."""
+        self._handlers.attach()
 
     def workload_became_ready(self, node: LynqNode) -> None:
-        """Wake the form of a node of which a workload has become ready, if it waits for that."""
-        self._triggers.workload_became_ready(node)
+        """Requeue the form of a node if it waits for this workload."""
+        self._handlers.workload_became_ready(node)
 
     async def reconcile(self, key: ObjectKey) -> Result:
-        """Bring a form's status up to date."""
+        """Reconcile the status of one form."""
         if not self._context.has_synced:
             return Result(self._context.timing.cache_sync_requeue)
         form = self._context.forms.get(key)
         if form is None:
-            return self._without(key)
+            return self._clean_up(key)
         problems = await self._validator.problems(form)
-        assessment = self._assessed(form)
+        assessment = self._assess_rollout(form)
         self._context.operator_metrics.form_rollout(key, assessment.status)
-        wait = await self._report(form, problems, assessment)
-        return self._result(wait, assessment.recheck_at)
+        delay = await self._write_status(form, problems, assessment)
+        return self._result(delay, assessment.recheck_at)
 
-    def _without(self, key: ObjectKey) -> Result:
-        self._paces.pop(key, None)
+    def _clean_up(self, key: ObjectKey) -> Result:
+        self._limiters.pop(key, None)
         if problem := self._context.forms.problem(key):
-            _log.warning("form cannot be read, its nodes stay", form=str(key), why=problem)
+            _log.warning("form cannot be decoded, its nodes are kept", form=str(key), why=problem)
         else:
             self._context.operator_metrics.forget_form(key)
         return Result()
 
-    def _assessed(self, form: LynqForm) -> RolloutAssessment:
-        """Return how far the rollout is; without a limit nothing has to be looked at."""
-        rollout = form.spec.rollout
-        limited = rollout is not None and rollout.max_skew > 0
-        facts = self._facts(form) if limited else []
+    def _assess_rollout(self, form: LynqForm) -> RolloutAssessment:
+        facts = self._facts(form) if _is_limited(form) else []
         now = self._context.clock()
-        found = assess(
+        assessment = assess(
             facts,
             form.status.rollout,
             generation=form.metadata.generation,
-            rollout=rollout,
+            rollout=form.spec.rollout,
             now=now,
         )
-        if any(_is_behind(each, now) for each in facts):
-            soon = now + self._context.timing.workload_recheck
-            return RolloutAssessment(found.status, min(found.recheck_at or soon, soon))
-        return found
+        if any(node.waits_for_workloads(now) for node in facts):
+            recheck = now + self._context.timing.workload_recheck
+            recheck = min(assessment.recheck_at or recheck, recheck)
+            return RolloutAssessment(assessment.status, recheck)
+        return assessment
 
     def _facts(self, form: LynqForm) -> list[NodeFacts]:
         return [
@@ -174,45 +171,39 @@ class FormController:
         ]
 
     def _totals(self, form: LynqForm) -> FormTotals:
-        tally = self._context.node_counts.of_form(form.metadata.key)
-        return FormTotals(total=tally.count(), ready=tally.count(NodeHealth.READY))
+        counts = self._context.node_counts.of_form(form.metadata.key)
+        return FormTotals(total=counts.count(), ready=counts.count(NodeHealth.READY))
 
-    async def _report(
+    async def _write_status(
         self, form: LynqForm, problems: tuple[Problem, ...], assessment: RolloutAssessment
     ) -> float | None:
-        """Make the status so; return in how many seconds to try again, if it has to wait."""
+        """Write the status if it changed; return the delay in seconds if it must be postponed."""
         now = self._context.clock()
         status = next_status(form, problems, self._totals(form), assessment.status, now)
         if status == form.status:
             return None
-        pace = self._paces.setdefault(form.metadata.key, StatusLimiter(self._context.timing))
-        if (wait := pace.wait) > 0:
-            return wait
+        limiter = self._limiters.setdefault(form.metadata.key, StatusLimiter(self._context.timing))
+        if (delay := limiter.wait) > 0:
+            return delay
         try:
             await self._context.forms.write_status(form, status)
         except Conflict:
-            # Somebody changed the form; once the cache knows how, it is tried again.
-            return pace.backoff_conflict()
+            return limiter.backoff_conflict()
         except NotFound:
             return None
-        pace.mark_written()
-        pace.reset()
-        # Told from the status before: were it told first, a crash would have it told twice.
+        limiter.mark_written()
+        limiter.reset()
+        # Emitted after the write: a crash before it would repeat the events.
         self._emitter.emit(form, *validation_events(form.status, problems))
         return None
 
-    def _pause(self, key: ObjectKey) -> float:
-        """Return how many seconds the next write of a status has to wait; 0 or less: none."""
-        pace = self._paces.get(key)
-        return pace.wait if pace else 0.0
+    def _status_delay(self, key: ObjectKey) -> float:
+        """Return the seconds until the next status write is allowed; 0 or less: now."""
+        limiter = self._limiters.get(key)
+        return limiter.wait if limiter else 0.0
 
-    def _result(self, wait: float | None, look_again: datetime | None) -> Result:
-        waits = [] if wait is None else [wait]
-        if look_again is not None:
-            waits.append((look_again - self._context.clock()).total_seconds())
-        return Result(max(min(waits), self._context.timing.min_requeue)) if waits else Result()
-
-
-def _is_behind(facts: NodeFacts, now: datetime) -> bool:
-    """Return whether a node says it has settled, and its workloads have not."""
-    return not facts.workloads_ready and facts.holds_slot(now) and facts.ready
+    def _result(self, delay: float | None, recheck_at: datetime | None) -> Result:
+        delays = [] if delay is None else [delay]
+        if recheck_at is not None:
+            delays.append((recheck_at - self._context.clock()).total_seconds())
+        return Result(max(min(delays), self._context.timing.min_requeue)) if delays else Result()

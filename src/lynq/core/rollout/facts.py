@@ -56,6 +56,13 @@ class NodeFacts:
         """
         return not self.paused and not self.has_settled(now)
 
+    def waits_for_workloads(self, now: datetime) -> bool:
+        """Return whether the node reports Ready but holds a slot until its workloads are ready.
+
+        No status change of the node follows, so the workloads have to be rechecked.
+        """
+        return self.ready and not self.workloads_ready and self.holds_slot(now)
+
     def grace_ends(self, now: datetime) -> datetime | None:
         """Return when the node may have settled without an event; None if it cannot."""
         if self.written_at is None or self.observed_write is not None:
