@@ -92,3 +92,22 @@ async def test_force_reconcile_annotation_is_handled_once(env: Environment) -> N
         assert write_verbs(env, "settings") == []
         await annotate(env, force_reconcile="1700000001")
         await eventually(lambda: write_verbs(env, "settings") == ["apply"])
+
+
+async def test_future_baseline_does_not_postpone_full_reconcile(
+    env: Environment,
+) -> None:
+    env.set_rows(("acme", 1, "pro"))
+    async with running_operator(env):
+        await env.create_hub()
+        await env.create_form()
+        await wait_for_node_ready(env, "acme-web")
+    ahead = {"status": {"lastFullReconcileAt": "2099-01-01T00:00:00Z"}}
+    await env.client.patch(NODES, "acme-web", ahead, env.namespace, subresource="status")
+    async with running_operator(env, force_reapply_interval=timedelta(seconds=1)):
+
+        async def done() -> bool:
+            status = (await env.get(NODES, "acme-web"))["status"]
+            return bool(status["lastFullReconcileAt"] < "2099")
+
+        await eventually(done)

@@ -1,4 +1,4 @@
-"""What a process has not seen yet: its caches lag behind, one kind more than another."""
+"""Stale caches after failover and during status writes delete and overwrite nothing."""
 
 import asyncio
 
@@ -8,18 +8,18 @@ from cluster.controllers.node.builders import NODE, create_node, entry, has_plan
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
-from waiting import eventually
+from waiting import eventually, stays
 
 
 async def node_uids(env: Environment) -> dict[str, str]:
     return {name: node["metadata"]["uid"] for name, node in (await env.nodes()).items()}
 
 
-async def plan_becomes(env: Environment, plan: str) -> None:
-    async def so() -> bool:
+async def wait_for_plan(env: Environment, plan: str) -> None:
+    async def matches() -> bool:
         return bool((await env.get(CONFIG_MAPS, "acme-settings"))["data"]["plan"] == plan)
 
-    await eventually(so)
+    await eventually(matches)
 
 
 async def test_nodes_of_unseen_form_survive_failover(env: Environment) -> None:
@@ -37,10 +37,14 @@ async def test_nodes_of_unseen_form_survive_failover(env: Environment) -> None:
 
         env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
         await wait_for_node_ready(env, "corp-web", within=30)
-        await asyncio.sleep(2)
-        after = await env.nodes()
-        assert {name: after[name]["metadata"]["uid"] for name in kept if name in after} == kept
-        assert not [name for name in after if "deletionTimestamp" in after[name]["metadata"]]
+
+        async def nodes_kept() -> bool:
+            nodes = await env.nodes()
+            uids = {name: nodes[name]["metadata"]["uid"] for name in kept if name in nodes}
+            assert uids == kept
+            return not [name for name in nodes if "deletionTimestamp" in nodes[name]["metadata"]]
+
+        await stays(nodes_kept, seconds=2, every=0.1)
         blocker.unblock()
         await wait_for_node_ready(env, "corp-late", within=30)
         assert await env.get(CONFIG_MAPS, "acme-late")
@@ -55,17 +59,19 @@ async def test_unseen_nodes_are_not_recreated_after_failover(
         blocker.block()
         env.set_rows(("acme", 1, "gold"), ("beta", 1, "pro"))
         await wait_for_node_ready(env, "beta-web")
-        await plan_becomes(env, "gold")
+        await wait_for_plan(env, "gold")
         before = await node_uids(env)
         await handover.stop_leader()
 
-        await asyncio.sleep(6)
-        # It knows of an old acme-web and of no beta-web; neither does harm.
-        assert await node_uids(env) == before
+        async def unchanged() -> bool:
+            return await node_uids(env) == before
+
+        # The new leader has an old acme-web and no beta-web in its cache.
+        await stays(unchanged, seconds=6, every=0.1)
         blocker.unblock()
         env.set_rows(("acme", 1, "silver"), ("beta", 1, "pro"), ("corp", 1, "pro"))
         await wait_for_node_ready(env, "corp-web", within=30)
-        await plan_becomes(env, "silver")
+        await wait_for_plan(env, "silver")
 
 
 async def test_nodes_of_changed_source_survive_failover(env: Environment) -> None:
@@ -82,9 +88,11 @@ async def test_nodes_of_changed_source_survive_failover(env: Environment) -> Non
         before = await node_uids(env)
         await handover.stop_leader()
 
-        # It reads what the hub said before, and finds one row of three.
-        await asyncio.sleep(6)
-        assert await node_uids(env) == before
+        async def unchanged() -> bool:
+            return await node_uids(env) == before
+
+        # The new leader reads the old source, which has one row of three.
+        await stays(unchanged, seconds=6, every=0.1)
         blocker.unblock()
         env.set_rows(*rows[:2], file="other.db")
         await env.wait_for_nodes("acme-web", "beta-web", within=30)
@@ -95,13 +103,13 @@ async def test_standby_watches_kinds_that_come_into_use(
 ) -> None:
     watched: list[str] = []
 
-    async def note(request: Request, send: Send) -> Response:
+    async def record_watches(request: Request, send: Send) -> Response:
         if request.stream:
             watched.append(request.path.rpartition("/")[2])
         return await send(request)
 
     env.set_rows(("acme", 1, "pro"))
-    async with candidate(env) as leader, candidate(env, note) as standby:
+    async with candidate(env) as leader, candidate(env, record_watches) as standby:
         await leader.context.synced()
         await standby.context.synced()
         assert "configmaps" not in watched
@@ -114,19 +122,19 @@ async def test_standby_watches_kinds_that_come_into_use(
 async def test_node_changed_during_status_write_is_reconciled_again(
     env: Environment,
 ) -> None:
-    """Or the status of what it wrote would be taken for that of the change."""
-    others, once = env.client, iter([True])
+    """Otherwise the status of the old content would count for the new generation."""
+    client, pending = env.client, iter([True])
 
-    async def first(request: Request, send: Send) -> Response:
+    async def change_after_status(request: Request, send: Send) -> Response:
         response = await send(request)
-        if request.path.endswith(f"/{NODE}/status") and next(once, False):
+        if request.path.endswith(f"/{NODE}/status") and next(pending, False):
             new = {"spec": {"configMaps": [entry("settings", "new")]}}
-            await others.patch(NODES, NODE, new, env.namespace)
-            # Time for the watch to be first.
+            await client.patch(NODES, NODE, new, env.namespace)
+            # Time for the watch event to arrive before the response.
             await asyncio.sleep(0.5)
         return response
 
-    env.client = others.intercepted(first)
+    env.client = client.intercepted(change_after_status)
     async with running_operator(env):
         await create_node(env, entry("settings"))
         await wait_for_object(env, "settings", has_plan("new"))
