@@ -40,65 +40,67 @@ class OperatorMetrics:
             registry=registry,
         )
 
-    def reconciled(
+    def record_reconcile(
         self, result: Literal["success", "partial_failure", "error"], seconds: float
     ) -> None:
         """Note the end of a node's pass."""
         self._reconciles.labels(result).observe(seconds)
 
-    def node_status(self, key: ObjectKey, status: NodeStatus) -> None:
+    def record_node_status(self, key: ObjectKey, status: NodeStatus) -> None:
         """Show how a node is."""
         self._gauges.nodes[key] = NodeSample.of(status)
 
-    def applied(self, kind: str, result: Literal["success", "error"], conflict_policy: str) -> None:
+    def record_apply(
+        self, kind: str, result: Literal["success", "error"], conflict_policy: str
+    ) -> None:
         """Count a write of a resource."""
         self._applies.labels(kind, result, conflict_policy).inc()
 
-    def conflict(self, key: ObjectKey, kind: str, conflict_policy: str) -> None:
+    def record_conflict(self, key: ObjectKey, kind: str, conflict_policy: str) -> None:
         """Count a conflict."""
         # A counter that nodes share must not fall when one of them goes.
         whose = key if self._gauges.per_node else ObjectKey(key.namespace, "")
         counts = self._gauges.conflicts.setdefault(whose, {})
         counts[kind, conflict_policy] = counts.get((kind, conflict_policy), 0) + 1
 
-    def row_to_ready(self, seconds: float) -> None:
+    def record_row_to_ready(self, seconds: float) -> None:
         """Note how long it took from the read of a row until its node was ready with it."""
         self._rows.observe(seconds)
 
-    def forget_node(self, key: ObjectKey) -> None:
+    def remove_node(self, key: ObjectKey) -> None:
         """Remove the series of a node that is gone."""
         self._gauges.nodes.pop(key, None)
         self._gauges.conflicts.pop(key, None)
 
-    def hub_status(self, key: ObjectKey, status: HubStatus) -> None:
+    def record_hub_status(self, key: ObjectKey, status: HubStatus) -> None:
         """Show a hub's counters."""
         self._gauges.hubs[key] = HubSample.of(status)
 
-    def hub_rejected(self, key: ObjectKey, rows: Mapping[RejectionReason, int]) -> None:
+    def record_rejected_rows(self, key: ObjectKey, rows: Mapping[RejectionReason, int]) -> None:
         """Show how many rows are rejected, by reason."""
         self._gauges.rejected[key] = dict(rows)
 
-    def hub_held(self, key: ObjectKey, nodes: int) -> None:
+    def record_held_nodes(self, key: ObjectKey, nodes: int) -> None:
         """Show how many nodes the deletion guard keeps."""
         self._gauges.held[key] = nodes
 
-    def source_up(self, key: ObjectKey, *, up: bool) -> None:
+    def record_source_up(self, key: ObjectKey, *, up: bool) -> None:
         """Show whether the last read of a hub's rows succeeded."""
         self._gauges.sources[key] = up
 
-    def forget_hub(self, key: ObjectKey) -> None:
+    def remove_hub(self, key: ObjectKey) -> None:
         """Remove the series of a hub that is gone."""
         gauges = self._gauges
         for noted in (gauges.hubs, gauges.rejected, gauges.held, gauges.sources):
             noted.pop(key, None)
 
-    def form_rollout(self, key: ObjectKey, rollout: RolloutStatus | None) -> None:
+    def record_rollout(self, key: ObjectKey, rollout: RolloutStatus | None) -> None:
         """Show a form's rollout; None removes its series."""
         if rollout is None:
-            self.forget_form(key)
+            self.remove_form(key)
         else:
             self._gauges.rollouts[key] = RolloutSample.of(rollout)
 
-    def forget_form(self, key: ObjectKey) -> None:
+    def remove_form(self, key: ObjectKey) -> None:
         """Remove the series of a form that is gone."""
         self._gauges.rollouts.pop(key, None)

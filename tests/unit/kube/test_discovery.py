@@ -98,9 +98,7 @@ async def test_an_invalidated_cache_is_read_again_at_once(connect: Any) -> None:
     documents = Documents({"/api": CORE, "/apis": aggregated()})
     async with await connect(documents) as client:
         discovery = Discovery(client, clock=lambda: 0.0)
-        with pytest.raises(
-            errors.UnknownKind, match=r"nor any other kind of its group; is the"
-        ):
+        with pytest.raises(errors.UnknownKind, match=r"nor any other kind of its group; is the"):
             await discovery.resource("example.com/v1", "Widget")
         documents.documents["/apis"] = aggregated(EXAMPLE)
         discovery.invalidate()

@@ -31,7 +31,7 @@ def test_nodes_of_a_namespace_share_their_series() -> None:
     registry = CollectorRegistry()
     series = OperatorMetrics(registry, per_node=False)
     for key, told in ((ONE, GOOD), (TWO, BAD), (OTHER, GOOD)):
-        series.node_status(key, told)
+        series.record_node_status(key, told)
 
     def value(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(name, {"namespace": "a", **labels})
@@ -51,7 +51,7 @@ def test_a_shared_counter_does_not_fall_when_a_node_goes() -> None:
     registry = CollectorRegistry()
     series = OperatorMetrics(registry, per_node=False)
     for key in (ONE, TWO, TWO):
-        series.conflict(key, "ConfigMap", "Stuck")
-    series.forget_node(TWO)
+        series.record_conflict(key, "ConfigMap", "Stuck")
+    series.remove_node(TWO)
     labels = {"namespace": "a", "resource_kind": "ConfigMap", "conflict_policy": "Stuck"}
     assert registry.get_sample_value("lynqnode_conflicts_total", labels) == 3

@@ -100,7 +100,9 @@ async def test_a_stopped_server_leaves_its_port_free() -> None:
 
 async def test_without_protection_series_are_plain() -> None:
     registry = CollectorRegistry()
-    OperatorMetrics(registry).node_status(ObjectKey("shop", "acme"), NodeStatus(ready_resources=3))
+    OperatorMetrics(registry).record_node_status(
+        ObjectKey("shop", "acme"), NodeStatus(ready_resources=3)
+    )
     async with metrics_server(ANY, registry, None) as server:
         status, text = await get(server.address, "/metrics")
     assert status == 200

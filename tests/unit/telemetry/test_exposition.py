@@ -29,12 +29,12 @@ def busy(*, per_node: bool = True) -> CollectorRegistry:
     metrics, series = RuntimeMetrics(registry), OperatorMetrics(registry, per_node=per_node)
     metrics.queue("lynqnode").queue_duration.observe(0.2)
     metrics.controller("lynqnode").time.observe(0.2)
-    series.node_status(KEY, NodeStatus(ready_resources=3))
-    series.conflict(KEY, "ConfigMap", "Stuck")
-    series.applied("ConfigMap", "success", "Stuck")
-    series.reconciled("success", 0.7)
-    series.row_to_ready(0.7)
-    series.form_rollout(KEY, RolloutStatus(total_nodes=3, ready_updated_nodes=3))
+    series.record_node_status(KEY, NodeStatus(ready_resources=3))
+    series.record_conflict(KEY, "ConfigMap", "Stuck")
+    series.record_apply("ConfigMap", "success", "Stuck")
+    series.record_reconcile("success", 0.7)
+    series.record_row_to_ready(0.7)
+    series.record_rollout(KEY, RolloutStatus(total_nodes=3, ready_updated_nodes=3))
     return registry
 
 
@@ -93,7 +93,7 @@ def test_whole_numbers_have_no_fraction() -> None:
 
 def test_a_large_number_of_an_object_is_written_like_any_other() -> None:
     registry = CollectorRegistry()
-    OperatorMetrics(registry).node_status(KEY, NodeStatus(ready_resources=1_000_000))
+    OperatorMetrics(registry).record_node_status(KEY, NodeStatus(ready_resources=1_000_000))
     ready = 'lynqnode_resources_ready{lynqnode="acme-web",namespace="shop"} 1e+06'
     assert ready in lines(registry)
 

@@ -102,7 +102,7 @@ def test_a_nodes_counters_are_those_of_its_status(
     status = NodeStatus(
         ready_resources=3, desired_resources=5, failed_resources=1, resources=(lost,)
     )
-    series.node_status(KEY, status)
+    series.record_node_status(KEY, status)
     for name, value in (("ready", 3), ("desired", 5), ("failed", 1), ("conflicted", 1)):
         assert samples(registry, f"lynqnode_resources_{name}") == [(NODE, value)]
 
@@ -116,7 +116,7 @@ def test_the_four_conditions_are_0_1_or_2(
         condition("Degraded", "Unknown", "Healthy"),
         condition("Paused", "True", "Paused"),
     )
-    series.node_status(KEY, NodeStatus(conditions=conditions))
+    series.record_node_status(KEY, NodeStatus(conditions=conditions))
     shown = samples(registry, "lynqnode_condition_status")
     assert {labels["type"]: value for labels, value in shown} == {
         "Ready": 1,
@@ -128,8 +128,8 @@ def test_the_four_conditions_are_0_1_or_2(
 def test_a_degraded_node_shows_one_reason_at_a_time(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
-    series.node_status(KEY, degraded("ResourceFailures"))
-    series.node_status(KEY, degraded("ResourceConflicts"))
+    series.record_node_status(KEY, degraded("ResourceFailures"))
+    series.record_node_status(KEY, degraded("ResourceConflicts"))
     shown = samples(registry, "lynqnode_degraded_status")
     assert {labels["reason"] for labels, value in shown if value == 1} == {"ResourceConflicts"}
     assert {labels["reason"]: value for labels, value in shown}["ResourceFailures"] == 0
@@ -138,9 +138,9 @@ def test_a_degraded_node_shows_one_reason_at_a_time(
 def test_a_reason_that_nobody_foresaw_is_shown_while_it_holds(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
-    series.node_status(KEY, degraded("SomethingElse"))
+    series.record_node_status(KEY, degraded("SomethingElse"))
     assert ({**NODE, "reason": "SomethingElse"}, 1) in samples(registry, "lynqnode_degraded_status")
-    series.node_status(KEY, HEALTHY)
+    series.record_node_status(KEY, HEALTHY)
     shown = samples(registry, "lynqnode_degraded_status")
     assert shown
     assert all(value == 0 and labels["reason"] != "SomethingElse" for labels, value in shown)
@@ -150,8 +150,8 @@ def test_conflicts_are_counted_by_kind_and_policy(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     for _ in range(2):
-        series.conflict(KEY, "ConfigMap", "Stuck")
-    series.conflict(KEY, "Secret", "Force")
+        series.record_conflict(KEY, "ConfigMap", "Stuck")
+    series.record_conflict(KEY, "Secret", "Force")
     labels = {**NODE, "resource_kind": "ConfigMap", "conflict_policy": "Stuck"}
     shown = samples(registry, "lynqnode_conflicts_total")
     assert (labels, 2) in shown
@@ -162,9 +162,9 @@ def test_nothing_is_left_of_a_node_that_is_gone(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     before = text(registry)
-    series.node_status(KEY, degraded("SomethingElse"))
-    series.conflict(KEY, "ConfigMap", "Stuck")
-    series.forget_node(KEY)
+    series.record_node_status(KEY, degraded("SomethingElse"))
+    series.record_conflict(KEY, "ConfigMap", "Stuck")
+    series.remove_node(KEY)
     assert text(registry) == before
 
 
@@ -172,28 +172,28 @@ def test_nothing_is_left_of_a_hub_and_a_form_that_are_gone(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     before = text(registry)
-    series.hub_status(KEY, HubStatus(desired=1))
-    series.hub_rejected(KEY, {RejectionReason.EMPTY_UID: 1})
-    series.hub_held(KEY, 11)
-    series.source_up(KEY, up=True)
-    series.form_rollout(KEY, RolloutStatus())
-    series.forget_hub(KEY)
-    series.forget_form(KEY)
+    series.record_hub_status(KEY, HubStatus(desired=1))
+    series.record_rejected_rows(KEY, {RejectionReason.EMPTY_UID: 1})
+    series.record_held_nodes(KEY, 11)
+    series.record_source_up(KEY, up=True)
+    series.record_rollout(KEY, RolloutStatus())
+    series.remove_hub(KEY)
+    series.remove_form(KEY)
     assert text(registry) == before
 
 
 def test_what_was_never_seen_can_be_forgotten(series: OperatorMetrics) -> None:
-    series.forget_node(KEY)
-    series.forget_hub(KEY)
-    series.forget_form(KEY)
+    series.remove_node(KEY)
+    series.remove_hub(KEY)
+    series.remove_form(KEY)
 
 
 def test_a_hub_shows_its_counters_and_its_source(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
-    series.hub_status(KEY, HubStatus(desired=9, ready=7, failed=2))
-    series.hub_held(KEY, 12)
-    series.source_up(KEY, up=False)
+    series.record_hub_status(KEY, HubStatus(desired=9, ready=7, failed=2))
+    series.record_held_nodes(KEY, 12)
+    series.record_source_up(KEY, up=False)
     names = ("hub_desired", "hub_ready", "hub_failed", "lynq_deletion_held", "lynq_source_up")
     assert [samples(registry, name) for name in names] == [
         [(HUB, value)] for value in (9, 7, 2, 12, 0)
@@ -203,20 +203,20 @@ def test_a_hub_shows_its_counters_and_its_source(
 def test_only_a_hub_with_a_push_channel_shows_whether_it_is_up(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
-    series.hub_status(KEY, HubStatus())
+    series.record_hub_status(KEY, HubStatus())
     assert samples(registry, "lynq_push_connected") == []
     for status, value in ((ConditionStatus.TRUE, 1), (ConditionStatus.FALSE, 0)):
         push = condition("PushConnected", status, "Connected")
-        series.hub_status(KEY, HubStatus(conditions=(push,)))
+        series.record_hub_status(KEY, HubStatus(conditions=(push,)))
         assert samples(registry, "lynq_push_connected") == [(HUB, value)]
 
 
 def test_a_reason_for_rejection_that_has_passed_goes_back_to_0(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
-    series.hub_rejected(KEY, {RejectionReason.EMPTY_UID: 4})
+    series.record_rejected_rows(KEY, {RejectionReason.EMPTY_UID: 4})
     assert ({**HUB, "reason": "EmptyUid"}, 4) in samples(registry, "lynq_rejected_rows")
-    series.hub_rejected(KEY, {})
+    series.record_rejected_rows(KEY, {})
     assert ({**HUB, "reason": "EmptyUid"}, 0) in samples(registry, "lynq_rejected_rows")
 
 
@@ -226,20 +226,20 @@ def test_a_rollout_shows_phase_and_progress_until_it_is_none(
     rollout = RolloutStatus(
         phase=RolloutPhase.FAILED, total_nodes=4, ready_updated_nodes=1, updating_nodes=2
     )
-    series.form_rollout(KEY, rollout)
+    series.record_rollout(KEY, rollout)
     assert samples(registry, "lynqform_rollout_phase") == [(FORM, 2)]
     assert samples(registry, "lynqform_rollout_progress") == [(FORM, 25)]
     assert samples(registry, "lynqform_rollout_updating_nodes") == [(FORM, 2)]
-    series.form_rollout(KEY, None)
+    series.record_rollout(KEY, None)
     assert samples(registry, "lynqform_rollout_phase") == []
 
 
 def test_passes_writes_and_rows_are_measured(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
-    series.reconciled("partial_failure", 0.7)
-    series.applied("ConfigMap", "success", "Stuck")
-    series.row_to_ready(0.3)
+    series.record_reconcile("partial_failure", 0.7)
+    series.record_apply("ConfigMap", "success", "Stuck")
+    series.record_row_to_ready(0.3)
     passes = samples(registry, "lynqnode_reconcile_duration_seconds_bucket")
     bounds = [labels["le"] for labels, _ in passes]
     assert bounds == ["0.1", "0.5", "1", "2", "5", "10", "30", "60", "+Inf"]
@@ -252,10 +252,10 @@ def test_passes_writes_and_rows_are_measured(
 def test_our_text_says_what_prometheus_client_would_say(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
-    series.node_status(KEY, degraded("ResourceFailures"))
-    series.conflict(KEY, 'odd "kind"\\\n', "Stuck")
-    series.form_rollout(KEY, RolloutStatus(total_nodes=3, ready_updated_nodes=1))
-    series.reconciled("success", 0.2)
+    series.record_node_status(KEY, degraded("ResourceFailures"))
+    series.record_conflict(KEY, 'odd "kind"\\\n', "Stuck")
+    series.record_rollout(KEY, RolloutStatus(total_nodes=3, ready_updated_nodes=1))
+    series.record_reconcile("success", 0.2)
 
     def said(exposition: str) -> set[tuple[str, frozenset[tuple[str, float | str]], float]]:
         families = text_string_to_metric_families(exposition)

@@ -135,7 +135,7 @@ class FormController:
             return self._clean_up(key)
         problems = await self._validator.problems(form)
         assessment = self._assess_rollout(form)
-        self._context.operator_metrics.form_rollout(key, assessment.status)
+        self._context.operator_metrics.record_rollout(key, assessment.status)
         delay = await self._write_status(form, problems, assessment)
         return self._result(delay, assessment.recheck_at)
 
@@ -144,7 +144,7 @@ class FormController:
         if problem := self._context.forms.problem(key):
             _log.warning("form cannot be decoded, its nodes are kept", form=str(key), why=problem)
         else:
-            self._context.operator_metrics.forget_form(key)
+            self._context.operator_metrics.remove_form(key)
         return Result()
 
     def _assess_rollout(self, form: LynqForm) -> RolloutAssessment:

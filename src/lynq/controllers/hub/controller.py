@@ -63,7 +63,7 @@ class HubStatusWriter:
             push=memory.push,
             now=self._world.now(),
         )
-        self._world.series.hub_status(key, status)
+        self._world.series.record_hub_status(key, status)
         if not is_worth_writing(hub.status, status):
             return None
         if (wait := memory.pace.wait) > 0:
@@ -174,7 +174,7 @@ class HubController:
         if problem := self._world.hubs.problem(key):
             _log.warning("hub cannot be read, its nodes stay", hub=str(key), why=problem)
         else:
-            self._world.series.forget_hub(key)
+            self._world.series.remove_hub(key)
         return Result()
 
     async def _remembered(self, hub: LynqHub) -> HubState:
@@ -244,8 +244,8 @@ class HubController:
         self._teller.tell(hub, *fresh(standing, memory.standing))
         memory.standing = standing
         key = hub.metadata.key
-        self._world.series.hub_rejected(key, rows_by_reason(rejections))
-        self._world.series.hub_held(key, len(decided.plan.held))
+        self._world.series.record_rejected_rows(key, rows_by_reason(rejections))
+        self._world.series.record_held_nodes(key, len(decided.plan.held))
 
     async def _without_spent_approval(
         self, hub: LynqHub, memory: HubState, course: PlanExecution

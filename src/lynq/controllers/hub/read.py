@@ -101,7 +101,7 @@ class RowReader:
         memory.failures = 0
         memory.retry_at = None
         memory.replan = True
-        self._world.series.source_up(hub.metadata.key, up=True)
+        self._world.series.record_source_up(hub.metadata.key, up=True)
 
     def _failed(self, hub: LynqHub, memory: HubState, cause: str) -> None:
         key = hub.metadata.key
@@ -116,7 +116,7 @@ class RowReader:
             jitter=random.random(),  # noqa: S311 - no secret
         )
         memory.retry_at = self._world.now() + delay
-        self._world.series.source_up(key, up=False)
+        self._world.series.record_source_up(key, up=False)
 
 
 async def close_source(memory: HubState) -> None:

@@ -115,21 +115,21 @@ class Applier:
         kind, policy = outcome.ref.kind, str(sight.facts.resource.conflict_policy)
         if sight.kind is None:
             if outcome.state is ResourceState.FAILED:
-                self._series.applied(kind, "error", policy)
+                self._series.record_apply(kind, "error", policy)
         elif sight.facts.was_written or outcome.write:
             return
         elif outcome.state is ResourceState.CONFLICTED:
-            self._series.applied(kind, "error", policy)
-            self._series.conflict(node.metadata.key, kind, policy)
+            self._series.record_apply(kind, "error", policy)
+            self._series.record_conflict(node.metadata.key, kind, policy)
         elif outcome.state in _IN_STEP:
-            self._series.applied(kind, "success", policy)
+            self._series.record_apply(kind, "success", policy)
 
     def _count(self, attempt: ResourceWrite) -> None:
         kind, refusal = attempt.write.ref.kind, attempt.refusal
         policy = str(attempt.before.facts.resource.conflict_policy)
-        self._series.applied(kind, "error" if refusal else "success", policy)
+        self._series.record_apply(kind, "error" if refusal else "success", policy)
         if refusal and refusal.is_conflict:
-            self._series.conflict(attempt.node.metadata.key, kind, policy)
+            self._series.record_conflict(attempt.node.metadata.key, kind, policy)
 
 
 def _next(

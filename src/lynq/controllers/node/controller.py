@@ -96,7 +96,7 @@ class NodeController:
                 # The node is another one than the cache has shown, or gone: looked at anew.
                 return Result(0)
             except Exception:
-                self._world.series.reconciled("error", time.monotonic() - began)
+                self._world.series.record_reconcile("error", time.monotonic() - began)
                 raise
 
     async def _pass(self, node: LynqNode) -> Result:
@@ -122,7 +122,7 @@ class NodeController:
 
     def _changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         if new is None:
-            self._world.series.forget_node(key)
+            self._world.series.remove_node(key)
             return
         if old is not None and _gist(old) == _gist(new):
             return

@@ -138,7 +138,7 @@ class NodeFinalizer:
             return
         message = "everything it had made is gone or retained"
         self._publisher.tell(node, [Event(EventReason.LYNQ_NODE_DELETED, message)])
-        self._world.series.reconciled("success", seconds)
+        self._world.series.record_reconcile("success", seconds)
 
     async def _tell_what_is_left(self, node: LynqNode, cleared: PruneResult) -> None:
         since = node.metadata.deletion_timestamp

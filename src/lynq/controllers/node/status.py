@@ -70,7 +70,7 @@ class StatusReporter:
             self._teller.tell(node, *events.became_ready(node.status, status))
             self._measure(node, memory, status)
         failed = status.failed_resources or status.skipped_resources
-        self._world.series.reconciled("partial_failure" if failed else "success", seconds)
+        self._world.series.record_reconcile("partial_failure" if failed else "success", seconds)
         return delay
 
     async def announce(self, node: LynqNode, memory: NodeState, status: NodeStatus) -> LynqNode:
@@ -87,13 +87,13 @@ class StatusReporter:
         delay = await self._write(node, memory, status)
         if delay is None:
             self._teller.tell(node, *events.in_trouble(node.status, trouble))
-            self._world.series.node_status(node.metadata.key, status)
+            self._world.series.record_node_status(node.metadata.key, status)
         return delay
 
     async def write_now(self, node: LynqNode, status: NodeStatus) -> None:
         """Write a status, if it says anything new."""
         await self._world.nodes.write_status(node, status)
-        self._world.series.node_status(node.metadata.key, status)
+        self._world.series.record_node_status(node.metadata.key, status)
 
     def tell(self, node: LynqNode, told: Iterable[Event]) -> None:
         """Tell of a node."""
@@ -117,12 +117,12 @@ class StatusReporter:
         return None
 
     def _measure(self, node: LynqNode, memory: NodeState, status: NodeStatus) -> None:
-        self._world.series.node_status(node.metadata.key, status)
+        self._world.series.record_node_status(node.metadata.key, status)
         _await(node, memory, status)
         if memory.pending_update_start and is_true(status.conditions, ConditionType.READY):
             if read_at := parse_rfc3339(memory.pending_update_start):
                 took = (self._world.now() - read_at).total_seconds()
-                self._world.series.row_to_ready(max(took, 0.0))
+                self._world.series.record_row_to_ready(max(took, 0.0))
             memory.pending_update_start = ""
 
     def _tell_objects(self, progress: ApplyProgress, cleared: PruneResult) -> None:
