@@ -27,8 +27,8 @@ from lynq.api.naming import tracked_name
 from lynq.api.node_metadata import is_deleting
 from lynq.api.wire import Wire
 from lynq.controllers.cached_client import ResourceCache
-from lynq.controllers.managed_fields import digest_of_ours, updated_by_us
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
+from lynq.core.node.managed_fields import has_update_entry, owned_fields_digest
 from lynq.core.node.objects import LiveObject, ObjectRef
 from lynq.core.readiness.rules import evaluate_readiness, reads_body
 from lynq.kube import Client, Discovery, ObjectChange, PartialObject, Resource, RuntimeMetrics
@@ -148,10 +148,10 @@ class WatchedKind:
             annotations=metadata.annotations,
             owners=tuple(owner.uid for owner in metadata.owner_references),
             deleting=deleting,
-            digest=digest_of_ours(metadata),
+            digest=owned_fields_digest(metadata),
             created=metadata.creation_timestamp,
         )
-        is_updated = updated_by_us(metadata)
+        is_updated = has_update_entry(metadata)
         return Child(live, metadata.generation, metadata.resource_version, is_updated)
 
     def ref(self, key: ObjectKey) -> ObjectRef:

@@ -14,7 +14,7 @@ from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.observe import ObservedResource, Observer
 from lynq.controllers.node.state import NodeState
-from lynq.controllers.node.write import ResourceWrite
+from lynq.controllers.node.write import ResourceWrite, WriteResult
 from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext
 from lynq.core.node.objects import owner_of
@@ -69,44 +69,42 @@ class Applier:
         node: LynqNode,
         graph: Graph,
         progress: ApplyProgress,
-        memory: NodeState,
+        state: NodeState,
         *,
         force: bool,
         now: Callable[[], datetime],
         goes_on: Callable[[], bool],
     ) -> ApplyProgress:
         """Carry a plan out until there is no next step, or the node is not what it was."""
-        sights, client = progress.observed, self._accounts.client_for(node)
+        client = self._accounts.client_for(node)
         while progress.step.writes and goes_on():
-            attempts = await gather_or_cancel(
+            results = await gather_or_cancel(
                 ResourceWrite(
-                    client, self._lookout, node, memory, sights[write.id], write, now()
-                ).make()
+                    client, self._lookout, node, state, progress.observed[write.id], write, now()
+                ).send()
                 for write in progress.step.writes
             )
-            for attempt in attempts:
-                self._enter(attempt, progress)
-            progress.step = _next(node, graph, sights, now(), force=force)
+            for result in results:
+                self._record(node, result, progress)
+            progress.step = _next(node, graph, progress.observed, now(), force=force)
         for outcome in progress.step.outcomes:
-            self._count_unsent(node, outcome, sights[outcome.id])
+            self._count_unsent(node, outcome, progress.observed[outcome.id])
         return progress
 
-    def _enter(self, attempt: ResourceWrite, progress: ApplyProgress) -> None:
-        """Note in the pass what has become of a write."""
-        after, write = attempt.after, attempt.write
-        if after is None:
-            return
-        progress.observed[write.id] = after
-        if attempt.was_taken or attempt.refusal:
-            self._count(attempt)
-        if not attempt.was_taken:
+    def _record(self, node: LynqNode, result: WriteResult, progress: ApplyProgress) -> None:
+        """Record the result of a write in the progress and in the metrics."""
+        write = result.write
+        progress.observed[write.id] = result.after
+        if result.is_accepted or result.rejection:
+            self._count(node, result)
+        if not result.is_accepted:
             return
         progress.written.add(write.id)
-        progress.changed += attempt.has_changed
+        progress.changed += result.has_changed
         if write.cause is WriteCause.ORPHANED:
-            progress.adopted.append(after)
-        if attempt.taken_from:
-            progress.taken_over.append((after, attempt.taken_from))
+            progress.adopted.append(result.after)
+        if result.previous_managers:
+            progress.taken_over.append((result.after, result.previous_managers))
 
     def _count_unsent(
         self, node: LynqNode, outcome: ResourceOutcome, sight: ObservedResource
@@ -124,12 +122,12 @@ class Applier:
         elif outcome.state in _IN_STEP:
             self._series.record_apply(kind, "success", policy)
 
-    def _count(self, attempt: ResourceWrite) -> None:
-        kind, refusal = attempt.write.ref.kind, attempt.refusal
-        policy = str(attempt.before.facts.resource.conflict_policy)
-        self._series.record_apply(kind, "error" if refusal else "success", policy)
-        if refusal and refusal.is_conflict:
-            self._series.record_conflict(attempt.node.metadata.key, kind, policy)
+    def _count(self, node: LynqNode, result: WriteResult) -> None:
+        kind, rejection = result.write.ref.kind, result.rejection
+        policy = str(result.before.facts.resource.conflict_policy)
+        self._series.record_apply(kind, "error" if rejection else "success", policy)
+        if rejection and rejection.is_conflict:
+            self._series.record_conflict(node.metadata.key, kind, policy)
 
 
 def _next(

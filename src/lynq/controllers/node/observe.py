@@ -19,7 +19,7 @@ from lynq.api.names import ANNOTATION_APPLIED_HASH
 from lynq.controllers.children import Child, Children, KindNotWatched, WatchedKind
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector, NotAllowed
-from lynq.controllers.node.apply_errors import NODE_WIDE_ERRORS, is_transient, unwatched_namespace
+from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, is_transient
 from lynq.controllers.node.slow_render import RenderPool
 from lynq.controllers.node.state import CachedRender, LiveBody, NodeState, ObjectPlace
 from lynq.core.node.decide import is_done_once
@@ -187,7 +187,7 @@ class _Observation:
         rendered = self._rendered(resource, kind)
         ref = rendered.ref
         if kind.resource.namespaced and not kind.cache.covers(ref.namespace):
-            return self._blocked(resource, unwatched_namespace(ref.namespace))
+            return self._blocked(resource, _unwatched_namespace(ref.namespace))
         try:
             self.observer.accounts.check(self.node, ref)
         except NotAllowed as error:
@@ -292,3 +292,10 @@ def fingerprint_of(child: Child) -> object:
     live = child.live
     marks = msgspec.json.encode((live.labels, live.annotations), order="sorted")
     return live.uid, child.generation or child.resource_version, marks
+
+
+def _unwatched_namespace(namespace: str) -> str:
+    return (
+        f'the namespace "{namespace}" is not watched by this operator; '
+        "add it to --watch-namespaces, or correct targetNamespace"
+    )

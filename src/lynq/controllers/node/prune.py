@@ -25,7 +25,7 @@ from lynq.controllers.children import (
 )
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector
-from lynq.controllers.node.apply_errors import NODE_WIDE_ERRORS
+from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.state import NodeState
 from lynq.core.graph.build import entries_of

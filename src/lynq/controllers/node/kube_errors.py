@@ -1,0 +1,77 @@
+"""Translates errors of the Kubernetes client into the core's `ApplyError`."""
+
+from typing import Final
+
+from lynq.core.node.apply_errors import ApplyError, ApplyErrorKind
+from lynq.kube.errors import (
+    AlreadyExists,
+    Conflict,
+    ConnectionFailed,
+    CredentialError,
+    Fenced,
+    FieldError,
+    Forbidden,
+    InternalError,
+    Invalid,
+    KubeError,
+    NotFound,
+    RequestTooLarge,
+    ServiceUnavailable,
+    TimedOut,
+    Timeout,
+    TooManyRequests,
+    Unauthorized,
+)
+
+NODE_WIDE_ERRORS: Final = (ConnectionFailed, CredentialError, Fenced, Unauthorized)
+"""Errors that concern every resource of the node, and end the reconcile."""
+
+_UNAVAILABLE: Final = (ServiceUnavailable, TimedOut, Timeout, TooManyRequests)
+_NAMESPACES: Final = "namespaces"
+
+
+def apply_error(error: KubeError) -> ApplyError:
+    """Translate an error in answer to a request about one object."""
+    managers = tuple(field.manager for field in error.fields) if isinstance(error, Conflict) else ()
+    return ApplyError(_kind(error), str(error), managers)
+
+
+def is_transient(error: KubeError) -> bool:
+    """Return whether the same request may succeed in a moment."""
+    return apply_error(error).is_transient
+
+
+def _kind(error: KubeError) -> ApplyErrorKind:  # noqa: PLR0911 - one return per kind
+    match error:
+        case AlreadyExists():
+            return ApplyErrorKind.ALREADY_EXISTS
+        case Conflict():
+            return ApplyErrorKind.CONFLICT
+        case RequestTooLarge():
+            return ApplyErrorKind.TOO_LARGE
+        case Invalid(fields=fields):
+            is_too_large = any(_is_whole_object_too_long(field) for field in fields)
+            return ApplyErrorKind.TOO_LARGE if is_too_large else ApplyErrorKind.INVALID
+        case NotFound(status=status) if status.details.kind == _NAMESPACES:
+            return ApplyErrorKind.NAMESPACE_NOT_FOUND
+        case Forbidden(causes=causes) if any(
+            cause.reason == "NamespaceTerminating" for cause in causes
+        ):
+            return ApplyErrorKind.NAMESPACE_TERMINATING
+        case InternalError() if _is_outage(error):
+            return ApplyErrorKind.UNAVAILABLE
+        case _:
+            is_unavailable = isinstance(error, _UNAVAILABLE)
+            return ApplyErrorKind.UNAVAILABLE if is_unavailable else ApplyErrorKind.OTHER
+
+
+def _is_outage(error: InternalError) -> bool:
+    """Return whether a webhook or etcd failed.
+
+    A manifest with a value of the wrong type is answered with 500 as well, but without a reason.
+    """
+    return error.status.reason == "InternalError" or "etcdserver:" in error.status.message
+
+
+def _is_whole_object_too_long(field: FieldError) -> bool:
+    return field.reason == "FieldValueTooLong" and field.field in ("", "[]")

@@ -1,0 +1,63 @@
+"""Adapt a merge patch to the metadata of the live object: adoption, and release of the owner.
+
+A merge patch reports no conflicts, and leaves fields that it does not mention. Two writes need more
+of the live object than the caches hold:
+
+- An orphan is adopted by one merge patch, which also removes its orphan markers. Fields that we own
+  and that the manifest dropped are set to null. A dry-run apply detects the fields of other
+  managers, unless the policies say that those are overwritten.
+- An object whose deletionPolicy became Retain is tracked by labels. Our owner reference is removed,
+  or the garbage collector would delete the object together with the node.
+"""
+
+from dataclasses import replace
+
+from lynq.api import ConflictPolicy, Metadata, PatchStrategy
+from lynq.core.node.decide import is_done_once
+from lynq.core.node.managed_fields import has_other_managers, owned_fields
+from lynq.core.node.merge_patch import drop_removed_fields
+from lynq.core.node.objects import Owner
+from lynq.core.node.ownership import owner_removal_patch
+from lynq.core.node.state import ResourceFacts, Write, WriteCause, WriteMethod
+
+
+def needs_metadata(write: Write, facts: ResourceFacts, owner: Owner) -> bool:
+    """Return whether the write depends on metadata of the live object."""
+    if write.cause is WriteCause.ORPHANED:
+        return True
+    return write.method is WriteMethod.MERGE and _releases_owner(facts, owner)
+
+
+def adapted_to(write: Write, facts: ResourceFacts, owner: Owner, metadata: Metadata) -> Write:
+    """Return the write for the live object with this metadata."""
+    if write.cause is not WriteCause.ORPHANED:
+        return _without_owner(write, owner, metadata)
+    if facts.live and is_done_once(facts.resource, facts.live, owner):
+        return write
+    if facts.resource.patch_strategy is PatchStrategy.MERGE:
+        return write
+    return replace(write, obj=drop_removed_fields(write.obj, owned_fields(metadata)))
+
+
+def needs_dry_run(write: Write, facts: ResourceFacts, metadata: Metadata) -> bool:
+    """Return whether a dry-run apply has to detect the fields of other managers first."""
+    if write.cause is not WriteCause.ORPHANED or not has_other_managers(metadata):
+        return False
+    is_applied = facts.resource.patch_strategy is PatchStrategy.APPLY
+    return is_applied and facts.resource.conflict_policy is not ConflictPolicy.FORCE
+
+
+def _releases_owner(facts: ResourceFacts, owner: Owner) -> bool:
+    """Return whether the live object has our owner reference, and the desired one has not."""
+    live, desired = facts.live, facts.desired
+    if live is None or desired is None or owner.uid not in live.owners:
+        return False
+    references = desired.obj["metadata"].get("ownerReferences", ())
+    return all(reference["uid"] != owner.uid for reference in references)
+
+
+def _without_owner(write: Write, owner: Owner, metadata: Metadata) -> Write:
+    references = owner_removal_patch(metadata.owner_references, owner)
+    # Pinned, because a merge patch replaces the whole list.
+    pinned = {"ownerReferences": references, "resourceVersion": metadata.resource_version}
+    return replace(write, obj={**write.obj, "metadata": {**write.obj["metadata"], **pinned}})

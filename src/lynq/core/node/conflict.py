@@ -1,0 +1,317 @@
+"""Conflict and force handling of one write: the next request, or the final result.
+
+`begin_write` returns a `WriteAttempt` for the planned write and the observed object. Its `action`
+is the next request, or the result. The shell sends the request and reports the answer to one of the
+`on_…` functions, each of which returns the attempt with the next action. The order is:
+
+1. Before an apply, fields that we own by operation Update are migrated to Apply. To the API server
+   they belong to another manager: the apply would conflict with ourselves, and fields that left
+   the manifest would stay.
+2. A merge patch that depends on the metadata of the live object is adapted to it (`adoption`).
+3. The write is sent without force, also under conflictPolicy Force. Only the conflict names the
+   managers, and they are reported when their fields are taken over.
+4. On a conflict over fields, in this order: fields that are our own are migrated, and the write is
+   sent again. With ignoreFields, the conflict may concern live values that have changed: the object
+   is fetched, the write is decided again and sent. Under Force, the write is sent with force. Under
+   Stuck, it is rejected.
+5. On a conflict over the resourceVersion, a write that is pinned to it is decided again for the
+   current object and sent again, up to five times.
+6. An object that was believed to be missing and exists is observed again; the next step of the
+   reconcile decides about it.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import Enum, auto
+from typing import Any, Final, TypeAlias
+
+from lynq.api import Metadata
+from lynq.api.names import FIELD_MANAGER
+from lynq.core.node.adoption import adapted_to, needs_dry_run, needs_metadata
+from lynq.core.node.apply_errors import (
+    ApplyError,
+    ApplyErrorKind,
+    conflicting_managers,
+    rejection_of,
+)
+from lynq.core.node.decide import PassContext, decide
+from lynq.core.node.desired_object import ignores_fields
+from lynq.core.node.managed_fields import migration_patch
+from lynq.core.node.objects import Owner
+from lynq.core.node.state import ResourceFacts, Write, WriteMethod, WriteRejection
+
+RETRY_DELAYS: Final = (0.0, 0.01, 0.02, 0.05, 0.1)
+"""Seconds before each retry of a write whose resourceVersion was outdated."""
+
+_OWN_MANAGERS: Final = frozenset({FIELD_MANAGER, "manager"})
+"""Our field manager, and the one of the Go operator's requests that set no field manager."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMetadata:
+    """Read the metadata of the live object; answer with `on_metadata`."""
+
+    for_migration: bool = False
+    """Whether our Update entries are to be migrated; otherwise the write is adapted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PatchMetadata:
+    """Send this merge patch of the metadata; answer with `on_accepted`."""
+
+    patch: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunApply:
+    """Apply this object as a dry run, without force; answer with `on_accepted`."""
+
+    obj: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Refetch:
+    """Read the live object after a delay in seconds; answer with `on_refetched`."""
+
+    delay: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send this write as it is; answer with `on_accepted`."""
+
+    write: Write
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Final: the API server accepted the write."""
+
+    previous_managers: str = ""
+    """The managers whose fields were taken over by force, with the number of fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Final: the write is given up until the next reconcile."""
+
+    rejection: WriteRejection
+    is_reported: bool = True
+    """Whether the write counts as a failed apply in logs and metrics."""
+
+
+_CREATED_AND_DELETED: Final = Rejected(
+    WriteRejection("an object with this name was created and deleted concurrently; retrying"),
+    is_reported=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ObserveAgain:
+    """Final: the object exists and was not observed; the next step decides with it."""
+
+    otherwise: Rejected
+    """The result if the object does not exist after all."""
+
+
+NextRequest: TypeAlias = ReadMetadata | PatchMetadata | DryRunApply | Refetch | Send
+FinalResult: TypeAlias = Accepted | Rejected | ObserveAgain
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedObject:
+    """A resource with its live object, as far as the write depends on it."""
+
+    facts: ResourceFacts
+    resource_version: str = ""
+    """Empty if the object does not exist."""
+    has_update_entry: bool = False
+    """Whether we own fields of the object by operation Update."""
+
+
+class AttemptStage(Enum):
+    """What the attempt has come to."""
+
+    FIRST = auto()
+    """The planned write is prepared or sent."""
+    MIGRATED = auto()
+    """The write conflicted with our own Update entry, which is migrated."""
+    REBASED = auto()
+    """The write conflicted over fields, and is decided again for the current object."""
+    RETRIED = auto()
+    """The resourceVersion was outdated; the write is decided again for the current object."""
+    FORCED = auto()
+    """The write is sent with force."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteAttempt:
+    """One write, the object that it is decided for, and the answers so far."""
+
+    observed: ObservedObject
+    write: Write
+    owner: Owner
+    now: datetime
+    action: NextRequest | FinalResult
+    stage: AttemptStage = AttemptStage.FIRST
+    retries: int = 0
+    error: ApplyError | None = None
+    """The last error."""
+
+    @property
+    def facts(self) -> ResourceFacts:
+        """The resource, with the live object that the write is decided for."""
+        return self.observed.facts
+
+    @property
+    def ignores_fields(self) -> bool:
+        """Whether the resource has ignoreFields, so that the write contains live values."""
+        return ignores_fields(self.facts.resource)
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the write is valid only for the observed version of the object."""
+        if self.write.method is WriteMethod.REPLACE:
+            return True
+        return self.write.method is WriteMethod.MERGE and self.ignores_fields
+
+
+def begin_write(
+    observed: ObservedObject, write: Write, owner: Owner, now: datetime
+) -> WriteAttempt:
+    """Return the attempt of a planned write, with its first request."""
+    action = ReadMetadata(for_migration=True)
+    attempt = WriteAttempt(observed=observed, write=write, owner=owner, now=now, action=action)
+    must_migrate = write.method is WriteMethod.APPLY and observed.has_update_entry
+    return attempt if must_migrate else _prepare(attempt)
+
+
+def on_metadata(attempt: WriteAttempt, metadata: Metadata) -> WriteAttempt:
+    """Continue with the metadata of the live object."""
+    if attempt.action != ReadMetadata(for_migration=True):
+        return _adapt(attempt, metadata)
+    if patch := migration_patch(metadata):
+        return replace(attempt, action=PatchMetadata(patch))
+    return _continue_migrated(attempt)
+
+
+def on_refetched(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAttempt:
+    """Continue with the current object; None if it does not exist."""
+    if rebased := _rebase(attempt, observed):
+        return _prepare(rebased)
+    return _give_up(attempt) if attempt.stage is AttemptStage.RETRIED else _force(attempt)
+
+
+def on_accepted(attempt: WriteAttempt) -> WriteAttempt:
+    """Continue after a request that the API server accepted."""
+    match attempt.action:
+        case PatchMetadata():
+            return _continue_migrated(attempt)
+        case DryRunApply():
+            return _send(attempt)
+        case _:
+            is_forced = attempt.stage is AttemptStage.FORCED
+            managers = conflicting_managers(attempt.error) if is_forced and attempt.error else ""
+            return replace(attempt, action=Accepted(managers))
+
+
+def on_error(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
+    """Continue after a request that failed."""
+    failed = replace(attempt, error=error)
+    if error.kind is not ApplyErrorKind.CONFLICT:
+        return _give_up(failed)
+    match attempt.action:
+        case DryRunApply() if _OWN_MANAGERS.issuperset(error.managers):
+            return _send(attempt)
+        case Send():
+            return _resolve(failed, error)
+        case _:
+            return _give_up(failed)
+
+
+def _prepare(attempt: WriteAttempt) -> WriteAttempt:
+    """Read the metadata if the write depends on it, or send the write."""
+    if needs_metadata(attempt.write, attempt.facts, attempt.owner):
+        return replace(attempt, action=ReadMetadata())
+    return _send(attempt)
+
+
+def _adapt(attempt: WriteAttempt, metadata: Metadata) -> WriteAttempt:
+    write, facts = attempt.write, attempt.facts
+    adapted = replace(attempt, write=adapted_to(write, facts, attempt.owner, metadata))
+    if facts.desired and needs_dry_run(write, facts, metadata):
+        return replace(adapted, action=DryRunApply(facts.desired.obj))
+    return _send(adapted)
+
+
+def _continue_migrated(attempt: WriteAttempt) -> WriteAttempt:
+    return _send(attempt) if attempt.stage is AttemptStage.MIGRATED else _prepare(attempt)
+
+
+def _send(attempt: WriteAttempt) -> WriteAttempt:
+    write, live = attempt.write, attempt.facts.live
+    force = write.force and attempt.stage in {AttemptStage.RETRIED, AttemptStage.FORCED}
+    obj = write.obj
+    if attempt.is_pinned and live is not None:
+        pin = {"resourceVersion": attempt.observed.resource_version}
+        obj = {**obj, "metadata": {**obj["metadata"], **pin}}
+    return replace(attempt, action=Send(replace(write, obj=obj, force=force)))
+
+
+def _resolve(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
+    """Continue after a write that conflicted."""
+    match attempt.stage:
+        case AttemptStage.FIRST if not error.managers:
+            return _retry(attempt) if attempt.is_pinned else _give_up(attempt)
+        case AttemptStage.FIRST if set(error.managers) == {FIELD_MANAGER}:
+            migration = ReadMetadata(for_migration=True)
+            return replace(attempt, stage=AttemptStage.MIGRATED, action=migration)
+        case AttemptStage.FIRST if attempt.ignores_fields:
+            return replace(attempt, stage=AttemptStage.REBASED, action=Refetch())
+        case AttemptStage.FIRST | AttemptStage.REBASED:
+            return _force(attempt)
+        case AttemptStage.RETRIED:
+            return _retry(attempt)
+        case _:
+            return _give_up(attempt)
+
+
+def _retry(attempt: WriteAttempt) -> WriteAttempt:
+    if attempt.retries == len(RETRY_DELAYS):
+        return _give_up(attempt)
+    refetch = Refetch(RETRY_DELAYS[attempt.retries])
+    return replace(attempt, stage=AttemptStage.RETRIED, retries=attempt.retries + 1, action=refetch)
+
+
+def _rebase(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAttempt | None:
+    """Decide the write again for the current object; None if that changes nothing."""
+    before, live = attempt.facts.live, observed.facts.live if observed else None
+    if observed is None or live is None or before is None or live.uid != before.uid:
+        return None
+    if observed.resource_version == attempt.observed.resource_version:
+        return None
+    write = decide(observed.facts, PassContext(attempt.owner, attempt.now, force=True)).write
+    if write is None:
+        return None
+    return replace(attempt, observed=observed, write=replace(write, cause=attempt.write.cause))
+
+
+def _force(attempt: WriteAttempt) -> WriteAttempt:
+    """Send the write with force if the policy allows it."""
+    if not attempt.write.force:
+        return _give_up(attempt)
+    return _send(replace(attempt, stage=AttemptStage.FORCED))
+
+
+def _give_up(attempt: WriteAttempt) -> WriteAttempt:
+    error, resource = attempt.error, attempt.facts.resource
+    if error is None:
+        raise AssertionError("a write is given up only after an error")
+    if error.kind is ApplyErrorKind.ALREADY_EXISTS:
+        return replace(attempt, action=ObserveAgain(_CREATED_AND_DELETED))
+    rejected = Rejected(rejection_of(error, attempt.write.ref, resource.conflict_policy))
+    # A write without an observed object cannot keep the live values of ignored fields.
+    is_blind = attempt.ignores_fields and attempt.facts.live is None
+    if error.kind is ApplyErrorKind.CONFLICT and is_blind:
+        return replace(attempt, action=ObserveAgain(rejected))
+    return replace(attempt, action=rejected)

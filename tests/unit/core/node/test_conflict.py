@@ -1,0 +1,355 @@
+"""Conflicts of one write: which request follows which answer, and when the write is given up."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lynq.api import ConflictPolicy, DeletionPolicy, Metadata, OwnerReference, PatchStrategy
+from lynq.api.metadata import ManagedFields
+from lynq.core.node.apply_errors import ApplyError, ApplyErrorKind
+from lynq.core.node.conflict import (
+    RETRY_DELAYS,
+    Accepted,
+    DryRunApply,
+    NextRequest,
+    ObserveAgain,
+    ObservedObject,
+    PatchMetadata,
+    ReadMetadata,
+    Refetch,
+    Rejected,
+    Send,
+    WriteAttempt,
+    begin_write,
+    on_accepted,
+    on_error,
+    on_metadata,
+    on_refetched,
+)
+from lynq.core.node.decide import decide
+from lynq.core.node.state import ResourceFacts, WriteCause, WriteMethod
+from unit.core.node.decisions import CONTEXT, but, settled, without
+from unit.core.node.nodes import NOW, an_owner
+
+FORCE, STUCK = ConflictPolicy.FORCE, ConflictPolicy.STUCK
+IGNORED = ("$.data.plan",)
+OUTDATED = ApplyError(ApplyErrorKind.CONFLICT, "the resourceVersion is outdated")
+FOREIGN = ApplyError(ApplyErrorKind.CONFLICT, "helm owns it", ("helm", "helm", "kubectl"))
+OWN = ApplyError(ApplyErrorKind.CONFLICT, "we own it", ("lynq-operator",))
+DOWN = ApplyError(ApplyErrorKind.UNAVAILABLE, "503")
+EXISTS = ApplyError(ApplyErrorKind.ALREADY_EXISTS, "exists")
+
+
+def drifted(**resource: Any) -> ResourceFacts:
+    """Give a resource whose live object lost its hash, so that it is written."""
+    return without(settled(**resource), "applied-hash")
+
+
+def orphaned(**resource: Any) -> ResourceFacts:
+    facts = settled(deletion_policy=DeletionPolicy.RETAIN, **resource)
+    return but(facts, labels={"lynq.sh/orphaned": "true"})
+
+
+def observed(facts: ResourceFacts, version: str = "1", *, updated: bool = False) -> ObservedObject:
+    if facts.live is None:
+        return ObservedObject(facts)
+    return ObservedObject(facts, version, updated)
+
+
+def begun(facts: ResourceFacts, *, updated: bool = False) -> WriteAttempt:
+    """Give the attempt of the write that is decided for these facts."""
+    write = decide(facts, CONTEXT).write
+    assert write is not None
+    return begin_write(observed(facts, updated=updated), write, an_owner(), NOW)
+
+
+def sent(attempt: WriteAttempt) -> tuple[WriteMethod, bool]:
+    assert isinstance(attempt.action, Send)
+    return attempt.action.write.method, attempt.action.write.force
+
+
+def sent_version(attempt: WriteAttempt) -> str:
+    assert isinstance(attempt.action, Send)
+    version: str = attempt.action.write.obj["metadata"].get("resourceVersion", "")
+    return version
+
+
+def rejection(attempt: WriteAttempt) -> tuple[bool, bool]:
+    assert isinstance(attempt.action, Rejected)
+    assert attempt.action.is_reported
+    return attempt.action.rejection.is_conflict, attempt.action.rejection.is_transient
+
+
+def metadata(*entries: tuple[str, str, str], owners: tuple[str, ...] = ()) -> Metadata:
+    """Give the metadata of a live object; entries are manager, operation and fields."""
+    return Metadata(
+        resource_version="7",
+        owner_references=[OwnerReference(uid=uid) for uid in owners],
+        managed_fields=[
+            ManagedFields(
+                manager=manager,
+                operation=operation,
+                api_version="v1",
+                fields_v1=msgspec.Raw(fields.encode()),
+            )
+            for manager, operation, fields in entries
+        ],
+    )
+
+
+UPDATED = metadata(("lynq-operator", "Update", '{"f:data":{"f:plan":{},"f:old":{}}}'))
+SHARED = metadata(
+    ("lynq-operator", "Apply", '{"f:data":{"f:plan":{},"f:old":{}}}'),
+    ("helm", "Update", '{"f:data":{"f:plan":{}}}'),
+)
+
+
+@pytest.mark.parametrize("policy", ConflictPolicy)
+def test_first_apply_is_sent_without_force(policy: ConflictPolicy) -> None:
+    attempt = begun(drifted(conflict_policy=policy))
+    assert sent(attempt) == (WriteMethod.APPLY, False)
+    assert on_accepted(attempt).action == Accepted()
+
+
+def test_conflict_under_stuck_is_rejected() -> None:
+    attempt = on_error(begun(drifted()), FOREIGN)
+    assert rejection(attempt) == (True, False)
+
+
+def test_conflict_under_force_is_forced_and_names_the_managers() -> None:
+    attempt = on_error(begun(drifted(conflict_policy=FORCE)), FOREIGN)
+    assert sent(attempt) == (WriteMethod.APPLY, True)
+    managers = '"helm" (2 fields), "kubectl" (1 fields)'
+    assert on_accepted(attempt).action == Accepted(managers)
+    assert rejection(on_error(attempt, FOREIGN)) == (True, False)
+
+
+def test_outdated_apply_is_rejected_as_transient() -> None:
+    assert rejection(on_error(begun(drifted(conflict_policy=FORCE)), OUTDATED)) == (False, True)
+
+
+def test_other_errors_are_rejected_at_once() -> None:
+    assert rejection(on_error(begun(drifted(conflict_policy=FORCE)), DOWN)) == (False, True)
+
+
+def test_update_entry_is_migrated_before_the_apply() -> None:
+    attempt = begun(drifted(), updated=True)
+    assert isinstance(attempt.action, ReadMetadata)
+    attempt = on_metadata(attempt, UPDATED)
+    assert isinstance(attempt.action, PatchMetadata)
+    assert attempt.action.patch["metadata"]["resourceVersion"] == "7"
+    assert sent(on_accepted(attempt)) == (WriteMethod.APPLY, False)
+
+
+def test_update_entry_that_vanished_needs_no_migration() -> None:
+    attempt = on_metadata(begun(drifted(), updated=True), metadata())
+    assert sent(attempt) == (WriteMethod.APPLY, False)
+
+
+def test_update_entry_is_left_alone_by_a_merge() -> None:
+    attempt = begun(drifted(patch_strategy=PatchStrategy.MERGE), updated=True)
+    assert sent(attempt) == (WriteMethod.MERGE, False)
+
+
+def test_migration_that_conflicts_is_rejected_as_transient() -> None:
+    attempt = on_error(on_metadata(begun(drifted(), updated=True), UPDATED), OUTDATED)
+    assert rejection(attempt) == (False, True)
+
+
+@pytest.mark.parametrize("policy", ConflictPolicy)
+def test_conflict_with_ourselves_is_migrated_once(policy: ConflictPolicy) -> None:
+    attempt = on_error(begun(drifted(conflict_policy=policy)), OWN)
+    assert isinstance(attempt.action, ReadMetadata)
+    attempt = on_accepted(on_metadata(attempt, UPDATED))
+    assert sent(attempt) == (WriteMethod.APPLY, False)
+    assert rejection(on_error(attempt, OWN)) == (True, False)
+
+
+def test_existing_object_is_observed_instead_of_created() -> None:
+    missing = replace(settled(patch_strategy=PatchStrategy.REPLACE), live=None)
+    attempt = begun(missing)
+    assert sent(attempt) == (WriteMethod.CREATE, False)
+    result = on_error(attempt, EXISTS).action
+    assert isinstance(result, ObserveAgain)
+    assert not result.otherwise.is_reported
+
+
+# ignoreFields
+
+
+def test_ignored_values_are_read_again_before_fields_are_forced() -> None:
+    facts = drifted(conflict_policy=FORCE, ignore_fields=IGNORED)
+    attempt = on_error(begun(facts), FOREIGN)
+    assert attempt.action == Refetch()
+    rebased = on_refetched(attempt, observed(facts, "2"))
+    assert sent(rebased) == (WriteMethod.APPLY, False)
+    assert on_accepted(rebased).action == Accepted()
+    assert sent(on_error(rebased, FOREIGN)) == (WriteMethod.APPLY, True)
+
+
+@pytest.mark.parametrize("version", ["1", "gone"])
+def test_unchanged_object_with_ignored_fields_is_forced_or_rejected(version: str) -> None:
+    for policy in ConflictPolicy:
+        facts = drifted(conflict_policy=policy, ignore_fields=IGNORED)
+        current = None if version == "gone" else observed(facts, version)
+        attempt = on_refetched(on_error(begun(facts), FOREIGN), current)
+        if policy is FORCE:
+            assert sent(attempt) == (WriteMethod.APPLY, True)
+        else:
+            assert rejection(attempt) == (True, False)
+
+
+def test_object_that_appeared_with_ignored_fields_is_observed() -> None:
+    facts = replace(settled(ignore_fields=IGNORED), live=None)
+    attempt = on_refetched(on_error(begun(facts), FOREIGN), observed(drifted(), "2"))
+    assert isinstance(attempt.action, ObserveAgain)
+    assert attempt.action.otherwise.rejection.is_conflict
+
+
+# Writes that are pinned to the resourceVersion
+
+
+def test_replace_is_pinned_to_the_observed_version() -> None:
+    attempt = begun(drifted(patch_strategy=PatchStrategy.REPLACE))
+    assert sent(attempt) == (WriteMethod.REPLACE, False)
+    assert sent_version(attempt) == "1"
+
+
+@pytest.mark.parametrize(("ignored", "version"), [((), ""), (IGNORED, "1")])
+def test_merge_is_pinned_only_with_ignored_fields(ignored: tuple[str, ...], version: str) -> None:
+    facts = drifted(patch_strategy=PatchStrategy.MERGE, ignore_fields=ignored)
+    assert sent_version(begun(facts)) == version
+
+
+def test_outdated_replace_is_decided_again_up_to_five_times() -> None:
+    facts = drifted(patch_strategy=PatchStrategy.REPLACE)
+    attempt, delays = on_error(begun(facts), OUTDATED), []
+    while isinstance(attempt.action, Refetch):
+        delays.append(attempt.action.delay)
+        attempt = on_refetched(attempt, observed(facts, str(len(delays) + 1)))
+        assert sent_version(attempt) == str(len(delays) + 1)
+        attempt = on_error(attempt, OUTDATED)
+    assert tuple(delays) == RETRY_DELAYS
+    assert rejection(attempt) == (False, True)
+
+
+def test_retried_write_keeps_its_cause() -> None:
+    facts = drifted(patch_strategy=PatchStrategy.REPLACE)
+    retried = on_refetched(on_error(begun(facts), OUTDATED), observed(facts, "2"))
+    assert retried.write.cause is WriteCause.HASH_LOST
+    assert on_accepted(retried).action == Accepted()
+
+
+@pytest.mark.parametrize("change", ["deleted", "same version", "re-created", "being deleted"])
+def test_outdated_replace_is_given_up_without_a_newer_object(change: str) -> None:
+    facts = drifted(patch_strategy=PatchStrategy.REPLACE)
+    current = {
+        "deleted": None,
+        "same version": observed(facts, "1"),
+        "re-created": observed(but(facts, uid="2"), "2"),
+        "being deleted": observed(but(facts, deleting=True), "2"),
+    }[change]
+    attempt = on_error(begun(facts), OUTDATED)
+    given_up = on_refetched(attempt, current)
+    assert rejection(given_up) == (False, True)
+    assert given_up.observed is attempt.observed
+
+
+# Adoption
+
+
+def test_adoption_clears_dropped_fields() -> None:
+    attempt = begun(orphaned(conflict_policy=FORCE))
+    assert isinstance(attempt.action, ReadMetadata)
+    attempt = on_metadata(attempt, SHARED)
+    assert sent(attempt) == (WriteMethod.MERGE, False)
+    assert attempt.write.obj["data"] == {"plan": "acme", "old": None}
+
+
+def test_adoption_with_strategy_merge_clears_nothing() -> None:
+    attempt = on_metadata(begun(orphaned(patch_strategy=PatchStrategy.MERGE)), SHARED)
+    assert sent(attempt) == (WriteMethod.MERGE, False)
+    assert attempt.write.obj["data"] == {"plan": "acme"}
+
+
+def test_adoption_under_stuck_detects_conflicts_by_a_dry_run() -> None:
+    attempt = on_metadata(begun(orphaned()), SHARED)
+    assert isinstance(attempt.action, DryRunApply)
+    assert "orphaned" not in str(attempt.action.obj)
+    assert sent(on_accepted(attempt)) == (WriteMethod.MERGE, False)
+    assert rejection(on_error(attempt, FOREIGN)) == (True, False)
+
+
+def test_adoption_without_other_managers_needs_no_dry_run() -> None:
+    assert sent(on_metadata(begun(orphaned()), UPDATED)) == (WriteMethod.MERGE, False)
+
+
+@pytest.mark.parametrize("managers", [("manager",), ("lynq-operator", "manager"), ()])
+def test_dry_run_conflict_with_the_go_operator_is_our_own(managers: tuple[str, ...]) -> None:
+    attempt = on_metadata(begun(orphaned()), SHARED)
+    error = ApplyError(ApplyErrorKind.CONFLICT, "", managers)
+    assert sent(on_error(attempt, error)) == (WriteMethod.MERGE, False)
+
+
+def test_owner_reference_is_removed_when_labels_replace_it() -> None:
+    owner = an_owner()
+    facts = drifted(patch_strategy=PatchStrategy.MERGE, deletion_policy=DeletionPolicy.RETAIN)
+    attempt = begun(but(facts, owners=(owner.uid, "other")))
+    assert isinstance(attempt.action, ReadMetadata)
+    attempt = on_metadata(attempt, metadata(owners=(owner.uid, "other")))
+    assert sent_version(attempt) == "7"
+    references = attempt.write.obj["metadata"]["ownerReferences"]
+    assert [reference["uid"] for reference in references] == ["other"]
+
+
+# Invariants
+
+ERRORS = st.sampled_from([OUTDATED, FOREIGN, OWN, DOWN, EXISTS])
+FACTS = st.builds(
+    lambda state, strategy, policy, ignored: state(
+        patch_strategy=strategy, conflict_policy=policy, ignore_fields=ignored
+    ),
+    st.sampled_from([drifted, orphaned, lambda **more: replace(settled(**more), live=None)]),
+    st.sampled_from(PatchStrategy),
+    st.sampled_from(ConflictPolicy),
+    st.sampled_from([(), IGNORED]),
+)
+
+
+def answer(attempt: WriteAttempt, data: st.DataObject, version: int) -> WriteAttempt:
+    """Answer the next request with an error, or as the API server may."""
+    error = data.draw(st.none() | ERRORS)
+    if error is not None:
+        return on_error(attempt, error)
+    match attempt.action:
+        case ReadMetadata():
+            return on_metadata(attempt, data.draw(st.sampled_from([metadata(), UPDATED, SHARED])))
+        case Refetch():
+            current = data.draw(st.none() | st.just(observed(attempt.facts, str(version))))
+            return on_refetched(attempt, current)
+        case _:
+            return on_accepted(attempt)
+
+
+@given(facts=FACTS, updated=st.booleans(), data=st.data())
+def test_every_attempt_ends_and_forces_only_as_last_resort(
+    facts: ResourceFacts, data: st.DataObject, *, updated: bool
+) -> None:
+    attempt, requests = begun(facts, updated=updated), 0
+    cause = attempt.write.cause
+    while isinstance(attempt.action, NextRequest):
+        requests += 1
+        assert requests <= 4 * (len(RETRY_DELAYS) + 1)
+        assert attempt.write.cause is cause
+        if isinstance(attempt.action, Send) and attempt.action.write.force:
+            assert facts.resource.conflict_policy is FORCE
+            assert attempt.error is not None
+        attempt = answer(attempt, data, requests + 1)
+    if isinstance(attempt.action, Accepted) and attempt.action.previous_managers:
+        assert facts.resource.conflict_policy is FORCE
+    if not isinstance(attempt.action, Accepted):
+        assert attempt.error is not None
