@@ -1,7 +1,7 @@
-"""Carries out the writes of a pass, all that can go now in parallel, and remembers the answers.
+"""Applies a node's resources: step by step, the writes of one step in parallel.
 
-An object that the API server does not take is that resource's failure and nobody else's. Only
-what concerns all of them, no connection or no lease, ends the pass.
+A rejected write is the failure of its resource only. An error that concerns every resource, such as
+a lost connection or a lost lease, ends the reconcile.
 """
 
 from collections.abc import Callable
@@ -22,47 +22,48 @@ from lynq.core.node.state import ResourceOutcome, WriteCause
 from lynq.core.node.step import ReconcileStep, next_step
 from lynq.telemetry import OperatorMetrics
 
-_IN_STEP: Final = frozenset({ResourceState.READY, ResourceState.PROGRESSING})
-"""States of objects that are as they should be, ready or not."""
+_APPLIED: Final = frozenset({ResourceState.READY, ResourceState.PROGRESSING})
+"""States of a resource whose object has the desired content, ready or not."""
 
 
 @dataclass(slots=True)
 class ApplyProgress:
-    """How far a pass has come."""
+    """The progress of one reconcile."""
 
     observed: dict[str, ObservedResource]
+    """The resources by id, updated with the answer to each write."""
     step: ReconcileStep
     written: set[str] = field(default_factory=set)
-    """The ids of the resources that were sent and taken."""
+    """The ids of the resources whose write was accepted."""
     changed: int = 0
-    """How many objects are others than before."""
+    """Number of objects that were created or changed."""
     adopted: list[ObservedResource] = field(default_factory=list)
-    """Objects that were orphans, and are the node's again."""
+    """Former orphans that the node owns again."""
     taken_over: list[tuple[ObservedResource, str]] = field(default_factory=list)
-    """Objects of which fields were taken over from others, and from whom."""
+    """Objects whose fields were taken over by force, with the previous managers."""
 
 
 class Applier:
-    """Brings a node's resources as far as they can be brought now."""
+    """Applies the resources of a node as far as their dependencies allow."""
 
     def __init__(
-        self, accounts: ClientSelector, lookout: Observer, series: OperatorMetrics
+        self, clients: ClientSelector, observer: Observer, metrics: OperatorMetrics
     ) -> None:
-        self._accounts = accounts
-        self._lookout = lookout
-        self._series = series
+        self._clients = clients
+        self._observer = observer
+        self._metrics = metrics
 
     def plan(
         self,
         node: LynqNode,
         graph: Graph,
-        sights: dict[str, ObservedResource],
+        observed: dict[str, ObservedResource],
         *,
         now: datetime,
         force: bool,
     ) -> ApplyProgress:
-        """Return what would be written first."""
-        return ApplyProgress(sights, _next(node, graph, sights, now, force=force))
+        """Return the first step, without a write."""
+        return ApplyProgress(observed, _next_step(node, graph, observed, now, force=force))
 
     async def apply(
         self,
@@ -72,23 +73,23 @@ class Applier:
         state: NodeState,
         *,
         force: bool,
-        now: Callable[[], datetime],
-        goes_on: Callable[[], bool],
+        clock: Callable[[], datetime],
+        is_current: Callable[[], bool],
     ) -> ApplyProgress:
-        """Carry a plan out until there is no next step, or the node is not what it was."""
-        client = self._accounts.client_for(node)
-        while progress.step.writes and goes_on():
+        """Send the writes of each step until no step is left, or the node has changed."""
+        client, observed = self._clients.client_for(node), progress.observed
+        while progress.step.writes and is_current():
             results = await gather_or_cancel(
                 ResourceWrite(
-                    client, self._lookout, node, state, progress.observed[write.id], write, now()
+                    client, self._observer, node, state, observed[write.id], write, clock()
                 ).send()
                 for write in progress.step.writes
             )
             for result in results:
                 self._record(node, result, progress)
-            progress.step = _next(node, graph, progress.observed, now(), force=force)
+            progress.step = _next_step(node, graph, observed, clock(), force=force)
         for outcome in progress.step.outcomes:
-            self._count_unsent(node, outcome, progress.observed[outcome.id])
+            self._count_unsent(node, outcome, observed[outcome.id])
         return progress
 
     def _record(self, node: LynqNode, result: WriteResult, progress: ApplyProgress) -> None:
@@ -106,32 +107,37 @@ class Applier:
         if result.previous_managers:
             progress.taken_over.append((result.after, result.previous_managers))
 
-    def _count_unsent(
-        self, node: LynqNode, outcome: ResourceOutcome, sight: ObservedResource
-    ) -> None:
-        """Count what needed no write, and what could not even be tried, as attempts of the pass."""
-        kind, policy = outcome.ref.kind, str(sight.facts.resource.conflict_policy)
-        if sight.kind is None:
-            if outcome.state is ResourceState.FAILED:
-                self._series.record_apply(kind, "error", policy)
-        elif sight.facts.was_written or outcome.write:
-            return
-        elif outcome.state is ResourceState.CONFLICTED:
-            self._series.record_apply(kind, "error", policy)
-            self._series.record_conflict(node.metadata.key, kind, policy)
-        elif outcome.state in _IN_STEP:
-            self._series.record_apply(kind, "success", policy)
-
     def _count(self, node: LynqNode, result: WriteResult) -> None:
         kind, rejection = result.write.ref.kind, result.rejection
         policy = str(result.before.facts.resource.conflict_policy)
-        self._series.record_apply(kind, "error" if rejection else "success", policy)
+        self._metrics.record_apply(kind, "error" if rejection else "success", policy)
         if rejection and rejection.is_conflict:
-            self._series.record_conflict(node.metadata.key, kind, policy)
+            self._metrics.record_conflict(node.metadata.key, kind, policy)
+
+    def _count_unsent(
+        self, node: LynqNode, outcome: ResourceOutcome, observed: ObservedResource
+    ) -> None:
+        """Count a resource that needed no write, or could not be written, as an apply attempt."""
+        kind, policy = outcome.ref.kind, str(observed.facts.resource.conflict_policy)
+        if observed.kind is None:
+            if outcome.state is ResourceState.FAILED:
+                self._metrics.record_apply(kind, "error", policy)
+        elif observed.facts.was_written or outcome.write:
+            return
+        elif outcome.state is ResourceState.CONFLICTED:
+            self._metrics.record_apply(kind, "error", policy)
+            self._metrics.record_conflict(node.metadata.key, kind, policy)
+        elif outcome.state in _APPLIED:
+            self._metrics.record_apply(kind, "success", policy)
 
 
-def _next(
-    node: LynqNode, graph: Graph, sights: dict[str, ObservedResource], now: datetime, *, force: bool
+def _next_step(
+    node: LynqNode,
+    graph: Graph,
+    observed: dict[str, ObservedResource],
+    now: datetime,
+    *,
+    force: bool,
 ) -> ReconcileStep:
-    facts = {this: sight.facts for this, sight in sights.items()}
+    facts = {resource_id: resource.facts for resource_id, resource in observed.items()}
     return next_step(graph, facts, PassContext(owner_of(node), now, force))

@@ -1,8 +1,8 @@
-"""Looks at everything that a pass needs to know of a node's resources.
+"""Observes a node's resources: rendered manifest, desired object, live object, last write.
 
-Caches answer. The API server is asked only about what no cache can show: an object that the node
-has made and that does not carry our label (the Go operator's, or one whose label was taken off),
-and the whole body of an object whose manifest leaves fields to others.
+The live objects come from the caches. The API server is queried only for objects that no cache
+holds: an object of the inventory that lacks our label (the Go operator's, or one whose label was
+removed), and the whole body of an object whose resource has ignoreFields.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -32,60 +32,59 @@ from lynq.kube.errors import Forbidden, GroupUnavailable, KubeError, NotFound, U
 from lynq.template import is_slow
 
 
-class _StillRendering(Exception):  # noqa: N818 - says what is going on
-    """Keys of an object are still being made."""
+class _StillRendering(Exception):  # noqa: N818 - a state, not an error
+    """A slow render of the resource is not finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedResource:
-    """One resource of a node: what the core has to know, and how to reach its object."""
+    """One resource of a node: the facts for the core, and the handles of its object."""
 
     facts: ResourceFacts
     kind: WatchedKind | None = None
-    """None if objects of its kind cannot be seen, or it could not be rendered."""
+    """None if the kind cannot be watched, or the resource could not be rendered."""
     child: Child | None = None
     rendered: Rendered | None = None
 
     @property
     def ref(self) -> ObjectRef:
-        """The object."""
+        """The desired object."""
         return self.facts.ref
 
     @property
     def is_resolved(self) -> bool:
-        """Whether it is known for sure which object is desired."""
+        """Whether the desired object is identified, with its kind, namespace and name."""
         return self.facts.desired is not None and self.kind is not None
 
     def with_child(self, child: Child | None) -> "ObservedResource":
-        """Return the same with what has become of the object."""
+        """Return a copy with this live object."""
         live = child.live if child else None
         return replace(self, child=child, facts=replace(self.facts, live=live))
 
     def with_desired(self, desired: DesiredObject) -> "ObservedResource":
-        """Return the same with another wish for the object."""
+        """Return a copy with this desired object."""
         return replace(self, facts=replace(self.facts, desired=desired))
 
     def with_last_write(self, last_write: LastWrite, *, was_written: bool) -> "ObservedResource":
-        """Return the same with the answer to our write."""
-        return replace(
-            self, facts=replace(self.facts, last_write=last_write, was_written=was_written)
-        )
+        """Return a copy with the result of our last write."""
+        facts = replace(self.facts, last_write=last_write, was_written=was_written)
+        return replace(self, facts=facts)
 
 
 class Observer:
-    """Looks at the resources of nodes."""
+    """Observes the resources of nodes."""
 
     def __init__(
         self,
         client: Client,
-        accounts: ClientSelector,
+        clients: ClientSelector,
         children: Children,
         discovery: Discovery,
         render_pool: RenderPool,
     ) -> None:
         self._client = client
         self.render_pool = render_pool
-        self.accounts = accounts
+        self.clients = clients
         self._children = children
         self._discovery = discovery
 
@@ -99,39 +98,40 @@ class Observer:
         listed: Collection[ObjectPlace],
         now: datetime,
     ) -> dict[str, ObservedResource]:
-        """Return a sight of every resource, by id; `listed` are the objects of the inventory."""
+        """Return every resource by id; `listed` are the objects of the inventory."""
         state.reset_on_new_generation(node)
-        pass_ = _Observation(self, node, Renderer.of(node, variables), state, listed, now)
+        renderer = Renderer.of(node, variables)
+        observation = _Observation(self, node, renderer, state, listed, now)
         resources = tuple(resources)
-        sights = await gather_or_cancel(pass_.at(resource) for resource in resources)
-        return dict(zip((resource.id for resource in resources), sights, strict=True))
+        observed = await gather_or_cancel(observation.observe(resource) for resource in resources)
+        return dict(zip((resource.id for resource in resources), observed, strict=True))
 
     async def kind(self, api_version: str, kind: str) -> WatchedKind:
-        """Return a kind whose objects can be seen; raises UnknownKind or Unwatched."""
+        """Return the watch of a kind; raises UnknownKind or KindNotWatched."""
         return await self._children.watched(await self._discovery.resource(api_version, kind))
 
     async def fetch(self, kind: WatchedKind, ref: ObjectRef) -> Child | None:
-        """Ask the API server for an object that no cache has shown."""
+        """Read an object from the API server; None if it does not exist."""
         try:
-            found = await self._client.get(
+            obj = await self._client.get(
                 kind.resource, ref.name, ref.namespace or None, into=kind.into
             )
         except NotFound as error:
             self.check_served(kind, error)
             return None
-        return kind.child_of(found)
+        return kind.child_of(obj)
 
     def check_served(self, kind: WatchedKind, error: NotFound) -> None:
-        """Raise GroupUnavailable if it is not the object that was not found, but its path.
+        """Raise GroupUnavailable if the path was not found, and not the object.
 
-        A version that a CRD serves no more takes no object along: it has to be found elsewhere.
+        A CRD that no longer serves a version keeps its objects: they are served in another one.
         """
         if not error.status.details.name:
             self._discovery.invalidate()
-            raise GroupUnavailable(f"{kind.resource} is served no more, and looked for anew")
+            raise GroupUnavailable(f"{kind.resource} is no longer served; rediscovering")
 
     async def body(self, kind: WatchedKind, ref: ObjectRef) -> Mapping[str, Any] | None:
-        """Ask the API server for the whole of an object."""
+        """Read the whole object from the API server; None if it does not exist."""
         try:
             return await self._client.get(kind.resource, ref.name, ref.namespace or None)
         except NotFound:
@@ -140,7 +140,7 @@ class Observer:
 
 @dataclass(frozen=True, slots=True)
 class _Observation:
-    """One look at one node."""
+    """The observation of one node in one reconcile."""
 
     observer: Observer
     node: LynqNode
@@ -153,46 +153,46 @@ class _Observation:
     def owner(self) -> Owner:
         return owner_of(self.node)
 
-    async def at(self, resource: TResource) -> ObservedResource:
+    async def observe(self, resource: TResource) -> ObservedResource:
         try:
-            return await self._seen(resource)
+            return await self._observe_watched(resource)
         except RenderError as error:
             return ObservedResource(ResourceFacts(resource=resource, render_error=str(error)))
         except _StillRendering:
             return ObservedResource(ResourceFacts(resource=resource, is_rendering=True))
 
-    async def _seen(self, resource: TResource) -> ObservedResource:
+    async def _observe_watched(self, resource: TResource) -> ObservedResource:
         try:
-            # That nobody tells which kinds there are is no resource's trouble, and raised.
+            # A failure of discovery concerns every resource, so it is raised.
             kind = await self._kind(resource)
         except (UnknownKind, KindNotWatched, Forbidden) as error:
             return self._blocked(resource, str(error))
         try:
-            sight = await self._at(resource, kind)
+            observed = await self._observe_object(resource, kind)
         except KubeError as error:
-            if self._is_everybodys(resource, error):
+            if self._concerns_node(resource, error):
                 raise
-            # An object that may not be read is the trouble of its own resource only.
+            # An object that cannot be read concerns its resource only.
             return self._blocked(resource, str(error))
         self.state.unobservable_since.pop(resource.id, None)
-        return sight
+        return observed
 
-    def _is_everybodys(self, resource: TResource, error: KubeError) -> bool:
-        """Return whether nothing of the node can be told now; a hiccup is waited for."""
+    def _concerns_node(self, resource: TResource, error: KubeError) -> bool:
+        """Return whether the error ends the reconcile; a transient one does for some time."""
         if is_transient(error):
             return self.state.is_briefly_unobservable(resource.id, self.now)
         return isinstance(error, NODE_WIDE_ERRORS)
 
-    async def _at(self, resource: TResource, kind: WatchedKind) -> ObservedResource:
-        rendered = self._rendered(resource, kind)
+    async def _observe_object(self, resource: TResource, kind: WatchedKind) -> ObservedResource:
+        rendered = self._render(resource, kind)
         ref = rendered.ref
         if kind.resource.namespaced and not kind.cache.covers(ref.namespace):
             return self._blocked(resource, _unwatched_namespace(ref.namespace))
         try:
-            self.observer.accounts.check(self.node, ref)
+            self.observer.clients.check(self.node, ref)
         except NotAllowed as error:
             return self._blocked(resource, str(error))
-        child = kind.child(key_of(ref)) or await self._stray(resource, kind, ref)
+        child = kind.child(key_of(ref)) or await self._uncached_child(resource, kind, ref)
         body = await self._body(resource, kind, ref, child)
         desired = prepare(rendered, resource, self.owner, body)
         last_write = self.state.last_write(ref) or self._baseline(desired.hash, ref, child)
@@ -203,11 +203,12 @@ class _Observation:
     async def _kind(self, resource: TResource) -> WatchedKind:
         version, kind = (str(resource.spec.get(key, "")) for key in ("apiVersion", "kind"))
         if "{{" in version or "{{" in kind:
-            ref = self._whole(resource, namespaced=True).ref
+            ref = self._render_whole(resource, namespaced=True).ref
             version, kind = ref.api_version, ref.kind
         return await self.observer.kind(version, kind)
 
-    def _rendered(self, resource: TResource, kind: WatchedKind) -> Rendered:
+    def _render(self, resource: TResource, kind: WatchedKind) -> Rendered:
+        """Render the resource; only its metadata, if its body was written for the only time."""
         namespaced = kind.resource.namespaced
         if resource.creation_policy is CreationPolicy.ONCE:
             outline = self.renderer.render(resource, namespaced=namespaced, with_body=False)
@@ -215,27 +216,27 @@ class _Observation:
             if child and is_done_once(resource, child.live, self.owner):
                 self.state.drop_render(resource.id)
                 return outline
-        return self._whole(resource, namespaced=namespaced)
+        return self._render_whole(resource, namespaced=namespaced)
 
-    def _whole(self, resource: TResource, *, namespaced: bool) -> Rendered:
-        """Render all of it; raises _StillMaking of what takes seconds and is not done yet."""
+    def _render_whole(self, resource: TResource, *, namespaced: bool) -> Rendered:
+        """Render the whole manifest; raises _StillRendering until a slow render is finished."""
         render = partial(self.renderer.render, resource, namespaced=namespaced)
         if not is_slow(resource.spec):
             return render()
-        basis = (resource, self.renderer.variables, self.renderer.environment.now, namespaced)
-        known = self.state.renders.get(resource.id)
-        if known is None or known.inputs != basis:
+        inputs = (resource, self.renderer.variables, self.renderer.environment.now, namespaced)
+        cached = self.state.renders.get(resource.id)
+        if cached is None or cached.inputs != inputs:
             self.state.drop_render(resource.id)
-            making = self.observer.render_pool.submit(self.node.metadata.key, render)
-            known = self.state.renders[resource.id] = CachedRender(basis, making)
-        if not known.pending.done():
+            pending = self.observer.render_pool.submit(self.node.metadata.key, render)
+            cached = self.state.renders[resource.id] = CachedRender(inputs, pending)
+        if not cached.pending.done():
             raise _StillRendering
-        return known.pending.result()
+        return cached.pending.result()
 
     def _blocked(self, resource: TResource, problem: str) -> ObservedResource:
-        """Return the sight of a resource of which nothing can be tried."""
-        # The guess that it has a namespace shows in messages only: it is not decided.
-        rendered = self._whole(resource, namespaced=True)
+        """Return a resource that cannot be written, as if its write had been rejected."""
+        # The scope of the kind may be unknown. The namespace only appears in messages.
+        rendered = self._render_whole(resource, namespaced=True)
         desired = prepare(rendered, resource, self.owner)
         last_write = self.state.record_rejection(
             desired.ref, desired.hash, WriteRejection(problem), self.now
@@ -245,57 +246,62 @@ class _Observation:
         )
         return ObservedResource(facts)
 
-    async def _stray(self, resource: TResource, kind: WatchedKind, ref: ObjectRef) -> Child | None:
-        """Look for an object that should be there, or must not be written over unseen."""
-        takes_over = resource.conflict_policy is ConflictPolicy.FORCE and ignores_fields(resource)
-        if ref.place in self.listed or takes_over:
+    async def _uncached_child(
+        self, resource: TResource, kind: WatchedKind, ref: ObjectRef
+    ) -> Child | None:
+        """Read an object that no cache holds, if it may exist and must not be written blindly."""
+        # A forced apply that does not know the live object would overwrite the ignored fields.
+        forces = resource.conflict_policy is ConflictPolicy.FORCE
+        if ref.place in self.listed or (forces and ignores_fields(resource)):
             return await self.observer.fetch(kind, ref)
         return None
 
     async def _body(
         self, resource: TResource, kind: WatchedKind, ref: ObjectRef, child: Child | None
     ) -> Mapping[str, Any] | None:
+        """Return the whole live object for its ignored fields; None if there are none."""
         if child is None or not ignores_fields(resource):
             return None
-        known, fingerprint = self.state.bodies.get(ref), fingerprint_of(child)
-        if known is not None and known.fingerprint == fingerprint:
-            return known.obj
+        cached, fingerprint = self.state.bodies.get(ref), fingerprint_of(child)
+        if cached is not None and cached.fingerprint == fingerprint:
+            return cached.obj
         body = await self.observer.body(kind, ref)
         if body is not None:
             self.state.bodies[ref] = LiveBody.of(fingerprint, body)
         return body
 
-    def _baseline(self, content: str, ref: ObjectRef, child: Child | None) -> LastWrite | None:
-        if child is None or child.live.annotations.get(ANNOTATION_APPLIED_HASH) != content:
+    def _baseline(self, content_hash: str, ref: ObjectRef, child: Child | None) -> LastWrite | None:
+        """Record the write of an earlier process, if the live object has the desired content."""
+        if child is None or child.live.annotations.get(ANNOTATION_APPLIED_HASH) != content_hash:
             return None
-        left = _fields_left(self.node, ref) or child.live.digest
-        return self.state.record_baseline(ref, content, left, self.now)
+        digest = _reported_digest(self.node, ref) or child.live.digest
+        return self.state.record_baseline(ref, content_hash, digest, self.now)
 
 
 def key_of(ref: ObjectRef) -> ObjectKey:
-    """Return where an object is among those of its kind."""
+    """Return the namespace and name of an object."""
     return ObjectKey(ref.namespace, ref.name)
 
 
-def _fields_left(node: LynqNode, ref: ObjectRef) -> bytes:
-    """Return the digest of the fields that our last write of an object left us with, if known."""
-    digests = (each.fields_digest for each in node.status.resources if ref_of(each) == ref)
+def fingerprint_of(child: Child) -> object:
+    """Return a value that changes with the object, but not with its status alone."""
+    live = child.live
+    metadata = msgspec.json.encode((live.labels, live.annotations), order="sorted")
+    return live.uid, child.generation or child.resource_version, metadata
+
+
+def _reported_digest(node: LynqNode, ref: ObjectRef) -> bytes:
+    """Return the digest of our fields after the last write, by the node's status."""
+    digests = (entry.fields_digest for entry in node.status.resources if ref_of(entry) == ref)
     try:
         return bytes.fromhex(next(digests, ""))
     except ValueError:
-        # Somebody edited the status.
+        # The status was edited by hand.
         return b""
-
-
-def fingerprint_of(child: Child) -> object:
-    """Return what is the same as long as nothing but the status of an object changes."""
-    live = child.live
-    marks = msgspec.json.encode((live.labels, live.annotations), order="sorted")
-    return live.uid, child.generation or child.resource_version, marks
 
 
 def _unwatched_namespace(namespace: str) -> str:
     return (
-        f'the namespace "{namespace}" is not watched by this operator; '
+        f'namespace "{namespace}" is not watched by this operator; '
         "add it to --watch-namespaces, or correct targetNamespace"
     )

@@ -97,8 +97,8 @@ class NodeReconciler:
             plan,
             memory,
             force=force,
-            now=self._world.now,
-            goes_on=lambda: self._is_still_wanted(node),
+            clock=self._world.now,
+            is_current=lambda: self._is_still_wanted(node),
         )
         if progress.step.writes:
             # The node became another one meanwhile, and is in the queue again.

@@ -1,7 +1,7 @@
-"""Renders what takes seconds, keys and certificates, where nobody waits for it.
+"""Renders slow manifests (keys, certificates) in background threads.
 
-The threads are daemons: a process that is to end does not wait for a key that nobody will write.
-Whoever makes a key holds no lock of the interpreter, so the event loop goes on beside it.
+The threads are daemons: a process that stops does not wait for a key. The generation of a key
+releases the interpreter lock, so that the event loop is not blocked.
 """
 
 import asyncio
@@ -18,48 +18,48 @@ from lynq.core.node.render import Rendered
 _THREADS: Final = 2
 
 PendingRender: TypeAlias = "Future[Rendered]"
-"""An object that is being rendered, or was; a RenderError if it could not be."""
+"""The render of one object; its exception is a RenderError if it fails."""
 
 
 class RenderPool:
-    """Threads that render one object after the other; started when there is a first one."""
+    """Threads that render one object at a time; they start with the first one."""
 
-    def __init__(self, wake: Callable[[ObjectKey], None]) -> None:
-        self._wake = wake
-        self._waiting: SimpleQueue[tuple[PendingRender, Callable[[], Rendered]]] = SimpleQueue()
+    def __init__(self, requeue: Callable[[ObjectKey], None]) -> None:
+        self._requeue = requeue
+        self._queue: SimpleQueue[tuple[PendingRender, Callable[[], Rendered]]] = SimpleQueue()
         self._threads: list[Thread] = []
 
     def submit(self, node: ObjectKey, render: Callable[[], Rendered]) -> PendingRender:
-        """Have an object of a node rendered; the node is woken then, on the loop."""
-        making: PendingRender = Future()
+        """Render an object of a node in the background; the node is requeued when it is done."""
+        pending: PendingRender = Future()
         loop = asyncio.get_running_loop()
 
-        def tell(_: PendingRender) -> None:
+        def requeue(_: PendingRender) -> None:
+            # The loop may be closed by then.
             with suppress(RuntimeError):
-                # The loop may be closed by then.
-                loop.call_soon_threadsafe(self._wake, node)
+                loop.call_soon_threadsafe(self._requeue, node)
 
-        making.add_done_callback(tell)
-        self._waiting.put((making, render))
+        pending.add_done_callback(requeue)
+        self._queue.put((pending, render))
         if len(self._threads) < _THREADS:
-            thread = Thread(target=self._work, name="keys", daemon=True)
+            thread = Thread(target=self._run, name="keys", daemon=True)
             self._threads.append(thread)
             thread.start()
-        return making
+        return pending
 
     def close(self) -> None:
-        """Begin no more of what is waiting."""
+        """Cancel the renders that have not started."""
         with suppress(Empty):
             while True:
-                making, _ = self._waiting.get_nowait()
-                making.cancel()
+                pending, _ = self._queue.get_nowait()
+                pending.cancel()
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while True:
-            making, render = self._waiting.get()
-            if not making.set_running_or_notify_cancel():
+            pending, render = self._queue.get()
+            if not pending.set_running_or_notify_cancel():
                 continue
             try:
-                making.set_result(render())
-            except Exception as error:  # noqa: BLE001 - raised where the result is asked for
-                making.set_exception(error)
+                pending.set_result(render())
+            except Exception as error:  # noqa: BLE001 - raised by the reader of the result
+                pending.set_exception(error)

@@ -1,4 +1,4 @@
-"""What takes long is rendered beside the loop, and the loop is told."""
+"""Slow manifests are rendered in background threads, and their node is requeued."""
 
 import asyncio
 import threading
@@ -11,76 +11,74 @@ from lynq.controllers.node.slow_render import PendingRender, RenderPool
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.render import Rendered, RenderError
 
-MADE = Rendered(ObjectRef("v1", "Secret", "shop", "acme-key"), {"kind": "Secret"})
-
-
+RENDERED = Rendered(ObjectRef("v1", "Secret", "shop", "acme-key"), {"kind": "Secret"})
 NODE = ObjectKey("shop", "acme-web")
 
 
-async def done(render: Callable[[], Rendered]) -> PendingRender:
-    """Have an object made, and wait until its node is woken."""
-    woken: asyncio.Queue[ObjectKey] = asyncio.Queue()
-    making = RenderPool(woken.put_nowait).submit(NODE, render)
-    assert await asyncio.wait_for(woken.get(), 10) == NODE
-    return making
+async def finished(render: Callable[[], Rendered]) -> PendingRender:
+    """Submit a render, and wait until its node is requeued."""
+    requeued: asyncio.Queue[ObjectKey] = asyncio.Queue()
+    pending = RenderPool(requeued.put_nowait).submit(NODE, render)
+    assert await asyncio.wait_for(requeued.get(), 10) == NODE
+    return pending
 
 
-def nobody(_: ObjectKey) -> None:
-    """Wake nobody."""
+def ignore(_: ObjectKey) -> None:
+    """Requeue nothing."""
 
 
-async def test_it_is_made_in_another_thread() -> None:
-    makers: set[int] = set()
+async def test_slow_manifest_is_rendered_in_another_thread() -> None:
+    threads: set[int] = set()
 
     def render() -> Rendered:
-        makers.add(threading.get_ident())
-        return MADE
+        threads.add(threading.get_ident())
+        return RENDERED
 
-    making = await done(render)
-    assert making.result() is MADE
-    assert threading.get_ident() not in makers
+    pending = await finished(render)
+    assert pending.result() is RENDERED
+    assert threading.get_ident() not in threads
 
 
-async def test_why_it_could_not_be_made_is_raised_where_it_is_asked_for() -> None:
+async def test_render_error_is_raised_by_the_result() -> None:
     def render() -> Rendered:
         raise RenderError("key", "data.key", "no")
 
-    making = await done(render)
+    pending = await finished(render)
     with pytest.raises(RenderError):
-        making.result()
+        pending.result()
 
 
-async def test_two_are_made_at_a_time_and_what_is_no_longer_wanted_is_not() -> None:
-    makers, go_on, begun = RenderPool(nobody), threading.Event(), threading.Semaphore(0)
+async def test_two_renders_run_at_a_time_and_a_canceled_one_never_starts() -> None:
+    pool, proceed, started = RenderPool(ignore), threading.Event(), threading.Semaphore(0)
 
     def render() -> Rendered:
-        begun.release()
-        go_on.wait(10)
-        return MADE
+        started.release()
+        proceed.wait(10)
+        return RENDERED
 
-    first, second, third, fourth = (makers.submit(NODE, render) for _ in range(4))
+    first, second, third, fourth = (pool.submit(NODE, render) for _ in range(4))
     for _ in range(2):
-        assert await asyncio.to_thread(begun.acquire, timeout=10)
+        assert await asyncio.to_thread(started.acquire, timeout=10)
     assert third.cancel()
-    go_on.set()
-    await asyncio.gather(*(asyncio.wrap_future(each) for each in (first, second, fourth)))
-    assert begun.acquire(blocking=False)
-    assert not begun.acquire(blocking=False)
+    proceed.set()
+    await asyncio.gather(*(asyncio.wrap_future(pending) for pending in (first, second, fourth)))
+    assert started.acquire(blocking=False)
+    assert not started.acquire(blocking=False)
 
 
-async def test_what_waits_is_dropped_at_the_end() -> None:
-    makers, go_on = RenderPool(nobody), threading.Event()
+async def test_queued_renders_are_canceled_on_close() -> None:
+    pool, proceed = RenderPool(ignore), threading.Event()
 
     def render() -> Rendered:
-        go_on.wait(10)
-        return MADE
+        proceed.wait(10)
+        return RENDERED
 
-    makings = [makers.submit(NODE, render) for _ in range(5)]
-    makers.close()
-    go_on.set()
-    assert sum(each.cancelled() for each in makings) >= 3
+    renders = [pool.submit(NODE, render) for _ in range(5)]
+    pool.close()
+    proceed.set()
+    assert sum(pending.cancelled() for pending in renders) >= 3
 
 
-async def test_nobody_keeps_the_process_from_ending() -> None:
-    await done(lambda: MADE)
-    assert all(each.daemon for each in threading.enumerate() if each.name == "keys")
+async def test_render_threads_do_not_block_the_process_exit() -> None:
+    await finished(lambda: RENDERED)
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "keys")
