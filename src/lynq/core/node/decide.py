@@ -1,4 +1,4 @@
-"""Judge one resource whose turn it is: write it, leave it alone, or see whether it is ready."""
+"""Decide about one resource: write its object, wait, or evaluate its readiness."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -44,46 +44,45 @@ _METHODS: Final = {
     PatchStrategy.REPLACE: WriteMethod.REPLACE,
 }
 
-
-_LONGEST_PAUSE: Final = timedelta(minutes=2)
-"""No back-off is longer; what seems to be is left from before a clock was set back."""
+_LONGEST_BACKOFF: Final = timedelta(minutes=2)
+"""No back-off is longer. A longer one was set before the clock was set back."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassContext:
-    """What holds for all resources of a pass."""
+    """What holds for all resources of one reconcile."""
 
     owner: Owner
     now: datetime
     force: bool = False
-    """Whether everything is written, changed or not."""
+    """Whether every object is written, changed or not."""
 
 
 def decide(facts: ResourceFacts, context: PassContext) -> ResourceOutcome:
-    """Return how far the resource has come, with the write that takes it further, if any."""
+    """Return the state of the resource, and the write that is due, if any."""
     desired, live = facts.desired, facts.live
     if facts.is_rendering:
-        message = "its keys are being made"
+        message = "generating keys"
         return _outcome(facts, ResourceState.PROGRESSING, StateReason.RENDERING, message)
     if desired is None:
         reason = EventReason.TEMPLATE_RENDER_ERROR
         return _outcome(facts, ResourceState.FAILED, reason, facts.render_error)
     if live is not None and is_owned_by_another_node(live, context.owner):
-        return _conflicted(facts, live)
+        return _owned_by_another_node(facts, live)
     cause = _cause(facts, desired, context)
     if cause is None:
-        return _refused(facts, context.now) or _readiness(facts, context.now)
-    if last_write := _holding(facts, desired, context):
-        return _held(facts, last_write, context.now)
-    message = "it is being written"
+        return _rejected(facts, context.now) or _readiness(facts, context.now)
+    if last_write := _backing_off(facts, desired, context):
+        return _held_back(facts, last_write, context.now)
     write = _write(facts, desired, cause, context)
+    message = "the object is being applied"
     return _outcome(facts, ResourceState.PROGRESSING, StateReason.APPLYING, message, write=write)
 
 
 def _cause(facts: ResourceFacts, desired: DesiredObject, context: PassContext) -> WriteCause | None:
-    """Return why the object has to be written; None if it need not be, or cannot be now."""
+    """Return why the object is written; None if it needs no write, or cannot be written now."""
     live = facts.live
-    # Whatever the answer says: another write in the same pass would only repeat it.
+    # A second write in the same reconcile would only repeat the first.
     if facts.was_written:
         return None
     if live is None:
@@ -93,18 +92,18 @@ def _cause(facts: ResourceFacts, desired: DesiredObject, context: PassContext) -
     if is_orphan(live):
         return WriteCause.ORPHANED
     if is_done_once(facts.resource, live, context.owner):
-        return _lost_once(facts, live, context.owner)
+        return _once_drift(facts, live, context.owner)
     return _difference(facts, live, desired, context)
 
 
 def _difference(
     facts: ResourceFacts, live: LiveObject, desired: DesiredObject, context: PassContext
 ) -> WriteCause | None:
-    written = live.annotations.get(ANNOTATION_APPLIED_HASH)
-    if written != desired.hash:
-        is_tied = is_owned_by(live, context.owner)
-        return WriteCause.HASH_LOST if is_tied and not written else WriteCause.CHANGED
-    if not _has_all_ties(live, context.owner):
+    applied_hash = live.annotations.get(ANNOTATION_APPLIED_HASH)
+    if applied_hash != desired.hash:
+        is_hash_lost = is_owned_by(live, context.owner) and not applied_hash
+        return WriteCause.HASH_LOST if is_hash_lost else WriteCause.CHANGED
+    if not _is_tracked(live, context.owner):
         return WriteCause.OWNERSHIP_LOST
     if _rejection(facts):
         return WriteCause.REJECTED
@@ -114,11 +113,11 @@ def _difference(
 
 
 def is_done_once(resource: TResource, live: LiveObject, owner: Owner) -> bool:
-    """Return whether the body of an object was written for the one time that it may be.
+    """Return whether the body of an object with creationPolicy Once was already written.
 
-    The mark says so. Where somebody took it off, our ties and our hash still do, if there are keys
-    in it: a new one must not be written over the one that is in use. All else that has no mark
-    may have become Once just now, and is written for a last time.
+    The annotation created-once says so. If it was removed, our ownership and applied-hash still
+    prove it for manifests with generated keys: a new key must not overwrite the one in use. Any
+    other object without the annotation may have become Once just now, and is written a last time.
     """
     if resource.creation_policy is not CreationPolicy.ONCE:
         return False
@@ -128,106 +127,103 @@ def is_done_once(resource: TResource, live: LiveObject, owner: Owner) -> bool:
     return was_written and not is_repeatable(resource.spec)
 
 
-def _lost_once(facts: ResourceFacts, live: LiveObject, owner: Owner) -> WriteCause | None:
-    """Return why an object that was written once needs its marks anew; None if it does not."""
+def _once_drift(facts: ResourceFacts, live: LiveObject, owner: Owner) -> WriteCause | None:
+    """Return why the metadata of an object that is written once is restored; None if it is not."""
     if live.annotations.get(ANNOTATION_CREATED_ONCE) != TRUE:
         return WriteCause.CREATED_ONCE_LOST
-    # One without hash was marked by somebody else, to be left as it is.
+    # Without our hash, the annotation was set by a user who wants the object left alone.
     if ANNOTATION_APPLIED_HASH not in live.annotations:
         return None
-    if not _has_all_ties(live, owner):
+    if not _is_tracked(live, owner):
         return WriteCause.OWNERSHIP_LOST
     return WriteCause.REJECTED if _rejection(facts) else None
 
 
-def _has_all_ties(live: LiveObject, owner: Owner) -> bool:
-    # Without the label no watch of ours shows the object: it is a tie as well.
+def _is_tracked(live: LiveObject, owner: Owner) -> bool:
+    # The label is part of the ownership: our watches select by it.
     return is_owned_by(live, owner) and live.labels.get(LABEL_MANAGED) == TRUE
 
 
 def _fields_were_taken(facts: ResourceFacts, live: LiveObject, desired: DesiredObject) -> bool:
-    """Return whether our entry in managedFields is another than our own apply left."""
+    """Return whether our managedFields entries differ from those after our last write."""
     last_write = facts.last_write
-    # What we remember of other content says nothing: another operator wrote this one.
+    # A last write of other content proves nothing: another operator wrote the current content.
     if last_write is None or last_write.hash != desired.hash or not last_write.digest:
         return False
     return last_write.digest != live.digest
 
 
-def _holding(
+def _backing_off(
     facts: ResourceFacts, desired: DesiredObject, context: PassContext
 ) -> LastWrite | None:
-    """Return the last_write that forbids a write for now: the same content, too soon."""
+    """Return the last write if it had the same content and its back-off is not over."""
     last_write = facts.last_write
     if last_write is None or last_write.hash != desired.hash or context.force:
         return None
     if last_write.not_before is None:
         return None
-    too_soon = timedelta(0) < last_write.not_before - context.now < _LONGEST_PAUSE
-    return last_write if too_soon else None
+    is_too_early = timedelta(0) < last_write.not_before - context.now < _LONGEST_BACKOFF
+    return last_write if is_too_early else None
 
 
-def _held(facts: ResourceFacts, last_write: LastWrite, now: datetime) -> ResourceOutcome:
-    if refused := _refused(facts, now):
-        return refused
+def _held_back(facts: ResourceFacts, last_write: LastWrite, now: datetime) -> ResourceOutcome:
+    if rejected := _rejected(facts, now):
+        return rejected
     outcome = _readiness(facts, now)
     return replace(outcome, requeue_at=earliest((outcome.requeue_at, last_write.not_before)))
 
 
 def _rejection(facts: ResourceFacts) -> WriteRejection | None:
-    """Return what the API server said to the last write of this very content."""
+    """Return why the last write was rejected, if it had the desired content."""
     last_write = facts.last_write
     if last_write is None or last_write.rejection is None:
         return None
-    is_of_another = facts.desired is not None and last_write.hash != facts.desired.hash
-    return None if is_of_another else last_write.rejection
+    is_outdated = facts.desired is not None and last_write.hash != facts.desired.hash
+    return None if is_outdated else last_write.rejection
 
 
-def _refused(facts: ResourceFacts, now: datetime) -> ResourceOutcome | None:
-    """Return the state of an object whose last write was refused; None if it was not."""
+def _rejected(facts: ResourceFacts, now: datetime) -> ResourceOutcome | None:
+    """Return the state of a resource whose last write was rejected; None if it was not."""
     rejection, live = _rejection(facts), facts.live
-    # What goes cannot be written, so nothing is known of what would be said to it now.
+    # An object that is being deleted is not written, so the rejection is outdated.
     if rejection is None or (live is not None and live.deleting):
         return None
-    again = facts.last_write.not_before if facts.last_write else None
-    # One that is over was not used: nothing happens at that time any more.
-    again = again if again and again > now else None
+    retry_at = facts.last_write.not_before if facts.last_write else None
+    # An expired back-off needs no requeue.
+    retry_at = retry_at if retry_at and retry_at > now else None
     if rejection.is_transient:
-        return _put_up_with(facts, rejection, again, now)
+        return _transiently_rejected(facts, rejection, retry_at, now)
     if rejection.is_conflict:
         state, reason = ResourceState.CONFLICTED, EventReason.RESOURCE_CONFLICT
     else:
         state, reason = ResourceState.FAILED, EventReason.APPLY_FAILED
-    return _outcome(facts, state, reason, rejection.message, requeue_at=again)
+    return _outcome(facts, state, reason, rejection.message, requeue_at=retry_at)
 
 
-def _put_up_with(
-    facts: ResourceFacts, rejection: WriteRejection, again: datetime | None, now: datetime
+def _transiently_rejected(
+    facts: ResourceFacts, rejection: WriteRejection, retry_at: datetime | None, now: datetime
 ) -> ResourceOutcome:
-    """Return the state of an object while the API server has a hiccup, which says nothing of it."""
+    """Return the state of a resource during a transient error, which says nothing of its object."""
     live, desired = facts.live, facts.desired
     if live and desired and live.annotations.get(ANNOTATION_APPLIED_HASH) == desired.hash:
         outcome = _readiness(facts, now)
-        return replace(outcome, requeue_at=earliest((outcome.requeue_at, again)))
+        return replace(outcome, requeue_at=earliest((outcome.requeue_at, retry_at)))
     state, reason = ResourceState.PROGRESSING, StateReason.HELD_BACK
-    return _outcome(facts, state, reason, rejection.message, requeue_at=again)
+    return _outcome(facts, state, reason, rejection.message, requeue_at=retry_at)
 
 
-def _conflicted(facts: ResourceFacts, live: LiveObject) -> ResourceOutcome:
+def _owned_by_another_node(facts: ResourceFacts, live: LiveObject) -> ResourceOutcome:
     other = live.labels.get(LABEL_NODE)
-    whose = f'the LynqNode "{printable(other)}"' if other else "another LynqNode"
-    message = (
-        f"{facts.ref} belongs to {whose}; two nodes cannot write one object: "
-        "give it another name, or let the other node go"
-    )
+    owner = f'LynqNode "{printable(other)}"' if other else "another LynqNode"
+    message = f"{facts.ref} belongs to {owner}; rename it, or delete the other LynqNode"
     return _outcome(facts, ResourceState.CONFLICTED, EventReason.RESOURCE_CONFLICT, message)
 
 
 def _readiness(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
-    """Return the state of an object that is as it should be, by its kind's rule and the clock."""
+    """Return the state of an applied object: its readiness, and the timeout."""
     live, resource = facts.live, facts.resource
     if live is None:
-        message = "it was removed right after it was written; it is written again after a pause"
+        message = "the object was deleted right after it was applied; retrying after a back-off"
         return _outcome(facts, ResourceState.PROGRESSING, StateReason.HELD_BACK, message)
     if live.verdict.is_ready or not (resource.wait_for_ready or live.deleting):
         return _outcome(facts, ResourceState.READY, StateReason.READY)
@@ -251,23 +247,23 @@ def _write(
     obj = desired.to_write(live, context.now)
     is_done = live is not None and is_done_once(resource, live, owner)
     if cause is WriteCause.ORPHANED:
-        adopted = _marks_of(obj) if is_done else obj
+        adopted = _metadata_only(obj) if is_done else obj
         return Write(resource.id, desired.ref, adoption_patch(adopted), WriteMethod.MERGE, cause)
     if live is not None and is_done:
-        # Never an apply: what it leaves out of the body would be taken away.
+        # Never an apply: it would remove the fields of the body, which it does not contain.
         patch = restore_metadata_patch(desired.obj, live, owner)
         return Write(resource.id, desired.ref, patch, WriteMethod.MERGE, cause)
     method = _METHODS[resource.patch_strategy]
-    # What may be written only once must not be written over what no cache has shown us.
-    once = resource.creation_policy is CreationPolicy.ONCE
-    if live is None and (once or method is not WriteMethod.APPLY):
+    # An apply could overwrite an object that no cache holds; with Once that must not happen.
+    is_once = resource.creation_policy is CreationPolicy.ONCE
+    if live is None and (is_once or method is not WriteMethod.APPLY):
         method = WriteMethod.CREATE
     force = method is WriteMethod.APPLY and resource.conflict_policy is ConflictPolicy.FORCE
     return Write(resource.id, desired.ref, obj, method, cause, force)
 
 
-def _marks_of(obj: dict[str, Any]) -> dict[str, Any]:
-    """Return the object without its body: what was written once is adopted as it is."""
+def _metadata_only(obj: dict[str, Any]) -> dict[str, Any]:
+    """Return the object without its body, which is written only once."""
     return {key: obj[key] for key in ("apiVersion", "kind", "metadata")}
 
 

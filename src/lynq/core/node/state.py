@@ -1,10 +1,7 @@
-"""What a step answers: how far each resource has come, and what is to be written now.
+"""State of a node's resources: the facts that a step is decided by, and its outcomes.
 
-What a step is decided by: for each resource what is desired, what is there, what we last did.
-
-The first of several moments, some of which are not known.
-
-How long a sentence may be in a node's status, an object of at most 1.5 MB.
+`ResourceFacts` holds the desired object, the live object and our last write of one resource.
+`ResourceOutcome` holds its state and the write that is due, if any.
 """
 
 from collections.abc import Iterable
@@ -18,9 +15,13 @@ from lynq.api.text import one_line
 from lynq.core.node.desired_object import DesiredObject
 from lynq.core.node.objects import LiveObject, ObjectRef
 
+_MESSAGE_LENGTH: Final = 1000
+_CONDITION_MESSAGE_LENGTH: Final = 8000
+"""The API server accepts 32,768 characters, but the whole node must stay below 1.5 MB."""
+
 
 class StateReason(StrEnum):
-    """Our own words for why a resource is in its state; readiness has further ones."""
+    """Reasons of a resource's state; the readiness rules have further ones."""
 
     READY = "Ready"
     APPLYING = "Applying"
@@ -51,39 +52,40 @@ class WriteCause(Enum):
     MISSING = "missing"
     """It does not exist."""
     CHANGED = "changed"
-    """Row or form have changed, or the object was not written by us before."""
+    """The row or the form changed, or the object was not written by us before."""
     HASH_LOST = "hash lost"
-    """Someone took our hash off: drift."""
+    """Drift: our applied-hash was removed."""
     OWNERSHIP_LOST = "ownership lost"
-    """Someone took off the owner reference or labels that tie it to its node: drift."""
+    """Drift: the owner reference or the tracking labels were removed."""
     CREATED_ONCE_LOST = "created-once lost"
-    """Someone took off the mark that it was written once: drift."""
+    """Drift: the annotation created-once was removed."""
     FIELDS_TAKEN = "fields taken"
-    """Someone took or removed a field that we own: drift."""
+    """Drift: another manager took or removed a field that we own."""
     REJECTED = "rejected"
-    """The last write of the same content was not taken."""
+    """The last write of the same content was rejected."""
     FORCED = "forced"
-    """All is written again, changed or not."""
+    """A forced reconcile writes every object, changed or not."""
     ORPHANED = "orphaned"
-    """It was retained before, and is desired again."""
+    """It was retained as an orphan, and is desired again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write of one object, everything included."""
+    """One write of one object."""
 
     id: str
+    """The id of the resource."""
     ref: ObjectRef
     obj: dict[str, Any]
     method: WriteMethod
     cause: WriteCause
     force: bool = False
-    """Whether fields are taken over from others."""
+    """Whether fields of other managers are taken over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceOutcome:
-    """How far one resource has come."""
+    """The state of one resource, and the write that is due."""
 
     id: str
     ref: ObjectRef
@@ -91,86 +93,80 @@ class ResourceOutcome:
     reason: str
     message: str = ""
     write: Write | None = None
-    """What is to be done for it now."""
     requeue_at: datetime | None = None
-    """When its state may change by the passing of time."""
+    """The time at which the state may change without an event."""
     fields_digest: bytes = b""
-    """The digest of the fields that our last write left us with, as far as it is remembered."""
+    """Digest of the fields that we owned after our last write; empty if unknown."""
     failed_dependency: str = ""
-    """The failed dependency that it is written in spite of."""
+    """The failed dependency in spite of which the resource is written."""
 
     @property
     def message_has_id(self) -> bool:
-        """Whether the message begins with the id, as that of what could not be rendered does."""
+        """Whether the message begins with the id, as that of a render error does."""
         return self.message.startswith(f'"{self.id}" ')
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRejection:
-    """The API server did not take our write."""
+    """Why the API server rejected a write."""
 
     message: str
-    """One sentence, without contents of Secrets."""
+    """One sentence, without values of the object."""
     is_conflict: bool = False
-    """Whether someone else owns a field, and the API server says so."""
+    """Whether another manager owns a field."""
     is_transient: bool = False
-    """Whether it may well be over in a moment, and says nothing about the object."""
+    """Whether the same write may succeed in a moment; the error says nothing of the object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastWrite:
-    """Our own last write of an object. After a restart only what the status says of it is known."""
+    """Our last write of an object; after a restart, only its digest in the status is known."""
 
     hash: str
-    """Of what was written, or tried."""
+    """The applied-hash of the content."""
     digest: bytes = b""
-    """Of the fields that we owned by the answer."""
+    """Digest of the fields that we owned after the write."""
     rejection: WriteRejection | None = None
     not_before: datetime | None = None
-    """Until when the same content is not written again: the back-off, which keeps two controllers
-    from overwriting each other as fast as they can."""
+    """End of the back-off for the same content. It keeps two controllers from reverting each other
+    in a hot loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceFacts:
-    """One resource of the node's spec, and what is known of its object."""
+    """One resource of the node's spec, and the observed state of its object."""
 
     resource: TResource
     desired: DesiredObject | None = None
-    """None if it could not be rendered, or is not yet."""
+    """None if the resource could not be rendered, or is still being rendered."""
     render_error: str = ""
-    """Why it could not be rendered."""
     is_rendering: bool = False
-    """Whether it is still being rendered: keys take their time."""
+    """Whether a slow render (keys, certificates) is not finished."""
     live: LiveObject | None = None
     """None if the object does not exist."""
     last_write: LastWrite | None = None
     was_written: bool = False
-    """Whether it was already written in this pass; nothing is written twice in one."""
+    """Whether the object was already written in this reconcile; it is written at most once."""
 
     @property
     def ref(self) -> ObjectRef:
-        """The object, as far as it is known; without name if it could not be rendered."""
+        """The desired object; without namespace and name if it could not be rendered."""
         if self.desired is not None:
             return self.desired.ref
         spec = self.resource.spec
         return ObjectRef(str(spec.get("apiVersion", "")), str(spec.get("kind", "")), "", "")
 
 
-def earliest(moments: Iterable[datetime | None]) -> datetime | None:
-    """Return the first of the moments that are known."""
-    return min((moment for moment in moments if moment is not None), default=None)
-
-
-_LONGEST: Final = 1000
-_CONDITION: Final = 8000
+def earliest(times: Iterable[datetime | None]) -> datetime | None:
+    """Return the earliest time that is set."""
+    return min((time for time in times if time is not None), default=None)
 
 
 def fit(text: str) -> str:
-    """Return the text for one resource."""
-    return one_line(text, _LONGEST)
+    """Return the text in one line, cut to the length for one resource."""
+    return one_line(text, _MESSAGE_LENGTH)
 
 
 def fit_condition(text: str) -> str:
-    """Return the text for a condition, which the API server takes up to 32,768 characters."""
-    return one_line(text, _CONDITION)
+    """Return the text in one line, cut to the length for a condition."""
+    return one_line(text, _CONDITION_MESSAGE_LENGTH)

@@ -1,7 +1,7 @@
-"""The next step of a reconcile: what to write now, what waits for what, and until when.
+"""The next step of a reconcile: the writes that are due, and the state of every resource.
 
-Asked again with the answers to its writes, it goes on until there is no next step. It remembers
-nothing: all that it knows is in its arguments.
+The shell sends the writes and calls `next_step` again with the answers, until a step has no writes.
+The step depends on its arguments only.
 """
 
 from collections.abc import Mapping
@@ -18,20 +18,20 @@ from lynq.core.node.state import ResourceFacts, ResourceOutcome, StateReason, Wr
 
 @dataclass(frozen=True, slots=True)
 class ReconcileStep:
-    """What to do now, and how far each resource has come."""
+    """The writes that are due now, and the state of every resource."""
 
     outcomes: tuple[ResourceOutcome, ...]
     """One per resource, in the canonical order."""
 
     @property
     def writes(self) -> tuple[Write, ...]:
-        """What can be written now, all in parallel; nothing, if there is no next step."""
-        return tuple(this.write for this in self.outcomes if this.write is not None)
+        """The writes that are due, independent of each other; empty if no step is left."""
+        return tuple(outcome.write for outcome in self.outcomes if outcome.write is not None)
 
     @property
     def requeue_at(self) -> datetime | None:
-        """When a state may change by the passing of time: the nearest deadline."""
-        return earliest(this.requeue_at for this in self.outcomes)
+        """The earliest time at which a state may change without an event."""
+        return earliest(outcome.requeue_at for outcome in self.outcomes)
 
 
 def next_step(
@@ -40,34 +40,36 @@ def next_step(
     """Return the next step; `facts` has every id of the graph, in the canonical order."""
     outcomes: dict[str, ResourceOutcome] = {}
     states: dict[str, ResourceState] = {}
-    repeated = _repeated(facts)
+    duplicates = _duplicates(facts)
     for wave in graph.waves:
-        for this in wave:
-            skip = facts[this].resource.skip_on_dependency_failure
-            decision = dependency_gate(
-                graph.dependencies[this], states, skip_on_dependency_failure=skip
+        for resource_id in wave:
+            resource = facts[resource_id]
+            gate = dependency_gate(
+                graph.dependencies[resource_id],
+                states,
+                skip_on_dependency_failure=resource.resource.skip_on_dependency_failure,
             )
-            outcome = _outcome(facts[this], decision, repeated.get(this), context)
-            outcomes[this] = outcome
-            states[this] = outcome.state
-    return ReconcileStep(tuple(outcomes[this] for this in graph.dependencies))
+            outcome = _outcome(resource, gate, duplicates.get(resource_id), context)
+            outcomes[resource_id] = outcome
+            states[resource_id] = outcome.state
+    return ReconcileStep(tuple(outcomes[resource_id] for resource_id in graph.dependencies))
 
 
 def _outcome(
-    facts: ResourceFacts, decision: GateDecision, first: str | None, context: PassContext
+    facts: ResourceFacts, gate: GateDecision, duplicate_of: str | None, context: PassContext
 ) -> ResourceOutcome:
-    if decision.action in {GateAction.WAIT, GateAction.SKIP}:
-        return _not_its_turn(facts, decision)
-    if first is not None:
-        return _duplicate(facts, first)
+    if gate.action in {GateAction.WAIT, GateAction.SKIP}:
+        return _blocked_by_dependency(facts, gate)
+    if duplicate_of is not None:
+        return _duplicate(facts, duplicate_of)
     outcome = decide(facts, context)
-    if decision.action is GateAction.PROCEED:
-        return replace(outcome, failed_dependency=decision.dependency)
+    if gate.action is GateAction.PROCEED:
+        return replace(outcome, failed_dependency=gate.dependency)
     return outcome
 
 
-def _not_its_turn(facts: ResourceFacts, decision: GateDecision) -> ResourceOutcome:
-    if decision.action is GateAction.SKIP:
+def _blocked_by_dependency(facts: ResourceFacts, gate: GateDecision) -> ResourceOutcome:
+    if gate.action is GateAction.SKIP:
         state, reason = ResourceState.SKIPPED, str(EventReason.DEPENDENCY_SKIPPED)
     else:
         state, reason = ResourceState.WAITING, str(StateReason.DEPENDENCY_NOT_READY)
@@ -76,23 +78,28 @@ def _not_its_turn(facts: ResourceFacts, decision: GateDecision) -> ResourceOutco
         ref=facts.ref,
         state=state,
         reason=reason,
-        message=decision.message,
+        message=gate.message,
     )
 
 
-def _repeated(facts: Mapping[str, ResourceFacts]) -> dict[str, str]:
-    """Return the entries that want an object which an earlier one wants too, with that one."""
-    firsts: dict[tuple[str, str, str, str], str] = {}
-    rendered = ((this, known.ref) for this, known in facts.items() if known.desired is not None)
-    claims = ((this, firsts.setdefault(ref.place, this)) for this, ref in rendered)
-    return {this: first for this, first in claims if this != first}
+def _duplicates(facts: Mapping[str, ResourceFacts]) -> dict[str, str]:
+    """Return each resource whose object an earlier resource renders too, with the earlier one."""
+    first_ids: dict[tuple[str, str, str, str], str] = {}
+    duplicates: dict[str, str] = {}
+    for resource_id, resource in facts.items():
+        if resource.desired is None:
+            continue
+        first_id = first_ids.setdefault(resource.ref.place, resource_id)
+        if first_id != resource_id:
+            duplicates[resource_id] = first_id
+    return duplicates
 
 
-def _duplicate(facts: ResourceFacts, first: str) -> ResourceOutcome:
+def _duplicate(facts: ResourceFacts, first_id: str) -> ResourceOutcome:
     return ResourceOutcome(
         id=facts.resource.id,
         ref=facts.ref,
         state=ResourceState.FAILED,
         reason=str(StateReason.DUPLICATE_OBJECT),
-        message=f'"{first}" makes {facts.ref} too; give one of them another name',
+        message=f'{facts.ref} is also rendered by "{first_id}"; rename one of them',
     )

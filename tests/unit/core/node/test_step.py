@@ -131,7 +131,7 @@ def test_of_two_entries_for_one_object_the_first_has_it() -> None:
     assert [write.id for write in step.writes] == ["a"]
     assert step.outcomes[1].reason == "DuplicateObject"
     assert step.outcomes[1].message == (
-        '"a" makes ConfigMap shop/x too; give one of them another name'
+        'ConfigMap shop/x is also rendered by "a"; rename one of them'
     )
 
 
