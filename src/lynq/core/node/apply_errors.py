@@ -71,8 +71,8 @@ def _message(error: ApplyError, ref: ObjectRef) -> str:
     match error.kind:
         case ApplyErrorKind.TOO_LARGE:
             return (
-                "it is too large for the API server (limits: 1 MiB of data in a ConfigMap or "
-                "Secret, about 1.5 MiB in total); make it smaller"
+                "it is larger than the API server accepts (1 MiB of data in a ConfigMap or "
+                "Secret, about 1.5 MiB in total); reduce its size"
             )
         case ApplyErrorKind.NAMESPACE_NOT_FOUND:
             return (

@@ -1,13 +1,11 @@
-"""Tie objects to their node, prove that they are tied, and let them go.
+"""Ownership of objects: how an object is tied to its node, recognized, adopted and orphaned.
 
-An owner reference ties what lies in the node's own namespace and may go with it. It cannot reach
-other namespaces or cluster-scoped kinds, and would let the garbage collector take what is to be
-retained; those carry two labels.
+An owner reference ties an object in the node's own namespace that is deleted with the node. It
+cannot reach other namespaces or cluster-scoped kinds, and the garbage collector would delete an
+object that is to be retained. Such objects are tracked by two labels.
 
-The marks by which Lynq knows its objects, which no form and no row can set.
-
-A form may well use other `lynq.sh/` keys, `lynq.sh/uid` for one. Those below decide what is written
-and what is deleted, so they mean something only if they come from us.
+The labels and annotations below decide what is written and deleted, so a form or a row cannot set
+them. A form may use other `lynq.sh/` keys, for example `lynq.sh/uid`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,7 +47,6 @@ ANNOTATIONS: Final = frozenset(
         ANNOTATION_ORPHANED_REASON,
     }
 )
-# Written by the API server alone; an apply that names managedFields is refused.
 _SERVER_FIELDS: Final = frozenset(
     {
         "creationTimestamp",
@@ -63,34 +60,34 @@ _SERVER_FIELDS: Final = frozenset(
         "uid",
     }
 )
-
-
-def merged_labels(own: Mapping[str, Any], rendered: Mapping[str, str]) -> dict[str, Any]:
-    """Return the manifest's labels and the entry's, which win; every object is marked managed."""
-    return {**_without({**own, **rendered}, LABELS), LABEL_MANAGED: TRUE}
-
-
-def merged_annotations(own: Mapping[str, Any], rendered: Mapping[str, str]) -> dict[str, Any]:
-    """Return the manifest's annotations and the entry's, which win."""
-    return _without({**own, **rendered}, ANNOTATIONS)
-
-
-def without_server_fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata without what only the API server may say."""
-    return _without(metadata, _SERVER_FIELDS)
-
-
-def _without(these: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
-    return {key: value for key, value in these.items() if key not in keys}
-
-
-Object = dict[str, Any]
+"""Metadata that only the API server sets; it rejects an apply with managedFields."""
 
 _ORPHAN_ANNOTATIONS: Final = (ANNOTATION_ORPHANED_AT, ANNOTATION_ORPHANED_REASON)
 
+Object = dict[str, Any]
+
+
+def merged_labels(manifest: Mapping[str, Any], entry: Mapping[str, str]) -> dict[str, Any]:
+    """Return the labels of manifest and entry, which wins, with the label managed."""
+    return {**_without({**manifest, **entry}, LABELS), LABEL_MANAGED: TRUE}
+
+
+def merged_annotations(manifest: Mapping[str, Any], entry: Mapping[str, str]) -> dict[str, Any]:
+    """Return the annotations of manifest and entry, which wins."""
+    return _without({**manifest, **entry}, ANNOTATIONS)
+
+
+def without_server_fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata without the fields that only the API server sets."""
+    return _without(metadata, _SERVER_FIELDS)
+
+
+def _without(mapping: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
+    return {key: value for key, value in mapping.items() if key not in keys}
+
 
 def is_tracked_by_labels(ref: ObjectRef, owner: Owner, policy: DeletionPolicy) -> bool:
-    """Return whether labels tie the object to its node, and not an owner reference."""
+    """Return whether the object is tied to its node by labels, and not by an owner reference."""
     return policy is DeletionPolicy.RETAIN or ref.namespace != owner.namespace
 
 
@@ -98,45 +95,45 @@ def with_ownership(obj: Object, ref: ObjectRef, owner: Owner, policy: DeletionPo
     """Return the object tied to its node."""
     metadata = obj["metadata"]
     if not is_tracked_by_labels(ref, owner, policy):
-        references = [*(metadata.get("ownerReferences") or ()), _reference(owner)]
+        references = [*(metadata.get("ownerReferences") or ()), _owner_reference(owner)]
         return {**obj, "metadata": {**metadata, "ownerReferences": references}}
     label = tracking_label(owner.name)
     labels = {LABEL_NODE: label, LABEL_NODE_NAMESPACE: owner.namespace}
-    marks: Object = {"labels": {**metadata.get("labels", {}), **labels}}
+    tracking: Object = {"labels": {**metadata.get("labels", {}), **labels}}
     if label != owner.name:
-        full = {ANNOTATION_NODE_NAME: owner.name}
-        marks["annotations"] = {**metadata.get("annotations", {}), **full}
-    return {**obj, "metadata": {**metadata, **marks}}
+        full_name = {ANNOTATION_NODE_NAME: owner.name}
+        tracking["annotations"] = {**metadata.get("annotations", {}), **full_name}
+    return {**obj, "metadata": {**metadata, **tracking}}
 
 
 def is_owned_by(live: LiveObject, owner: Owner) -> bool:
-    """Return whether the object provably belongs to this node; only then may it be deleted."""
+    """Return whether the object provably belongs to this node; only then it may be deleted."""
     if owner.uid and owner.uid in live.owners:
         return True
     label = live.labels.get(LABEL_NODE)
     if not label or live.labels.get(LABEL_NODE_NAMESPACE) != owner.namespace:
         return False
-    # A label of a long name proves nothing alone: a short name can be chosen to look like it.
+    # The label of a long name is a hash, which alone proves nothing: a short name can equal it.
     return tracked_name(label, live.annotations.get(ANNOTATION_NODE_NAME)) == owner.name
 
 
 def is_owned_by_another_node(live: LiveObject, owner: Owner) -> bool:
     """Return whether the object belongs to another node.
 
-    All nodes write as one field manager, so the API server would report no conflict between two
-    of them, and they would overwrite each other for ever.
+    All nodes share one field manager, so the API server reports no conflict between two nodes, and
+    they would overwrite each other in a loop.
     """
     if is_owned_by(live, owner) or is_orphan(live):
         return False
-    # One label without the other is what is left when somebody took one off: that is healed.
+    # One label without the other is drift, and is restored.
     if LABEL_NODE in live.labels and LABEL_NODE_NAMESPACE in live.labels:
         return True
-    written = LABEL_MANAGED in live.labels or ANNOTATION_APPLIED_HASH in live.annotations
-    return written and bool(live.owners)
+    was_written = LABEL_MANAGED in live.labels or ANNOTATION_APPLIED_HASH in live.annotations
+    return was_written and bool(live.owners)
 
 
 def is_orphan(live: LiveObject) -> bool:
-    """Return whether the object was retained when it was no longer wanted."""
+    """Return whether the object was retained when it was no longer desired."""
     return live.labels.get(LABEL_ORPHANED) == TRUE or any(
         key in live.annotations for key in _ORPHAN_ANNOTATIONS
     )
@@ -145,10 +142,10 @@ def is_orphan(live: LiveObject) -> bool:
 def orphan_patch(
     references: Iterable[OwnerReference], owner: Owner, reason: OrphanReason, now: datetime
 ) -> Object:
-    """Return the merge patch that lets an object go and marks it as an orphan.
+    """Return the merge patch that releases an object and marks it as an orphan.
 
-    `references` are those of the live object: only ours is taken off. The label
-    `lynq.sh/managed` stays, or our watches would not show the object when it is wanted again.
+    `references` are those of the live object: only ours is removed. The label `lynq.sh/managed`
+    stays, so that our watches still select the object when it is adopted again.
     """
     labels = {LABEL_ORPHANED: TRUE, LABEL_NODE: None, LABEL_NODE_NAMESPACE: None}
     annotations = {
@@ -166,14 +163,15 @@ def orphan_patch(
 
 
 def owner_removal_patch(references: Iterable[OwnerReference], owner: Owner) -> list[Object] | None:
-    """Return owner references as a merge patch needs them to take ours off."""
-    return [msgspec.to_builtins(this) for this in references if this.uid != owner.uid] or None
+    """Return the owner references without ours, as the value of a merge patch."""
+    others = (reference for reference in references if reference.uid != owner.uid)
+    return [msgspec.to_builtins(reference) for reference in others] or None
 
 
 def adoption_patch(obj: Object) -> Object:
-    """Return the merge patch that writes an orphan anew and takes its marks off, in one write.
+    """Return the merge patch that writes an orphan and removes its orphan markers.
 
-    Two writes could be torn: an object of ours that still says it is nobody's.
+    It is one write: after the first of two, an owned object would still be marked as an orphan.
     """
     metadata = obj["metadata"]
     labels = {**metadata.get("labels", {}), LABEL_ORPHANED: None}
@@ -182,26 +180,26 @@ def adoption_patch(obj: Object) -> Object:
 
 
 def restore_metadata_patch(obj: Object, live: LiveObject, owner: Owner) -> Object:
-    """Return the merge patch that gives an object its marks and ties back, and nothing else.
+    """Return the merge patch that restores our labels, annotations and owner reference only.
 
-    `obj` comes without stamps: hash and clock stay those of the write that made the object.
+    `obj` has no applied-hash and apply-start-time: those of the first write stay.
     """
-    known = obj["metadata"]
-    metadata = {key: known[key] for key in ("name", "namespace") if key in known}
-    metadata["labels"] = _only(known.get("labels", {}), LABELS)
-    metadata["annotations"] = _only(known.get("annotations", {}), ANNOTATIONS)
-    # A merge replaces the list, and others may own the object beside us. Of one that carries our
-    # hash and is not tied to us nobody does, or it would be another node's.
-    if "ownerReferences" in known and not is_owned_by(live, owner):
-        metadata["ownerReferences"] = known["ownerReferences"]
+    desired = obj["metadata"]
+    metadata = {key: desired[key] for key in ("name", "namespace") if key in desired}
+    metadata["labels"] = _only(desired.get("labels", {}), LABELS)
+    metadata["annotations"] = _only(desired.get("annotations", {}), ANNOTATIONS)
+    # A merge patch replaces the whole list, which may contain other owners. An object with our
+    # hash that is not owned by this node has none, or it would belong to another node.
+    if "ownerReferences" in desired and not is_owned_by(live, owner):
+        metadata["ownerReferences"] = desired["ownerReferences"]
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata}
 
 
-def _only(these: Object, keys: frozenset[str]) -> Object:
-    return {key: value for key, value in these.items() if key in keys}
+def _only(mapping: Object, keys: frozenset[str]) -> Object:
+    return {key: value for key, value in mapping.items() if key in keys}
 
 
-def _reference(owner: Owner) -> Object:
+def _owner_reference(owner: Owner) -> Object:
     return {
         "apiVersion": API_VERSION,
         "kind": LynqNode.definition.kind,
