@@ -41,7 +41,7 @@ async def listen(
                 for line in lines:
                     line.cut()
 
-            follower = binlog.Follower(
+            follower = binlog.BinlogFollower(
                 settings,
                 table,
                 timing.silence,
