@@ -15,15 +15,20 @@ from lynq.sources import (
     SourceChange,
     SourceChangeKind,
     SourceError,
+    open_changes,
 )
 from lynq.sources.push.channel import ChangeNotifier, PushTiming
-from lynq.sources.push.engines import open_changes
 from waiting import eventually
 
 S = TypeVar("S", MySQLSettings, PostgreSQLSettings)
 
 QUICK = PushTiming(
-    interval=0.05, first_retry=0.05, longest_retry=0.2, steady=60.0, silence=4.0, look=0.01
+    interval=0.05,
+    first_retry=0.05,
+    longest_retry=0.2,
+    stable_after=60.0,
+    silence=4.0,
+    file_poll=0.01,
 )
 
 

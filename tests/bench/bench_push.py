@@ -23,10 +23,10 @@ from lynq.sources import (
     Settings,
     SourceChangeKind,
     SQLiteSettings,
+    open_changes,
 )
+from lynq.sources.postgresql.trigger import trigger_sql
 from lynq.sources.push.channel import PushTiming
-from lynq.sources.push.engines import open_changes
-from lynq.sources.push.postgresql_trigger import trigger_sql
 from lynq.sources.query import Table
 
 # ruff: noqa: T201 - to print is what a bench is for

@@ -62,7 +62,7 @@ async def test_a_million_rows_in_bounded_memory(tmp_path: Path) -> None:
         for engine in engines:
             await make(engine, "wide", WIDE, extra=4)
             peak, seconds = in_a_process(engine.settings, asked("wide", extra=4))
-            name = engine.settings.place.engine
+            name = engine.settings.endpoint.engine
             print(f"{name:<12}{WIDE:>9}{10:>9}{seconds:>9.1f}{peak:>9.0f}")
             assert peak < 200
 
@@ -81,7 +81,7 @@ async def compare(engine: Engine, table: str, rows: int) -> None:
         turns = [(await cost(bare_read, rows), await cost(our_read, rows)) for _ in range(TURNS)]
     driver, source = (middle(list(costs)) for costs in zip(*turns, strict=True))
     peak, _ = in_a_process(engine.settings, asked(table))
-    print(f"{engine.settings.place.engine:<12}{rows:>9}", end="")
+    print(f"{engine.settings.endpoint.engine:<12}{rows:>9}", end="")
     print(f"{driver.wall * 1e3:>9.0f}{source.wall * 1e3:>9.0f}", end="")
     print(f"{source.wall / driver.wall:>7.2f}", end="")
     print(f"{driver.cpu * 1e3:>10.0f}{source.cpu * 1e3:>10.0f}", end="")

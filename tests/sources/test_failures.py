@@ -63,7 +63,7 @@ async def test_a_missing_table(engine: Engine) -> None:
     error = await failure(engine.settings, tenants("nowhere"))
     assert type(error) is errors.MissingTable
     assert "table nowhere" in str(error)
-    assert str(engine.settings.place) in str(error)
+    assert str(engine.settings.endpoint) in str(error)
 
 
 async def test_a_missing_column_is_named(engine: Engine) -> None:

@@ -106,7 +106,7 @@ async def test_another_place_or_table_is_another_identity(engine: Engine) -> Non
     await engine.execute(f"CREATE TABLE {table} {TENANTS}", f"CREATE TABLE {table}_b {TENANTS}")
     here = (await summary_of(engine, tenants(table))).identity
     there = (await summary_of(engine, tenants(f"{table}_b"))).identity
-    elsewhere = replace(here, place=replace(here.place, database="other"))
+    elsewhere = replace(here, endpoint=replace(here.endpoint, database="other"))
     assert len({here.digest, there.digest, elsewhere.digest}) == 3
 
 

@@ -118,7 +118,7 @@ async def test_the_summary_is_not_there_before_the_end(engine: Engine) -> None:
 async def test_a_reading_is_of_one_moment(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
-    if "sqlite" in engine.settings.place.engine:
+    if "sqlite" in engine.settings.endpoint.engine:
         await engine.execute("PRAGMA journal_mode = WAL")
     await fill(engine, table, 2000)
     seen: list[Row] = []

@@ -204,6 +204,12 @@ class HubSource(Wire, frozen=True, kw_only=True):
     sqlite: SQLite | None = None
     """The SQLite file, for type sqlite."""
 
+    @property
+    def block(self) -> MySQL | PostgreSQL | SQLite | None:
+        """The block of the same name as the type; None if it is missing."""
+        block: MySQL | PostgreSQL | SQLite | None = getattr(self, self.type)
+        return block
+
 
 LONGEST_NAME: Final = {
     SourceType.MYSQL: 64 * 4,

@@ -2,7 +2,7 @@
 
 import click
 
-from lynq.sources.push.postgresql_trigger import DEFAULT_SCHEMA, trigger_sql
+from lynq.sources.postgresql.trigger import DEFAULT_SCHEMA, trigger_sql
 from lynq.sources.query import Table
 
 

@@ -1,14 +1,19 @@
-"""Rows from MySQL, PostgreSQL and SQLite: complete or failed, never some; see docs/sources.md."""
+"""Rows from databases: a read is complete or it fails; see docs/sources.md."""
 
-from lynq.sources.base import ChangeStream, Source, SourceChange, SourceChangeKind
-from lynq.sources.engines import open_source
+from lynq.sources.base import Source
+from lynq.sources.engines import ENGINES, open_changes, open_source
 from lynq.sources.errors import Endpoint, SourceError
+from lynq.sources.mysql.settings import MySQLSettings
+from lynq.sources.postgresql.settings import PostgreSQLSettings
+from lynq.sources.push.channel import ChangeStream, SourceChange, SourceChangeKind
 from lynq.sources.query import Query
 from lynq.sources.read import Reading, ReadSummary
 from lynq.sources.rows import Row
-from lynq.sources.settings import TLS, MySQLSettings, PostgreSQLSettings, Settings, SQLiteSettings
+from lynq.sources.settings import TLS, ResolvedValues, Settings
+from lynq.sources.sqlite.settings import SQLiteSettings
 
 __all__ = [
+    "ENGINES",
     "TLS",
     "ChangeStream",
     "Endpoint",
@@ -17,6 +22,7 @@ __all__ = [
     "Query",
     "ReadSummary",
     "Reading",
+    "ResolvedValues",
     "Row",
     "SQLiteSettings",
     "Settings",
@@ -24,5 +30,6 @@ __all__ = [
     "SourceChange",
     "SourceChangeKind",
     "SourceError",
+    "open_changes",
     "open_source",
 ]

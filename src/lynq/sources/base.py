@@ -1,53 +1,42 @@
-"""What every engine offers: rows to read, and word of changes."""
+"""The contract of a database engine: settings, reads and change notifications."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from enum import Enum
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
-from lynq.sources.query import Query
+from lynq.api import SourceType
+from lynq.sources.push.channel import ChangeNotifier, PushTiming
+from lynq.sources.query import Dialect, Query, Table
 from lynq.sources.read import Reading
+from lynq.sources.settings import ResolvedValues, Settings
+
+B = TypeVar("B")
+S = TypeVar("S", bound=Settings)
 
 
 class Source(Protocol):
-    """A database whose tables can be read, any number of times, until it is closed."""
+    """A database whose tables can be read any number of times until it is closed."""
 
     def read(self, query: Query) -> Reading:
-        """Return the active rows at one moment, as pages to iterate over; nothing happens yet."""
+        """Return the active rows of one snapshot, in pages. The read starts with the iteration."""
 
     async def close(self) -> None:
-        """Let go of every connection; running readings fail."""
+        """Close every connection; reads in progress fail."""
 
 
-class SourceChangeKind(Enum):
-    """What a push channel can say."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine(Generic[B, S]):
+    """A database engine: `B` is its block in a hub's spec, `S` its connection settings.
 
-    CONNECTED = "connected"
-    """The channel is up. An ARRIVED follows, for what may have been missed before."""
-    ARRIVED = "arrived"
-    """The table may have changed, once or many times: read it."""
-    LOST = "lost"
-    """The channel cannot be relied on: polling is all there is until it is CONNECTED again."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceChange:
-    """One word from a push channel."""
-
-    kind: SourceChangeKind
-    reason: str = ""
-    """Why the channel was lost, in one word: the name of the error's type."""
-    message: str = ""
-    """The same for people: what happened and what to do; safe to show."""
-
-
-class ChangeStream(Protocol):
-    """Word from a push channel, for as long as the `async with open_changes(...)` lasts.
-
-    The channel reconnects by itself, with back-off. The iteration never ends on its own.
+    Each engine package exports one as `ENGINE`; `lynq.sources.engines` registers it.
     """
 
-    def __aiter__(self) -> "ChangeStream":
-        """Return itself: there is one hub at the other end."""
-
-    async def __anext__(self) -> SourceChange:
-        """Wait for the next word. At most one of each kind waits to be taken, the latest."""
+    name: SourceType
+    dialect: Dialect
+    settings: Callable[[B, ResolvedValues], S]
+    """Builds the connection settings from the block of the spec."""
+    open: Callable[[S], Source]
+    """Returns a source, which connects when it is first read."""
+    listen: Callable[[S, Table, PushTiming, ChangeNotifier], Awaitable[None]]
+    """Reports changes of a table to the notifier. It never returns: it raises a SourceError when
+    the connection is lost, and cleans up when it is cancelled."""

@@ -1,22 +1,34 @@
-"""From settings to a source."""
+"""The registered engines, and how a source or a push channel is opened from its settings."""
 
-from typing import assert_never
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, Final
 
-from lynq.sources.base import Source
-from lynq.sources.mysql.source import open_mysql
-from lynq.sources.postgresql.source import open_postgresql
-from lynq.sources.settings import MySQLSettings, PostgreSQLSettings, Settings, SQLiteSettings
-from lynq.sources.sqlite.source import SQLiteSource
+from lynq.api import SourceType
+from lynq.sources import mysql, postgresql, sqlite
+from lynq.sources.base import Engine, Source
+from lynq.sources.push.channel import ChangeStream, PushTiming, listening
+from lynq.sources.query import Table
+from lynq.sources.settings import Settings
+
+ENGINES: Final[Mapping[SourceType, Engine[Any, Any]]] = {
+    engine.name: engine for engine in (mysql.ENGINE, postgresql.ENGINE, sqlite.ENGINE)
+}
 
 
 def open_source(settings: Settings) -> Source:
     """Return the source that the settings describe; it connects when it is first read."""
-    match settings:
-        case MySQLSettings():
-            return open_mysql(settings)
-        case PostgreSQLSettings():
-            return open_postgresql(settings)
-        case SQLiteSettings():
-            return SQLiteSource(settings)
-        case _:
-            assert_never(settings)
+    return ENGINES[settings.engine].open(settings)
+
+
+def open_changes(
+    settings: Settings, table: str, timing: PushTiming | None = None
+) -> AbstractAsyncContextManager[ChangeStream]:
+    """Listen for changes of a table while the `async with` block runs.
+
+    Failures are reported in the stream. Only an invalid table name raises here.
+    """
+    timing = timing or PushTiming()
+    engine = ENGINES[settings.engine]
+    return listening(partial(engine.listen, settings, Table.named(table), timing), timing)

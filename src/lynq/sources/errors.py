@@ -1,22 +1,22 @@
-"""What can go wrong with a source, told apart by type.
+"""Errors of sources, one type per cause.
 
-`str(error)` is safe to log and to show. It holds where (engine, host, database, table), what
-happened and what to do, in our own words, and the server's code for it. The server's own sentence
-is never part of it: a failed cast in a view echoes the value, a driver could echo a password.
+`str(error)` is safe to log and to show. It names the endpoint (engine, host, database, table), says
+what happened and what to do, and gives the server's error code. It never contains the server's own
+message: a failed cast in a view quotes the value, and a driver could quote a password.
 
-The border to the drivers: what they raise goes no further than here.
+Drivers' exceptions are translated here and never leave lynq.sources.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-# ruff: noqa: N818 - named after what happened: `except WrongPassword` needs no second word
+# ruff: noqa: N818 - the types name the cause: `except WrongPassword` needs no suffix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a source is: what every error about it begins with."""
+    """The address of a database; every error message begins with it."""
 
     engine: str
     host: str = ""
@@ -24,29 +24,29 @@ class Endpoint:
     database: str = ""
 
     def __str__(self) -> str:
-        """Say it as `mysql db.example.com:3306, database shop`."""
+        """Return it as `mysql db.example.com:3306, database shop`."""
         address = f" {self.host}:{self.port}" if self.host else ""
         return f"{self.engine}{address}, database {self.database}"
 
 
 class SourceError(Exception):
-    """The root of everything that lynq.sources raises on purpose."""
+    """The base of all errors that lynq.sources raises on purpose."""
 
     def __init__(
-        self, cause: str, *, place: Endpoint | None = None, table: str = "", code: str = ""
+        self, cause: str, *, endpoint: Endpoint | None = None, table: str = "", code: str = ""
     ) -> None:
         self.cause = cause
-        self.place = place
+        self.endpoint = endpoint
         self.table = table
         self.code = code
-        where = str(place) if place else ""
+        location = str(endpoint) if endpoint else ""
         if table:
-            where += f", table {table}"
-        super().__init__(f"{where.lstrip(', ')}: {cause}" if where else cause)
+            location += f", table {table}"
+        super().__init__(f"{location.lstrip(', ')}: {cause}" if location else cause)
 
 
 class InvalidSettings(SourceError, ValueError):
-    """The settings cannot be used, whatever the server says; `field` names the culprit."""
+    """The settings are invalid, independently of the server; `field` names the field."""
 
     def __init__(self, cause: str, *, field: str) -> None:
         self.field = field
@@ -54,23 +54,23 @@ class InvalidSettings(SourceError, ValueError):
 
 
 class SourceConnectionFailed(SourceError):
-    """There is no usable connection; the types below say why where it is known."""
+    """There is no usable connection; the subtypes name the cause."""
 
 
 class UnknownHost(SourceConnectionFailed):
-    """The host's name leads to no address."""
+    """The host name does not resolve."""
 
 
 class Refused(SourceConnectionFailed):
-    """Nobody listens there, or the network has no way to it."""
+    """The server refused the connection, or the network has no route to it."""
 
 
 class TLSFailed(SourceConnectionFailed):
-    """The connection could not be encrypted as asked, or the certificate is not good enough."""
+    """The connection could not be encrypted as required, or the certificate is not trusted."""
 
 
 class TooManyConnections(SourceConnectionFailed):
-    """The server, or our own pool, has no connection to spare."""
+    """The server or the connection pool has reached its connection limit."""
 
 
 class ServerStopping(SourceConnectionFailed):
@@ -78,43 +78,43 @@ class ServerStopping(SourceConnectionFailed):
 
 
 class LoginFailed(SourceConnectionFailed):
-    """The server does not let this user in from here."""
+    """The server rejects the login of this user from this address."""
 
 
 class WrongPassword(LoginFailed):
-    """User and password do not go together."""
+    """User name or password is wrong."""
 
 
 class SourceTimedOut(SourceError):
-    """It took longer than the settings allow."""
+    """A timeout of the settings was exceeded."""
 
 
 class ConnectTimedOut(SourceTimedOut, SourceConnectionFailed):
-    """Connecting and logging in took longer than connectTimeout."""
+    """Connecting and logging in exceeded connectTimeout."""
 
 
 class QueryTimedOut(SourceTimedOut):
-    """Reading all rows took longer than queryTimeout."""
+    """Reading all rows exceeded queryTimeout."""
 
 
 class Locked(SourceTimedOut):
-    """Somebody else's lock was in the way until the time was up."""
+    """The table stayed locked by another client until the timeout."""
 
 
 class Interrupted(SourceError):
-    """The result broke off: connection lost or statement killed. What came is not the table."""
+    """The connection was lost or the statement was killed. The rows so far are incomplete."""
 
 
 class QueryFailed(SourceError):
-    """The server said no to the query; the types below say why where it is known."""
+    """The server rejected the query; the subtypes name the cause."""
 
 
 class MissingDatabase(QueryFailed, SourceConnectionFailed):
-    """The server has no such database."""
+    """The database does not exist."""
 
 
 class MissingTable(QueryFailed):
-    """The database has no such table or view."""
+    """The table or view does not exist."""
 
 
 class MissingColumn(QueryFailed):
@@ -122,39 +122,39 @@ class MissingColumn(QueryFailed):
 
 
 class MissingGrant(QueryFailed):
-    """The user may not read this table or column, or not follow its changes."""
+    """The user lacks the privilege to read this table or column, or to follow its changes."""
 
 
 class PushUnavailable(SourceError):
-    """Changes cannot be pushed until somebody sets something up; polling goes on."""
+    """Push needs a change of the setup; polling continues."""
 
 
 class DriverMissing(PushUnavailable):
-    """This installation lacks the optional package that the push channel needs."""
+    """The optional package of the push channel is not installed."""
 
 
 class MissingSetting(PushUnavailable):
-    """The server's settings keep changes from us."""
+    """The server's configuration does not allow push."""
 
 
 class MissingTrigger(PushUnavailable):
-    """Nothing in the database tells of changes to this table."""
+    """No trigger in the database notifies changes of this table."""
 
 
 class NotComplete(SourceError):
-    """Somebody asked for the summary of a reading that has not come to its end."""
+    """The summary of a read was requested before its end."""
 
 
 @contextmanager
 def translate_errors(explain: Callable[[Exception], SourceError]) -> Iterator[None]:
-    """Turn whatever a driver raises into an error of ours.
+    """Translate exceptions of a driver into a SourceError.
 
-    Without a cause: a traceback with the driver's own error in it would show the server's
-    sentence, and with it values of rows.
+    The driver's exception is not chained: its message, which may contain values of rows, would
+    appear in the traceback.
     """
     try:
         yield
     except SourceError:
         raise
-    except Exception as error:  # noqa: BLE001 - a driver may raise anything, an IndexError too
+    except Exception as error:  # noqa: BLE001 - a driver may raise anything, even an IndexError
         raise explain(error) from None

@@ -1,4 +1,4 @@
-"""What the network's own errors mean, and the two ways to connect that `tls.mode` asks for."""
+"""Connecting to a server as `tls.mode` requires, and the meaning of network errors."""
 
 import asyncio
 import socket
@@ -22,11 +22,9 @@ C = TypeVar("C")
 
 
 async def connect_within(
-    settings: ServerSettings,
-    place: Endpoint,
-    connect: Callable[[ssl.SSLContext | None], Awaitable[C]],
+    settings: ServerSettings, connect: Callable[[ssl.SSLContext | None], Awaitable[C]]
 ) -> C:
-    """Connect as tls.mode says and within connectTimeout; `connect` raises SourceErrors only."""
+    """Connect as tls.mode requires, within connectTimeout; `connect` raises SourceErrors only."""
     context = tls_context(settings.tls)
     try:
         async with asyncio.timeout(settings.connect_timeout):
@@ -37,31 +35,42 @@ async def connect_within(
                     raise
                 return await connect(None)
     except TimeoutError:
-        raise ConnectTimedOut(
-            f"no connection within {settings.connect_timeout:g} s", place=place
-        ) from None
+        raise connect_timed_out(settings) from None
 
 
-def network_failure(error: OSError, place: Endpoint) -> SourceConnectionFailed:
-    """Say what an error of the network means for a connection that is being made."""
+def connect_timed_out(settings: ServerSettings) -> ConnectTimedOut:
+    """Return the error for a connection that was not established within connectTimeout."""
+    return ConnectTimedOut(
+        f"no connection within {settings.connect_timeout:g} s", endpoint=settings.endpoint
+    )
+
+
+def network_failure(error: OSError, endpoint: Endpoint) -> SourceConnectionFailed:
+    """Return the SourceError for a network error while connecting."""
     if isinstance(error, socket.gaierror):
-        return UnknownHost("the name of the host leads to no address", place=place)
+        return UnknownHost("the host name does not resolve", endpoint=endpoint)
     if isinstance(error, ssl.SSLCertVerificationError):
-        return TLSFailed(f"the server's certificate: {error.verify_message}", place=place)
+        return TLSFailed(
+            f"the server's certificate is not trusted: {error.verify_message}", endpoint=endpoint
+        )
     if isinstance(error, ssl.SSLError):
-        # A server without TLS answers in plain text, which is no version of TLS.
+        # A server without TLS answers in plain text, which OpenSSL takes for a wrong version.
         plain = error.reason == "WRONG_VERSION_NUMBER"
-        cause = "the server does not offer TLS" if plain else f"TLS broke off ({error.reason})"
-        return TLSFailed(cause, place=place)
+        cause = (
+            "the server does not offer TLS"
+            if plain
+            else f"the TLS handshake failed ({error.reason})"
+        )
+        return TLSFailed(cause, endpoint=endpoint)
     if isinstance(error, TimeoutError):
-        return ConnectTimedOut("the network gave up", place=place)
+        return ConnectTimedOut("the network connection timed out", endpoint=endpoint)
     if isinstance(error, ConnectionResetError | ConnectionAbortedError | BrokenPipeError):
-        return SourceConnectionFailed("the connection was cut while logging in", place=place)
+        return SourceConnectionFailed("the connection was lost during login", endpoint=endpoint)
     return Refused(
-        f"nobody listens there, or the network has no way to it ({_code(error)})", place=place
+        f"connection refused, or no route to the host ({_code(error)})", endpoint=endpoint
     )
 
 
 def _code(error: OSError) -> str:
-    # asyncio makes one nameless error of several when a host has several addresses.
-    return f"errno {error.errno}" if error.errno else "at none of its addresses"
+    # asyncio raises one error without a number when a host has several addresses.
+    return f"errno {error.errno}" if error.errno else "at all of its addresses"

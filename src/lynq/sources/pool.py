@@ -1,10 +1,8 @@
-"""A bounded pool of connections, kept between reads.
+"""A bounded pool of connections to a database server, and the source that reads over it.
 
-A connection that has seen trouble of any kind, a reading that was given up included, is never
-lent again. One that has been idle may have died meanwhile without a word: it is greeted before it
-is lent, and if it does not answer a new one takes its place.
-
-The tables of a database server, read over a pool of connections kept between reads.
+A connection on which anything failed, an abandoned read included, is never reused. An idle
+connection may be dead: it is pinged before use, and replaced if it does not answer. The ping costs
+no round trip of its own, because it begins the transaction of the read.
 """
 
 import asyncio
@@ -21,171 +19,170 @@ from lynq.sources.errors import (
 )
 from lynq.sources.query import Query
 from lynq.sources.read import Deadline, Reading, ReadResult
-from lynq.sources.settings import MySQLSettings, PostgreSQLSettings
+from lynq.sources.settings import ServerSettings
 
-C = TypeVar("C")
+
+class Cursor(ReadResult, Protocol):
+    """The result of a query inside the transaction of its connection."""
+
+    async def execute(self) -> None:
+        """Run the query up to its first row."""
+
+    async def commit(self) -> None:
+        """End the transaction, so that the server can drop the snapshot."""
+
+
+class PooledConnection(Protocol):
+    """A connection as the pool needs it."""
+
+    async def begin(self) -> None:
+        """Begin a read-only transaction; raise if the connection is dead."""
+
+    def close(self) -> None:
+        """Close the connection at once."""
+
+
+class ServerConnection(PooledConnection, Protocol):
+    """A connection of a database server's engine."""
+
+    def cursor(self, query: Query, deadline: Deadline) -> Cursor:
+        """Return a cursor for the query; nothing is sent yet."""
+
+
+C = TypeVar("C", bound=PooledConnection)
 
 
 class Pool(Generic[C]):
-    """Lends connections, at most `size` at a time."""
+    """Holds at most `size` connections."""
 
     def __init__(
         self,
-        place: Endpoint,
-        *,
+        endpoint: Endpoint,
         connect: Callable[[], Awaitable[C]],
-        greet: Callable[[C], Awaitable[None]],
-        discard: Callable[[C], None],
+        *,
         size: int,
         lifetime: float,
-        patience: float,
+        acquire_timeout: float,
     ) -> None:
-        self._place = place
+        self._endpoint = endpoint
         self._connect = connect
-        self._greet = greet
-        self._discard = discard
         self._size = size
         self._lifetime = lifetime
-        self._patience = patience
+        self._acquire_timeout = acquire_timeout
         self._free = asyncio.Semaphore(size)
-        self._born: dict[C, float] = {}
-        """All open connections, lent or idle, and when they were made."""
+        self._opened_at: dict[C, float] = {}
+        """All open connections, in use or idle."""
         self._idle: list[C] = []
         self._closed = False
 
     @asynccontextmanager
-    async def lend(self) -> AsyncIterator[C]:
-        """Lend a connection that has just answered; it comes back only if the block succeeds."""
-        await self._wait()
+    async def acquire(self) -> AsyncIterator[C]:
+        """Yield a connection with a new transaction; it is reused only if the block succeeds."""
+        await self._acquire_slot()
         try:
-            connection = await self._answering()
+            connection = await self._begun_connection()
             try:
                 yield connection
             except BaseException:
-                self._drop(connection)
+                self._discard(connection)
                 raise
-            self._take_back(connection)
+            self._release(connection)
         finally:
             self._free.release()
 
     def close(self) -> None:
-        """Close all connections, those that are lent included."""
+        """Close all connections, including those in use."""
         self._closed = True
         self._idle.clear()
-        for connection in list(self._born):
-            self._drop(connection)
+        for connection in list(self._opened_at):
+            self._discard(connection)
 
-    async def _wait(self) -> None:
+    async def _acquire_slot(self) -> None:
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._acquire_timeout):
                 await self._free.acquire()
         except TimeoutError:
             raise TooManyConnections(
-                f"all {self._size} connections that this source may hold are in use",
-                place=self._place,
+                f"all {self._size} connections of this source are in use", endpoint=self._endpoint
             ) from None
 
-    async def _answering(self) -> C:
-        while connection := self._youngest():
+    async def _begun_connection(self) -> C:
+        while connection := self._pop_idle():
             try:
-                return await self._greeted(connection)
+                return await self._begin(connection)
             except (SourceConnectionFailed, Interrupted, SourceTimedOut):
                 continue
         self._check_open()
         connection = await self._connect()
-        self._born[connection] = asyncio.get_running_loop().time()
-        return await self._greeted(connection)
+        self._opened_at[connection] = asyncio.get_running_loop().time()
+        return await self._begin(connection)
 
-    def _youngest(self) -> C | None:
-        """Take an idle connection, and drop on the way those that have lived long enough."""
+    def _pop_idle(self) -> C | None:
+        """Return the youngest idle connection; discard expired ones."""
         while self._idle:
             connection = self._idle.pop()
-            if not self._outlived(connection):
+            if not self._is_expired(connection):
                 return connection
-            self._drop(connection)
+            self._discard(connection)
         return None
 
-    async def _greeted(self, connection: C) -> C:
+    async def _begin(self, connection: C) -> C:
         try:
             self._check_open()
-            await self._greet(connection)
+            await connection.begin()
         except BaseException:
-            self._drop(connection)
+            self._discard(connection)
             raise
         return connection
 
-    def _take_back(self, connection: C) -> None:
-        if self._closed or self._outlived(connection):
-            self._drop(connection)
+    def _release(self, connection: C) -> None:
+        if self._closed or self._is_expired(connection):
+            self._discard(connection)
         else:
             self._idle.append(connection)
 
-    def _outlived(self, connection: C) -> bool:
-        age = asyncio.get_running_loop().time() - self._born[connection]
+    def _is_expired(self, connection: C) -> bool:
+        age = asyncio.get_running_loop().time() - self._opened_at[connection]
         return age > self._lifetime
 
-    def _drop(self, connection: C) -> None:
-        if self._born.pop(connection, None) is not None:
-            self._discard(connection)
+    def _discard(self, connection: C) -> None:
+        if self._opened_at.pop(connection, None) is not None:
+            connection.close()
 
     def _check_open(self) -> None:
         if self._closed:
-            raise SourceConnectionFailed("the source has been closed", place=self._place)
+            raise SourceConnectionFailed("the source is closed", endpoint=self._endpoint)
 
 
-class Cursor(ReadResult, Protocol):
-    """A result inside a transaction that the connection has begun."""
-
-    async def begin(self, query: Query) -> None:
-        """Run the query, up to its first row."""
-
-    async def end(self) -> None:
-        """End the transaction, so that the server can forget the snapshot."""
-
-
-class ServerSource(Generic[C]):
+class ServerSource:
     """The tables of one database of a server."""
 
     def __init__(
-        self,
-        settings: MySQLSettings | PostgreSQLSettings,
-        *,
-        connect: Callable[[], Awaitable[C]],
-        begin: Callable[[C], Awaitable[None]],
-        discard: Callable[[C], None],
-        cursor: Callable[[C, Deadline, Query], Cursor],
+        self, settings: ServerSettings, connect: Callable[[], Awaitable[ServerConnection]]
     ) -> None:
         self._settings = settings
-        self._cursor = cursor
-        # To begin the transaction of a reading shows whether an idle connection still lives.
         self._pool = Pool(
-            settings.place,
-            connect=connect,
-            greet=begin,
-            discard=discard,
+            settings.endpoint,
+            connect,
             size=settings.pool_size,
             lifetime=settings.pool_lifetime,
-            patience=settings.connect_timeout,
+            acquire_timeout=settings.connect_timeout,
         )
 
-    @property
-    def place(self) -> Endpoint:
-        """Where it is."""
-        return self._settings.place
-
     def read(self, query: Query) -> Reading:
-        """Return the active rows at one moment; nothing happens yet."""
-        return Reading(self.place, query, self._run)
+        """Return the active rows of one snapshot. The read starts with the iteration."""
+        return Reading(self._settings.endpoint, query, self._run)
 
     async def close(self) -> None:
-        """Let go of every connection; running readings fail."""
+        """Close every connection; reads in progress fail."""
         self._pool.close()
 
     @asynccontextmanager
     async def _run(self, query: Query) -> AsyncIterator[Cursor]:
-        async with self._pool.lend() as connection:
-            deadline = Deadline(self._settings.query_timeout, self.place, query.table)
-            cursor = self._cursor(connection, deadline, query)
-            await cursor.begin(query)
+        async with self._pool.acquire() as connection:
+            settings = self._settings
+            deadline = Deadline(settings.query_timeout, settings.endpoint, query.table)
+            cursor = connection.cursor(query, deadline)
+            await cursor.execute()
             yield cursor
-            await cursor.end()
+            await cursor.commit()

@@ -1,41 +1,33 @@
-"""Which columns of which table to read; names are checked here and quoted by the dialect's rule.
+"""The query of a hub: the table and columns to read, with checked and quoted names.
 
-Names come from whoever may write a hub, so they are checked twice: characters that end a name or
-begin a comment are refused outright (`lynq.api.identifiers`, which admission asks too), and what
-is left is quoted.
+Names come from a hub's spec, so they are protected twice. Characters that end a name or begin a
+comment are rejected by the rules of `lynq.api.source`, which admission uses too. All other names
+are quoted.
 """
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from lynq.api import SourceType
-from lynq.api.source import LONGEST_NAME, length_problem, name_problem, table_problem
+from lynq.api.source import length_problem, name_problem, table_problem
 from lynq.sources.errors import InvalidSettings
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How an engine writes names."""
+    """The quoting rules of an engine."""
 
     quote: str
     longest: int
-    """Bytes of the longest name."""
+    """Maximum length of a name in bytes."""
 
     as_text: str = ""
-    """What makes the server write a column as text."""
+    """Suffix that casts a column to text."""
 
     def name(self, text: str, *, field: str) -> str:
-        """Return a checked name in quotes."""
-        if wrong := length_problem(text, self.longest):
-            raise InvalidSettings(wrong, field=field)
+        """Return the quoted name; raise InvalidSettings if it is too long."""
+        if problem := length_problem(text, self.longest):
+            raise InvalidSettings(problem, field=field)
         return f"{self.quote}{text}{self.quote}"
-
-
-# SQLite takes an unknown name in double quotes for a text: every row would have the column's name
-# as its value. In backticks a name is always a name.
-SQLITE = Dialect("`", LONGEST_NAME[SourceType.SQLITE])
-MYSQL = Dialect("`", LONGEST_NAME[SourceType.MYSQL])
-POSTGRESQL = Dialect('"', LONGEST_NAME[SourceType.POSTGRESQL], "::text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,38 +39,38 @@ class Table:
 
     @classmethod
     def named(cls, text: str) -> "Table":
-        """Read `table` or `schema.table`, and check both."""
-        if wrong := table_problem(text):
-            raise InvalidSettings(wrong, field="table")
+        """Parse and check `table` or `schema.table`."""
+        if problem := table_problem(text):
+            raise InvalidSettings(problem, field="table")
         parts = text.split(".")
         return cls(parts[0] if parts[1:] else "", parts[-1])
 
     def quoted(self, dialect: Dialect) -> str:
-        """Return it as the dialect writes it."""
+        """Return the quoted name."""
         parts = (self.schema, self.name) if self.schema else (self.name,)
         return ".".join(dialect.name(part, field="table") for part in parts)
 
     def __str__(self) -> str:
-        """Say it as it was given."""
+        """Return the name as in the hub's spec."""
         return f"{self.schema}.{self.name}" if self.schema else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """The columns that a hub maps, in the table it names."""
+    """The table of a hub and its mapped columns."""
 
     table: str
     uid: str
     activate: str
     host_or_url: str = ""
     extras: Mapping[str, str] = field(default_factory=dict)
-    """Further columns, by the variable that templates know them as."""
+    """Extra columns, by the name of their template variable."""
 
     def __post_init__(self) -> None:
-        """Refuse names that could be more than a name."""
+        """Reject names that could contain more than a name."""
         Table.named(self.table)
-        for place, column in self._fields():
-            check_name(column, field=place)
+        for spec_field, column in self._fields():
+            check_name(column, field=spec_field)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -87,23 +79,25 @@ class Query:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of the extras, in the order of their columns."""
+        """The names of the extra variables, in the order of their columns."""
         return tuple(sorted(self.extras))
 
     def sql(self, dialect: Dialect, *, as_text: Container[int] = ()) -> str:
-        """Return the statement; of the columns at some positions, the server writes the text.
+        """Return the SELECT statement; columns at the positions `as_text` are cast to text.
 
-        No WHERE, no ORDER: what is active is for us to say, and sorting would cost the server.
+        There is no WHERE and no ORDER BY: Lynq decides which rows are active, and sorting would
+        load the server.
         """
         columns = ", ".join(
-            dialect.name(column, field=place) + (dialect.as_text if position in as_text else "")
-            for position, (place, column) in enumerate(self._fields())
+            dialect.name(column, field=spec_field)
+            + (dialect.as_text if position in as_text else "")
+            for position, (spec_field, column) in enumerate(self._fields())
         )
         table = Table.named(self.table).quoted(dialect)
         return f"SELECT {columns} FROM {table}"  # noqa: S608 - every part is checked and quoted
 
     def _fields(self) -> Iterator[tuple[str, str]]:
-        """Yield each column with the field of the hub's spec that names it."""
+        """Yield each column after the field of the hub's spec that names it."""
         yield "valueMappings.uid", self.uid
         yield "valueMappings.activate", self.activate
         if self.host_or_url:
@@ -113,6 +107,6 @@ class Query:
 
 
 def check_name(text: str, *, field: str) -> None:
-    """Refuse a name with anything in it that could end it."""
-    if wrong := name_problem(text):
-        raise InvalidSettings(wrong, field=field)
+    """Raise InvalidSettings for a name with characters that could end it."""
+    if problem := name_problem(text):
+        raise InvalidSettings(problem, field=field)

@@ -1,6 +1,7 @@
-"""A reading: pages of active rows, and at its end, only there, what the whole of it was.
+"""A read of a table: pages of active rows, and a summary that exists only at the end.
 
-The time that a read may take, all its waits together.
+A read is complete or it fails. An engine reports the end of the result by an empty page; every
+other end raises. So an incomplete table is never mistaken for a small one.
 """
 
 import asyncio
@@ -15,72 +16,68 @@ from lynq.sources.query import Query
 from lynq.sources.rows import Row, RowLayout, SourceColumn, active_rows, encode, encode_all
 
 FIRST_PAGE = 100
-"""Rows of the first page: nobody knows yet how large they are."""
+"""Rows of the first page, when the size of rows is not known yet."""
 
 LARGEST_PAGE = 500
-"""Rows of a page at most: enough to hide the round trip."""
+"""Maximum number of rows of a page: enough to hide the round trip."""
 
 PAGE_BYTES = 1 << 20
-"""Bytes of text that a page should have at most; one row is a page if it is larger."""
+"""Target for the bytes of text of a page; a row that is larger is a page of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What was read: the place, the table, and the columns with their types."""
+    """Identifies the table that was read: the endpoint, the table, the columns and their types."""
 
-    place: Endpoint
+    endpoint: Endpoint
     table: str
     columns: tuple[tuple[str, str], ...]
-    """Name and type of each."""
+    """Name and type of each column."""
 
     @property
     def digest(self) -> str:
-        """16 hex digits; others than before mean that something else is being read."""
-        place = self.place
-        where = (place.engine, place.host, place.port, place.database, self.table)
-        return hashlib.sha256(encode((where, self.columns))).hexdigest()[:16]
+        """16 hex digits; a different digest means that another table is read."""
+        endpoint = self.endpoint
+        table = (endpoint.engine, endpoint.host, endpoint.port, endpoint.database, self.table)
+        return hashlib.sha256(encode((table, self.columns))).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSummary:
-    """What a complete reading was."""
+    """The totals of a complete read."""
 
     seen: int
     """All rows of the table."""
     active: int
     digest: bytes
-    """Of all active rows in their order: equal ones mean that nothing at all has changed."""
+    """Of all active rows in their order; an equal digest means that no row has changed."""
     identity: Identity
 
 
 class ReadResult(Protocol):
-    """What an engine makes of a query: columns, then pages, then the end.
-
-    To return an empty page is to say that the server has marked the end of the result. Whatever
-    else ends it must raise.
-    """
+    """The result of a query: columns, then pages of rows."""
 
     @property
     def columns(self) -> Sequence[SourceColumn]:
         """The columns, in the order of the query."""
 
-    async def page(self, limit: int) -> Sequence[Sequence[Any]]:
-        """Return up to that many rows; none at the end."""
+    async def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
+        """Return up to `limit` rows; none only if the server has marked the end of the result."""
 
 
 Run = Callable[[Query], AbstractAsyncContextManager[ReadResult]]
-"""Runs a query in a transaction of its own, which lasts as long as the block."""
+"""Runs a query in its own transaction, which lasts as long as the block."""
 
 
 class Reading:
-    """The active rows of one moment: iterate once, over pages, to the end.
+    """The active rows of one snapshot: iterate once, over pages, to the end.
 
-    Whoever may stop early puts `async with` around it, so that the connection is given up then
-    and not when the garbage collector comes by.
+    A caller that may stop early uses `async with`, so that the connection is released at once and
+    not by the garbage collector.
     """
 
-    def __init__(self, place: Endpoint, query: Query, run: Run) -> None:
-        self._place = place
+    def __init__(self, endpoint: Endpoint, query: Query, run: Run) -> None:
+        self._endpoint = endpoint
         self._query = query
         self._run = run
         self._pages: AsyncGenerator[list[Row], None] | None = None
@@ -88,30 +85,30 @@ class Reading:
 
     @property
     def summary(self) -> ReadSummary:
-        """What the reading was, once its last page has been taken; until then this raises."""
+        """The totals, after the last page; before that, this raises NotComplete."""
         if self._summary is None:
             raise NotComplete(
-                "the reading has not come to its end", place=self._place, table=self._query.table
+                "the read is not complete", endpoint=self._endpoint, table=self._query.table
             )
         return self._summary
 
     async def all(self) -> list[Row]:
-        """Return all active rows at once: complete, or an error."""
+        """Return all active rows at once."""
         return [row async for page in self for row in page]
 
     def __aiter__(self) -> AsyncIterator[list[Row]]:
-        """Begin; a reading is of one moment, so a second time is an error."""
+        """Start the read. It belongs to one snapshot, so a second iteration is an error."""
         if self._pages is not None:
             raise RuntimeError("a reading can be iterated over only once")
         self._pages = self._read()
         return self._pages
 
     async def __aenter__(self) -> Self:
-        """Promise to give up the connection at the end of the block."""
+        """Return itself; the connection is released at the end of the block."""
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        """Give up the connection, if it is still held."""
+        """Release the connection if it is still held."""
         if self._pages is not None:
             await self._pages.aclose()
 
@@ -120,7 +117,7 @@ class Reading:
         async with self._run(self._query) as result:
             layout = RowLayout.of(self._query, result.columns)
             digest = hashlib.sha256(layout.salt)
-            while page := await result.page(_limit(active, size)):
+            while page := await result.fetch(_page_limit(active, size)):
                 rows = active_rows(layout, page)
                 encoded = encode_all([row.texts for row in rows])
                 digest.update(encoded)
@@ -136,34 +133,34 @@ class Reading:
 
     def _identity(self, columns: Sequence[SourceColumn]) -> Identity:
         types = tuple((column.name, column.type) for column in columns)
-        return Identity(place=self._place, table=self._query.table, columns=types)
+        return Identity(endpoint=self._endpoint, table=self._query.table, columns=types)
 
 
-def _limit(rows: int, size: int) -> int:
-    """Return how many rows the next page should have, going by those before it."""
+def _page_limit(rows: int, size: int) -> int:
+    """Return the number of rows of the next page, given the rows and bytes read so far."""
     if not rows:
         return FIRST_PAGE
     return max(1, min(LARGEST_PAGE, PAGE_BYTES * rows // size))
 
 
 class Deadline:
-    """Begins when it is made. What the caller does between two pages counts too."""
+    """The queryTimeout of one read. It starts now and includes the caller's time between pages."""
 
-    def __init__(self, seconds: float, place: Endpoint, table: str) -> None:
+    def __init__(self, seconds: float, endpoint: Endpoint, table: str) -> None:
         self._seconds = seconds
-        self._place = place
+        self._endpoint = endpoint
         self._table = table
         self.at = asyncio.get_running_loop().time() + seconds
 
     @asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
-        """Run the block, and end it when the time is up."""
+    async def enforced(self) -> AsyncIterator[None]:
+        """Run the block; cancel it at the deadline and raise QueryTimedOut."""
         try:
             async with asyncio.timeout_at(self.at):
                 yield
         except TimeoutError:
             raise QueryTimedOut(
-                f"reading took longer than {self._seconds:g} s",
-                place=self._place,
+                f"the read took longer than {self._seconds:g} s",
+                endpoint=self._endpoint,
                 table=self._table,
             ) from None

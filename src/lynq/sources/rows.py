@@ -1,9 +1,7 @@
-"""Rows: the texts that templates see, and a digest of them.
+"""Columns and rows of a result: the texts that templates see, and their digests.
 
-A read makes up to a million of them, so a page is worked on column by column, at the speed of
-C loops, and what not everybody needs (the digest) is made when it is asked for.
-
-What is known about a column of a result: its type and its text form.
+A read creates up to a million rows. So a page is converted column by column, in loops that run in
+C, and the digest of a row is computed only on access.
 """
 
 import hashlib
@@ -17,11 +15,11 @@ from msgspec import Struct
 from msgspec.json import Encoder
 
 from lynq.sources.query import Query
-from lynq.sources.text_values import Write, as_given
+from lynq.sources.text_values import TextConverter, unchanged_texts
 
 
 class ColumnKind(Enum):
-    """What a column's values are, whatever the engine calls its type."""
+    """The kind of a column's values, independent of the engine's type names."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -29,11 +27,11 @@ class ColumnKind(Enum):
     FLOAT = "float"
     BOOLEAN = "boolean"
     DATE = "date"
-    MOMENT = "moment"
+    TIMESTAMP = "timestamp"
     TIME = "time"
     JSON = "json"
     BYTES = "bytes"
-    STORED = "stored"
+    DYNAMIC = "dynamic"
     """SQLite: every value has its own type."""
 
 
@@ -43,32 +41,32 @@ class SourceColumn:
 
     name: str
     type: str
-    """As the engine calls it, without length and precision: a wider VARCHAR is the same type."""
+    """The engine's name, without length and precision: a wider VARCHAR is the same type."""
     kind: ColumnKind
-    texts: Write = field(default=as_given, compare=False, repr=False)
-    """Makes the texts of one page of the column."""
+    texts: TextConverter = field(default=unchanged_texts, compare=False, repr=False)
+    """Converts the values of one page of the column."""
 
 
 ACTIVE = frozenset(("1", "true", "TRUE", "True", "yes", "YES", "Yes"))
-"""The texts that make a row active; nothing is trimmed, nothing else counts."""
+"""The exact texts of the activate column that make a row active; nothing is trimmed."""
 
 _UID, _ACTIVATE, _HOST_OR_URL = 0, 1, 2
 
 _ENCODER = Encoder()
 encode = _ENCODER.encode
-"""Texts as bytes: as JSON, no two lists of texts look alike."""
+"""Encodes texts as JSON, in which no two different lists of texts are equal."""
 encode_all = _ENCODER.encode_lines
-"""The same for many lists, one per line."""
+"""Encodes many lists of texts, one per line."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowLayout:
-    """Which variable is in which column; one for all rows of a read."""
+    """The mapping of variables to columns, shared by all rows of a read."""
 
     columns: tuple[SourceColumn, ...]
     variables: tuple[str, ...]
     salt: bytes
-    """Goes into every digest: renaming a variable changes what a template sees."""
+    """Part of every digest: renaming a variable changes what a template sees."""
 
     @classmethod
     def of(cls, query: Query, columns: Sequence[SourceColumn]) -> "RowLayout":
@@ -79,11 +77,11 @@ class RowLayout:
 
     @property
     def extras(self) -> int:
-        """Where the columns of the extras begin."""
+        """The position of the first extra column."""
         return len(self.columns) - len(self.variables)
 
 
-# A frozen data class of this size takes ten times as long to make: a third of the whole read.
+# Creating a frozen dataclass takes ten times as long, which would be a third of the whole read.
 class Row(Struct, frozen=True, eq=False, gc=False):
     """One active row."""
 
@@ -93,36 +91,36 @@ class Row(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def uid(self) -> str:
-        """Which row it is; not checked here, NULL is empty."""
+        """The row's identifier, not validated here; NULL is empty."""
         return self.texts[_UID]
 
     @property
     def activate(self) -> str:
-        """The text that made it active."""
+        """The text of the activate column."""
         return self.texts[_ACTIVATE]
 
     @property
     def host_or_url(self) -> str:
-        """The deprecated column; empty when it is not mapped."""
+        """The text of the deprecated hostOrUrl column; empty if it is not mapped."""
         return self.texts[_HOST_OR_URL] if self.layout.extras > _HOST_OR_URL else ""
 
     @property
     def extras(self) -> dict[str, str]:
-        """The further variables as texts."""
+        """The extra variables and their texts."""
         return dict(zip(self.layout.variables, self.texts[self.layout.extras :], strict=True))
 
     @property
     def digest(self) -> bytes:
-        """SHA-256 over the mapped variables: the same in every process, on every engine."""
+        """SHA-256 over the mapped variables: equal in every process and on every engine."""
         return hashlib.sha256(self.layout.salt + encode(self.texts)).digest()
 
     def __repr__(self) -> str:
-        """Say which row it is, and nothing of what is in it: values can be secrets."""
+        """Show the uid only: values can be secrets."""
         return f"Row(uid={self.uid!r})"
 
 
 def active_rows(layout: RowLayout, page: Sequence[Sequence[Any]]) -> list[Row]:
-    """Return the active rows of a page, in its order."""
+    """Return the active rows of a page, in the page's order."""
     by_column: list[Sequence[Any]] = list(zip(*page, strict=True))
     if not by_column:
         return []

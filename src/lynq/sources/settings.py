@@ -1,86 +1,103 @@
-"""How to reach a source: plain frozen data, with secrets already resolved and never shown.
+"""Connection settings of a source: frozen data, with Secrets resolved and never shown.
 
-Two equal settings reach the same source in the same way, so a pool is re-made exactly when they
-differ: that is how a rotated password or certificate is taken up without a restart.
+Two equal settings reach the same source in the same way. A source is therefore re-opened exactly
+when its settings differ: a rotated password or certificate takes effect without a restart.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar, TypeVar
 
-from lynq.api import TlsMode
+from lynq.api import SourceType, TlsMode
+from lynq.api.source import DatabaseServer
 from lynq.sources.errors import Endpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TLS:
-    """How a connection is encrypted; certificates and key are PEM texts."""
+    """Encryption of a connection; certificates and key are PEM texts."""
 
     mode: TlsMode = TlsMode.VERIFY_FULL
     ca: str | None = None
-    """Authorities to trust; without them, those that this machine trusts."""
+    """Trusted certificate authorities; None: those of the operator's machine."""
     certificate: str | None = None
     key: str | None = field(default=None, repr=False)
 
 
+UNENCRYPTED = TLS(mode=TlsMode.DISABLE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSettings:
-    """What it takes to log in to a database server."""
+class Settings(ABC):
+    """Connection settings of any engine."""
+
+    engine: ClassVar[SourceType]
+    """The engine that these settings belong to."""
+
+    query_timeout: float = 60.0
+    """Seconds that reading all rows may take, lock waits included."""
+
+    @property
+    @abstractmethod
+    def endpoint(self) -> Endpoint:
+        """The database, as errors and identities name it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings(Settings):
+    """Connection settings of a database server."""
 
     host: str
     port: int
     username: str
     password: str = field(default="", repr=False)
     database: str
-    tls: TLS = TLS(mode=TlsMode.DISABLE)
+    tls: TLS = UNENCRYPTED
     connect_timeout: float = 5.0
     """Seconds that connecting and logging in may take."""
-    query_timeout: float = 60.0
-    """Seconds that reading all rows may take."""
     pool_size: int = 2
-    """Connections held at most."""
+    """Maximum number of open connections."""
     pool_lifetime: float = 300.0
     """Seconds after which a connection is replaced by a new one."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MySQLSettings(ServerSettings):
-    """A MySQL or MariaDB server."""
-
-    port: int = 3306
-
     @property
-    def place(self) -> Endpoint:
-        """Where it is, for errors and identities."""
-        return Endpoint(engine="mysql", host=self.host, port=self.port, database=self.database)
+    def endpoint(self) -> Endpoint:
+        """The database, as errors and identities name it."""
+        return Endpoint(
+            engine=self.engine.value, host=self.host, port=self.port, database=self.database
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PostgreSQLSettings(ServerSettings):
-    """A PostgreSQL server."""
+class ResolvedValues:
+    """Values that a block of a hub's spec does not contain itself.
 
-    port: int = 5432
+    They come from the Secrets and ConfigMaps that the block references, from its durations, and
+    from the operator's flags.
+    """
 
-    @property
-    def place(self) -> Endpoint:
-        """Where it is, for errors and identities."""
-        return Endpoint(engine="postgresql", host=self.host, port=self.port, database=self.database)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SQLiteSettings:
-    """A SQLite file below the directory that the operator was given."""
-
-    path: str
-    """The file, relative to `directory`."""
-    directory: Path | None
-    """Where databases may lie; None refuses every one."""
+    password: str = ""
+    tls: TLS = UNENCRYPTED
+    connect_timeout: float = 5.0
     query_timeout: float = 60.0
-    """Seconds that reading all rows, lock waits included, may take."""
-
-    @property
-    def place(self) -> Endpoint:
-        """Where it is, for errors and identities."""
-        return Endpoint(engine="sqlite", database=self.path)
+    sqlite_directory: Path | None = None
 
 
-Settings = MySQLSettings | PostgreSQLSettings | SQLiteSettings
+S = TypeVar("S", bound=ServerSettings)
+
+
+def server_settings(
+    settings: type[S], server: DatabaseServer, port: int, values: ResolvedValues
+) -> S:
+    """Return the settings of a database server from its block of the spec."""
+    return settings(
+        host=server.host,
+        port=port,
+        username=server.username,
+        password=values.password,
+        database=server.database,
+        tls=values.tls,
+        connect_timeout=values.connect_timeout,
+        query_timeout=values.query_timeout,
+    )

@@ -1,11 +1,11 @@
-"""The text form of every value: what templates see, one rule for all engines.
+"""The text form of every value, as templates see it: one rule for all engines.
 
-An engine hands over what its server wrote wherever it can, because no rule of ours is closer to
-"as written". These functions are for what must not depend on the engine: moments, bytes, numbers
-that a driver gives as numbers. docs/sources.md has the whole table.
+Where possible an engine passes on the text that its server wrote. These functions cover the values
+whose text must not depend on the engine: timestamps, bytes, and numbers that a driver returns as
+numbers. docs/sources.md has the whole table.
 
-Texts are made for a whole page of a column at once, in loops that run in C where the page allows
-it: a read is a million of these.
+A read converts up to a million values. So a whole page of a column is converted at once, in loops
+that run in C where the page allows it.
 """
 
 import base64
@@ -15,146 +15,146 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-Write = Callable[[Sequence[Any]], Sequence[str]]
-"""Makes texts of one column's values on one page; NULL becomes the empty text."""
+TextConverter = Callable[[Sequence[Any]], Sequence[str]]
+"""Converts the values of one column on one page to texts; NULL becomes the empty text."""
 
 _BOOLEANS = {True: "true", False: "false", None: ""}
 
 _MIDNIGHT = "T00:00:00Z"
-_UNUSUAL = (".", "-00", "0000-", "i", "B")
-"""What a moment has in it that is more than replacing a space: a fraction, a zero, infinity, BC."""
+_SPECIAL = (".", "-00", "0000-", "i", "B")
+"""Parts of a timestamp that need more than a replaced space: fraction, zero, infinity, BC."""
 
-_SHAPE = "0000-00-00 00:00:00\n"
+_TIMESTAMP_SHAPE = "0000-00-00 00:00:00\n"
 _DIGITS = str.maketrans("123456789", "000000000")
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
 
 
-def as_given(values: Sequence[Any]) -> Sequence[str]:
-    """Take texts for what they are."""
+def unchanged_texts(values: Sequence[Any]) -> Sequence[str]:
+    """Return texts as they are."""
     return values if all(values) else [value or "" for value in values]
 
 
-def booleans(values: Sequence[Any]) -> Sequence[str]:
-    """Write PostgreSQL's booleans."""
+def boolean_texts(values: Sequence[Any]) -> Sequence[str]:
+    """Convert PostgreSQL's booleans."""
     return [_BOOLEANS[value] for value in values]
 
 
-def each(write: Callable[[Any], str]) -> Write:
-    """Write one value at a time."""
+def per_value(convert: Callable[[Any], str]) -> TextConverter:
+    """Return a converter that calls `convert` for each value that is not NULL."""
 
-    def write_all(values: Sequence[Any]) -> Sequence[str]:
+    def convert_all(values: Sequence[Any]) -> Sequence[str]:
         if None in values:
-            return ["" if value is None else write(value) for value in values]
-        return list(map(write, values))
+            return ["" if value is None else convert(value) for value in values]
+        return list(map(convert, values))
 
-    return write_all
+    return convert_all
 
 
-def moments(values: Sequence[Any]) -> Sequence[str]:
-    """Write what a server calls a moment: `2024-01-02 03:04:05`, or `2024-01-02`."""
+def timestamp_texts(values: Sequence[Any]) -> Sequence[str]:
+    """Convert a server's timestamps and dates: `2024-01-02 03:04:05` or `2024-01-02`."""
     joined = "\n".join(values).replace("+00", "") if all(values) else ""
-    if any(map(joined.__contains__, _UNUSUAL)):
-        return _each_moment(values)
+    if any(map(joined.__contains__, _SPECIAL)):
+        return _timestamp_per_value(values)
     if len(joined) + 1 == len(values) * len("2024-01-02 03:04:05\n"):
         return (joined.replace(" ", "T").replace("\n", "Z\n") + "Z").split("\n")
     if len(joined) + 1 == len(values) * len("2024-01-02\n"):
         return (joined.replace("\n", _MIDNIGHT + "\n") + _MIDNIGHT).split("\n")
-    return _each_moment(values)
+    return _timestamp_per_value(values)
 
 
-def stored(values: Sequence[Any]) -> Sequence[str]:
-    """Write what SQLite holds, where every value has a type of its own."""
+def sqlite_texts(values: Sequence[Any]) -> Sequence[str]:
+    """Convert the values of a SQLite column, where every value has its own type."""
     if _joined(values) is not None:
         return values
-    return list(map(str, values)) if set(map(type, values)) == {int} else _each_stored(values)
+    return list(map(str, values)) if set(map(type, values)) == {int} else _sqlite_per_value(values)
 
 
-def stored_moments(values: Sequence[Any]) -> Sequence[str]:
-    """Write what SQLite holds in a column that is declared to hold moments."""
+def sqlite_timestamp_texts(values: Sequence[Any]) -> Sequence[str]:
+    """Convert the values of a SQLite column that is declared as a timestamp or date."""
     joined = _joined(values)
-    if joined and joined.translate(_DIGITS) == (_SHAPE * len(values))[:-1]:
+    if joined and joined.translate(_DIGITS) == (_TIMESTAMP_SHAPE * len(values))[:-1]:
         with suppress(ValueError):
             list(map(datetime.fromisoformat, values))
-            return moments(values)
-    return _each_stored_moment(values)
+            return timestamp_texts(values)
+    return _sqlite_timestamp_per_value(values)
 
 
-def of_moment(written: str) -> str:
-    """Write `2024-01-02 03:04:05.500000` or `2024-01-02` as RFC 3339 in UTC, zeros trimmed.
+def timestamp_text(server_text: str) -> str:
+    """Convert `2024-01-02 03:04:05.500000` or `2024-01-02` to RFC 3339 in UTC, zeros trimmed.
 
     The server's session is in UTC, so an offset can only be +00. A year, month or day of zero,
-    which only MySQL has, counts as 1. What RFC 3339 has no words for (`infinity`, years BC) stays
-    as the server wrote it.
+    which only MySQL has, counts as 1. A value that RFC 3339 cannot express (`infinity`, years BC)
+    stays as the server wrote it.
     """
-    day, _, clock = written.partition(" ")
-    if not day[:1].isdigit() or clock.endswith("BC"):
-        return written
-    clock = clock.removesuffix("+00")
-    if "." in clock:
-        clock = clock.rstrip("0").rstrip(".")
-    return f"{_without_zeros(day)}T{clock or '00:00:00'}Z"
+    day, _, time = server_text.partition(" ")
+    if not day[:1].isdigit() or time.endswith("BC"):
+        return server_text
+    time = time.removesuffix("+00")
+    if "." in time:
+        time = time.rstrip("0").rstrip(".")
+    return f"{_without_zero_parts(day)}T{time or '00:00:00'}Z"
 
 
-def of_stored_moment(value: object) -> str:
-    """Write what SQLite holds in a column declared as a moment; what is none stays as it is."""
+def sqlite_timestamp_text(value: object) -> str:
+    """Convert a value of a SQLite timestamp column; a value that is no timestamp is unchanged."""
     if not isinstance(value, str) or not _ISO.fullmatch(value):
-        return of_stored(value)
+        return sqlite_text(value)
     try:
-        moment = datetime.fromisoformat(value)
+        timestamp = datetime.fromisoformat(value)
     except ValueError:
         return value
-    moment = moment.astimezone(UTC) if moment.tzinfo else moment
-    return of_moment(moment.replace(tzinfo=None).isoformat(" "))
+    timestamp = timestamp.astimezone(UTC) if timestamp.tzinfo else timestamp
+    return timestamp_text(timestamp.replace(tzinfo=None).isoformat(" "))
 
 
-def of_stored(value: object) -> str:
-    """Write what SQLite holds, by the type of this one value."""
+def sqlite_text(value: object) -> str:
+    """Convert a SQLite value by its own type."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
-        return of_bytes(value)
-    return of_float(value) if isinstance(value, float) else str(value)
+        return bytes_text(value)
+    return float_text(value) if isinstance(value, float) else str(value)
 
 
-def of_bytes(held: bytes) -> str:
-    """Return bytes that are UTF-8 as that text, any others as base64."""
+def bytes_text(value: bytes) -> str:
+    """Decode bytes as UTF-8; encode them as base64 if they are not UTF-8."""
     try:
-        return held.decode()
+        return value.decode()
     except UnicodeDecodeError:
-        return base64.b64encode(held).decode()
+        return base64.b64encode(value).decode()
 
 
-def of_bits(held: bytes) -> str:
-    """Write MySQL's BIT(n) as the number that it is: BIT(1) becomes 0 or 1."""
-    return str(int.from_bytes(held, "big"))
+def bit_text(value: bytes) -> str:
+    """Convert MySQL's BIT(n) to a decimal number: BIT(1) becomes 0 or 1."""
+    return str(int.from_bytes(value, "big"))
 
 
-def of_float(value: float) -> str:
-    """Write the shortest digits that make the same number; a whole number without a point."""
+def float_text(value: float) -> str:
+    """Return the shortest digits of the same number; a whole number without a point."""
     return repr(value).removesuffix(".0")
 
 
 def _joined(values: Sequence[Any]) -> str | None:
-    """Return texts as lines; None if one of them is no text. The quickest way to find out."""
+    """Return texts as lines; None if a value is no text. This is the fastest test for that."""
     try:
         return "\n".join(values)
     except TypeError:
         return None
 
 
-def _without_zeros(day: str) -> str:
+def _without_zero_parts(day: str) -> str:
     if "-00" not in day and not day.startswith("0000-"):
         return day
     year, month, day = day.split("-")
-    return f"{_from_one(year)}-{_from_one(month)}-{_from_one(day)}"
+    return f"{_at_least_one(year)}-{_at_least_one(month)}-{_at_least_one(day)}"
 
 
-def _from_one(part: str) -> str:
+def _at_least_one(part: str) -> str:
     return part if part.strip("0") else part[:-1] + "1"
 
 
-_each_moment = each(of_moment)
-_each_stored = each(of_stored)
-_each_stored_moment = each(of_stored_moment)
+_timestamp_per_value = per_value(timestamp_text)
+_sqlite_per_value = per_value(sqlite_text)
+_sqlite_timestamp_per_value = per_value(sqlite_timestamp_text)

@@ -5,8 +5,8 @@ from pymysqlreplication.event import NotImplementedEvent, QueryEvent
 
 from lynq.sources import MySQLSettings
 from lynq.sources.errors import Interrupted, MissingGrant, WrongPassword
-from lynq.sources.push.binlog import concerns
-from lynq.sources.push.mysql_preflight import WatchedTable, binlog_error
+from lynq.sources.mysql.binlog import is_relevant
+from lynq.sources.mysql.preflight import WatchedTable, binlog_error
 
 TABLE = WatchedTable("shop", "Tenants")
 VIEW = WatchedTable("shop", None)
@@ -39,29 +39,29 @@ def unknown(number: int) -> NotImplementedEvent:
     ],
 )
 def test_statements(text: str, *, wakes_table: bool, wakes_view: bool) -> None:
-    assert concerns(statement(text), TABLE) == wakes_table
-    assert concerns(statement(text), VIEW) == wakes_view
+    assert is_relevant(statement(text), TABLE) == wakes_table
+    assert is_relevant(statement(text), VIEW) == wakes_view
 
 
 def test_a_statement_from_another_database_wakes_only_if_it_names_ours() -> None:
-    assert not concerns(statement("DROP TABLE orders", "elsewhere"), VIEW)
-    assert concerns(statement("DROP TABLE shop.orders", "elsewhere"), VIEW)
+    assert not is_relevant(statement("DROP TABLE orders", "elsewhere"), VIEW)
+    assert is_relevant(statement("DROP TABLE shop.orders", "elsewhere"), VIEW)
 
 
 def test_compressed_events_wake_for_nobody_can_see_what_is_in_them() -> None:
     transaction_payload, compressed_statement, anonymous_gtid = 40, 165, 34
-    assert concerns(unknown(transaction_payload), TABLE)
-    assert concerns(unknown(compressed_statement), TABLE)
-    assert not concerns(unknown(anonymous_gtid), TABLE)
+    assert is_relevant(unknown(transaction_payload), TABLE)
+    assert is_relevant(unknown(compressed_statement), TABLE)
+    assert not is_relevant(unknown(anonymous_gtid), TABLE)
 
 
 @pytest.mark.parametrize(
     ("code", "sentence", "kind", "told"),
     [
         (1227, "you need REPLICATION SLAVE", MissingGrant, "GRANT REPLICATION SLAVE"),
-        (1236, "A slave with the same server_uuid", Interrupted, "another replica has our server"),
+        (1236, "A slave with the same server_uuid", Interrupted, "another replica uses the same"),
         (1236, "Could not find first log file", Interrupted, "cannot send its binlog"),
-        (2013, "Lost connection", Interrupted, "broke off"),
+        (2013, "Lost connection", Interrupted, "connection was lost"),
         (1045, "Access denied, password secret", WrongPassword, "user lynq"),
     ],
 )

@@ -10,7 +10,7 @@ from lynq.sources.errors import Refused
 from lynq.sources.push.channel import ChangeNotifier, PushTiming, listening
 from virtual_time import virtual_time
 
-TIMING = PushTiming(interval=0.0, first_retry=1.0, longest_retry=30.0, steady=60.0)
+TIMING = PushTiming(interval=0.0, first_retry=1.0, longest_retry=30.0, stable_after=60.0)
 
 
 def now() -> float:

@@ -16,7 +16,7 @@ from pymysqlreplication import row_event
 from certificates import Authority
 from lynq.api import TlsMode
 from lynq.sources import TLS, MySQLSettings, SourceChangeKind
-from lynq.sources.push import binlog, mysql
+from lynq.sources.mysql import binlog, push
 from lynq.sources.push.channel import PushTiming
 from lynq.sources.query import Table
 from push_listener import (
@@ -49,7 +49,7 @@ async def database(changing_mysql: MySQL) -> AsyncIterator[MySQL]:
 
 
 def rung(database: MySQL, table: str) -> AbstractAsyncContextManager[CountingNotifier]:
-    return notifications(partial(mysql.listen, database.settings, Table.named(table), QUICK))
+    return notifications(partial(push.listen, database.settings, Table.named(table), QUICK))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ async def test_a_restarted_server_is_told_and_comes_back_with_a_wake_up(database
         await ears.connected()
         database.server.stop()
         lost = await ears.lost()
-        assert lost.reason in {"Interrupted", "Refused", "ServerStopping", "ConnectionFailed"}
+        assert lost.reason in {"Interrupted", "Refused", "ServerStopping", "SourceConnectionFailed"}
         assert f"mysql {database.server.host}:{database.server.port}" in lost.message
         database.server.start()
         await ears.connected()
@@ -333,8 +333,8 @@ async def test_a_binlog_of_statements_is_told_and_its_end_taken_up(database: MyS
 async def test_without_the_extra_it_says_what_to_install(
     database: MySQL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "lynq.sources.push.binlog")
-    monkeypatch.delattr("lynq.sources.push.binlog")
+    monkeypatch.delitem(sys.modules, "lynq.sources.mysql.binlog")
+    monkeypatch.delattr("lynq.sources.mysql.binlog")
     monkeypatch.setitem(sys.modules, "pymysqlreplication", None)
     async with listen_to(database.settings, "tenants") as ears:
         lost = await ears.lost()

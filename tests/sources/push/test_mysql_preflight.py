@@ -6,7 +6,7 @@ import pytest
 
 from lynq.sources import Endpoint
 from lynq.sources.errors import MissingSetting, MissingTable
-from lynq.sources.push.mysql_preflight import (
+from lynq.sources.mysql.preflight import (
     BinlogStart,
     WatchedTable,
     is_filtered,

@@ -14,9 +14,9 @@ import pytest
 
 from databases import Server
 from lynq.sources import PostgreSQLSettings, SourceChangeKind
-from lynq.sources.push import postgresql as push
+from lynq.sources.postgresql import push
+from lynq.sources.postgresql.trigger import trigger_sql
 from lynq.sources.push.channel import PushTiming
-from lynq.sources.push.postgresql_trigger import trigger_sql
 from lynq.sources.query import Table
 from push_listener import QUICK, ChangingTable, CountingNotifier, listen_to, notifications
 from sources.proxy import Fault, proxied
@@ -167,7 +167,7 @@ async def test_notifications_of_somebody_else_are_taken_without_a_trigger(
 async def test_a_view_is_woken_by_triggers_on_the_tables_behind_it(database: PostgreSQL) -> None:
     async with listen_to(database.settings, "active", replace(QUICK, silence=0.5)) as ears:
         lost = await ears.lost()
-        assert "`lynq source sql-trigger --table THE_TABLE --for public.active`" in lost.message
+        assert "`lynq source sql-trigger --table TABLE --for public.active`" in lost.message
         await database.execute(trigger_sql(Table.named("tenants"), Table.named("active")))
         await ears.connected()
     async with rung(database, "active") as bell:

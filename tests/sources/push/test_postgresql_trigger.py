@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from lynq.cli.root import lynq
 from lynq.sources.errors import InvalidSettings
-from lynq.sources.push.postgresql_trigger import channel_of, trigger_sql
+from lynq.sources.postgresql.trigger import channel_of, trigger_sql
 from lynq.sources.query import Table
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lynq.sources import SQLiteSettings
-from lynq.sources.push import sqlite
 from lynq.sources.push.channel import PushTiming
 from lynq.sources.query import Table
+from lynq.sources.sqlite import push
 from push_listener import QUICK, CountingNotifier, listen_to, notifications, push_threads
 from waiting import eventually
 
@@ -39,7 +39,7 @@ def change(file: Path, *statements: str) -> None:
 
 
 def rung(settings: SQLiteSettings) -> AbstractAsyncContextManager[CountingNotifier]:
-    return notifications(partial(sqlite.listen, settings, Table.named("tenants"), QUICK))
+    return notifications(partial(push.listen, settings, Table.named("tenants"), QUICK))
 
 
 @pytest.mark.parametrize("journal", ["DELETE", "TRUNCATE", "WAL"])
@@ -120,7 +120,7 @@ async def test_a_file_that_is_no_database_is_told(
     (directory / "hub.db").write_bytes(b"these are not the rows you are looking for" * 100)
     async with listen_to(settings, "tenants") as ears:
         lost = await ears.lost()
-    assert lost.reason == "ConnectionFailed"
+    assert lost.reason == "SourceConnectionFailed"
     assert "SQLITE_NOTADB" in lost.message
 
 

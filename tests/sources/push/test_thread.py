@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from lynq.sources.push.thread import CancelScope, run_in_thread
+from lynq.sources.push.thread import CoalescedCallback, run_in_thread
 from waiting import eventually
 
 NAME = "test worker"
@@ -62,11 +62,11 @@ async def test_cancelling_twice_still_waits_for_the_thread() -> None:
 
 async def test_pulls_while_the_loop_is_busy_ring_once() -> None:
     rings: list[int] = []
-    rope = CancelScope(lambda: rings.append(1))
+    callback = CoalescedCallback(lambda: rings.append(1))
 
     def pull() -> None:
         for _ in range(10_000):
-            rope.pull()
+            callback.schedule()
 
     thread = threading.Thread(target=pull)
     thread.start()
@@ -83,8 +83,8 @@ async def test_the_last_pull_is_never_lost() -> None:
         nonlocal count
         for _ in range(20_000):
             count += 1
-            rope.pull()
+            callback.schedule()
 
-    rope = CancelScope(lambda: seen.append(count))
+    callback = CoalescedCallback(lambda: seen.append(count))
     await run_in_thread(work, stop=lambda: None, name=NAME)
     await eventually(lambda: seen and seen[-1] == 20_000)

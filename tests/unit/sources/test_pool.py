@@ -1,4 +1,4 @@
-"""The pool: bounded, kept, and never with a connection in it that has seen trouble."""
+"""The connection pool: bounded, reusing connections, never one on which anything failed."""
 
 import asyncio
 
@@ -8,127 +8,123 @@ from lynq.sources import Endpoint
 from lynq.sources.errors import Interrupted, SourceConnectionFailed, TooManyConnections
 from lynq.sources.pool import Pool
 
-PLACE = Endpoint(engine="test", database="d")
+ENDPOINT = Endpoint(engine="test", database="d")
 
 
-class Line:
-    """A connection that answers until it is cut."""
-
-    def __init__(self) -> None:
-        self.cut = False
-        self.discarded = 0
-
-
-class Exchange:
-    """Makes lines, and remembers them."""
+class FakeConnection:
+    """A connection that answers until it is dead."""
 
     def __init__(self) -> None:
-        self.made: list[Line] = []
+        self.dead = False
+        self.closed = 0
+
+    async def begin(self) -> None:
+        if self.dead:
+            raise Interrupted("dead", endpoint=ENDPOINT)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class FakeServer:
+    """Opens connections and records them."""
+
+    def __init__(self) -> None:
+        self.connections: list[FakeConnection] = []
         self.refusing = False
 
-    async def connect(self) -> Line:
+    async def connect(self) -> FakeConnection:
         if self.refusing:
-            raise SourceConnectionFailed("no", place=PLACE)
-        self.made.append(Line())
-        return self.made[-1]
+            raise SourceConnectionFailed("refused", endpoint=ENDPOINT)
+        self.connections.append(FakeConnection())
+        return self.connections[-1]
 
-    async def greet(self, line: Line) -> None:
-        if line.cut:
-            raise Interrupted("cut", place=PLACE)
+    def pool(self, *, size: int = 2, lifetime: float = 60.0) -> Pool[FakeConnection]:
+        return Pool(ENDPOINT, self.connect, size=size, lifetime=lifetime, acquire_timeout=0.05)
 
-    def discard(self, line: Line) -> None:
-        line.discarded += 1
-
-    def pool(self, *, size: int = 2, lifetime: float = 60.0) -> Pool[Line]:
-        return Pool(
-            PLACE,
-            connect=self.connect,
-            greet=self.greet,
-            discard=self.discard,
-            size=size,
-            lifetime=lifetime,
-            patience=0.05,
-        )
+    @property
+    def closed(self) -> list[int]:
+        return [connection.closed for connection in self.connections]
 
 
-async def test_a_connection_is_lent_again() -> None:
-    exchange = Exchange()
-    pool = exchange.pool()
+async def test_connection_is_reused() -> None:
+    server = FakeServer()
+    pool = server.pool()
     for _ in range(3):
-        async with pool.lend():
+        async with pool.acquire():
             pass
-    assert len(exchange.made) == 1
-    assert exchange.made[0].discarded == 0
+    assert len(server.connections) == 1
+    assert server.closed == [0]
 
 
-async def test_there_are_never_more_than_the_size() -> None:
-    exchange = Exchange()
-    pool = exchange.pool(size=2)
-    async with pool.lend() as one, pool.lend() as other:
+async def test_pool_never_exceeds_its_size() -> None:
+    server = FakeServer()
+    pool = server.pool(size=2)
+    async with pool.acquire() as one, pool.acquire() as other:
         assert one is not other
         with pytest.raises(TooManyConnections, match="all 2 connections"):
-            async with pool.lend():
+            async with pool.acquire():
                 pass
-    async with pool.lend():
+    async with pool.acquire():
         pass
-    assert len(exchange.made) == 2
+    assert len(server.connections) == 2
 
 
-@pytest.mark.parametrize("trouble", [ValueError, asyncio.CancelledError, GeneratorExit])
-async def test_trouble_of_any_kind_ends_a_connection(trouble: type[BaseException]) -> None:
-    exchange = Exchange()
-    pool = exchange.pool(size=1)
-    with pytest.raises(trouble):
-        async with pool.lend():
-            raise trouble
-    async with pool.lend():
+@pytest.mark.parametrize("failure", [ValueError, asyncio.CancelledError, GeneratorExit])
+async def test_connection_with_any_failure_is_not_reused(failure: type[BaseException]) -> None:
+    server = FakeServer()
+    pool = server.pool(size=1)
+    with pytest.raises(failure):
+        async with pool.acquire():
+            raise failure
+    async with pool.acquire():
         pass
-    assert [line.discarded for line in exchange.made] == [1, 0]
+    assert server.closed == [1, 0]
 
 
-async def test_a_connection_that_died_while_idle_is_replaced() -> None:
-    exchange = Exchange()
-    pool = exchange.pool()
-    async with pool.lend(), pool.lend():
+async def test_dead_idle_connection_is_replaced() -> None:
+    server = FakeServer()
+    pool = server.pool()
+    async with pool.acquire(), pool.acquire():
         pass
-    for line in exchange.made:
-        line.cut = True
-    async with pool.lend() as line:
-        assert not line.cut
-    assert [line.discarded for line in exchange.made] == [1, 1, 0]
+    for connection in server.connections:
+        connection.dead = True
+    async with pool.acquire() as connection:
+        assert not connection.dead
+    assert server.closed == [1, 1, 0]
 
 
-async def test_a_connection_that_lived_long_enough_is_replaced() -> None:
-    exchange = Exchange()
-    pool = exchange.pool(lifetime=-1.0)
+async def test_expired_connection_is_replaced() -> None:
+    server = FakeServer()
+    pool = server.pool(lifetime=-1.0)
     for _ in range(2):
-        async with pool.lend():
+        async with pool.acquire():
             pass
-    assert [line.discarded for line in exchange.made] == [1, 1]
+    assert server.closed == [1, 1]
 
 
-async def test_a_failed_connection_takes_no_place() -> None:
-    exchange = Exchange()
-    pool = exchange.pool(size=1)
-    exchange.refusing = True
+async def test_failed_connect_releases_its_slot() -> None:
+    server = FakeServer()
+    pool = server.pool(size=1)
+    server.refusing = True
     for _ in range(3):
         with pytest.raises(SourceConnectionFailed):
-            async with pool.lend():
+            async with pool.acquire():
                 pass
-    exchange.refusing = False
-    async with pool.lend():
+    server.refusing = False
+    async with pool.acquire():
         pass
 
 
-async def test_closing_ends_lent_connections_too_and_each_once() -> None:
-    exchange = Exchange()
-    pool = exchange.pool()
-    async with pool.lend(), pool.lend():
+async def test_close_closes_connections_in_use_and_each_once() -> None:
+    server = FakeServer()
+    pool = server.pool()
+    async with pool.acquire(), pool.acquire():
         pass
-    async with pool.lend():
+    async with pool.acquire():
         pool.close()
-        assert [line.discarded for line in exchange.made] == [1, 1]
+        assert server.closed == [1, 1]
     with pytest.raises(SourceConnectionFailed, match="closed"):
-        async with pool.lend():
+        async with pool.acquire():
             pass
-    assert [line.discarded for line in exchange.made] == [1, 1]
+    assert server.closed == [1, 1]

@@ -4,11 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.sources import Query
+from lynq.api import SourceType
+from lynq.sources import ENGINES, Query
 from lynq.sources.errors import InvalidSettings
-from lynq.sources.query import MYSQL, POSTGRESQL, SQLITE, Dialect, Table, check_name
+from lynq.sources.query import Dialect, Table, check_name
 
-DIALECTS = [MYSQL, POSTGRESQL, SQLITE]
+DIALECTS = [engine.dialect for engine in ENGINES.values()]
+MYSQL = ENGINES[SourceType.MYSQL].dialect
+POSTGRESQL = ENGINES[SourceType.POSTGRESQL].dialect
 
 EVIL = [
     "a`b",

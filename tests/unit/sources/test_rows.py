@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.sources import Query, Row
-from lynq.sources.read import FIRST_PAGE, LARGEST_PAGE, PAGE_BYTES, _limit
+from lynq.sources.read import FIRST_PAGE, LARGEST_PAGE, PAGE_BYTES, _page_limit
 from lynq.sources.rows import ACTIVE, ColumnKind, RowLayout, SourceColumn, active_rows
 
 QUERY = Query(table="t", uid="u", activate="a", extras={"x": "c", "y": "d"})
@@ -53,7 +53,7 @@ def test_a_null_uid_is_the_empty_text_and_still_a_row() -> None:
 
 
 def test_a_page_is_as_large_as_its_rows_allow() -> None:
-    assert _limit(0, 0) == FIRST_PAGE
-    assert _limit(100, 100 * 10) == LARGEST_PAGE
-    assert _limit(100, 100 * PAGE_BYTES // 4) == 4
-    assert _limit(10, 10 * PAGE_BYTES * 3) == 1
+    assert _page_limit(0, 0) == FIRST_PAGE
+    assert _page_limit(100, 100 * 10) == LARGEST_PAGE
+    assert _page_limit(100, 100 * PAGE_BYTES // 4) == 4
+    assert _page_limit(10, 10 * PAGE_BYTES * 3) == 1

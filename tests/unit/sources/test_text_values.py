@@ -28,41 +28,43 @@ STORED = st.one_of(
 )
 
 
-def alone(write: text_values.Write, values: Sequence[object]) -> list[str]:
+def alone(write: text_values.TextConverter, values: Sequence[object]) -> list[str]:
     return [write([value])[0] for value in values]
 
 
 @given(st.lists(SERVER_MOMENTS, min_size=1))
 def test_moments_do_not_depend_on_their_neighbours(values: list[str | None]) -> None:
-    assert list(text_values.moments(values)) == alone(text_values.moments, values)
+    assert list(text_values.timestamp_texts(values)) == alone(text_values.timestamp_texts, values)
 
 
 @given(st.lists(st.dates().map(str) | st.none(), min_size=1))
 def test_dates_do_not_depend_on_their_neighbours(values: list[str | None]) -> None:
-    assert list(text_values.moments(values)) == alone(text_values.moments, values)
+    assert list(text_values.timestamp_texts(values)) == alone(text_values.timestamp_texts, values)
 
 
 @given(st.lists(STORED, min_size=1))
 def test_stored_values_do_not_depend_on_their_neighbours(values: list[object]) -> None:
-    assert list(text_values.stored(values)) == alone(text_values.stored, values)
-    assert list(text_values.stored_moments(values)) == alone(text_values.stored_moments, values)
+    assert list(text_values.sqlite_texts(values)) == alone(text_values.sqlite_texts, values)
+    assert list(text_values.sqlite_timestamp_texts(values)) == alone(
+        text_values.sqlite_timestamp_texts, values
+    )
 
 
 @given(st.datetimes())
 def test_a_moment_says_the_same_as_the_server(moment: datetime) -> None:
-    written = text_values.of_moment(moment.isoformat(" "))
+    written = text_values.timestamp_text(moment.isoformat(" "))
     assert written.endswith("Z")
     assert datetime.fromisoformat(written).replace(tzinfo=None) == moment
 
 
 @given(st.text())
 def test_bytes_that_are_utf8_are_that_text(held: str) -> None:
-    assert text_values.of_bytes(held.encode()) == held
+    assert text_values.bytes_text(held.encode()) == held
 
 
 @given(st.floats(allow_nan=False))
 def test_a_float_keeps_its_number(value: float) -> None:
-    assert float(text_values.of_float(value)) == value
+    assert float(text_values.float_text(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -81,11 +83,11 @@ def test_a_float_keeps_its_number(value: float) -> None:
     ],
 )
 def test_a_moment_is_written_after_rfc_3339(given_: str, expected: str) -> None:
-    assert text_values.of_moment(given_) == expected
+    assert text_values.timestamp_text(given_) == expected
 
 
 @pytest.mark.parametrize(
     ("held", "expected"), [(b"\x00", "0"), (b"\x01", "1"), (b"\x0a\x01", "2561"), (b"", "0")]
 )
 def test_bits_are_a_number(held: bytes, expected: str) -> None:
-    assert text_values.of_bits(held) == expected
+    assert text_values.bit_text(held) == expected

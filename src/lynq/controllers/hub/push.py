@@ -15,8 +15,7 @@ from lynq.controllers.hub.state import HubState, PushChannel
 from lynq.core.hub.status import PushState
 from lynq.kube import WorkQueue
 from lynq.kube.errors import error_location
-from lynq.sources import SourceChange, SourceChangeKind
-from lynq.sources.push.engines import open_changes
+from lynq.sources import SourceChange, SourceChangeKind, open_changes
 
 _log = structlog.get_logger(__name__)
 

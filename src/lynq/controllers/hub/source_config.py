@@ -9,18 +9,14 @@ never told.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from lynq.api import (
     HubSpec,
     KeyHolder,
-    MySQL,
     ObjectKeyRef,
-    PostgreSQL,
     SecretKeyRef,
-    SourceType,
     Tls,
     TlsMode,
 )
@@ -31,7 +27,7 @@ from lynq.core.hub.validation import validate_hub
 from lynq.kube import Client
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
-from lynq.sources import TLS, MySQLSettings, PostgreSQLSettings, Query, Settings, SQLiteSettings
+from lynq.sources import ENGINES, TLS, Query, ResolvedValues, Settings
 from lynq.sources.errors import InvalidSettings
 
 
@@ -94,9 +90,6 @@ class SecretResolver:
         return (await self._client.get(SECRETS, name, self._namespace, into=_SecretData)).data
 
 
-S = TypeVar("S", MySQLSettings, PostgreSQLSettings)
-
-
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
     """Where a hub's rows come from."""
@@ -131,35 +124,23 @@ class SourceConfigLoader:
         return SourceConfig(settings, query, holders.remark)
 
     async def _settings(self, spec: HubSpec, holders: SecretResolver) -> tuple[str, Settings]:
-        source = spec.source
-        match source.type:
-            case SourceType.MYSQL if source.mysql:
-                return source.mysql.table, await _server(
-                    source.mysql, MySQLSettings, "source.mysql", holders
-                )
-            case SourceType.POSTGRESQL if source.postgresql:
-                return source.postgresql.table, await _server(
-                    source.postgresql, PostgreSQLSettings, "source.postgresql", holders
-                )
-            case SourceType.SQLITE if source.sqlite:
-                path = source.sqlite.path
-                settings = SQLiteSettings(path=path, directory=self._sqlite_directory)
-                return source.sqlite.table, settings
-            case engine:
-                raise InvalidSettings(
-                    f"missing: type {engine} needs the block {engine}", field=f"source.{engine}"
-                )
+        engine, block = spec.source.type, spec.source.block
+        if block is None:
+            raise InvalidSettings(
+                f"missing: type {engine} needs the block {engine}", field=f"source.{engine}"
+            )
+        if isinstance(block, DatabaseServer):
+            values = await _server_values(block, f"source.{engine}", holders)
+        else:
+            values = ResolvedValues(sqlite_directory=self._sqlite_directory)
+        return block.table, ENGINES[engine].settings(block, values)
 
 
-async def _server(
-    server: MySQL | PostgreSQL, into: type[S], block: str, holders: SecretResolver
-) -> S:
-    return into(
-        host=server.host,
-        port=server.port,
-        username=server.username,
+async def _server_values(
+    server: DatabaseServer, block: str, holders: SecretResolver
+) -> ResolvedValues:
+    return ResolvedValues(
         password=await _password(server, block, holders),
-        database=server.database,
         tls=await _tls(server.tls, f"{block}.tls", holders),
         connect_timeout=_seconds(server.connect_timeout),
         query_timeout=_seconds(server.query_timeout),

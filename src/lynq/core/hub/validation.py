@@ -13,6 +13,7 @@ from lynq.api.problems import Problem, ProblemKind, at_key
 from lynq.api.source import (
     LONGEST_NAME,
     DatabaseServer,
+    SQLite,
     length_problem,
     name_problem,
     table_problem,
@@ -33,18 +34,15 @@ def _check_source(source: HubSource) -> Iterator[Problem]:
     if _NO_TIME.fullmatch(source.sync_interval):
         yield _warning("spec.source.syncInterval", "1s is taken: rows are not read more often")
     path = f"spec.source.{source.type}"
-    match source.type:
-        case SourceType.MYSQL if source.mysql:
-            yield from _check_server(source.mysql, path)
-            yield from _check_table(source.mysql.table, source.type)
-        case SourceType.POSTGRESQL if source.postgresql:
-            yield from _check_server(source.postgresql, path)
-            yield from _check_table(source.postgresql.table, source.type)
-        case SourceType.SQLITE if source.sqlite:
-            yield from _check_file(source.sqlite.path, f"{path}.path")
-            yield from _check_table(source.sqlite.table, source.type)
-        case engine:
-            yield Problem(path, f"missing: type {engine} needs the block {engine}")
+    match source.block:
+        case DatabaseServer() as server:
+            yield from _check_server(server, path)
+            yield from _check_table(server.table, source.type)
+        case SQLite() as file:
+            yield from _check_file(file.path, f"{path}.path")
+            yield from _check_table(file.table, source.type)
+        case None:
+            yield Problem(path, f"missing: type {source.type} needs the block {source.type}")
 
 
 def _check_server(server: DatabaseServer, path: str) -> Iterator[Problem]:

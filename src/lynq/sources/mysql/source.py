@@ -1,12 +1,13 @@
-"""Read a table of MySQL or MariaDB.
+"""Reads tables of MySQL and MariaDB through asyncmy.
 
-Connect to MySQL or MariaDB, with a session that reads the same everywhere.
+The session is set up so that a value has the same text on every server: UTC, no padding, no
+limit on the number of rows.
 """
 
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,55 +16,54 @@ from asyncmy.cursors import SSCursor
 from asyncmy.errors import OperationalError
 
 from lynq.sources.errors import SourceError, translate_errors
+from lynq.sources.mysql.settings import DIALECT, MySQLSettings, login_arguments
 from lynq.sources.mysql.types import column, connect_error, read_error
 from lynq.sources.network import connect_within
 from lynq.sources.pool import ServerSource
-from lynq.sources.query import MYSQL, Query
+from lynq.sources.query import Query
 from lynq.sources.read import Deadline
 from lynq.sources.rows import SourceColumn
-from lynq.sources.settings import MySQLSettings
 
-# Some ways to log in hand the server the password itself, and the server chooses the way.
-_IN_CLEAR = ("mysql_clear_password", "dialog", "mysql_old_password")
-_UNKNOWN_PLUGIN = 2059
+_BEGIN = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+_NO_ROW_LIMIT = 2**64 - 1
+_RECEIVE_BUFFER = 1 << 18
+"""Bytes of the kernel's receive buffer: enough for 5 MB/s at a round trip of 50 ms."""
 
-_EVERYTHING = 2**64 - 1
-
-_RECEIVED = 1 << 18
-"""Bytes that the kernel holds for us: enough for 5 MB/s at a round trip of 50 ms."""
+# asyncmy has no types.
+DriverConnection = Any
 
 
-async def connect(settings: MySQLSettings) -> Any:  # noqa: ANN401 - the driver has no types
-    """Return a new connection, ready to begin a reading."""
+def open_mysql(settings: MySQLSettings) -> ServerSource:
+    """Return the source that the settings describe; it connects when it is first read."""
 
-    async def attempt(context: ssl.SSLContext | None) -> Any:  # noqa: ANN401
+    async def connect() -> _MySQLConnection:
+        return _MySQLConnection(await _connect(settings), settings)
+
+    return ServerSource(settings, connect)
+
+
+async def _connect(settings: MySQLSettings) -> DriverConnection:
+    async def attempt(context: ssl.SSLContext | None) -> DriverConnection:
         with translate_errors(lambda error: connect_error(error, settings)):
-            return await _connect(settings, context)
+            return await _log_in(settings, context)
 
-    return await connect_within(settings, settings.place, attempt)
+    return await connect_within(settings, attempt)
 
 
-async def _connect(settings: MySQLSettings, context: ssl.SSLContext | None) -> Any:  # noqa: ANN401
+async def _log_in(settings: MySQLSettings, context: ssl.SSLContext | None) -> DriverConnection:
     connection = await asyncmy.connect(
-        host=settings.host,
-        port=settings.port,
-        user=settings.username,
-        # As text, the driver would encode it as Latin-1.
-        password=settings.password.encode(),
-        database=settings.database,
-        charset="utf8mb4",
+        **login_arguments(settings, OperationalError),
         ssl=context,
         connect_timeout=settings.connect_timeout,
-        # Nothing is converted: MySQL's own text is what we are after.
+        # Values are not converted: the server's own text is what templates see.
         conv={},
         autocommit=None,
-        auth_plugin_map=dict.fromkeys(_IN_CLEAR, _only_encrypted),
         program_name="lynq",
     )
     try:
-        _receive_little(connection)
+        _limit_receive_buffer(connection)
         async with connection.cursor() as cursor:
-            for statement in _session(settings, connection.get_server_info()):
+            for statement in _session_statements(settings, connection.get_server_info()):
                 await cursor.execute(statement)
     except BaseException:
         connection.close()
@@ -71,112 +71,113 @@ async def _connect(settings: MySQLSettings, context: ssl.SSLContext | None) -> A
     return connection
 
 
-def _receive_little(connection: Any) -> None:  # noqa: ANN401
-    """Let no more arrive unasked than we are willing to hold; see `_receiving` in source.py.
+def _limit_receive_buffer(connection: DriverConnection) -> None:
+    """Bound the bytes that arrive before they are asked for; see `_receiving`.
 
-    uvloop reads on for as long as there is something, before anybody can tell it to pause.
+    uvloop reads until the kernel's buffer is empty, before the transport can be paused.
     """
-    transport = connection._transport  # noqa: SLF001 - the driver has no other way to reach it
-    arriving = transport.get_extra_info("socket")
-    arriving.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED)
+    transport = connection._transport  # noqa: SLF001 - not public in the driver
+    transport.get_extra_info("socket").setsockopt(
+        socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER
+    )
 
 
-def _session(settings: MySQLSettings, version: str) -> list[str]:
-    """Return what makes a session ours.
+def _session_statements(settings: MySQLSettings, version: str) -> list[str]:
+    """Return the statements that set up a session.
 
-    The server stops a statement a little after we have given up, so that nothing runs on when we
-    cannot tell it any more. A `sql_select_limit` set by somebody would cut the result in silence,
-    and a `yes` that is padded to the width of its CHAR column would be active no more.
+    The server stops a statement a little after queryTimeout, so that no query keeps running when
+    the connection is lost. A `sql_select_limit` of the server would truncate the result without an
+    error. With PAD_CHAR_TO_FULL_LENGTH, a `yes` in a CHAR column would not be active.
     """
     limit = settings.query_timeout + 1
-    stop = (
+    statement_limit = (
         f"max_statement_time = {limit:.3f}"
         if "MariaDB" in version
         else f"max_execution_time = {limit * 1000:.0f}"
     )
-    locks = f"lock_wait_timeout = {max(1, int(settings.query_timeout * 0.9))}"
+    lock_limit = f"lock_wait_timeout = {max(1, int(settings.query_timeout * 0.9))}"
+    limits = f"sql_select_limit = {_NO_ROW_LIMIT}, {statement_limit}, {lock_limit}"
     return [
-        f"SET SESSION time_zone = '+00:00', sql_select_limit = {_EVERYTHING}, {stop}, {locks}",
+        f"SET SESSION time_zone = '+00:00', {limits}",
         "SET SESSION sql_mode = REPLACE(@@sql_mode, 'PAD_CHAR_TO_FULL_LENGTH', '')",
         "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     ]
 
 
-def _only_encrypted(connection: Any) -> None:  # noqa: ANN401
-    """Refuse to show the password on a connection that anybody on the way can read."""
-    if not connection._secure:  # noqa: SLF001 - the driver tells it nowhere else
-        raise OperationalError(_UNKNOWN_PLUGIN, "not without TLS")
+class _MySQLConnection:
+    """A connection of the pool."""
 
+    def __init__(self, connection: DriverConnection, settings: MySQLSettings) -> None:
+        self._connection = connection
+        self._settings = settings
 
-_BEGIN = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+    async def begin(self) -> None:
+        """Begin a read-only transaction; raise if the connection is dead."""
+        with translate_errors(lambda error: connect_error(error, self._settings)):
+            async with asyncio.timeout(self._settings.connect_timeout):
+                await _execute(self._connection, _BEGIN)
 
+    def cursor(self, query: Query, deadline: Deadline) -> "_MySQLCursor":
+        """Return a cursor for the query; nothing is sent yet."""
+        return _MySQLCursor(self._connection, self._settings, query, deadline)
 
-def open_mysql(settings: MySQLSettings) -> ServerSource[Any]:
-    """Return the source that the settings describe; it connects when it is first read."""
-
-    async def begin(connection: Any) -> None:  # noqa: ANN401 - the driver has no types
-        with translate_errors(lambda error: connect_error(error, settings)):
-            async with asyncio.timeout(settings.connect_timeout):
-                await _execute(connection, _BEGIN)
-
-    return ServerSource(
-        settings,
-        connect=lambda: connect(settings),
-        begin=begin,
-        discard=lambda connection: connection.close(),
-        cursor=lambda connection, deadline, query: _MySQLCursor(
-            connection, deadline, lambda error: read_error(error, settings, query)
-        ),
-    )
+    def close(self) -> None:
+        """Close the connection at once."""
+        self._connection.close()
 
 
 class _MySQLCursor:
-    """An unbuffered result: the server sends as fast as we read."""
+    """An unbuffered result: the server sends rows as fast as they are read."""
 
     def __init__(
         self,
-        connection: Any,  # noqa: ANN401
+        connection: DriverConnection,
+        settings: MySQLSettings,
+        query: Query,
         deadline: Deadline,
-        explain: Callable[[Exception], SourceError],
     ) -> None:
         self._connection = connection
+        self._settings = settings
+        self._query = query
         self._deadline = deadline
-        self._explain = explain
         self._cursor = connection.cursor(SSCursor)
 
-    async def begin(self, query: Query) -> None:
-        """Run the query, up to its first row."""
+    async def execute(self) -> None:
+        """Run the query up to its first row."""
         with translate_errors(self._explain):
-            async with self._deadline.kept():
-                await self._cursor.execute(query.sql(MYSQL))
+            async with self._deadline.enforced():
+                await self._cursor.execute(self._query.sql(DIALECT))
 
     @property
     def columns(self) -> list[SourceColumn]:
         """The columns, in the order of the query."""
         return [column(field) for field in self._cursor._result.fields]  # noqa: SLF001
 
-    async def page(self, limit: int) -> Sequence[Sequence[Any]]:
-        """Return up to that many rows; none once the server has marked the end."""
+    async def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
+        """Return up to `limit` rows; none at the end of the result."""
         with translate_errors(self._explain), _receiving(self._connection):
-            async with self._deadline.kept():
+            async with self._deadline.enforced():
                 rows: list[tuple[Any, ...]] = await self._cursor.fetchmany(limit)
                 return rows
 
-    async def end(self) -> None:
-        """End the transaction, so that the server can forget the snapshot."""
+    async def commit(self) -> None:
+        """End the transaction, so that the server can drop the snapshot."""
         with translate_errors(self._explain):
-            async with self._deadline.kept():
+            async with self._deadline.enforced():
                 await _execute(self._connection, "COMMIT")
+
+    def _explain(self, error: Exception) -> SourceError:
+        return read_error(error, self._settings, self._query)
 
 
 @contextmanager
-def _receiving(connection: Any) -> Iterator[None]:  # noqa: ANN401
-    """Take in bytes only while somebody waits for rows.
+def _receiving(connection: DriverConnection) -> Iterator[None]:
+    """Receive bytes only inside the block.
 
-    The driver puts whatever arrives into its buffer, whether rows are asked for or not: while the
-    caller is busy with a page, the whole rest of the table would pile up there.
+    The driver buffers all bytes that arrive, whether rows are asked for or not. Without the pause,
+    the rest of the table would be buffered while the caller processes a page.
     """
-    transport = connection._transport  # noqa: SLF001 - the driver has no other way to say it
+    transport = connection._transport  # noqa: SLF001 - not public in the driver
     transport.resume_reading()
     try:
         yield
@@ -185,7 +186,7 @@ def _receiving(connection: Any) -> Iterator[None]:  # noqa: ANN401
             transport.pause_reading()
 
 
-async def _execute(connection: Any, statement: str) -> None:  # noqa: ANN401
-    connection._transport.resume_reading()  # noqa: SLF001
+async def _execute(connection: DriverConnection, statement: str) -> None:
+    connection._transport.resume_reading()  # noqa: SLF001 - not public in the driver
     async with connection.cursor() as cursor:
         await cursor.execute(statement)

@@ -1,11 +1,11 @@
-"""Read a table of PostgreSQL.
+"""Reads tables of PostgreSQL through asyncpg.
 
-Connect to PostgreSQL, and begin a transaction that reads the same everywhere.
+The transaction is set up so that a value has the same text on every server.
 """
 
 import asyncio
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
@@ -13,17 +13,47 @@ import asyncpg
 from lynq.sources.errors import Interrupted, SourceError, translate_errors
 from lynq.sources.network import connect_within
 from lynq.sources.pool import ServerSource
-from lynq.sources.postgresql.types import column, connect_error, read_error, written_by_server
-from lynq.sources.query import POSTGRESQL, Query
+from lynq.sources.postgresql.settings import DIALECT, PostgreSQLSettings
+from lynq.sources.postgresql.types import column, connect_error, is_sent_as_text, read_error
+from lynq.sources.query import Query
 from lynq.sources.read import Deadline
 from lynq.sources.rows import SourceColumn
-from lynq.sources.settings import PostgreSQLSettings
+
+# asyncpg has no types.
+DriverConnection = Any
+
+# The snapshot is taken before the locks. While the read waits for a lock, another transaction may
+# truncate, rewrite or replace the table. PostgreSQL then shows a table without rows, and no error.
+# In the snapshot, pg_class has another file for such a table than the server has, or no entry at
+# all. (Mapped catalogs have 0.)
+_REWRITTEN = """
+SELECT EXISTS (
+  SELECT FROM pg_catalog.pg_locks AS held
+  LEFT JOIN pg_catalog.pg_class AS class ON class.oid = held.relation
+  WHERE held.locktype = 'relation' AND held.pid = pg_catalog.pg_backend_pid()
+    AND held.database <> 0
+    AND (class.oid IS NULL OR class.relfilenode <> 0
+      AND class.relfilenode <> pg_catalog.pg_relation_filenode(class.oid))
+)
+"""
 
 
-async def connect(settings: PostgreSQLSettings) -> Any:  # noqa: ANN401 - the driver has no types
-    """Return a new connection. Every parameter is given: the driver would ask the environment."""
+def open_postgresql(settings: PostgreSQLSettings) -> ServerSource:
+    """Return the source that the settings describe; it connects when it is first read."""
 
-    async def attempt(context: ssl.SSLContext | None) -> Any:  # noqa: ANN401
+    async def connect_pooled() -> _PostgreSQLConnection:
+        return _PostgreSQLConnection(await connect(settings), settings)
+
+    return ServerSource(settings, connect_pooled)
+
+
+async def connect(settings: PostgreSQLSettings) -> DriverConnection:
+    """Return a new connection.
+
+    Every parameter is set explicitly: the driver takes missing ones from the environment.
+    """
+
+    async def attempt(context: ssl.SSLContext | None) -> DriverConnection:
         with translate_errors(lambda error: connect_error(error, settings)):
             return await asyncpg.connect(
                 host=settings.host,
@@ -35,28 +65,21 @@ async def connect(settings: PostgreSQLSettings) -> Any:  # noqa: ANN401 - the dr
                 direct_tls=False,
                 target_session_attrs="any",
                 timeout=settings.connect_timeout,
-                # A plan that outlives the reading would be one for the columns of yesterday.
+                # A cached plan would outlive a change of the table's columns.
                 statement_cache_size=0,
                 server_settings={"application_name": "lynq"},
             )
 
-    return await connect_within(settings, settings.place, attempt)
+    return await connect_within(settings, attempt)
 
 
-async def begin(connection: Any, settings: PostgreSQLSettings) -> None:  # noqa: ANN401
-    """Begin the transaction of a reading, in one round trip."""
-    with translate_errors(lambda error: connect_error(error, settings)):
-        async with asyncio.timeout(settings.connect_timeout):
-            await connection.execute(_beginning(settings))
+def _begin_statements(settings: PostgreSQLSettings) -> str:
+    """Return the statements that begin a transaction, for one round trip.
 
-
-def _beginning(settings: PostgreSQLSettings) -> str:
-    """Return what makes a transaction ours.
-
-    The settings are the transaction's own, not the session's: a connection pooler between us and
-    the server would let others have them. The server gives up a little after we have, so that
-    nothing runs on when we cannot tell it any more; a lock it gives up on a little before, to be
-    able to say so. Scans always begin at the table's begin, so that the order is the same each
+    They are local to the transaction: a connection pooler shares sessions with other clients. The
+    server stops a statement a little after queryTimeout, so that no query keeps running when the
+    connection is lost. It gives up on a lock a little earlier, so that the error names the lock.
+    Sequential scans start at the beginning of the table, so that rows come in the same order each
     time.
     """
     limit = int(settings.query_timeout * 1000)
@@ -74,72 +97,58 @@ def _beginning(settings: PostgreSQLSettings) -> str:
     return "; ".join(["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *statements])
 
 
-# The snapshot comes before the locks. If one of them was waited for, the table may have been
-# truncated, rewritten or replaced meanwhile, by a transaction that the snapshot knows nothing of:
-# PostgreSQL then shows a table without rows, and no error. Seen from the snapshot, pg_class has
-# another file for it than the server has, or does not know it at all. (Mapped catalogs have 0.)
-_REWRITTEN = """
-SELECT EXISTS (
-  SELECT FROM pg_catalog.pg_locks AS held
-  LEFT JOIN pg_catalog.pg_class AS class ON class.oid = held.relation
-  WHERE held.locktype = 'relation' AND held.pid = pg_catalog.pg_backend_pid()
-    AND held.database <> 0
-    AND (class.oid IS NULL OR class.relfilenode <> 0
-      AND class.relfilenode <> pg_catalog.pg_relation_filenode(class.oid))
-)
-"""
+class _PostgreSQLConnection:
+    """A connection of the pool."""
 
+    def __init__(self, connection: DriverConnection, settings: PostgreSQLSettings) -> None:
+        self._connection = connection
+        self._settings = settings
 
-def open_postgresql(settings: PostgreSQLSettings) -> ServerSource[Any]:
-    """Return the source that the settings describe; it connects when it is first read."""
-    return ServerSource(
-        settings,
-        connect=lambda: connect(settings),
-        begin=lambda connection: begin(connection, settings),
-        discard=lambda connection: connection.terminate(),
-        cursor=lambda connection, deadline, query: _PostgreSQLCursor(
-            connection,
-            deadline,
-            lambda error: read_error(error, settings, query),
-            Interrupted(
-                "it was rewritten or replaced as the reading began; the next one sees its rows",
-                place=settings.place,
-                table=query.table,
-            ),
-        ),
-    )
+    async def begin(self) -> None:
+        """Begin a read-only transaction; raise if the connection is dead."""
+        with translate_errors(lambda error: connect_error(error, self._settings)):
+            async with asyncio.timeout(self._settings.connect_timeout):
+                await self._connection.execute(_begin_statements(self._settings))
+
+    def cursor(self, query: Query, deadline: Deadline) -> "_PostgreSQLCursor":
+        """Return a cursor for the query; nothing is sent yet."""
+        return _PostgreSQLCursor(self._connection, self._settings, query, deadline)
+
+    def close(self) -> None:
+        """Close the connection at once."""
+        self._connection.terminate()
 
 
 class _PostgreSQLCursor:
-    """A server-side cursor, fetched from page by page."""
+    """A server-side cursor."""
 
     def __init__(
         self,
-        connection: Any,  # noqa: ANN401 - the driver has no types
+        connection: DriverConnection,
+        settings: PostgreSQLSettings,
+        query: Query,
         deadline: Deadline,
-        explain: Callable[[Exception], SourceError],
-        rewritten: SourceError,
     ) -> None:
         self._connection = connection
+        self._settings = settings
+        self._query = query
         self._deadline = deadline
-        self._explain = explain
-        self._rewritten = rewritten
         self._cursor: Any = None
         self._columns: list[SourceColumn] = []
 
-    async def begin(self, query: Query) -> None:
+    async def execute(self) -> None:
         """Open the cursor."""
         with translate_errors(self._explain):
-            async with self._deadline.kept():
-                prepared = await self._connection.prepare(query.sql(POSTGRESQL))
+            async with self._deadline.enforced():
+                prepared = await self._connection.prepare(self._query.sql(DIALECT))
                 self._columns = [column(attribute) for attribute in prepared.get_attributes()]
-                written = [
+                as_text = [
                     position
-                    for position, each in enumerate(self._columns)
-                    if written_by_server(each)
+                    for position, result_column in enumerate(self._columns)
+                    if is_sent_as_text(result_column)
                 ]
-                if written:
-                    sql = query.sql(POSTGRESQL, as_text=written)
+                if as_text:
+                    sql = self._query.sql(DIALECT, as_text=as_text)
                     prepared = await self._connection.prepare(sql)
                 self._cursor = await prepared.cursor()
 
@@ -148,17 +157,25 @@ class _PostgreSQLCursor:
         """The columns, in the order of the query."""
         return self._columns
 
-    async def page(self, limit: int) -> Sequence[Sequence[Any]]:
-        """Return up to that many rows; none once the server has marked the end."""
+    async def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
+        """Return up to `limit` rows; none at the end of the result."""
         with translate_errors(self._explain):
-            async with self._deadline.kept():
+            async with self._deadline.enforced():
                 rows: list[Sequence[Any]] = await self._cursor.fetch(limit)
                 return rows
 
-    async def end(self) -> None:
-        """End the transaction, unless its snapshot could not see what was in the tables."""
+    async def commit(self) -> None:
+        """End the transaction; raise if the snapshot is older than the table's content."""
         with translate_errors(self._explain):
-            async with self._deadline.kept():
+            async with self._deadline.enforced():
                 if await self._connection.fetchval(_REWRITTEN):
-                    raise self._rewritten
+                    raise Interrupted(
+                        "the table was rewritten or replaced while the read began; the next read"
+                        " sees its rows",
+                        endpoint=self._settings.endpoint,
+                        table=self._query.table,
+                    )
                 await self._connection.execute("COMMIT")
+
+    def _explain(self, error: Exception) -> SourceError:
+        return read_error(error, self._settings, self._query)

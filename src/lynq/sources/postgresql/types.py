@@ -1,7 +1,4 @@
-"""PostgreSQL's types: which the driver gives as they are, and which the server writes as text.
-
-What PostgreSQL's SQLSTATEs mean.
-"""
+"""The column types and SQLSTATEs of PostgreSQL."""
 
 from typing import Any
 
@@ -10,108 +7,111 @@ from asyncpg import PostgresError
 from lynq.sources import errors, text_values
 from lynq.sources.errors import SourceError
 from lynq.sources.network import network_failure
+from lynq.sources.postgresql.settings import PostgreSQLSettings
 from lynq.sources.query import Query
 from lynq.sources.rows import ColumnKind, SourceColumn
-from lynq.sources.settings import PostgreSQLSettings
 
 _KINDS = {
-    "bool": (ColumnKind.BOOLEAN, text_values.booleans),
-    "int2": (ColumnKind.INTEGER, text_values.each(str)),
-    "int4": (ColumnKind.INTEGER, text_values.each(str)),
-    "int8": (ColumnKind.INTEGER, text_values.each(str)),
-    "bytea": (ColumnKind.BYTES, text_values.each(text_values.of_bytes)),
-    "text": (ColumnKind.TEXT, text_values.as_given),
-    "varchar": (ColumnKind.TEXT, text_values.as_given),
-    "bpchar": (ColumnKind.TEXT, text_values.as_given),
-    "json": (ColumnKind.JSON, text_values.as_given),
-    "jsonb": (ColumnKind.JSON, text_values.as_given),
+    "bool": (ColumnKind.BOOLEAN, text_values.boolean_texts),
+    "int2": (ColumnKind.INTEGER, text_values.per_value(str)),
+    "int4": (ColumnKind.INTEGER, text_values.per_value(str)),
+    "int8": (ColumnKind.INTEGER, text_values.per_value(str)),
+    "bytea": (ColumnKind.BYTES, text_values.per_value(text_values.bytes_text)),
+    "text": (ColumnKind.TEXT, text_values.unchanged_texts),
+    "varchar": (ColumnKind.TEXT, text_values.unchanged_texts),
+    "bpchar": (ColumnKind.TEXT, text_values.unchanged_texts),
+    "json": (ColumnKind.JSON, text_values.unchanged_texts),
+    "jsonb": (ColumnKind.JSON, text_values.unchanged_texts),
 }
 
-# The driver would make objects of these, which lose digits (float4), months (interval) or fail
+# The driver converts these to objects that lose digits (float4) or months (interval), or that fail
 # the whole read for one value (a date BC). The server's own text loses nothing.
-_WRITTEN = {
-    "numeric": (ColumnKind.DECIMAL, text_values.as_given),
-    "float4": (ColumnKind.FLOAT, text_values.as_given),
-    "float8": (ColumnKind.FLOAT, text_values.as_given),
-    "date": (ColumnKind.DATE, text_values.moments),
-    "timestamp": (ColumnKind.MOMENT, text_values.moments),
-    "timestamptz": (ColumnKind.MOMENT, text_values.moments),
-    "time": (ColumnKind.TIME, text_values.as_given),
-    "timetz": (ColumnKind.TIME, text_values.as_given),
+_SENT_AS_TEXT = {
+    "numeric": (ColumnKind.DECIMAL, text_values.unchanged_texts),
+    "float4": (ColumnKind.FLOAT, text_values.unchanged_texts),
+    "float8": (ColumnKind.FLOAT, text_values.unchanged_texts),
+    "date": (ColumnKind.DATE, text_values.timestamp_texts),
+    "timestamp": (ColumnKind.TIMESTAMP, text_values.timestamp_texts),
+    "timestamptz": (ColumnKind.TIMESTAMP, text_values.timestamp_texts),
+    "time": (ColumnKind.TIME, text_values.unchanged_texts),
+    "timetz": (ColumnKind.TIME, text_values.unchanged_texts),
 }
 
 _SYSTEM = "pg_catalog"
-_ANY_OTHER = (ColumnKind.TEXT, text_values.as_given)
+_OTHER = (ColumnKind.TEXT, text_values.unchanged_texts)
 
 
 def column(attribute: Any) -> SourceColumn:  # noqa: ANN401 - the driver has no types
-    """Return the column that an attribute of the result is."""
-    # Anybody may call a type of his own `date`; only the system's are what we know them as.
-    given = attribute.type
-    name = given.name if given.schema == _SYSTEM else f"{given.schema}.{given.name}"
-    kind, texts = _KINDS.get(name) or _WRITTEN.get(name) or _ANY_OTHER
+    """Return the column for an attribute of the result."""
+    # A user may define a type of the name `date`; only types of the system schema are listed above.
+    type_ = attribute.type
+    name = type_.name if type_.schema == _SYSTEM else f"{type_.schema}.{type_.name}"
+    kind, texts = _KINDS.get(name) or _SENT_AS_TEXT.get(name) or _OTHER
     return SourceColumn(attribute.name, name, kind, texts)
 
 
-def written_by_server(column: SourceColumn) -> bool:
-    """Tell whether the server is asked for the column's text."""
+def is_sent_as_text(column: SourceColumn) -> bool:
+    """Return whether the query casts the column to text."""
     return column.type not in _KINDS
 
 
 _STATES: dict[str, tuple[type[SourceError], str]] = {
-    "28P01": (errors.WrongPassword, "user and password do not go together"),
-    "28000": (errors.LoginFailed, "the server does not let this user in: see its pg_hba.conf"),
-    "53300": (errors.TooManyConnections, "the server has no connection to spare"),
+    "28P01": (errors.WrongPassword, "user name or password is wrong"),
+    "28000": (errors.LoginFailed, "the server rejects this user: see its pg_hba.conf"),
+    "53300": (errors.TooManyConnections, "the server has reached its connection limit"),
     "57P01": (errors.ServerStopping, "the server is shutting down"),
-    "57P02": (errors.ServerStopping, "the server has crashed and is starting again"),
+    "57P02": (errors.ServerStopping, "the server has crashed and is restarting"),
     "57P03": (errors.ServerStopping, "the server is starting up or shutting down"),
-    "3D000": (errors.MissingDatabase, "there is no such database"),
-    "3F000": (errors.MissingTable, "there is no such schema"),
-    "42P01": (errors.MissingTable, "there is no such table or view"),
+    "3D000": (errors.MissingDatabase, "the database does not exist"),
+    "3F000": (errors.MissingTable, "the schema does not exist"),
+    "42P01": (errors.MissingTable, "the table or view does not exist"),
     "42703": (errors.MissingColumn, "there is no column {column}"),
     "42501": (
         errors.MissingGrant,
-        "the user may not read it: grant CONNECT on the database, USAGE on the schema and SELECT",
+        "the user may not read the table: grant CONNECT (database), USAGE (schema) and SELECT",
     ),
-    "55P03": (errors.Locked, "somebody holds a lock on it"),
-    "40P01": (errors.Locked, "somebody holds a lock on it, and waits for us"),
-    "40001": (errors.Interrupted, "the standby had to break off the reading to keep up"),
-    "57014": (errors.Interrupted, "somebody has cancelled the statement"),
-    "57P05": (errors.Interrupted, "the server has closed the idle connection"),
-    "25P03": (errors.Interrupted, "the server has closed the idle connection"),
+    "55P03": (errors.Locked, "the table is locked by another client"),
+    "40P01": (errors.Locked, "the read was in a deadlock with another client"),
+    "40001": (errors.Interrupted, "the standby cancelled the read to keep up with its primary"),
+    "57014": (errors.Interrupted, "the statement was cancelled"),
+    "57P05": (errors.Interrupted, "the server closed the idle connection"),
+    "25P03": (errors.Interrupted, "the server closed the idle connection"),
 }
 
-_BROKEN = (errors.Interrupted, "the connection broke off")
+_CONNECTION_REJECTED = (errors.SourceConnectionFailed, "the server rejected the connection")
+_CONNECTION_LOST = (errors.Interrupted, "the connection was lost")
 _CONNECTION_EXCEPTION = "08"
 
 
 def connect_error(error: Exception, settings: PostgreSQLSettings) -> SourceError:
-    """Say what an error means for a connection that is being made."""
+    """Return the SourceError for an exception while connecting."""
     if type(error) is ConnectionError:
-        # Of this very type is only what the driver says about a refused change to TLS.
-        return errors.TLSFailed("the server does not offer TLS", place=settings.place)
+        # The driver raises this exact type only if the server refuses TLS.
+        return errors.TLSFailed("the server does not offer TLS", endpoint=settings.endpoint)
     if isinstance(error, OSError):
-        return network_failure(error, settings.place)
-    kind, cause = _STATES.get(_state(error), (errors.SourceConnectionFailed, "the server said no"))
-    if _is_broken(error) or kind is errors.Interrupted:
-        kind, cause = errors.SourceConnectionFailed, "the connection broke off while logging in"
+        return network_failure(error, settings.endpoint)
+    kind, cause = _STATES.get(
+        _state(error), (errors.SourceConnectionFailed, "the server rejected the connection")
+    )
+    if _is_connection_error(error) or kind is errors.Interrupted:
+        kind, cause = errors.SourceConnectionFailed, "the connection was lost during login"
     if issubclass(kind, errors.LoginFailed):
         cause = f"{cause} (user {settings.username})"
-    return _made(kind, cause, error, settings, table="")
+    return _error(kind, cause, error, settings, table="")
 
 
 def read_error(error: Exception, settings: PostgreSQLSettings, query: Query) -> SourceError:
-    """Say what an error means for a read that is under way."""
-    kind, cause = _STATES.get(_state(error), (errors.QueryFailed, "the server said no"))
+    """Return the SourceError for an exception during a read."""
+    kind, cause = _STATES.get(_state(error), (errors.QueryFailed, "the server rejected the query"))
     if kind is errors.ServerStopping:
         kind = errors.Interrupted
-    if _is_broken(error):
-        kind, cause = _BROKEN
+    if _is_connection_error(error):
+        kind, cause = _CONNECTION_LOST
     cause = cause.format(column=_named_column(error, query))
-    return _made(kind, cause, error, settings, table=query.table)
+    return _error(kind, cause, error, settings, table=query.table)
 
 
-def _made(
+def _error(
     kind: type[SourceError],
     cause: str,
     error: Exception,
@@ -119,21 +119,21 @@ def _made(
     *,
     table: str,
 ) -> SourceError:
-    # The state, or the type of error: enough to look it up, and nothing that the server wrote.
+    # The state or the type of the exception identifies the error without the server's message.
     code = _state(error) or type(error).__name__
-    return kind(f"{cause} ({code})", place=settings.place, table=table, code=code)
+    return kind(f"{cause} ({code})", endpoint=settings.endpoint, table=table, code=code)
 
 
 def _state(error: Exception) -> str:
     return str(error.sqlstate or "") if isinstance(error, PostgresError) else ""
 
 
-def _is_broken(error: Exception) -> bool:
-    """Tell whether it was the connection that failed, or the driver on what came over it."""
+def _is_connection_error(error: Exception) -> bool:
+    """Return whether the connection failed, or the driver could not parse a response."""
     return not _state(error) or _state(error).startswith(_CONNECTION_EXCEPTION)
 
 
 def _named_column(error: Exception, query: Query) -> str:
-    """Return the column that the server's sentence names, if it is one that we asked for."""
-    sentence = str(error)
-    return next((column for column in query.columns if f'"{column}"' in sentence), "of that name")
+    """Return the column that the server's message names, if it is a column of the query."""
+    message = str(error)
+    return next((column for column in query.columns if f'"{column}"' in message), "of that name")

@@ -1,19 +1,17 @@
-"""Run what blocks in a thread of its own, and get it back whatever happens.
+"""Threads and sockets of push channels whose drivers block.
 
-A push channel waits for hours. In the loop's shared executor it would take a seat from everybody
-else, and that executor's threads are joined at exit with no way to hurry them. So each channel has
-its own thread, and whoever starts one also says how to `stop` it: cut its socket, set its event.
-`run_in_thread` comes back only when the thread is gone, so no thread outlives its channel.
+A push channel waits for hours. In the loop's shared executor it would occupy a worker, and that
+executor's threads are joined at exit without a way to stop them. So each channel has its own thread
+and a `stop` function for it: shut down its socket, or set its event. `run_in_thread` returns only
+after the thread has ended, so no thread outlives its channel.
 
-Open a TCP connection for a thread that will block on it, with a way to cut it.
-
-A thread that waits in a socket cannot be cancelled, but its connection can be shut down under it:
-the read returns at once, wherever the driver is. That works only if we own the socket before the
-driver does, so it is dialed here, in the loop, where resolving and connecting can be cancelled too.
+A thread that is blocked on a socket cannot be cancelled, but its connection can be shut down: the
+read returns at once, wherever the driver is. This needs a handle on the socket from before the
+driver's login. So the socket is connected here, in the loop, where resolving and connecting can be
+cancelled too.
 """
 
 import asyncio
-import contextlib
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -21,13 +19,16 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
 
 from lynq.sources.network import network_failure
-from lynq.sources.settings import MySQLSettings
+from lynq.sources.settings import ServerSettings
+
+# A result of getaddrinfo: family, type, protocol, canonical name, socket address.
+Address = tuple[int, int, int, str, Any]
 
 
 async def run_in_thread(work: Callable[[], None], *, stop: Callable[[], None], name: str) -> None:
     """Run `work` until it returns or raises; when cancelled, call `stop` and wait for the end.
 
-    `stop` must make `work` end soon, whatever it is doing; what it raises then is of no interest.
+    `stop` must make `work` end soon, at any point. An exception that `work` raises then is ignored.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[BaseException | None] = loop.create_future()
@@ -47,95 +48,92 @@ async def run_in_thread(work: Callable[[], None], *, stop: Callable[[], None], n
     finally:
         stop()
         while not ended.done():
-            # A second cancellation cannot make the thread end any sooner.
-            with contextlib.suppress(asyncio.CancelledError):
+            # A second cancellation cannot end the thread any sooner.
+            with suppress(asyncio.CancelledError):
                 await asyncio.wait([ended])
         thread.join()
     if failure:
         raise failure
 
 
-class CancelScope:
-    """Rings a bell in the loop's thread, pulled from another.
+class CoalescedCallback:
+    """Runs a callback in the event loop's thread, scheduled from any thread.
 
-    A thousand pulls before the loop finds the time to ring are one: a busy server cannot fill the
-    loop's queue. The mark is taken off before ringing, so a pull at that moment rings once more.
+    Calls of `schedule` before the loop runs the callback are coalesced into one, so a busy server
+    cannot fill the loop's queue. The mark is cleared before the callback runs, so a call at that
+    moment schedules it once more.
     """
 
-    def __init__(self, ring: Callable[[], None]) -> None:
+    def __init__(self, callback: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._ring = ring
-        self._pulled = False
+        self._callback = callback
+        self._scheduled = False
 
-    def pull(self) -> None:
-        """Have the bell rung soon. May be called from any thread."""
-        if not self._pulled:
-            self._pulled = True
-            self._loop.call_soon_threadsafe(self._fire)
+    def schedule(self) -> None:
+        """Run the callback soon."""
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon_threadsafe(self._run)
 
-    def _fire(self) -> None:
-        self._pulled = False
-        self._ring()
-
-
-# What getaddrinfo answers: family, kind, protocol, canonical name, socket address.
-Address = tuple[int, int, int, str, Any]
+    def _run(self) -> None:
+        self._scheduled = False
+        self._callback()
 
 
 class CancellableSocket:
-    """A connected socket for a driver, and our own handle on the same connection."""
+    """A connected socket for a driver, with a second handle on the same connection."""
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
-        # TLS takes the descriptor out of the socket it wraps; a duplicate stays with us.
-        self._leash = connected.dup()
+        # TLS detaches the descriptor from the socket that it wraps; the duplicate stays usable.
+        self._duplicate = connected.dup()
 
-    def cut(self) -> None:
-        """End the connection under whoever reads or writes it, from any thread."""
+    def cancel(self) -> None:
+        """Shut down the connection; a blocked read or write returns. Any thread may call this."""
         with suppress(OSError):
-            self._leash.shutdown(socket.SHUT_RDWR)
+            self._duplicate.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Give back the descriptors, when nobody uses the socket any more."""
-        self._leash.close()
+        """Close the descriptors after the driver has ended."""
+        self._duplicate.close()
         self.socket.close()
 
 
 @asynccontextmanager
 async def open_sockets(
-    settings: MySQLSettings, count: int
+    settings: ServerSettings, count: int
 ) -> AsyncIterator[list[CancellableSocket]]:
-    """Connect to a server `count` times, and close what is left of the lines at the end."""
+    """Connect to a server `count` times; close the sockets at the end of the block."""
     with ExitStack() as stack:
-        lines = []
+        sockets = []
         for _ in range(count):
-            lines.append(await _open_socket(settings))
-            stack.callback(lines[-1].close)
-        yield lines
+            sockets.append(await _open_socket(settings))
+            stack.callback(sockets[-1].close)
+        yield sockets
 
 
-async def _open_socket(settings: MySQLSettings) -> CancellableSocket:
-    """Connect to the first of the server's addresses that answers."""
+async def _open_socket(settings: ServerSettings) -> CancellableSocket:
+    """Connect to the first of the server's addresses that accepts."""
     loop = asyncio.get_running_loop()
     failure = OSError("no address")
     try:
         addresses = await loop.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise network_failure(error, settings.place) from None
+        raise network_failure(error, settings.endpoint) from None
     for address in addresses:
         try:
             return CancellableSocket(await _connect(address))
         except OSError as error:
             failure = error
-    raise network_failure(failure, settings.place)
+    raise network_failure(failure, settings.endpoint)
 
 
 async def _connect(address: Address) -> socket.socket:
-    family, kind, protocol, _, where = address
+    family, kind, protocol, _, socket_address = address
     connection = socket.socket(family, kind, protocol)
     try:
         connection.settimeout(0)
-        await asyncio.get_running_loop().sock_connect(connection, where)
+        await asyncio.get_running_loop().sock_connect(connection, socket_address)
         connection.settimeout(None)
     except BaseException:
         connection.close()

@@ -1,8 +1,7 @@
-"""Read a table of a SQLite file.
+"""Reads tables of a SQLite file.
 
-One reading of a SQLite file, all of it on one thread, ready to be stopped at any time.
-
-Where a SQLite file may lie: below one directory, and really there.
+A read runs on one thread, because SQLite blocks. It can be stopped at any time: the progress
+handler ends a running statement, and locks are waited for in the event loop.
 """
 
 import asyncio
@@ -16,7 +15,6 @@ from urllib.parse import quote
 
 from lynq.sources import text_values
 from lynq.sources.errors import (
-    Endpoint,
     InvalidSettings,
     Locked,
     MissingDatabase,
@@ -25,23 +23,70 @@ from lynq.sources.errors import (
     SourceError,
     translate_errors,
 )
-from lynq.sources.query import SQLITE, Query, Table
+from lynq.sources.query import Query, Table
 from lynq.sources.read import Deadline, Reading
 from lynq.sources.rows import ColumnKind, SourceColumn
-from lynq.sources.settings import SQLiteSettings
+from lynq.sources.sqlite.settings import DIALECT, SQLiteSettings
 from lynq.sources.sqlite.types import read_error
 
+_PATH_FIELD = "sqlite.path"
+
 _INSTRUCTIONS = 10_000
-"""How many of SQLite's instructions run before it asks whether to go on: well under 1 ms."""
+"""SQLite instructions between two calls of the progress handler: well under 1 ms."""
 
-_MOMENTS = frozenset(("DATE", "DATETIME", "TIMESTAMP"))
+_LOCK_RETRY = 0.02
+"""Seconds between two attempts to read a locked file."""
 
-# With the x: the other pragma leaves out generated columns.
+_TIMESTAMPS = frozenset(("DATE", "DATETIME", "TIMESTAMP"))
+
+# pragma_table_info, without the x, leaves out generated columns.
 _TYPES = "SELECT name, type FROM pragma_table_xinfo(?, ?)"
+
+T = TypeVar("T")
+
+
+def locate(settings: SQLiteSettings) -> Path:
+    """Return the file with symbolic links resolved; raise if it is not below `directory`."""
+    if settings.directory is None:
+        raise InvalidSettings(
+            "SQLite files are disabled: start the operator with --sqlite-dir", field=_PATH_FIELD
+        )
+    if "\0" in settings.path:
+        raise InvalidSettings("the path contains a control character", field=_PATH_FIELD)
+    directory = settings.directory.resolve()
+    try:
+        file = (directory / settings.path).resolve()
+    except RuntimeError:
+        raise InvalidSettings(
+            "the path contains a cycle of symbolic links", field=_PATH_FIELD
+        ) from None
+    except (OSError, UnicodeError):
+        raise InvalidSettings("the path is no valid file name", field=_PATH_FIELD) from None
+    if directory not in file.parents:
+        raise InvalidSettings("the path leads out of --sqlite-dir", field=_PATH_FIELD)
+    if not _is_file(file, settings):
+        raise MissingDatabase("the file does not exist", endpoint=settings.endpoint)
+    return file
+
+
+def _is_file(file: Path, settings: SQLiteSettings) -> bool:
+    try:
+        return file.is_file()
+    except PermissionError:
+        raise MissingGrant(
+            "the operator may not enter the directory of the file", endpoint=settings.endpoint
+        ) from None
+    except OSError:
+        raise InvalidSettings("the path is no valid file name", field=_PATH_FIELD) from None
+
+
+def read_only_uri(file: Path) -> str:
+    """Return the URI that opens a file read-only."""
+    return f"file:{quote(str(file))}?mode=ro"
 
 
 class SQLiteWorker:
-    """Holds the connection. All methods but `stop` belong to the thread."""
+    """The connection of one read. All methods but `stop` run on the worker thread."""
 
     def __init__(self, file: Path, query: Query) -> None:
         self._file = file
@@ -51,36 +96,36 @@ class SQLiteWorker:
         self._stopped = False
 
     def stop(self) -> None:
-        """Make whatever is running, or about to run, fail soon."""
+        """Make the running or next statement fail soon. Any thread may call this."""
         self._stopped = True
 
-    def begin(self) -> list[SourceColumn]:
+    def execute(self) -> list[SourceColumn]:
         """Run the query up to its first row; raise at once if the file is locked.
 
-        To wait for a lock is not for the thread: in there, nobody could stop it.
+        A lock is not waited for here, because a wait on this thread cannot be stopped.
         """
         connection = self._connection = sqlite3.connect(
-            f"file:{quote(str(self._file))}?mode=ro",
+            read_only_uri(self._file),
             uri=True,
             timeout=0,
             isolation_level=None,
             check_same_thread=False,
         )
         connection.set_progress_handler(lambda: self._stopped, _INSTRUCTIONS)
-        # A view in a stranger's file may use no function that does more than compute.
+        # The file may come from an untrusted party: its views may use only functions that compute.
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA query_only = ON")
         connection.execute("BEGIN DEFERRED")
-        self._rows = connection.execute(self._query.sql(SQLITE))
+        self._rows = connection.execute(self._query.sql(DIALECT))
         return self._columns(connection)
 
-    def page(self, limit: int) -> Sequence[Sequence[Any]]:
-        """Return up to that many rows; none at the end."""
+    def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
+        """Return up to `limit` rows; none at the end of the result."""
         if self._rows is None or self._stopped:
             raise InterruptedError
         return self._rows.fetchmany(limit)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
             self._connection.close()
@@ -89,62 +134,20 @@ class SQLiteWorker:
     def _columns(self, connection: sqlite3.Connection) -> list[SourceColumn]:
         table = Table.named(self._query.table)
         declared = connection.execute(_TYPES, (table.name, table.schema or None))
-        # SQLite, too, takes no notice of the case of ASCII letters in a name.
-        types = {name.lower(): _plain(type_) for name, type_ in declared}
+        # Names are case-insensitive in SQLite, for ASCII letters.
+        types = {name.lower(): _base_type(type_) for name, type_ in declared}
         return [_column(name, types.get(name.lower(), "")) for name in self._query.columns]
 
 
 def _column(name: str, declared: str) -> SourceColumn:
-    texts = text_values.stored_moments if declared in _MOMENTS else text_values.stored
-    return SourceColumn(name, declared, ColumnKind.STORED, texts)
+    is_timestamp = declared in _TIMESTAMPS
+    texts = text_values.sqlite_timestamp_texts if is_timestamp else text_values.sqlite_texts
+    return SourceColumn(name, declared, ColumnKind.DYNAMIC, texts)
 
 
-def _plain(declared: str) -> str:
+def _base_type(declared: str) -> str:
     """Return a declared type without length and precision."""
     return declared.partition("(")[0].strip().upper()
-
-
-_FIELD = "sqlite.path"
-
-
-def locate(settings: SQLiteSettings) -> Path:
-    """Return the file with symbolic links resolved; refuse one that lies elsewhere."""
-    if settings.directory is None:
-        raise InvalidSettings(
-            "this operator reads no SQLite files: it was started without --sqlite-dir",
-            field=_FIELD,
-        )
-    if "\0" in settings.path:
-        raise InvalidSettings("a path has a control character in it", field=_FIELD)
-    directory = settings.directory.resolve()
-    try:
-        file = (directory / settings.path).resolve()
-    except RuntimeError:
-        raise InvalidSettings("the path leads in a circle", field=_FIELD) from None
-    except (OSError, UnicodeError):
-        raise InvalidSettings("no file can have such a path", field=_FIELD) from None
-    if directory not in file.parents:
-        raise InvalidSettings("the path leads out of --sqlite-dir", field=_FIELD)
-    if not _is_file(file, settings):
-        raise MissingDatabase("there is no such file", place=settings.place)
-    return file
-
-
-def _is_file(file: Path, settings: SQLiteSettings) -> bool:
-    try:
-        return file.is_file()
-    except PermissionError:
-        raise MissingGrant(
-            "the operator may not enter the folder of the file", place=settings.place
-        ) from None
-    except OSError:
-        raise InvalidSettings("no file can have such a path", field=_FIELD) from None
-
-
-T = TypeVar("T")
-
-_LOOK_AGAIN = 0.02
-"""Seconds between two looks at a locked file."""
 
 
 class SQLiteSource:
@@ -156,17 +159,12 @@ class SQLiteSource:
         self._workers: set[SQLiteWorker] = set()
         self._closed = False
 
-    @property
-    def place(self) -> Endpoint:
-        """Where it is."""
-        return self._settings.place
-
     def read(self, query: Query) -> Reading:
-        """Return the active rows at one moment; nothing happens yet."""
-        return Reading(self.place, query, self._run)
+        """Return the active rows of one snapshot. The read starts with the iteration."""
+        return Reading(self._settings.endpoint, query, self._run)
 
     async def close(self) -> None:
-        """Let go of the file; running readings fail."""
+        """Close the file; reads in progress fail."""
         self._closed = True
         for worker in self._workers:
             worker.stop()
@@ -174,32 +172,33 @@ class SQLiteSource:
 
     @asynccontextmanager
     async def _run(self, query: Query) -> AsyncIterator["_Result"]:
+        settings = self._settings
         if self._closed:
-            raise SourceConnectionFailed("the source has been closed", place=self.place)
-        worker = SQLiteWorker(locate(self._settings), query)
+            raise SourceConnectionFailed("the source is closed", endpoint=settings.endpoint)
+        worker = SQLiteWorker(locate(settings), query)
         self._workers.add(worker)
         result = _Result(
             worker,
             self._thread,
-            Deadline(self._settings.query_timeout, self.place, query.table),
-            lambda error: read_error(error, self._settings, query),
+            Deadline(settings.query_timeout, settings.endpoint, query.table),
+            lambda error: read_error(error, settings, query),
         )
         try:
-            await result.begin()
+            await result.execute()
             yield result
         finally:
-            await result.end()
+            await result.close()
             self._workers.discard(worker)
             self._end_thread()
 
     def _end_thread(self) -> None:
-        """End the thread, once the last reading has closed its file on it."""
+        """End the thread of a closed source after its last read."""
         if self._closed and not self._workers:
             self._thread.shutdown(wait=False)
 
 
 class _Result:
-    """What a worker reads, page by page."""
+    """The result of a worker, as the event loop awaits it."""
 
     def __init__(
         self,
@@ -214,17 +213,17 @@ class _Result:
         self._explain = explain
         self._columns: list[SourceColumn] = []
 
-    async def begin(self) -> None:
-        """Run the query, as soon as no lock is in the way."""
+    async def execute(self) -> None:
+        """Run the query; retry while the file is locked, until the deadline."""
         loop = asyncio.get_running_loop()
         while True:
             try:
-                self._columns = await self._on_thread(self._worker.begin)
+                self._columns = await self._on_thread(self._worker.execute)
             except Locked:
-                if loop.time() + _LOOK_AGAIN > self._deadline.at:
+                if loop.time() + _LOCK_RETRY > self._deadline.at:
                     raise
-                await self.end()
-                await asyncio.sleep(_LOOK_AGAIN)
+                await self.close()
+                await asyncio.sleep(_LOCK_RETRY)
             else:
                 return
 
@@ -233,21 +232,21 @@ class _Result:
         """The columns, in the order of the query."""
         return self._columns
 
-    async def page(self, limit: int) -> Sequence[Sequence[Any]]:
-        """Return up to that many rows; none at the end."""
-        return await self._on_thread(lambda: self._worker.page(limit))
+    async def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
+        """Return up to `limit` rows; none at the end of the result."""
+        return await self._on_thread(lambda: self._worker.fetch(limit))
 
-    async def end(self) -> None:
+    async def close(self) -> None:
         """Close the file."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._worker.end)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._worker.close)
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         with translate_errors(self._explain):
-            async with self._deadline.kept():
-                return await self._unless_cancelled(work)
+            async with self._deadline.enforced():
+                return await self._run_stoppable(work)
 
-    async def _unless_cancelled(self, work: Callable[[], T]) -> T:
-        """Run work on the thread. Cancelled, it is stopped there, and its end is waited for."""
+    async def _run_stoppable(self, work: Callable[[], T]) -> T:
+        """Run work on the thread; when cancelled, stop it there and wait for its end."""
         job = asyncio.get_running_loop().run_in_executor(self._thread, work)
         try:
             return await asyncio.shield(job)

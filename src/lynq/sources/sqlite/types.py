@@ -1,53 +1,53 @@
-"""What SQLite's error codes mean."""
+"""The error codes of SQLite."""
 
 import sqlite3
 
 from lynq.sources import errors
 from lynq.sources.errors import SourceError
 from lynq.sources.query import Query
-from lynq.sources.settings import SQLiteSettings
+from lynq.sources.sqlite.settings import SQLiteSettings
 
 _CODES: dict[int, tuple[type[SourceError], str]] = {
-    sqlite3.SQLITE_BUSY: (errors.Locked, "somebody holds a lock on the file"),
-    sqlite3.SQLITE_LOCKED: (errors.Locked, "somebody holds a lock on it"),
-    sqlite3.SQLITE_INTERRUPT: (errors.Interrupted, "the reading was broken off"),
-    sqlite3.SQLITE_IOERR: (errors.Interrupted, "the file could not be read to its end"),
+    sqlite3.SQLITE_BUSY: (errors.Locked, "the file is locked by another process"),
+    sqlite3.SQLITE_LOCKED: (errors.Locked, "the table is locked by another process"),
+    sqlite3.SQLITE_INTERRUPT: (errors.Interrupted, "the read was interrupted"),
+    sqlite3.SQLITE_IOERR: (errors.Interrupted, "the file could not be read completely"),
     sqlite3.SQLITE_CANTOPEN: (
         errors.MissingGrant,
-        "the operator may not open the file, or its journal",
+        "the operator may not open the file or its journal",
     ),
-    # To roll back what is half done is to write, which is not for us.
+    # A rollback of the unfinished transaction would write to the file, which is opened read-only.
     sqlite3.SQLITE_READONLY: (
         errors.QueryFailed,
-        "a writer died in the middle of a transaction: the next one to open the file repairs it",
+        "a writer died in the middle of a transaction; the next writer repairs the file",
     ),
     sqlite3.SQLITE_PERM: (errors.MissingGrant, "the operator may not read the file"),
-    sqlite3.SQLITE_AUTH: (errors.MissingGrant, "the operator may not read it"),
+    sqlite3.SQLITE_AUTH: (errors.MissingGrant, "the operator may not read the table"),
     sqlite3.SQLITE_NOTADB: (errors.QueryFailed, "the file is no SQLite database"),
     sqlite3.SQLITE_CORRUPT: (errors.QueryFailed, "the file is damaged"),
 }
 
-_PRIMARY = 0xFF
-"""Extended codes keep the primary one in their lowest byte."""
+PRIMARY_CODE = 0xFF
+"""Extended codes contain the primary code in their lowest byte."""
 
 
 def read_error(error: Exception, settings: SQLiteSettings, query: Query) -> SourceError:
-    """Say what an error means for a read that is under way."""
-    stopped = sqlite3.SQLITE_INTERRUPT if isinstance(error, InterruptedError) else 0
-    code = getattr(error, "sqlite_errorcode", stopped)
-    kind, cause = _CODES.get(code & _PRIMARY) or _by_sentence(str(error), query)
-    shown = getattr(error, "sqlite_errorname", type(error).__name__)
-    return kind(f"{cause} ({shown})", place=settings.place, table=query.table, code=str(shown))
+    """Return the SourceError for an exception during a read."""
+    default = sqlite3.SQLITE_INTERRUPT if isinstance(error, InterruptedError) else 0
+    code = getattr(error, "sqlite_errorcode", default)
+    kind, cause = _CODES.get(code & PRIMARY_CODE) or _by_message(str(error), query)
+    name = getattr(error, "sqlite_errorname", type(error).__name__)
+    return kind(f"{cause} ({name})", endpoint=settings.endpoint, table=query.table, code=str(name))
 
 
-def _by_sentence(sentence: str, query: Query) -> tuple[type[SourceError], str]:
-    """Tell apart what has no code of its own; SQLite's sentences are the same in all countries."""
-    if sentence.startswith("no such table"):
-        return errors.MissingTable, "there is no such table or view"
-    if sentence.startswith("no such column"):
-        missing = sentence.removeprefix("no such column: ")
-        known = missing if missing in query.columns else "of that name"
-        return errors.MissingColumn, f"there is no column {known}"
-    if sentence.startswith("Could not decode to UTF-8"):
-        return errors.QueryFailed, "a text in it is not UTF-8"
-    return errors.QueryFailed, "SQLite said no"
+def _by_message(message: str, query: Query) -> tuple[type[SourceError], str]:
+    """Classify errors without a code of their own; SQLite's messages are never translated."""
+    if message.startswith("no such table"):
+        return errors.MissingTable, "the table or view does not exist"
+    if message.startswith("no such column"):
+        missing = message.removeprefix("no such column: ")
+        column = missing if missing in query.columns else "of that name"
+        return errors.MissingColumn, f"there is no column {column}"
+    if message.startswith("Could not decode to UTF-8"):
+        return errors.QueryFailed, "the table contains a text that is not UTF-8"
+    return errors.QueryFailed, "SQLite rejected the query"

@@ -11,7 +11,7 @@ import databases
 from cluster.controllers.environment import HUBS, Environment
 from databases import Server
 from lynq.kube.resource import SECRETS
-from lynq.sources.push.postgresql_trigger import trigger_sql
+from lynq.sources.postgresql.trigger import trigger_sql
 from lynq.sources.query import Table
 
 Execute = Callable[..., Awaitable[None]]

@@ -13,7 +13,7 @@ from cluster.controllers.environment import Environment, Object
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from databases import Server, in_mariadb, in_postgresql
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
-from lynq.sources.push.postgresql_trigger import trigger_sql
+from lynq.sources.postgresql.trigger import trigger_sql
 from lynq.sources.query import Table
 from waiting import eventually
 

@@ -1,0 +1,31 @@
+"""Settings and SQL dialect of SQLite files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from lynq.api import SourceType
+from lynq.api.source import LONGEST_NAME
+from lynq.sources.errors import Endpoint
+from lynq.sources.query import Dialect
+from lynq.sources.settings import Settings
+
+# In double quotes, SQLite reads an unknown name as a text: every row would have the column's name
+# as its value. In backticks a name is always a name.
+DIALECT = Dialect("`", LONGEST_NAME[SourceType.SQLITE])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SQLiteSettings(Settings):
+    """A SQLite file below the operator's --sqlite-dir."""
+
+    engine: ClassVar[SourceType] = SourceType.SQLITE
+    path: str
+    """The file, relative to `directory`."""
+    directory: Path | None
+    """The directory of all SQLite databases; None rejects every file."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The database, as errors and identities name it."""
+        return Endpoint(engine=self.engine.value, database=self.path)
