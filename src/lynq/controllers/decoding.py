@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from lynq.api import (
     FormSpec,
@@ -26,14 +26,13 @@ from lynq.api import (
     Metadata,
     NodeSpec,
     NodeStatus,
-    ResourceLists,
 )
+from lynq.api.resource import RESOURCE_LISTS
 from lynq.api.wire import Wire
 from lynq.kube.codec import TOO_DEEP
 
 S = TypeVar("S")
 
-_RESOURCE_LISTS: Final = tuple(item.name for item in fields(ResourceLists))
 _MAX_SHARED_MANIFESTS: Final = 4096
 _NESTED_TOO_DEEP: Final = "spec is nested too deeply"
 
@@ -99,7 +98,7 @@ class NodeDecoder:
             name: tuple(
                 replace(resource, spec=self._shared(resource.spec)) for resource in resources
             )
-            for name in _RESOURCE_LISTS
+            for name, _ in RESOURCE_LISTS
             if (resources := getattr(spec, name))
         }
         return replace(spec, **lists)

@@ -1,6 +1,6 @@
-"""Admission: what may be stored, what is filled in, what may be deleted.
+"""The admission webhooks: defaulting and validation of hubs, forms and nodes.
 
-docs/design/webhooks.md has the decisions behind it.
+docs/design/webhooks.md records the decisions behind them.
 """
 
 from lynq.webhooks.server import WebhookServer

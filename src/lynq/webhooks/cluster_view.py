@@ -1,4 +1,4 @@
-"""What admission has to know of other objects: read from caches, never asked for."""
+"""The view of the cluster that validation reads: cached objects, and the impact of a deletion."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,64 +12,68 @@ from lynq.api.resource import all_resources
 
 
 class ClusterView(Protocol):
-    """The caches of whoever runs the webhooks."""
+    """Read access to the caches of the process that serves the webhooks."""
 
     def covers(self, namespace: str) -> bool:
-        """Return whether everything in this namespace is known by now."""
+        """Return whether the namespace is watched, and its hubs and nodes are listed."""
 
     def hub(self, key: ObjectKey) -> HubSpec | None:
-        """Return what a hub wants; None if it is not there, or cannot be read."""
+        """Return the spec of a hub; None if it does not exist or cannot be decoded."""
 
     def nodes_of_hub(self, key: ObjectKey) -> Sequence[LynqNode]:
-        """Return the nodes that a hub has made."""
+        """Return the nodes with the label of a hub."""
 
     def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode]:
-        """Return the nodes that were made from a form."""
+        """Return the nodes that were rendered from a form."""
 
 
 @dataclass(frozen=True, slots=True)
-class Footprint:
-    """What goes, and what stays, when nodes go."""
+class DeletionImpact:
+    """The effect of the deletion of a hub or form: its nodes and their objects, counted."""
 
     nodes: int = 0
     resources: int = 0
-    """Objects that go with them."""
+    """Objects that are deleted with the nodes."""
     retained: int = 0
-    """Objects that stay, by their deletionPolicy."""
+    """Objects with deletionPolicy Retain."""
     protected: int = 0
-    """Nodes that refuse to go."""
+    """Nodes that the annotation `lynq.sh/protect` keeps."""
 
     @classmethod
-    def of(cls, nodes: Iterable[LynqNode]) -> "Footprint":
-        """Count what these nodes have, by what their status says."""
+    def of(cls, nodes: Iterable[LynqNode]) -> "DeletionImpact":
+        """Count the objects in the status of these nodes."""
         count = resources = retained = protected = 0
         for node in nodes:
             count += 1
             protected += is_protected(node)
-            kept = _retained_ids(node)
-            stay = sum(each.id in kept for each in node.status.resources) if kept else 0
-            retained += stay
-            resources += len(node.status.resources) - stay
+            retained_ids = _retained_ids(node)
+            node_retained = sum(entry.id in retained_ids for entry in node.status.resources)
+            retained += node_retained
+            resources += len(node.status.resources) - node_retained
         return cls(count, resources, retained, protected)
 
     def __str__(self) -> str:
-        """Say it for a person who is about to delete."""
-        told = f"{_many(self.nodes, 'LynqNode')} and {_many(self.resources, 'resource')} will go"
+        """Return the warning for the user who deletes the hub or form."""
+        text = (
+            f"{_count(self.nodes, 'LynqNode')} and {_count(self.resources, 'resource')} "
+            "will be deleted"
+        )
         if self.retained:
-            told += f", {_many(self.retained, 'resource')} will stay (deletionPolicy Retain)"
+            text += f", {_count(self.retained, 'resource')} will be retained (deletionPolicy)"
         if self.protected:
-            told += (
-                f"; {_many(self.protected, 'LynqNode')} with {ANNOTATION_PROTECT} will hold it up"
+            text += (
+                f"; {_count(self.protected, 'LynqNode')} with {ANNOTATION_PROTECT} will block it"
             )
-        return told
+        return text
 
 
 def _retained_ids(node: LynqNode) -> frozenset[str]:
-    retains = DeletionPolicy.RETAIN
     return frozenset(
-        each.id for each in all_resources(node.spec) if each.deletion_policy is retains
+        resource.id
+        for resource in all_resources(node.spec)
+        if resource.deletion_policy is DeletionPolicy.RETAIN
     )
 
 
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,7 +1,7 @@
-"""What is filled in before an object is stored: the defaults that the Go operator's webhook set.
+"""The defaults of the mutating webhooks, the same as those of the Go operator.
 
-The CRDs have the same defaults, for what is absent. These are for what is there and says nothing,
-`syncInterval: ""` or `port: 0`, which the schema would refuse.
+The CRDs have the same defaults for absent fields. The webhooks apply them to empty fields too,
+`syncInterval: ""` or `port: 0`, which the schema rejects.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -9,23 +9,24 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import fields
 
-from lynq.api import HubSource, MySQL, PostgreSQL, ResourceLists, TResource
+from lynq.api import HubSource, MySQL, PostgreSQL, TResource
+from lynq.api.resource import RESOURCE_LISTS
 from lynq.api.wire import Wire
 
 Operation: TypeAlias = dict[str, Any]
-"""One step of a JSON patch."""
+"""One operation of a JSON patch."""
 Defaults: TypeAlias = Callable[[Mapping[str, Any]], Iterator[Operation]]
-"""Yields what to add to an object's spec."""
+"""Yields the operations that set the defaults of a spec."""
 
-_LISTS: Final = tuple(each.encode_name for each in fields(ResourceLists))
+_LISTS: Final = tuple(json_name for _, json_name in RESOURCE_LISTS)
 
 
 def _defaults_of(kind: type[Wire], *names: str) -> dict[str, Any]:
-    known = {each.encode_name: each.default for each in fields(kind)}
-    return {name: known[name] for name in names}
+    defaults = {item.encode_name: item.default for item in fields(kind)}
+    return {name: defaults[name] for name in names}
 
 
-# Taken from the types, which the CRDs are made from: a default is written once.
+# Taken from the types that the CRDs are generated from, so that they cannot differ.
 _SOURCE: Final = _defaults_of(HubSource, "syncInterval")
 _SERVERS: Final = {
     "mysql": _defaults_of(MySQL, "port"),
@@ -43,31 +44,31 @@ _RESOURCE: Final = _defaults_of(
 
 
 def hub_defaults(spec: Mapping[str, Any]) -> Iterator[Operation]:
-    """Yield what a hub lacks."""
+    """Yield the defaults of a hub."""
     source = spec.get("source")
     if not isinstance(source, Mapping):
         return
-    yield from _filled(source, "/spec/source", _SOURCE)
+    yield from _set_defaults(source, "/spec/source", _SOURCE)
     for engine, defaults in _SERVERS.items():
-        yield from _filled(source.get(engine), f"/spec/source/{engine}", defaults)
+        yield from _set_defaults(source.get(engine), f"/spec/source/{engine}", defaults)
 
 
 def form_defaults(spec: Mapping[str, Any]) -> Iterator[Operation]:
-    """Yield what the resources of a form lack."""
+    """Yield the defaults of the resources of a form."""
     for name in _LISTS:
         resources = spec.get(name)
-        for position, resource in enumerate(resources if isinstance(resources, list) else ()):
-            yield from _filled(resource, f"/spec/{name}/{position}", _RESOURCE)
+        for index, resource in enumerate(resources if isinstance(resources, list) else ()):
+            yield from _set_defaults(resource, f"/spec/{name}/{index}", _RESOURCE)
 
 
-def _filled(block: object, path: str, defaults: Mapping[str, Any]) -> Iterator[Operation]:
+def _set_defaults(block: object, path: str, defaults: Mapping[str, Any]) -> Iterator[Operation]:
     if not isinstance(block, Mapping):
         return
     for name, value in defaults.items():
-        if _says_nothing(block.get(name)):
+        if _is_empty(block.get(name)):
             yield {"op": "add", "path": f"{path}/{name}", "value": value}
 
 
-def _says_nothing(value: object) -> bool:
-    # False is something: waitForReady may well be that.
+def _is_empty(value: object) -> bool:
+    # False is a value: waitForReady can be false.
     return value is None or value == "" or (value == 0 and not isinstance(value, bool))

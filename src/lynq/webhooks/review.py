@@ -1,9 +1,7 @@
-"""AdmissionReview v1, in and out: what the API server asks, and an answer that it understands.
+"""Decodes AdmissionReview v1 requests and their objects, and encodes the responses.
 
-An object under review as its type; what makes no sense is told with the exact place.
-
-The API server has compared it with the schema before, so this is for clusters whose CRDs are older
-than we are.
+A spec that does not decode is reported with the path of the field. The API server validates the
+schema before, so this happens only in clusters whose CRDs are older than the operator.
 """
 
 import base64
@@ -15,25 +13,25 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
-from msgspec.structs import fields
 
-from lynq.api import FormSpec, Metadata, ResourceLists, TResource
+from lynq.api import FormSpec, Metadata, TResource
 from lynq.api.problems import Problem
+from lynq.api.resource import RESOURCE_LISTS
 from lynq.api.text import one_line
 from lynq.api.wire import Wire
 
 API_VERSION: Final = "admission.k8s.io/v1"
 LONGEST_WARNING: Final = 256
-"""Characters; clients cut what is longer."""
+"""Characters of a warning; clients cut longer ones."""
 MOST_WARNINGS: Final = 15
-"""With these all, the API server's limit of 4 KiB for the warnings of an answer is kept."""
+"""Warnings of a response: together they stay below the API server's limit of 4 KiB."""
 
-# Of every refusal, as controller-runtime has them: scripts look for `(Forbidden)`.
-_REFUSED: Final = {"status": "Failure", "code": HTTPStatus.FORBIDDEN, "reason": "Forbidden"}
+# The status of every denial, as in controller-runtime: scripts look for `(Forbidden)`.
+_DENIED: Final = {"status": "Failure", "code": HTTPStatus.FORBIDDEN, "reason": "Forbidden"}
 
 
 class ReviewError(ValueError):
-    """What was sent is no question that can be answered; says why, without quoting it."""
+    """A request that cannot be decoded; the message quotes no value of it."""
 
 
 class _Wire(Struct, frozen=True, rename="camel"):
@@ -41,7 +39,7 @@ class _Wire(Struct, frozen=True, rename="camel"):
 
 
 class GroupVersionKind(_Wire, frozen=True):
-    """Which kind of object is asked about."""
+    """The kind of the object under review."""
 
     group: str = ""
     version: str = ""
@@ -49,7 +47,7 @@ class GroupVersionKind(_Wire, frozen=True):
 
 
 class AdmissionRequest(_Wire, frozen=True):
-    """What the API server wants to know: may this be done to this object."""
+    """The request of an AdmissionReview."""
 
     uid: str
     operation: str
@@ -69,61 +67,61 @@ class _Review(_Wire, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionDenied:
-    """Why something may not be done."""
+    """The reason of a denial."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionResponse:
-    """May it be done, what should whoever does it know, and what is changed on the way."""
+    """The response to an AdmissionReview: allowed unless denied."""
 
-    refusal: AdmissionDenied | None = None
+    denial: AdmissionDenied | None = None
     warnings: Sequence[str] = ()
     patch: Sequence[dict[str, Any]] = ()
-    """Operations of a JSON patch; none: the object stays as it is."""
+    """Operations of a JSON patch of the object."""
 
 
 def decode_request(body: bytes, kind: GroupVersionKind) -> AdmissionRequest:
-    """Return what is asked in a request's body about this kind; raises ReviewError."""
+    """Decode the body of a review of this kind; raises ReviewError."""
     try:
         review = msgspec.json.decode(body, type=_Review)
     except RecursionError:
-        raise ReviewError("the review is nested too deep") from None
+        raise ReviewError("the AdmissionReview is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        # What msgspec says of JSON names types, fields and places, and quotes no value.
-        raise ReviewError(f"the body is no AdmissionReview: {error}") from None
+        # The messages of msgspec name types, fields and paths, and quote no value.
+        raise ReviewError(f"the body is not an AdmissionReview: {error}") from None
     if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):
-        raise ReviewError(f"the body is no AdmissionReview of {API_VERSION}")
-    question = review.request
-    if question is None or not question.uid:
-        raise ReviewError("the review has no request with a uid in it")
-    if question.kind != kind:
-        raise ReviewError(f"this path is asked about {kind.kind} of {kind.group}/{kind.version}")
-    return question
+        raise ReviewError(f"the body is not an AdmissionReview of {API_VERSION}")
+    request = review.request
+    if request is None or not request.uid:
+        raise ReviewError("the AdmissionReview has no request with a uid")
+    if request.kind != kind:
+        raise ReviewError(f"this path reviews {kind.kind} of {kind.group}/{kind.version}")
+    return request
 
 
-def encode_response(question: AdmissionRequest, answer: AdmissionResponse) -> bytes:
-    """Return the body of the answer to a question."""
-    response: dict[str, Any] = {"uid": question.uid, "allowed": answer.refusal is None}
-    if answer.refusal:
-        response["status"] = {**_REFUSED, "message": answer.refusal.message}
-    elif answer.patch:
-        response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(msgspec.json.encode(answer.patch)).decode()
-    if answer.warnings:
-        response["warnings"] = fitting(answer.warnings)
+def encode_response(request: AdmissionRequest, response: AdmissionResponse) -> bytes:
+    """Encode the response to a request."""
+    body: dict[str, Any] = {"uid": request.uid, "allowed": response.denial is None}
+    if response.denial:
+        body["status"] = {**_DENIED, "message": response.denial.message}
+    elif response.patch:
+        body["patchType"] = "JSONPatch"
+        body["patch"] = base64.b64encode(msgspec.json.encode(response.patch)).decode()
+    if response.warnings:
+        body["warnings"] = limit_warnings(response.warnings)
     return msgspec.json.encode(
-        {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
+        {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": body}
     )
 
 
-def fitting(warnings: Iterable[str]) -> list[str]:
-    """Return warnings as the API server wants them: short lines in ASCII, and few."""
-    lines = list(dict.fromkeys(_ascii(each) for each in warnings))
-    if untold := max(0, len(lines) - MOST_WARNINGS):
-        # The last place is for the number, so one more is untold.
-        lines = [*lines[: MOST_WARNINGS - 1], f"and {untold + 1} more warnings"]
+def limit_warnings(warnings: Iterable[str]) -> list[str]:
+    """Return warnings within the API server's limits: distinct, short, in ASCII, and few."""
+    lines = list(dict.fromkeys(_ascii(warning) for warning in warnings))
+    if dropped := max(0, len(lines) - MOST_WARNINGS):
+        # The last line holds the number, so one more warning is dropped.
+        lines = [*lines[: MOST_WARNINGS - 1], f"and {dropped + 1} more warnings"]
     return lines
 
 
@@ -134,12 +132,12 @@ def _ascii(text: str) -> str:
 
 Spec = TypeVar("Spec", bound=Wire)
 
-_LISTS: Final = tuple(each.encode_name for each in fields(ResourceLists))
+_LISTS: Final = tuple(json_name for _, json_name in RESOURCE_LISTS)
 _QUOTED: Final = re.compile(r"(Invalid enum value) .*", re.DOTALL)
 
 
 class Reviewed(Wire, frozen=True):
-    """An object of which only the metadata is understood yet."""
+    """The object under review; its spec is not decoded yet."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: Raw = Raw(b"null")
@@ -154,59 +152,61 @@ class SpecError(ValueError):
 
 
 def decode_object(raw: Raw) -> Reviewed:
-    """Return an object under review; raises ReviewError if it is none."""
+    """Decode the object under review; raises ReviewError."""
     try:
         return msgspec.json.decode(raw, type=Reviewed)
     except msgspec.DecodeError as error:
-        raise ReviewError(f"the object under review makes no sense: {_words(error)}") from None
+        raise ReviewError(
+            f"the object under review cannot be decoded: {_safe_message(error)}"
+        ) from None
 
 
 def decode_spec(raw: Raw, kind: type[Spec]) -> Spec:
-    """Return a spec; raises SpecError with the path of what does not fit."""
+    """Decode a spec; raises SpecError with the path of the invalid field."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         exact = tuple(_in_resources(to_plain_object(raw))) if kind is FormSpec else ()
         raise SpecError(exact or (_problem("spec", error),)) from None
     except RecursionError:
-        raise SpecError((Problem("spec", "nested too deep"),)) from None
+        raise SpecError((Problem("spec", "nested too deeply"),)) from None
 
 
 def to_plain_object(raw: Raw) -> dict[str, Any]:
-    """Return a JSON object as it is; an empty one if it is none."""
+    """Decode a JSON object; an empty one if it is not an object."""
     try:
-        found = msgspec.json.decode(raw)
+        decoded = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return decoded if isinstance(decoded, dict) else {}
 
 
-def wants_the_same(old: Raw, new: Raw) -> bool:
-    """Return whether two specs differ in nothing but `paused`.
+def is_same_besides_paused(old: Raw, new: Raw) -> bool:
+    """Return whether two specs differ in `paused` at most.
 
-    Pausing is what one does to an object that makes trouble, so it must always be possible.
+    An invalid object must be pausable, so such an update is not validated.
     """
     if bytes(old) == bytes(new):
         return True
-    before, after = ({**to_plain_object(each), "paused": None} for each in (old, new))
+    before, after = ({**to_plain_object(spec), "paused": None} for spec in (old, new))
     return len(before) > 1 and before == after
 
 
 def _in_resources(spec: dict[str, Any]) -> Iterator[Problem]:
-    """Look at each resource by itself: msgspec does not say which one of a list it means."""
+    """Decode each resource by itself: msgspec does not report the index in a list."""
     for name in _LISTS:
         resources = spec.get(name)
-        for position, resource in enumerate(resources if isinstance(resources, list) else ()):
+        for index, resource in enumerate(resources if isinstance(resources, list) else ()):
             try:
                 msgspec.convert(resource, TResource)
             except msgspec.ValidationError as error:
-                yield _problem(f"spec.{name}[{position}]", error)
+                yield _problem(f"spec.{name}[{index}]", error)
 
 
 def _problem(path: str, error: msgspec.ValidationError) -> Problem:
-    words, _, place = str(error).partition(" - at `$")
-    return Problem(f"{path}{place.rstrip('`')}", _QUOTED.sub(r"\1", words))
+    message, _, field_path = str(error).partition(" - at `$")
+    return Problem(f"{path}{field_path.rstrip('`')}", _QUOTED.sub(r"\1", message))
 
 
-def _words(error: msgspec.DecodeError) -> str:
+def _safe_message(error: msgspec.DecodeError) -> str:
     return _QUOTED.sub(r"\1", str(error))

@@ -1,7 +1,7 @@
-"""The admission webhooks over HTTPS: five paths, bounded bodies, no work on the event loop.
+"""Serves the admission webhooks to the API server over HTTPS.
 
-A question that makes no sense is answered with a 400 and a sentence. A fault of our own is a 500,
-which the API server takes for a refusal wherever failurePolicy is Fail.
+A request that cannot be decoded is answered with 400. An internal error is answered with 500 and
+rejects the request, because the failurePolicy is Fail.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from lynq.api.names import GROUP, VERSION
+from lynq.api.node_metadata import is_deleting
 from lynq.kube.errors import error_location
 from lynq.telemetry import Address
 from lynq.telemetry.http_server import Listener
@@ -37,58 +38,58 @@ from lynq.webhooks.review import (
 from lynq.webhooks.validating import ValidationResult, admit_form, admit_hub, admit_node
 
 LARGEST_BODY: Final = 7 * 1024 * 1024
-"""Bytes of a review: an object of 3 MiB, the most that an API server takes, before and after."""
+"""Bytes of a review: the old and the new object, each of at most 3 MiB in the API server."""
 _THREADS: Final = 4
-"""How many reviews are judged at once."""
+"""Number of reviews that are validated at the same time."""
 
 Validator: TypeAlias = Callable[[AdmissionRequest, ClusterView], ValidationResult]
 
-# The name that people look for in the log.
+# The logger name of controller-runtime, which users search for.
 _log = structlog.get_logger("controller-runtime.webhook")
 
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """What is asked at one path."""
+    """The kind and the handler of one path."""
 
     kind: GroupVersionKind
-    judge: Validator
+    review: Validator
 
 
 class WebhookServer:
-    """Answers the API server; to be entered with `async with`.
+    """Serves the webhooks; to be entered with `async with`.
 
-    It listens as soon as there is a certificate, which can take a while: `problem` says so until
-    then. What ends it for good is raised when it is left, and cancels the block before.
+    The server listens once it has a certificate; until then `problem` is the reason. A fatal error
+    cancels the block, and is raised when the block ends.
     """
 
     def __init__(
         self,
         address: Address,
         certificates: Certificates,
-        known: ClusterView,
+        view: ClusterView,
         *,
         registry: CollectorRegistry | None = None,
         body_seconds: float = 5.0,
     ) -> None:
         self._certificates = certificates
-        self._known = known
+        self._view = view
         self._body_seconds = body_seconds
-        self._wanted = address
+        self._address = address
         metrics = WebhookMetrics(registry)
         handlers = {
-            path: metrics.around(path, partial(self._answer, route))
+            path: metrics.instrument(path, partial(self._handle, route))
             for path, route in _routes().items()
         }
         self._listener = Listener("webhook", address, handlers, max_body=LARGEST_BODY)
-        # Of its own: the loop's are few, and may all be busy with rows while the API server waits.
+        # A pool of its own: the threads of the event loop may all be busy with reads of rows.
         self._threads = ThreadPoolExecutor(_THREADS, "webhook")
         self._group = asyncio.TaskGroup()
         self._tasks: list[asyncio.Task[None]] = []
-        self._is_up = asyncio.Event()
+        self._is_listening = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        """Begin to get ready."""
+        """Start the certificate rotation and the server."""
         await self._group.__aenter__()
         self._tasks = [
             self._group.create_task(self._certificates.run(), name="webhook certificates"),
@@ -102,99 +103,101 @@ class WebhookServer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Answer no more."""
+        """Stop the server."""
         for task in self._tasks:
             task.cancel()
         try:
             await self._listener.stop()
         finally:
             self._threads.shutdown(wait=False, cancel_futures=True)
-            # What the block raises is its own: the group would wrap it. A cancellation may be the
-            # group's, which has to see it.
-            cancelled = isinstance(error, asyncio.CancelledError)
-            told = (kind, error, traceback) if cancelled else (None, None, None)
-            await self._group.__aexit__(*told)
+            # The task group would wrap an exception of the block, so it is not passed on. A
+            # cancellation may come from the group itself, which has to see it.
+            is_canceled = isinstance(error, asyncio.CancelledError)
+            exception = (kind, error, traceback) if is_canceled else (None, None, None)
+            await self._group.__aexit__(*exception)
 
     @property
     def address(self) -> Address:
-        """Where it really listens, once it is up."""
+        """The address that the server listens on."""
         return self._listener.address
 
     @property
     def problem(self) -> str:
-        """Why nobody is answered yet; "" if everybody is."""
-        if self._is_up.is_set():
+        """Why requests cannot be served yet; "" if they can."""
+        if self._is_listening.is_set():
             return ""
         return f"webhooks: {self._certificates.problem or 'not listening yet'}"
 
-    async def up(self) -> None:
-        """Wait until it answers."""
-        await self._is_up.wait()
+    async def listening(self) -> None:
+        """Wait until the server listens."""
+        await self._is_listening.wait()
 
     async def _listen(self) -> None:
         tls = await self._certificates.context()
         await self._listener.start(tls)
-        self._is_up.set()
-        _log.info("Serving webhook server", bindAddress=str(self._wanted))
+        self._is_listening.set()
+        _log.info("Serving webhook server", bindAddress=str(self._address))
 
-    async def _answer(self, route: _Route, request: web.Request) -> web.Response:
-        # One that says so itself is not even begun.
+    async def _handle(self, route: _Route, request: web.Request) -> web.Response:
+        # A body that announces its size is not read.
         if (request.content_length or 0) > LARGEST_BODY:
             return _too_large()
         try:
             async with asyncio.timeout(self._body_seconds):
                 body = await request.read()
         except TimeoutError:
-            return _said(408, "the body took too long to come")
+            return _text_response(408, "timeout while reading the body")
         except web.HTTPRequestEntityTooLarge:
             return _too_large()
         except (ConnectionError, web.RequestPayloadError):
-            return _said(400, "the body came only in part")
+            return _text_response(400, "the body is incomplete")
         return await self._review(route, body)
 
     async def _review(self, route: _Route, body: bytes) -> web.Response:
         try:
-            question = decode_request(body, route.kind)
-            judgement = route.judge(question, self._known)
+            request = decode_request(body, route.kind)
+            validate = route.review(request, self._view)
             loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(self._threads, judgement)
+            response = await loop.run_in_executor(self._threads, validate)
             return web.Response(
-                body=encode_response(question, answer), content_type="application/json"
+                body=encode_response(request, response), content_type="application/json"
             )
         except ReviewError as error:
-            return _said(400, str(error))
-        except Exception as error:  # noqa: BLE001 - its words could quote what is in a form
+            return _text_response(400, str(error))
+        except Exception as error:  # noqa: BLE001 - its message could quote values of a form
             _log.error("review failed", error=type(error).__name__, place=error_location(error))
-            return _said(500, "the review failed; the operator's log says where")
+            return _text_response(500, "internal error; see the log of the operator")
 
 
 def _too_large() -> web.Response:
-    return _said(413, f"a review may have {LARGEST_BODY} bytes")
+    return _text_response(413, f"the body exceeds {LARGEST_BODY} bytes")
 
 
-def _said(status: int, sentence: str) -> web.Response:
-    return web.Response(status=status, text=f"{sentence}\n")
+def _text_response(status: int, message: str) -> web.Response:
+    return web.Response(status=status, text=f"{message}\n")
 
 
 def _routes() -> Mapping[str, _Route]:
     return {
-        **_route("mutate", "LynqHub", partial(_fill, hub_defaults)),
+        **_route("mutate", "LynqHub", partial(_apply_defaults, hub_defaults)),
         **_route("validate", "LynqHub", admit_hub),
-        **_route("mutate", "LynqForm", partial(_fill, form_defaults)),
+        **_route("mutate", "LynqForm", partial(_apply_defaults, form_defaults)),
         **_route("validate", "LynqForm", admit_form),
         **_route("validate", "LynqNode", admit_node),
     }
 
 
-def _route(verb: str, kind: str, judge: Validator) -> dict[str, _Route]:
+def _route(verb: str, kind: str, review: Validator) -> dict[str, _Route]:
     path = f"/{verb}-{GROUP.replace('.', '-')}-{VERSION}-{kind.lower()}"
-    return {path: _Route(GroupVersionKind(GROUP, VERSION, kind), judge)}
+    return {path: _Route(GroupVersionKind(GROUP, VERSION, kind), review)}
 
 
-def _fill(defaults: Defaults, question: AdmissionRequest, _known: ClusterView) -> ValidationResult:
-    if question.operation not in ("CREATE", "UPDATE"):
+def _apply_defaults(
+    defaults: Defaults, request: AdmissionRequest, _view: ClusterView
+) -> ValidationResult:
+    if request.operation not in ("CREATE", "UPDATE"):
         return AdmissionResponse
-    obj = decode_object(question.object)
-    # What is leaving is left as it is.
-    spec: dict[str, Any] = {} if obj.metadata.deletion_timestamp else to_plain_object(obj.spec)
+    obj = decode_object(request.object)
+    # An object that is being deleted is not changed.
+    spec: dict[str, Any] = {} if is_deleting(obj) else to_plain_object(obj.spec)
     return lambda: AdmissionResponse(patch=tuple(defaults(spec)))

@@ -1,4 +1,4 @@
-"""What the webhooks are told by flags, and how they are made from it."""
+"""The settings of the webhooks, and the server that is created from them."""
 
 from dataclasses import dataclass
 
@@ -19,27 +19,27 @@ from lynq.webhooks.server import WebhookServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhooks:
-    """The admission webhooks of one process."""
+    """The settings of the admission webhooks; each is a flag of `lynq run`."""
 
     port: int = 9443
-    """On every interface; 0: any that is free."""
+    """Port on all interfaces; 0: any free port."""
     certificate: CertificateFiles | None = None
-    """None: we make one, and have the API server trust it."""
+    """Certificate files; None: a self-signed CA, whose bundle the operator injects."""
     service: str = "lynq-webhook-service"
-    """The Service that leads here."""
+    """Name of the Service of the webhooks."""
     namespace: str = "default"
-    """Of the Service, and of the Secret with the certificates."""
+    """Namespace of the Service and of the Secret with the certificates."""
     secret: str = "webhook-server-cert"  # noqa: S105 - a name
-    """Where certificates that we make are kept."""
+    """Name of the Secret with self-signed certificates."""
     configuration_prefix: str = "lynq-"
-    """What the names of the two webhook configurations begin with."""
+    """Prefix of the names of the two webhook configurations."""
 
     def serve(
         self, client: Client, view: ClusterView, registry: CollectorRegistry
     ) -> WebhookServer:
         """Return the server, to be entered with `async with`.
 
-        The client is one without a fence: every replica is asked, so every replica needs the
+        The client must not be fenced: every replica serves the webhooks, and so needs the
         certificates.
         """
         address = Address("", self.port)

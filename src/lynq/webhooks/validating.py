@@ -1,11 +1,10 @@
-"""May it be created, changed, deleted: the answers of the validating webhooks.
+"""Validates the creation, update and deletion of hubs, forms and nodes.
 
-A judgement comes in two steps. What caches know is looked up at once, where they are not changed
-meanwhile; the rest is a function without any tie to them, so that a form with a thousand templates
-can be judged in a thread and hold up nobody.
+A validation has two steps. The first reads the caches on the event loop. The second is a function
+without access to the caches, so that a form with a thousand templates is validated in a thread.
 
-What was refused must still be able to leave: an object that is being deleted, or whose spec stays
-as it is, passes whatever it says. Or else a hub from before a rule could lose no finalizer.
+An object that is being deleted, or whose spec does not change, is not validated. Otherwise the
+finalizer of an object that was created before a rule could not be removed.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +23,7 @@ from lynq.api.wire import Wire
 from lynq.core.form.validation import validate_form
 from lynq.core.hub.validation import validate_hub
 from lynq.core.node.ignore_fields.parse import path_problem
-from lynq.webhooks.cluster_view import ClusterView, Footprint
+from lynq.webhooks.cluster_view import ClusterView, DeletionImpact
 from lynq.webhooks.review import (
     AdmissionDenied,
     AdmissionRequest,
@@ -33,55 +32,55 @@ from lynq.webhooks.review import (
     SpecError,
     decode_object,
     decode_spec,
-    wants_the_same,
+    is_same_besides_paused,
 )
 
 ValidationResult: TypeAlias = Callable[[], AdmissionResponse]
-"""Finds the answer; may be called in a thread."""
+"""Returns the response; may be called in a thread."""
 
 _SHOWN: Final = 100
-"""How many problems a refusal lists."""
+"""Number of problems that a denial lists."""
 
 
-def admit_hub(question: AdmissionRequest, known: ClusterView) -> ValidationResult:
-    """Return what finds out whether this may be done to a hub."""
-    if question.operation == "DELETE":
-        return _deletion(question, known, known.nodes_of_hub)
-    spec = _new_spec(question)
-    return _allow if spec is None else partial(_answer, partial(_hub_problems, spec))
+def admit_hub(request: AdmissionRequest, view: ClusterView) -> ValidationResult:
+    """Return the validation of a request for a hub."""
+    if request.operation == "DELETE":
+        return _deletion(request, view, view.nodes_of_hub)
+    spec = _new_spec(request)
+    return _allow if spec is None else partial(_response, partial(_hub_problems, spec))
 
 
-def admit_form(question: AdmissionRequest, known: ClusterView) -> ValidationResult:
-    """Return what finds out whether this may be done to a form."""
-    if question.operation == "DELETE":
-        return _deletion(question, known, known.nodes_of_form)
-    spec = _new_spec(question)
+def admit_form(request: AdmissionRequest, view: ClusterView) -> ValidationResult:
+    """Return the validation of a request for a form."""
+    if request.operation == "DELETE":
+        return _deletion(request, view, view.nodes_of_form)
+    spec = _new_spec(request)
     if spec is None:
         return _allow
-    hub = known.hub(ObjectKey(question.namespace, _hub_id(spec)))
-    return partial(_answer, partial(_form_problems, spec, hub))
+    hub = view.hub(ObjectKey(request.namespace, _hub_id(spec)))
+    return partial(_response, partial(_form_problems, spec, hub))
 
 
-def admit_node(question: AdmissionRequest, _known: ClusterView) -> ValidationResult:
-    """Return what finds out whether this may be done to a node: only deleting is looked at."""
-    if question.operation != "DELETE":
+def admit_node(request: AdmissionRequest, _view: ClusterView) -> ValidationResult:
+    """Return the validation of a request for a node; only deletions are validated."""
+    if request.operation != "DELETE":
         return _allow
-    refusal = _protection(question, decode_object(question.old_object))
-    return partial(AdmissionResponse, refusal)
+    denial = _denied_by_protection(request, decode_object(request.old_object))
+    return partial(AdmissionResponse, denial)
 
 
 def _allow() -> AdmissionResponse:
     return AdmissionResponse()
 
 
-def _new_spec(question: AdmissionRequest) -> Raw | None:
-    """Return the spec that has to be judged; None if there is nothing new about it."""
-    if question.sub_resource or question.operation not in ("CREATE", "UPDATE"):
+def _new_spec(request: AdmissionRequest) -> Raw | None:
+    """Return the spec to validate; None if it did not change."""
+    if request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
         return None
-    new = decode_object(question.object)
-    if question.operation == "UPDATE":
-        old = decode_object(question.old_object)
-        if new.metadata.deletion_timestamp or wants_the_same(old.spec, new.spec):
+    new = decode_object(request.object)
+    if request.operation == "UPDATE":
+        old = decode_object(request.old_object)
+        if is_deleting(new) or is_same_besides_paused(old.spec, new.spec):
             return None
     return new.spec
 
@@ -106,50 +105,51 @@ def _form_problems(spec: Raw, hub: HubSpec | None) -> tuple[Problem, ...]:
     return validate_form(form, hub=hub, check_ignore_field=path_problem)
 
 
-def _answer(find: Callable[[], tuple[Problem, ...]]) -> AdmissionResponse:
+def _response(validate: Callable[[], tuple[Problem, ...]]) -> AdmissionResponse:
     try:
-        problems = find()
+        problems = validate()
     except SpecError as error:
         problems = error.problems
-    warned = tuple(str(each) for each in warnings(problems))
-    if wrong := errors(problems):
-        return AdmissionResponse(AdmissionDenied(summary(wrong, shown=_SHOWN)), warned)
-    return AdmissionResponse(warnings=warned)
+    texts = tuple(str(problem) for problem in warnings(problems))
+    if invalid := errors(problems):
+        return AdmissionResponse(AdmissionDenied(summary(invalid, shown=_SHOWN)), texts)
+    return AdmissionResponse(warnings=texts)
 
 
 def _deletion(
-    question: AdmissionRequest,
-    known: ClusterView,
+    request: AdmissionRequest,
+    view: ClusterView,
     nodes_of: Callable[[ObjectKey], Sequence[LynqNode]],
 ) -> ValidationResult:
-    old = decode_object(question.old_object)
-    if old.metadata.deletion_timestamp:
-        # It has been told, and is on its way.
+    old = decode_object(request.old_object)
+    if is_deleting(old):
         return _allow
-    if refusal := _protection(question, old):
-        return partial(AdmissionResponse, refusal)
-    name = _name(question, old)
-    what = f"{question.kind.kind} {name}"
-    if not known.covers(question.namespace):
+    if denial := _denied_by_protection(request, old):
+        return partial(AdmissionResponse, denial)
+    name = _name(request, old)
+    deleted = f"{request.kind.kind} {name}"
+    if not view.covers(request.namespace):
         return partial(
-            AdmissionResponse, None, (f"{what}: its LynqNodes and their resources will go",)
+            AdmissionResponse,
+            None,
+            (f"{deleted}: its LynqNodes and their resources will be deleted",),
         )
-    return partial(_count, what, nodes_of(ObjectKey(question.namespace, name)))
+    return partial(_impact, deleted, nodes_of(ObjectKey(request.namespace, name)))
 
 
-def _count(what: str, nodes: Sequence[LynqNode]) -> AdmissionResponse:
-    return AdmissionResponse(warnings=(f"{what}: {Footprint.of(nodes)}",))
+def _impact(deleted: str, nodes: Sequence[LynqNode]) -> AdmissionResponse:
+    return AdmissionResponse(warnings=(f"{deleted}: {DeletionImpact.of(nodes)}",))
 
 
-def _protection(question: AdmissionRequest, old: Reviewed) -> AdmissionDenied | None:
+def _denied_by_protection(request: AdmissionRequest, old: Reviewed) -> AdmissionDenied | None:
     if is_deleting(old) or not is_protected(old):
         return None
     return AdmissionDenied(
-        f"{question.kind.kind} {_name(question, old)} is protected: "
-        f"to delete it, first take off its annotation {ANNOTATION_PROTECT}",
+        f"{request.kind.kind} {_name(request, old)} is protected: "
+        f"remove the annotation {ANNOTATION_PROTECT} before deleting it",
     )
 
 
-def _name(question: AdmissionRequest, old: Reviewed) -> str:
-    """Return the name of what is deleted: if all objects are at once, the question has none."""
-    return old.metadata.name or question.name
+def _name(request: AdmissionRequest, old: Reviewed) -> str:
+    """Return the name of the deleted object; a request of deletecollection has no name."""
+    return old.metadata.name or request.name

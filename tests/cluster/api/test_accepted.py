@@ -65,7 +65,7 @@ async def test_accepted(client: Client, name: str) -> None:
     await client.create(resource_of(obj), obj, "default", dry_run=True)
 
 
-async def test_a_hub_gets_its_defaults(client: Client) -> None:
+async def test_hub_gets_its_defaults(client: Client) -> None:
     stored = await client.create(resource_of(hub()), hub(), "default", dry_run=True)
     assert stored["spec"] == {
         "source": {
@@ -79,7 +79,7 @@ async def test_a_hub_gets_its_defaults(client: Client) -> None:
     }
 
 
-async def test_the_defaults_inside_blocks_are_those_of_the_block(client: Client) -> None:
+async def test_nested_blocks_get_their_own_defaults(client: Client) -> None:
     with_tls = changed(hub("postgresql"), "spec.source.postgresql.tls", {"caRef": KEY})
     stored = await client.create(resource_of(with_tls), with_tls, "default", dry_run=True)
     block = stored["spec"]["source"]["postgresql"]
@@ -88,7 +88,7 @@ async def test_the_defaults_inside_blocks_are_those_of_the_block(client: Client)
 
 
 @pytest.mark.parametrize("listed", LISTS)
-async def test_a_resource_gets_its_defaults_in_every_list(client: Client, listed: str) -> None:
+async def test_resource_gets_its_defaults_in_every_list(client: Client, listed: str) -> None:
     minimal = changed(form(), f"spec.{listed}", [{"id": "a", "spec": {}}])
     stored = await client.create(resource_of(minimal), minimal, "default", dry_run=True)
     assert stored["spec"][listed] == [
@@ -106,14 +106,14 @@ async def test_a_resource_gets_its_defaults_in_every_list(client: Client, listed
     ]
 
 
-async def test_a_rollout_gets_its_defaults(client: Client) -> None:
+async def test_rollout_gets_its_defaults(client: Client) -> None:
     limited = changed(form(), "spec.rollout", {})
     stored = await client.create(resource_of(limited), limited, "default", dry_run=True)
     assert stored["spec"]["rollout"] == {"maxSkew": 0, "progressDeadlineSeconds": 600}
 
 
 @pytest.mark.parametrize("kind", [LynqHub, LynqForm, LynqNode])
-async def test_our_defaults_are_the_api_servers(
+async def test_defaults_of_types_and_api_server_match(
     client: Client, kind: type[LynqHub] | type[LynqForm] | type[LynqNode]
 ) -> None:
     sent = GOOD[kind.definition.kind]()
@@ -121,7 +121,7 @@ async def test_our_defaults_are_the_api_servers(
     assert stored.spec == msgspec.convert(sent, type=kind).spec
 
 
-async def test_what_our_types_write_the_api_server_takes(client: Client) -> None:
+async def test_encoded_types_are_accepted(client: Client) -> None:
     ours = msgspec.convert(node(), type=LynqNode)
     stored = await client.create(resource_of(node()), ours, "default", dry_run=True, into=LynqNode)
     assert stored.spec == ours.spec
@@ -151,7 +151,7 @@ BODY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("make", [form, node])
-async def test_manifests_are_kept_to_the_letter(client: Client, make: Any) -> None:
+async def test_manifests_are_stored_unchanged(client: Client, make: Any) -> None:
     sent = changed(make(), "spec.deployments.0.spec", BODY)
     stored = await client.create(resource_of(sent), sent, "default", dry_run=True)
     assert stored["spec"]["deployments"][0]["spec"] == BODY
@@ -159,7 +159,7 @@ async def test_manifests_are_kept_to_the_letter(client: Client, make: Any) -> No
 
 
 @pytest.mark.parametrize("kind", GOOD)
-async def test_status_is_written_only_through_its_subresource(
+async def test_status_is_written_only_through_the_subresource(
     client: Client, namespace: str, kind: str
 ) -> None:
     with_status = changed(GOOD[kind](), "status.observedGeneration", 7)
@@ -181,7 +181,7 @@ async def test_status_is_written_only_through_its_subresource(
     assert written["metadata"]["generation"] == created["metadata"]["generation"]
 
 
-async def test_a_renamed_resource_is_known_twice_while_the_old_object_goes(
+async def test_status_lists_renamed_resource_twice_while_the_old_object_is_deleted(
     client: Client, namespace: str
 ) -> None:
     stored = await client.create(resource_of(node()), node(), namespace)

@@ -33,7 +33,7 @@ VALUES = st.recursive(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4))
-async def test_whatever_a_manifest_holds(
+async def test_digest_survives_the_api_server_for_any_manifest(
     client: Client, namespace: str, body: dict[str, object]
 ) -> None:
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "payload": body}

@@ -108,14 +108,14 @@ def named_fields(error: Invalid) -> list[str]:
 
 
 @pytest.mark.parametrize(("kind", "case"), CASES)
-async def test_a_bad_field_is_refused_by_name(client: Client, kind: str, case: Case) -> None:
+async def test_invalid_field_is_rejected_by_name(client: Client, kind: str, case: Case) -> None:
     error = await refusal(client, changed(GOOD[kind](), case.path, case.value))
     assert named_fields(error) == [case.field or case.path]
     assert case.says in error.status.message
 
 
 @pytest.mark.parametrize("engine", ["postgresql", "sqlite"])
-async def test_a_new_type_without_its_block_is_refused(client: Client, engine: str) -> None:
+async def test_source_type_without_its_block_is_rejected(client: Client, engine: str) -> None:
     spoilt = changed(hub(engine), f"spec.source.{engine}", MISSING)
     error = await refusal(client, spoilt)
     assert named_fields(error) == [f"spec.source.{engine}"]
@@ -124,21 +124,23 @@ async def test_a_new_type_without_its_block_is_refused(client: Client, engine: s
 
 @pytest.mark.parametrize("field", ["path", "table"])
 @pytest.mark.parametrize("value", [MISSING, ""], ids=["missing", "empty"])
-async def test_sqlite_needs_a_file_and_a_table(client: Client, field: str, value: object) -> None:
+async def test_sqlite_without_path_or_table_is_rejected(
+    client: Client, field: str, value: object
+) -> None:
     path = f"spec.source.sqlite.{field}"
     error = await refusal(client, changed(hub("sqlite"), path, value))
     assert named_fields(error) == [path]
 
 
 @pytest.mark.parametrize("listed", ["deployments", "manifests", "namespaces"])
-async def test_an_id_twice_in_one_list_of_a_form_is_refused(client: Client, listed: str) -> None:
+async def test_duplicate_id_in_one_list_is_rejected(client: Client, listed: str) -> None:
     twice = [{"id": "a", "spec": {}}, {"id": "b", "spec": {}}, {"id": "a", "spec": {}}]
     error = await refusal(client, changed(GOOD["LynqForm"](), f"spec.{listed}", twice))
     assert named_fields(error) == [f"spec.{listed}.2"]
     assert "Duplicate value" in error.status.message
 
 
-async def test_the_hub_of_a_form_is_for_life(client: Client, namespace: str) -> None:
+async def test_hub_id_of_a_form_is_immutable(client: Client, namespace: str) -> None:
     form = await client.create(resource_of(GOOD["LynqForm"]()), GOOD["LynqForm"](), namespace)
     with pytest.raises(Invalid) as caught:
         await client.replace(resource_of(form), changed(form, "spec.hubId", "other"))
@@ -219,7 +221,7 @@ STATUSES = [
 @pytest.mark.parametrize(
     ("kind", "case"), STATUSES, ids=[f"{kind}.{case.field or case.path}" for kind, case in STATUSES]
 )
-async def test_a_bad_status_is_refused_by_name(
+async def test_invalid_status_is_rejected_by_name(
     client: Client, namespace: str, kind: str, case: Case
 ) -> None:
     stored = await client.create(resource_of(GOOD[kind]()), GOOD[kind](), namespace)

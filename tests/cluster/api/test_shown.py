@@ -43,7 +43,7 @@ async def discovered(client: Client, plural: str) -> dict[str, Any]:
 
 
 @each_kind
-async def test_served_without_complaint(client: Client, kind: CustomKind) -> None:
+async def test_kind_is_served_without_warnings(client: Client, kind: CustomKind) -> None:
     name = f"{kind.definition.plural}.{GROUP}"
     crd = await client.get(CUSTOM_RESOURCE_DEFINITIONS, name)
     conditions = {each["type"]: each["status"] for each in crd["status"]["conditions"]}
@@ -52,7 +52,7 @@ async def test_served_without_complaint(client: Client, kind: CustomKind) -> Non
 
 
 @each_kind
-async def test_found_by_short_name_and_category(client: Client, kind: CustomKind) -> None:
+async def test_kind_is_found_by_short_name_and_category(client: Client, kind: CustomKind) -> None:
     entry = await discovered(client, kind.definition.plural)
     assert entry["shortNames"] == [kind.definition.short_name]
     assert entry["categories"] == ["lynq"]
@@ -61,14 +61,14 @@ async def test_found_by_short_name_and_category(client: Client, kind: CustomKind
 
 
 @each_kind
-async def test_has_a_status_and_no_scale(client: Client, kind: CustomKind) -> None:
+async def test_kind_has_a_status_and_no_scale_subresource(client: Client, kind: CustomKind) -> None:
     found = msgspec.json.decode(await client.raw(f"/apis/{API_VERSION}"))
     plural = kind.definition.plural
     served = {each["name"] for each in found["resources"] if each["name"].startswith(plural)}
     assert served == {plural, f"{plural}/status"}
 
 
-async def test_a_hub_in_a_list(client: Client, namespace: str) -> None:
+async def test_kubectl_get_shows_hub_columns(client: Client, namespace: str) -> None:
     status = {
         "referencingTemplates": 2,
         "desired": 6,
@@ -93,7 +93,7 @@ async def test_a_hub_in_a_list(client: Client, namespace: str) -> None:
     }
 
 
-async def test_a_form_in_a_list(client: Client, namespace: str) -> None:
+async def test_kubectl_get_shows_form_columns(client: Client, namespace: str) -> None:
     status = {
         "totalNodes": 3,
         "readyNodes": 2,
@@ -113,7 +113,7 @@ async def test_a_form_in_a_list(client: Client, namespace: str) -> None:
     }
 
 
-async def test_a_node_in_a_list(client: Client, namespace: str) -> None:
+async def test_kubectl_get_shows_node_columns(client: Client, namespace: str) -> None:
     status = {
         "readyResources": 2,
         "desiredResources": 5,
@@ -140,7 +140,7 @@ async def test_a_node_in_a_list(client: Client, namespace: str) -> None:
     }
 
 
-async def test_one_word_lists_all_kinds(
+async def test_category_lists_all_kinds(
     client: Client, namespace: str, kubectl: Callable[..., str]
 ) -> None:
     for make in GOOD.values():
@@ -159,7 +159,7 @@ async def test_one_word_lists_all_kinds(
     ]
 
 
-def test_explain_tells_what_a_list_of_deployments_is(kubectl: Callable[..., str]) -> None:
+def test_kubectl_explain_describes_deployments(kubectl: Callable[..., str]) -> None:
     text = " ".join(kubectl("explain", "lynqform.spec.deployments").split())
     for part in (
         "FIELD: deployments <[]Object>",
@@ -183,5 +183,7 @@ def test_explain_tells_what_a_list_of_deployments_is(kubectl: Callable[..., str]
         ("ln.status.resources.state", "- Waiting: Not written yet"),
     ],
 )
-def test_explain_by_short_name(kubectl: Callable[..., str], path: str, part: str) -> None:
+def test_kubectl_explain_works_with_the_short_name(
+    kubectl: Callable[..., str], path: str, part: str
+) -> None:
     assert part in " ".join(kubectl("explain", path).split())

@@ -177,7 +177,7 @@ async def released(client: Client, obj: Object) -> None:
 
 
 @pytest.mark.parametrize("before", [HUB, FORM, NODE], ids=["hub", "form", "node"])
-async def test_an_object_of_the_go_operator_is_kept_as_it_was(
+async def test_object_of_the_go_operator_is_stored_unchanged(
     client: Client, namespace: str, before: Object
 ) -> None:
     after = await stored(client, namespace, before)
@@ -194,7 +194,7 @@ async def test_an_object_of_the_go_operator_is_kept_as_it_was(
 
 
 @pytest.mark.parametrize(("before", "kind"), [(HUB, LynqHub), (FORM, LynqForm), (NODE, LynqNode)])
-async def test_an_object_of_the_go_operator_survives_our_types(
+async def test_object_of_the_go_operator_round_trips_through_the_types(
     client: Client, namespace: str, before: Object, kind: Any
 ) -> None:
     after = await stored(client, namespace, before)
@@ -220,7 +220,7 @@ LEFT_TO_THE_WEBHOOK = {
 
 
 @pytest.mark.parametrize("name", LEFT_TO_THE_WEBHOOK)
-async def test_what_the_go_crd_left_to_the_webhook_so_does_ours(client: Client, name: str) -> None:
+async def test_crd_accepts_what_the_go_crd_left_to_the_webhook(client: Client, name: str) -> None:
     obj = LEFT_TO_THE_WEBHOOK[name]
     await client.create(resource_of(obj), obj, "default", dry_run=True)
 
@@ -259,7 +259,7 @@ async def old_definition(client: Client) -> AsyncIterator[None]:
 
 
 @pytest.mark.usefixtures("old_definition")
-async def test_even_conditions_stored_twice_do_not_block_the_object(
+async def test_duplicate_stored_conditions_do_not_block_updates(
     client: Client, namespace: str
 ) -> None:
     old = node() | {"apiVersion": ELSEWHERE.api_version}

@@ -89,7 +89,7 @@ class Admission:
         )
         async with WebhookServer(Address("127.0.0.1", 0), certificates, self.caches) as server:
             async with asyncio.timeout(20):
-                await server.up()
+                await server.listening()
             yield server
 
     @asynccontextmanager
@@ -118,11 +118,11 @@ class Admission:
     async def _is_asked(self) -> bool:
         """Return whether the webhooks are in force, with a certificate that is trusted."""
         for resource, wrong in ((HUBS, hub("probe", uid="")), (FORMS, form("probe", name=BAD))):
-            if "spec." not in await self.refusal(resource, wrong):
+            if "spec." not in await self.denial(resource, wrong):
                 return False
         return True
 
-    async def refusal(self, resource: Resource, obj: Object) -> str:
+    async def denial(self, resource: Resource, obj: Object) -> str:
         """Return why an object is refused; "" if it is not."""
         try:
             await self.client.create(resource, self.here(obj), dry_run=True)

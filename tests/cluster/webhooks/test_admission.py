@@ -47,12 +47,12 @@ def nodes(count: int, resources: int) -> list[LynqNode]:
     return [LynqNode(spec=spec, status=status) for _ in range(count)]
 
 
-async def test_what_is_good_is_stored_without_a_word(apply: Apply) -> None:
+async def test_valid_objects_are_stored_without_warnings(apply: Apply) -> None:
     assert await apply(hub()) == "lynqhub.operator.lynq.sh/shop created\n"
     assert await apply(form()) == "lynqform.operator.lynq.sh/web created\n"
 
 
-async def test_what_is_wrong_is_refused_with_its_path(apply: Apply) -> None:
+async def test_invalid_objects_are_denied_with_the_path(apply: Apply) -> None:
     told = await apply(form(name=BAD))
     assert told.startswith('Error from server (Forbidden): error when creating "')
     assert told.endswith(
@@ -64,7 +64,7 @@ async def test_what_is_wrong_is_refused_with_its_path(apply: Apply) -> None:
     assert "spec.valueMappings.uid: missing" in told
 
 
-async def test_a_circle_is_refused(apply: Apply) -> None:
+async def test_dependency_cycle_is_denied(apply: Apply) -> None:
     wrong = form(dependIds=["b"])
     wrong["spec"]["configMaps"].append(
         {**wrong["spec"]["configMaps"][0], "id": "b", "dependIds": ["a"]}
@@ -72,7 +72,7 @@ async def test_a_circle_is_refused(apply: Apply) -> None:
     assert "circular dependency detected: a -> b -> a" in await apply(wrong)
 
 
-async def test_warnings_are_printed(apply: Apply, admitting: Admission) -> None:
+async def test_kubectl_prints_warnings(apply: Apply, admitting: Admission) -> None:
     mappings = {"uid": "id", "activate": "on", "hostOrUrl": "url"}
     told = await apply(hub(valueMappings=mappings))
     assert "Warning: spec.valueMappings.hostOrUrl: deprecated" in told
@@ -83,7 +83,7 @@ async def test_warnings_are_printed(apply: Apply, admitting: Admission) -> None:
     assert "does not map .h\\xf6he" in told
 
 
-async def test_what_says_nothing_gets_its_default(admitting: Admission) -> None:
+async def test_empty_fields_get_their_defaults(admitting: Admission) -> None:
     empty = hub()
     empty["spec"]["source"] |= {"syncInterval": ""}
     empty["spec"]["source"]["mysql"]["port"] = 0
@@ -95,7 +95,7 @@ async def test_what_says_nothing_gets_its_default(admitting: Admission) -> None:
     assert (resource["creationPolicy"], resource["timeoutSeconds"]) == ("WhenNeeded", 300)
 
 
-async def test_an_update_is_judged_but_a_label_is_not(admitting: Admission) -> None:
+async def test_spec_updates_are_validated_and_label_updates_are_not(admitting: Admission) -> None:
     client, namespace = admitting.client, admitting.namespace
     await client.create(FORMS, admitting.here(form()))
     with pytest.raises(Forbidden) as raised:
@@ -106,7 +106,7 @@ async def test_an_update_is_judged_but_a_label_is_not(admitting: Admission) -> N
     await client.patch(FORMS, "web", {"metadata": {"labels": {"a": "b"}}}, namespace)
 
 
-async def test_an_invalid_hub_from_before_can_be_labelled_paused_and_deleted(
+async def test_stored_invalid_hub_can_be_labeled_paused_and_deleted(
     admission: Admission,
 ) -> None:
     client, namespace = admission.client, admission.namespace
@@ -129,24 +129,24 @@ async def test_an_invalid_hub_from_before_can_be_labelled_paused_and_deleted(
             await client.get(HUBS, "shop", namespace)
 
 
-async def test_deleting_tells_what_will_go(admitting: Admission, beside: Kubectl) -> None:
+async def test_deletion_warns_of_its_impact(admitting: Admission, beside: Kubectl) -> None:
     admitting.caches.nodes = nodes(3, 4)
     for resource, obj in ((HUBS, hub()), (FORMS, form())):
         await admitting.client.create(resource, admitting.here(obj))
     for kind, name in (("LynqHub", "shop"), ("LynqForm", "web")):
         told = await beside("delete", kind.lower(), name, "-n", admitting.namespace)
-        assert f"Warning: {kind} {name}: 3 LynqNodes and 12 resources will go" in told
+        assert f"Warning: {kind} {name}: 3 LynqNodes and 12 resources will be deleted" in told
         assert "deleted" in told
 
 
-async def test_deleting_all_at_once_names_each(admitting: Admission, beside: Kubectl) -> None:
+async def test_deletecollection_warns_by_name(admitting: Admission, beside: Kubectl) -> None:
     admitting.caches.nodes = nodes(3, 4)
     await admitting.client.create(HUBS, admitting.here(hub()))
     told = await beside("delete", "--raw", HUBS.path(admitting.namespace))
-    assert "Warning: LynqHub shop: 3 LynqNodes and 12 resources will go" in told
+    assert "Warning: LynqHub shop: 3 LynqNodes and 12 resources will be deleted" in told
 
 
-async def test_what_is_protected_cannot_be_deleted(admitting: Admission, beside: Kubectl) -> None:
+async def test_protected_objects_cannot_be_deleted(admitting: Admission, beside: Kubectl) -> None:
     node = {"metadata": {"name": "acme-web"}, "spec": {"uid": "acme", "templateRef": "web"}}
     for resource, obj in ((HUBS, hub()), (FORMS, form()), (NODES, node)):
         stored = await admitting.client.create(resource, admitting.here(obj))
@@ -161,7 +161,7 @@ async def test_what_is_protected_cannot_be_deleted(admitting: Admission, beside:
         assert "deleted" in await beside("delete", *what)
 
 
-async def test_nodes_can_be_deleted_while_nobody_answers(admission: Admission) -> None:
+async def test_nodes_can_be_deleted_while_the_webhook_is_down(admission: Admission) -> None:
     client, namespace = admission.client, admission.namespace
     node = {"metadata": {"name": "acme-web"}, "spec": {"uid": "acme", "templateRef": "web"}}
     await client.create(NODES, admission.here(node))
@@ -170,7 +170,7 @@ async def test_nodes_can_be_deleted_while_nobody_answers(admission: Admission) -
         await configured.__aenter__()
     try:
         assert await client.delete(NODES, "acme-web", namespace)
-        assert "failed calling webhook" in await admission.refusal(HUBS, hub())
+        assert "failed calling webhook" in await admission.denial(HUBS, hub())
     finally:
         await configured.__aexit__(None, None, None)
 

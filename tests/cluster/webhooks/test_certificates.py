@@ -43,7 +43,7 @@ async def keep_asking(admission: Admission, answers: list[str], *servers: Webhoo
     The API server keeps its connections; what it would trust now is read from its configuration.
     """
     while True:
-        answers.append(await admission.refusal(HUBS, hub("asked", uid="")))
+        answers.append(await admission.denial(HUBS, hub("asked", uid="")))
         for bundle in await admission.bundles():
             trusting = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
             for server in servers:
@@ -53,7 +53,7 @@ async def keep_asking(admission: Admission, answers: list[str], *servers: Webhoo
         await asyncio.sleep(0.02)
 
 
-async def test_replicas_agree_on_one_authority(admission: Admission) -> None:
+async def test_replicas_share_one_ca(admission: Admission) -> None:
     async with asyncio.TaskGroup() as group:
         starting = [group.create_task(_shows(admission)) for _ in range(4)]
     certificates = {each.result() for each in starting}
@@ -65,7 +65,7 @@ async def _shows(admission: Admission) -> bytes:
         return await shown(server)
 
 
-async def test_a_new_replica_takes_what_is_there(admission: Admission) -> None:
+async def test_new_replica_uses_the_stored_certificates(admission: Admission) -> None:
     first = await _shows(admission)
     assert await _shows(admission) == first
 
@@ -73,7 +73,7 @@ async def test_a_new_replica_takes_what_is_there(admission: Admission) -> None:
 # The API server has a clock of its own, which no test moves: ours begins in the past instead.
 
 
-async def test_a_certificate_is_renewed_without_a_restart(admission: Admission) -> None:
+async def test_certificate_is_renewed_without_restart(admission: Admission) -> None:
     admission.clock.moved = -61 * DAY
     async with admission.replica() as server, admission.configured(server):
         before, kept = await shown(server), await secret(admission)
@@ -92,7 +92,7 @@ async def test_a_certificate_is_renewed_without_a_restart(admission: Admission) 
         assert await shown(server) == after["tls.crt"]
 
 
-async def test_a_new_authority_is_trusted_before_it_signs_and_the_old_one_after(
+async def test_ca_rotation_overlaps_old_and_new_trust(
     admission: Admission,
 ) -> None:
     lifetimes = Lifetimes(ca=200 * DAY, serving=150 * DAY)
@@ -143,7 +143,7 @@ async def _has_shown(server: WebhookServer, certificate: bytes) -> bool:
     return await shown(server) == certificate
 
 
-async def test_an_emptied_bundle_is_healed(admission: Admission) -> None:
+async def test_emptied_ca_bundle_is_injected_again(admission: Admission) -> None:
     async with admission.replica() as server, admission.configured(server):
         (bundle,) = await admission.bundles()
         name = f"{admission.namespace}-validating-webhook-configuration"
@@ -162,7 +162,7 @@ async def _has_bundles(admission: Admission, bundles: set[str]) -> bool:
 
 
 @pytest.mark.parametrize("broken", [None, {"data": {"tls.key": ""}}])
-async def test_a_lost_secret_is_made_anew_from_what_is_shown(
+async def test_deleted_secret_is_recreated_from_memory(
     admission: Admission, broken: dict[str, Any] | None
 ) -> None:
     async with admission.replica() as server:
@@ -183,7 +183,7 @@ async def test_a_lost_secret_is_made_anew_from_what_is_shown(
         assert await shown(server) == before["tls.crt"]
 
 
-async def test_what_cert_manager_or_another_installation_keeps_is_left_alone(
+async def test_configurations_of_cert_manager_and_other_installations_are_untouched(
     admission: Admission,
 ) -> None:
     annotated = {"cert-manager.io/inject-ca-from": "ops/serving-cert"}
@@ -226,7 +226,7 @@ def _configuration(name: str, *clients: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "webhooks": webhooks}
 
 
-async def test_an_api_server_that_says_no_is_asked_again(admission: Admission) -> None:
+async def test_rejected_requests_are_retried(admission: Admission) -> None:
     refused: list[str] = []
 
     async def refuse(request: Request, send: Send) -> Response:
@@ -240,7 +240,7 @@ async def test_an_api_server_that_says_no_is_asked_again(admission: Admission) -
         assert server.problem == ""
 
 
-async def test_without_the_right_to_the_configurations_it_serves_all_the_same(
+async def test_server_starts_without_permission_for_the_configurations(
     admission: Admission,
 ) -> None:
     async def refuse(request: Request, send: Send) -> Response:
@@ -252,7 +252,7 @@ async def test_without_the_right_to_the_configurations_it_serves_all_the_same(
         assert await shown(server) == (await secret(admission))["tls.crt"]
 
 
-async def test_it_needs_no_more_rights_than_its_role_gives(admission: Admission) -> None:
+async def test_permissions_of_the_role_suffice(admission: Admission) -> None:
     used: set[tuple[str, str, str]] = set()
 
     async def note(request: Request, send: Send) -> Response:
@@ -279,7 +279,7 @@ async def test_it_needs_no_more_rights_than_its_role_gives(admission: Admission)
     }
 
 
-async def test_idle_it_only_looks(admission: Admission) -> None:
+async def test_idle_rotation_only_reads(admission: Admission) -> None:
     writes: list[str] = []
 
     async def note(request: Request, send: Send) -> Response:

@@ -53,7 +53,7 @@ def server_of(process: Process) -> WebhookServer:
     return server
 
 
-async def test_a_whole_life_behind_the_webhooks(
+async def test_life_of_a_hub_behind_the_webhooks(
     admission: Admission, env: Environment, kubectl: Callable[..., str]
 ) -> None:
     run = partial(asyncio.to_thread, kubectl)
@@ -74,7 +74,9 @@ async def test_a_whole_life_behind_the_webhooks(
         with pytest.raises(Forbidden):
             await env.client.delete(NODES, "beta-web", env.namespace)
         told = await run("delete", "lynqhub", "hub", "-n", env.namespace, "--wait=false")
-        assert "Warning: LynqHub hub: 2 LynqNodes and 2 resources will go; 1 LynqNode" in told
+        assert (
+            "Warning: LynqHub hub: 2 LynqNodes and 2 resources will be deleted; 1 LynqNode" in told
+        )
         await wait_for_deletion(env, NODES, "acme-web")
         assert await env.node_names() == ["beta-web"]
         await env.patch(NODES, "beta-web", {"metadata": {"annotations": {"lynq.sh/protect": None}}})

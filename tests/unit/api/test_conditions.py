@@ -24,26 +24,26 @@ def ready(now: datetime, *, holds: bool = True, message: str = "fine") -> Condit
     )
 
 
-def test_a_first_condition_begins_now() -> None:
+def test_new_condition_transitions_now() -> None:
     [first] = merge_conditions((), [ready(NOON)])
     assert (first.last_transition_time, first.observed_generation) == (NOON, 3)
 
 
-def test_a_new_message_alone_moves_no_time() -> None:
+def test_new_message_keeps_transition_time() -> None:
     [after] = merge_conditions([ready(NOON)], [ready(LATER, message="better")])
     assert (after.last_transition_time, after.message) == (NOON, "better")
 
 
-def test_a_new_status_does() -> None:
+def test_new_status_moves_transition_time() -> None:
     [after] = merge_conditions([ready(NOON)], [ready(LATER, holds=False)])
     assert after.last_transition_time == LATER
 
 
-def test_conditions_that_are_no_longer_wanted_go() -> None:
+def test_undesired_conditions_are_removed() -> None:
     assert merge_conditions([ready(NOON)], []) == ()
 
 
-def test_a_condition_is_found_by_its_type() -> None:
+def test_condition_is_found_by_type() -> None:
     conditions = [ready(NOON, holds=False)]
     assert find_condition(conditions, ConditionType.READY) == conditions[0]
     assert find_condition(conditions, ConditionType.PAUSED) is None
@@ -52,7 +52,7 @@ def test_a_condition_is_found_by_its_type() -> None:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=8))
-def test_the_time_is_that_of_the_last_flip(statuses: list[bool]) -> None:
+def test_transition_time_is_that_of_the_last_status_change(statuses: list[bool]) -> None:
     conditions: tuple[Condition, ...] = ()
     flipped = NOON
     for hour, status in enumerate(statuses):

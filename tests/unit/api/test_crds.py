@@ -26,24 +26,24 @@ def condition(of: str, show: str) -> tuple[str, str]:
 AGE = ("date", ".metadata.creationTimestamp")
 
 
-def test_the_files_in_deploy_are_up_to_date() -> None:
+def test_files_in_deploy_are_up_to_date() -> None:
     assert crds.stale(DEPLOYED) == [], "run `make crds`"
 
 
-def test_the_directory_holds_nothing_else() -> None:
+def test_crd_directory_has_no_other_files() -> None:
     assert {path.name for path in DEPLOYED.iterdir()} == {name for name, _ in crds.files()}
 
 
-def test_the_files_say_what_the_objects_say() -> None:
+def test_files_match_the_built_objects() -> None:
     loaded = [yaml.safe_load(content) for _, content in crds.files()]
     assert loaded == crds.build()
 
 
-def test_the_same_types_give_the_same_bytes() -> None:
+def test_generation_is_deterministic() -> None:
     assert list(crds.files()) == list(crds.files())
 
 
-def test_names_are_those_of_the_go_operator() -> None:
+def test_kind_names_match_the_go_operator() -> None:
     assert [name for name, _ in crds.files()] == [
         "operator.lynq.sh_lynqhubs.yaml",
         "operator.lynq.sh_lynqforms.yaml",
@@ -51,7 +51,7 @@ def test_names_are_those_of_the_go_operator() -> None:
     ]
 
 
-def test_writing_makes_a_check_pass_and_a_change_makes_it_fail(
+def test_check_passes_after_write_and_fails_after_edit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     directory = tmp_path / "crds"
@@ -65,12 +65,12 @@ def test_writing_makes_a_check_pass_and_a_change_makes_it_fail(
     assert "operator.lynq.sh_lynqforms.yaml" in capsys.readouterr().err
 
 
-def test_a_check_of_an_empty_directory_fails_and_writes_nothing(tmp_path: Path) -> None:
+def test_check_of_empty_directory_fails_without_writing(tmp_path: Path) -> None:
     assert crds.main(["--check", str(tmp_path)]) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_hubs_show_their_counters() -> None:
+def test_hub_columns_show_counters() -> None:
     assert columns("LynqHub", wide=False) == {
         "Templates": ("integer", ".status.referencingTemplates"),
         "Desired": ("integer", ".status.desired"),
@@ -81,7 +81,7 @@ def test_hubs_show_their_counters() -> None:
     }
 
 
-def test_forms_show_their_hub_and_rollout() -> None:
+def test_form_columns_show_hub_and_rollout() -> None:
     assert columns("LynqForm", wide=False) == {
         "Hub": ("string", ".spec.hubId"),
         "Total": ("integer", ".status.totalNodes"),
@@ -93,7 +93,7 @@ def test_forms_show_their_hub_and_rollout() -> None:
     }
 
 
-def test_nodes_show_their_row_and_resources() -> None:
+def test_node_columns_show_row_and_resources() -> None:
     assert columns("LynqNode", wide=False) == {
         "UID": ("string", ".spec.uid"),
         "Form": ("string", ".spec.templateRef"),
@@ -106,5 +106,5 @@ def test_nodes_show_their_row_and_resources() -> None:
     }
 
 
-def test_wide_output_tells_why_a_node_is_not_ready() -> None:
+def test_wide_node_columns_show_why_it_is_not_ready() -> None:
     assert columns("LynqNode", wide=True)["Message"] == condition("Ready", "message")

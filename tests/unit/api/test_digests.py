@@ -30,7 +30,7 @@ def written(spec: NodeSpec, **row: str) -> LynqNode:
         ({"a": (1, 2)}, {"a": [1, 2]}),
     ],
 )
-def test_what_the_api_server_makes_of_it_is_the_same(sent: Any, stored: Any) -> None:
+def test_digest_is_stable_across_api_server_defaulting(sent: Any, stored: Any) -> None:
     assert is_untouched(replace(written(spec_of(sent)), spec=spec_of(stored)))
 
 
@@ -43,37 +43,37 @@ def test_what_the_api_server_makes_of_it_is_the_same(sent: Any, stored: Any) -> 
         spec_of({"a": 1}, config_maps=()),
     ],
 )
-def test_what_somebody_edits_is_another(edited: NodeSpec) -> None:
+def test_digest_changes_with_the_spec(edited: NodeSpec) -> None:
     assert not is_untouched(replace(written(spec_of({"a": 1})), spec=edited))
 
 
 @pytest.mark.parametrize("key", ["extra", "hostOrUrl", "activate", "hubId"])
-def test_what_somebody_makes_of_the_row_is_another(key: str) -> None:
+def test_digest_changes_with_the_row_annotations(key: str) -> None:
     node = written(spec_of({"a": 1}), extra="{}", hostOrUrl="a", activate="1", hubId="hub")
     marks = node.metadata.annotations | {f"lynq.sh/{key}": "edited"}
     assert is_untouched(node)
     assert not is_untouched(replace(node, metadata=replace(node.metadata, annotations=marks)))
 
 
-def test_what_others_note_on_a_node_is_no_edit() -> None:
+def test_digest_ignores_foreign_annotations() -> None:
     node = written(spec_of({"a": 1}), extra="{}")
     marks = node.metadata.annotations | {"lynq.sh/force-reconcile": "now"}
     assert is_untouched(replace(node, metadata=replace(node.metadata, annotations=marks)))
 
 
-def test_a_node_that_does_not_say_is_taken_at_its_word() -> None:
+def test_node_without_digest_counts_as_untouched() -> None:
     assert is_untouched(LynqNode(spec=spec_of({"a": 1})))
 
 
 @pytest.mark.parametrize("levels", [490, 600, 900, 5_000])
-def test_what_is_nested_deeper_than_a_hub_writes_is_another(levels: int) -> None:
+def test_too_deeply_nested_spec_counts_as_edited(levels: int) -> None:
     body: dict[str, Any] = {}
     for _ in range(levels):
         body = {"a": body}
     assert not is_untouched(replace(written(spec_of({"a": 1})), spec=spec_of(body)))
 
 
-def test_what_is_nested_as_deep_as_a_form_may_be_has_a_digest() -> None:
+def test_spec_of_maximum_depth_has_a_digest() -> None:
     body: dict[str, Any] = {}
     for _ in range(200):
         body = {"a": body}

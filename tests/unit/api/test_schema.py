@@ -38,13 +38,13 @@ def test_every_level_is_structural() -> None:
         assert (schema["type"] == "array") == ("items" in schema), path
 
 
-def test_every_integer_says_how_wide_it_is() -> None:
+def test_every_integer_has_a_format() -> None:
     for path, schema in LEVELS:
         if schema["type"] == "integer":
             assert schema["format"] in {"int32", "int64"}, path
 
 
-def test_every_field_is_described_in_whole_sentences() -> None:
+def test_every_field_has_a_description() -> None:
     for path, schema in FIELDS:
         first, *choices = schema["description"].split("\n\n- ")
         assert first[0].isupper(), path
@@ -52,7 +52,7 @@ def test_every_field_is_described_in_whole_sentences() -> None:
         assert bool(choices) == ("enum" in schema), path
 
 
-def test_descriptions_tell_the_default() -> None:
+def test_descriptions_name_the_default() -> None:
     for path, schema in FIELDS:
         told = schema["description"].partition("\n")[0]
         default = schema.get("default")
@@ -60,13 +60,13 @@ def test_descriptions_tell_the_default() -> None:
             assert f"Defaults to {default}" in told, path
 
 
-def test_a_description_of_a_choice_explains_each_value() -> None:
+def test_enum_descriptions_explain_each_value() -> None:
     for path, schema in FIELDS:
         for value in schema.get("enum", ()):
             assert f"\n- {value}: " in schema["description"], path
 
 
-def test_defaults_are_valid_themselves() -> None:
+def test_defaults_satisfy_the_schema() -> None:
     for path, schema in LEVELS:
         match schema:
             case {"default": value, "enum": values}:
@@ -75,20 +75,20 @@ def test_defaults_are_valid_themselves() -> None:
                 assert schema.get("minimum", value) <= value <= schema.get("maximum", value), path
 
 
-def test_keys_of_list_maps_are_always_there() -> None:
+def test_list_map_keys_are_required_or_defaulted() -> None:
     for path, schema in LEVELS:
         for key in schema.get("x-kubernetes-list-map-keys", ()):
             items = schema["items"]
             assert key in items["required"] or "default" in items["properties"][key], path
 
 
-def test_status_has_no_defaults_besides_keys() -> None:
+def test_status_has_no_defaults_except_list_keys() -> None:
     with_default = [path for path, schema in FIELDS if ".status." in path and "default" in schema]
     assert with_default == ["LynqNode.status.resources[].namespace"]
 
 
 @pytest.mark.parametrize("kind", CRDS)
-def test_client_side_apply_has_room_for_its_annotation(kind: str) -> None:
+def test_crds_fit_into_the_client_side_apply_annotation(kind: str) -> None:
     # kubectl apply keeps a copy in an annotation, and all annotations may take 256 KiB.
     assert len(msgspec.json.encode(CRDS[kind])) < 128 * 1024
 
@@ -114,7 +114,7 @@ LISTS = [
 
 
 @pytest.mark.parametrize("kind", ["LynqForm", "LynqNode"])
-def test_the_sixteen_lists_are_alike_and_in_canonical_order(kind: str) -> None:
+def test_resource_lists_share_one_schema_in_canonical_order(kind: str) -> None:
     properties = schema_of(kind)["properties"]["spec"]["properties"]
     lists = [
         name
@@ -125,7 +125,7 @@ def test_the_sixteen_lists_are_alike_and_in_canonical_order(kind: str) -> None:
     assert len({msgspec.json.encode(properties[name]["items"]) for name in lists}) == 1
 
 
-def test_forms_tell_their_resources_apart_by_id_and_nodes_do_not() -> None:
+def test_resource_ids_are_list_map_keys_of_forms_only() -> None:
     keys = {
         kind: schema_of(kind)["properties"]["spec"]["properties"]["jobs"].get(
             "x-kubernetes-list-map-keys"

@@ -40,17 +40,17 @@ def knowledge(
         (knowledge(nodes=records(synced=False)), False),
     ],
 )
-def test_a_namespace_is_seen_once_all_in_it_is_listed(known: CachedClusterView, sees: bool) -> None:  # noqa: FBT001
+def test_namespace_is_covered_once_listed(known: CachedClusterView, sees: bool) -> None:  # noqa: FBT001
     assert known.covers("prod") is sees
 
 
-def test_a_hub_is_known_by_what_it_wants() -> None:
+def test_hub_lookup_returns_its_spec() -> None:
     hub: Any = SimpleNamespace(spec=object())
     assert knowledge(hubs=records(hub=hub)).hub(SHOP) is hub.spec
     assert knowledge().hub(SHOP) is None
 
 
-def test_nodes_are_known_by_hub_and_by_form() -> None:
+def test_nodes_are_found_by_hub_and_by_form() -> None:
     one: Any = object()
     other: Any = object()
     found: dict[str, Any] = {BY_HUB: [one, other], BY_FORM: [other]}

@@ -25,26 +25,26 @@ def a_node(name: str = "acme-config", data: str = "{{ .plan }}") -> RawObject:
     return loose({"uid": "acme", "templateRef": "web", "configMaps": [resource]})
 
 
-def test_a_form_comes_with_spec_and_status() -> None:
+def test_form_is_decoded_with_spec_and_status() -> None:
     form = decode_form(loose({"hubId": "shop"}, {"totalNodes": 3}))
     assert isinstance(form, LynqForm)
     assert (form.spec.hub_id, form.status.total_nodes) == ("shop", 3)
 
 
-def test_a_spec_that_makes_no_sense_leaves_an_unreadable_object() -> None:
+def test_invalid_spec_gives_an_unreadable_object() -> None:
     form = decode_form(loose({"hubId": 5}))
     assert isinstance(form, Unreadable)
     assert form.metadata.name == "acme-web"
     assert "hubId" in form.problem
 
 
-def test_a_broken_object_shows_no_values() -> None:
+def test_decode_problem_quotes_no_value() -> None:
     hub = decode_hub(loose({"source": {"type": "hunter2"}, "valueMappings": {}}))
     assert isinstance(hub, Unreadable)
     assert "hunter2" not in hub.problem
 
 
-def test_a_status_that_makes_no_sense_is_as_good_as_none() -> None:
+def test_invalid_status_is_replaced_by_an_empty_one() -> None:
     source = {"type": "sqlite", "sqlite": {"path": "a", "table": "b"}}
     spec = {"source": source, "valueMappings": {"uid": "a", "activate": "b"}}
     hub = decode_hub(loose(spec, {"desired": "many"}))
@@ -54,7 +54,7 @@ def test_a_status_that_makes_no_sense_is_as_good_as_none() -> None:
 
 @pytest.mark.parametrize("levels", [600, 900, 950, 980, 1_300, 9_900])
 @pytest.mark.parametrize("read", [decode_form, NodeDecoder()])
-def test_no_depth_stops_the_reading(
+def test_deep_nesting_never_raises(
     read: Callable[[RawObject], LynqForm | LynqNode | Unreadable], levels: int
 ) -> None:
     found = read(nested(levels))
@@ -65,12 +65,12 @@ def test_no_depth_stops_the_reading(
         assert levels < 1_000
 
 
-def test_what_is_too_deep_is_unreadable() -> None:
+def test_too_deeply_nested_spec_is_unreadable() -> None:
     assert isinstance(decode_form(nested(1_300)), Unreadable)
     assert isinstance(NodeDecoder()(nested(1_300)), Unreadable)
 
 
-def test_a_spec_that_is_nested_too_deep_for_us_alone_is_unreadable() -> None:
+def test_spec_too_deep_for_the_decoder_alone_is_unreadable() -> None:
     # As from a caller with a stack of its own: the codec got to the bottom of it, we do not.
     obj = msgspec.structs.replace(loose({}), spec=Raw(spec_of(1_300)), status=Raw(b"[" * 1_300))
     found = decode_form(obj)
@@ -78,7 +78,7 @@ def test_a_spec_that_is_nested_too_deep_for_us_alone_is_unreadable() -> None:
     assert found.problem == "spec is nested too deeply"
 
 
-def test_a_status_that_is_nested_too_deep_is_as_good_as_none() -> None:
+def test_too_deeply_nested_status_is_replaced_by_an_empty_one() -> None:
     deep = Raw(b'{"totalNodes":' + b"[" * 1_300 + b"]" * 1_300 + b"}")
     form = decode_form(msgspec.structs.replace(loose({"hubId": "shop"}), status=deep))
     assert isinstance(form, LynqForm)
@@ -98,7 +98,7 @@ def nested(levels: int) -> RawObject:
     return decode(text, RawObject, what="get")
 
 
-def test_nodes_of_one_form_share_their_manifests() -> None:
+def test_nodes_of_one_form_share_manifests() -> None:
     nodes = NodeDecoder()
     one, two = nodes(a_node("acme-config")), nodes(a_node("beta-config"))
     other = nodes(a_node("acme-config", data="fixed"))
@@ -110,7 +110,7 @@ def test_nodes_of_one_form_share_their_manifests() -> None:
     assert other.spec.config_maps[0].spec["data"] == {"plan": "fixed"}
 
 
-def test_who_manages_which_field_is_not_kept() -> None:
+def test_managed_fields_are_dropped() -> None:
     text = msgspec.json.encode(
         {
             "metadata": {**METADATA, "managedFields": [{"manager": "x", "fieldsV1": {"f:a": {}}}]},

@@ -13,7 +13,7 @@ from unit.core.node.nodes import a_node
 READY = ResourceState.READY
 
 
-async def test_a_node_that_changes_while_the_watches_end_begins_none() -> None:
+async def test_node_change_during_shutdown_starts_no_watch() -> None:
     listed = ResourceStatus(id="a", api_version="v1", kind="Secret", name="a", state=READY)
     node = replace(a_node(), status=NodeStatus(resources=(listed,)))
     async with Client.connect(ClusterConfig("http://127.0.0.1:1")) as client:

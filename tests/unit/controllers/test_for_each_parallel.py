@@ -7,7 +7,7 @@ import pytest
 from lynq.controllers.concurrency import MAX_PARALLEL, for_each_parallel
 
 
-async def test_no_more_than_a_bounded_number_is_on_the_way() -> None:
+async def test_parallel_items_are_bounded() -> None:
     begun: list[int] = []
     running = most = 0
 
@@ -25,7 +25,7 @@ async def test_no_more_than_a_bounded_number_is_on_the_way() -> None:
     assert most == MAX_PARALLEL
 
 
-async def test_what_is_raised_is_no_group_and_ends_the_others() -> None:
+async def test_failure_is_raised_as_itself_and_cancels_the_rest() -> None:
     begun = 0
 
     async def write(item: int) -> None:
@@ -41,7 +41,7 @@ async def test_what_is_raised_is_no_group_and_ends_the_others() -> None:
     assert begun == MAX_PARALLEL
 
 
-async def test_nothing_to_write_is_nothing() -> None:
+async def test_no_items_is_a_no_op() -> None:
     async def write(item: int) -> None:
         raise AssertionError(item)
 

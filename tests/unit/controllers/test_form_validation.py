@@ -34,7 +34,7 @@ def of_generation(form: LynqForm, generation: int) -> LynqForm:
     return replace(form, metadata=replace(form.metadata, generation=generation))
 
 
-async def test_a_form_is_not_valid_without_its_hub_and_is_with_it() -> None:
+async def test_form_is_valid_only_with_its_hub() -> None:
     hubs = Hubs(None)
     asked = about(hubs)
     assert [each.path for each in await asked.problems(a_form())] == ["spec.hubId"]
@@ -43,11 +43,11 @@ async def test_a_form_is_not_valid_without_its_hub_and_is_with_it() -> None:
     assert await asked.is_valid(a_form())
 
 
-async def test_a_hub_that_cannot_be_read_is_not_missing() -> None:
+async def test_unreadable_hub_is_not_missing() -> None:
     assert await about(Hubs(None, unreadable=True)).is_valid(a_form())
 
 
-async def test_the_answer_is_kept_until_a_generation_changes() -> None:
+async def test_result_is_cached_until_a_generation_changes() -> None:
     hubs = Hubs(a_hub())
     asked = about(hubs)
     broken = a_form("web", resource(name_template="{{ .uid"))

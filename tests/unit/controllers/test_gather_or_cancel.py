@@ -7,7 +7,7 @@ import pytest
 from lynq.controllers.concurrency import gather_or_cancel
 
 
-async def test_results_come_in_their_order() -> None:
+async def test_results_keep_their_order() -> None:
     async def after(seconds: float) -> float:
         await asyncio.sleep(seconds)
         return seconds
@@ -19,7 +19,7 @@ async def test_results_come_in_their_order() -> None:
     ]
 
 
-async def test_a_failure_is_raised_as_itself_and_ends_the_others() -> None:
+async def test_first_failure_is_raised_as_itself_and_cancels_the_rest() -> None:
     ended = asyncio.Event()
 
     async def fail() -> None:

@@ -19,7 +19,7 @@ async def test_jobs_started_before_and_after_run_both_run() -> None:
         await eventually(lambda: len(done) == 2)
 
 
-async def test_a_cancelled_job_ends_and_one_not_begun_never_begins() -> None:
+async def test_canceled_job_ends_and_pending_one_never_starts() -> None:
     jobs, ended = BackgroundJobs(), asyncio.Event()
 
     async def wait() -> None:
@@ -40,7 +40,7 @@ async def test_a_cancelled_job_ends_and_one_not_begun_never_begins() -> None:
         await asyncio.wait_for(ended.wait(), 1)
 
 
-async def test_the_end_of_run_ends_all_jobs() -> None:
+async def test_end_of_run_cancels_all_jobs() -> None:
     jobs, ended = BackgroundJobs(), asyncio.Event()
 
     async def wait() -> None:

@@ -26,7 +26,7 @@ def complaints(text: str) -> str:
     return read.stdout + read.stderr
 
 
-async def test_the_series_that_every_go_operator_has_are_there() -> None:
+async def test_controller_runtime_metrics_are_exposed() -> None:
     async with Client.connect(ClusterConfig(NOBODY)) as client:
         process = Process(ProcessSettings(admission=Webhooks()), client, server=NOBODY)
         text = scraped(process)
@@ -44,7 +44,7 @@ async def test_the_series_that_every_go_operator_has_are_there() -> None:
     assert complaints(text) == ""
 
 
-async def test_every_client_of_the_process_is_counted() -> None:
+async def test_requests_of_every_client_are_counted() -> None:
     async with Client.connect(ClusterConfig(NOBODY), options=ONCE) as client:
         process = Process(ProcessSettings(leader_elect=True), client, server=NOBODY)
         for each in (process._client.unfenced(), process.context.client.acting_as("somebody")):

@@ -15,7 +15,7 @@ def added(operations: Any) -> dict[str, Any]:
     return {each["path"]: each["value"] for each in listed}
 
 
-def test_a_hub_that_says_nothing_gets_interval_and_port() -> None:
+def test_empty_hub_gets_interval_and_port() -> None:
     spec = {"source": {"syncInterval": "", "mysql": {"port": 0}}}
     assert added(hub_defaults(spec)) == {
         "/spec/source/syncInterval": "30s",
@@ -23,17 +23,17 @@ def test_a_hub_that_says_nothing_gets_interval_and_port() -> None:
     }
 
 
-def test_postgresql_has_its_own_port() -> None:
+def test_postgresql_gets_its_own_port() -> None:
     spec = {"source": {"syncInterval": "1m", "postgresql": {}}}
     assert added(hub_defaults(spec)) == {"/spec/source/postgresql/port": 5432}
 
 
-def test_a_hub_that_says_everything_stays_as_it_is() -> None:
+def test_complete_hub_is_unchanged() -> None:
     spec = {"source": {"syncInterval": "5m", "mysql": {"port": 3307}, "sqlite": {"path": "x"}}}
     assert added(hub_defaults(spec)) == {}
 
 
-def test_a_resource_gets_the_six_defaults_of_the_go_operator() -> None:
+def test_resource_gets_the_defaults_of_the_go_operator() -> None:
     empty = {"creationPolicy": "", "timeoutSeconds": 0, "waitForReady": None}
     assert added(form_defaults({"services": [{"id": "a"}], "manifests": [empty]})) == {
         f"/spec/{place}/0/{name}": value
@@ -49,7 +49,7 @@ def test_a_resource_gets_the_six_defaults_of_the_go_operator() -> None:
     }
 
 
-def test_a_resource_that_says_everything_stays_as_it_is() -> None:
+def test_complete_resource_is_unchanged() -> None:
     resource = {
         "creationPolicy": "Once",
         "deletionPolicy": "Retain",
@@ -69,7 +69,7 @@ junk = st.recursive(
 
 
 @given(junk)
-def test_a_shape_that_makes_no_sense_is_left_to_the_schema(thing: Any) -> None:
+def test_invalid_spec_is_left_to_the_schema(thing: Any) -> None:
     for spec in ({"source": thing}, {"source": {"mysql": thing}}):
         added(hub_defaults(spec))
     for form in ({"services": thing}, {"services": [thing]}):
@@ -77,5 +77,5 @@ def test_a_shape_that_makes_no_sense_is_left_to_the_schema(thing: Any) -> None:
 
 
 @pytest.mark.parametrize("defaults", [hub_defaults, form_defaults])
-def test_an_empty_spec_needs_no_patch(defaults: Any) -> None:
+def test_empty_spec_gets_no_patch(defaults: Any) -> None:
     assert list(defaults({})) == []

@@ -16,7 +16,7 @@ from lynq.webhooks.review import (
     ReviewError,
     decode_request,
     encode_response,
-    fitting,
+    limit_warnings,
 )
 from unit.webhooks.reviews import FORM, HUB, body_of, question
 
@@ -28,7 +28,7 @@ def response(answer: AdmissionResponse) -> dict[str, Any]:
     return found
 
 
-def test_a_question_is_read() -> None:
+def test_request_is_decoded() -> None:
     read = decode_request(body_of(HUB, "CREATE", object={"spec": 1}, oldObject=None), HUB)
     assert (read.uid, read.operation, read.namespace, read.name) == ("42", "CREATE", "prod", "shop")
     assert (bytes(read.object), bytes(read.old_object)) == (b'{"spec":1}', b"null")
@@ -37,12 +37,12 @@ def test_a_question_is_read() -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"", "no AdmissionReview"),
-        (b"hello", "no AdmissionReview"),
-        (b"[]", "no AdmissionReview"),
-        (b"{}", "no AdmissionReview of admission.k8s.io/v1"),
-        (b"\xff\xfe", "no AdmissionReview"),
-        (b'{"apiVersion":"\xff"}', "no AdmissionReview"),
+        (b"", "not an AdmissionReview"),
+        (b"hello", "not an AdmissionReview"),
+        (b"[]", "not an AdmissionReview"),
+        (b"{}", "not an AdmissionReview of admission.k8s.io/v1"),
+        (b"\xff\xfe", "not an AdmissionReview"),
+        (b'{"apiVersion":"\xff"}', "not an AdmissionReview"),
         (b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}', "no request"),
         (
             b'{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}',
@@ -50,26 +50,26 @@ def test_a_question_is_read() -> None:
         ),
         (body_of(HUB, "CREATE", uid=""), "no request with a uid"),
         (body_of(HUB, "CREATE", uid=7), "Expected `str`, got `int` - at `\\$.request.uid`"),
-        (body_of(FORM, "CREATE"), "asked about LynqHub of operator.lynq.sh/v1"),
-        (b'{"request":' * 100_000, "nested too deep"),
+        (body_of(FORM, "CREATE"), "reviews LynqHub of operator.lynq.sh/v1"),
+        (b'{"request":' * 100_000, "nested too deeply"),
     ],
 )
-def test_what_is_no_question_is_told_in_a_sentence(body: bytes, why: str) -> None:
+def test_invalid_review_is_rejected_with_the_reason(body: bytes, why: str) -> None:
     with pytest.raises(ReviewError, match=why):
         decode_request(body, HUB)
 
 
 @given(st.binary(max_size=50))
-def test_nothing_else_is_ever_raised(body: bytes) -> None:
+def test_any_other_body_raises_a_review_error(body: bytes) -> None:
     with pytest.raises(ReviewError):
         decode_request(body, HUB)
 
 
-def test_a_plain_yes() -> None:
+def test_empty_response_allows() -> None:
     assert response(AdmissionResponse()) == {"uid": "42", "allowed": True}
 
 
-def test_a_refusal_has_controller_runtimes_code_and_reason() -> None:
+def test_denial_has_code_and_reason_of_controller_runtime() -> None:
     refused = response(AdmissionResponse(AdmissionDenied("spec.x: no"), ["careful"]))
     assert refused == {
         "uid": "42",
@@ -84,26 +84,26 @@ def test_a_refusal_has_controller_runtimes_code_and_reason() -> None:
     }
 
 
-def test_a_change_travels_as_a_json_patch() -> None:
+def test_patch_is_encoded_as_json_patch() -> None:
     patch = [{"op": "add", "path": "/spec/x", "value": 1}]
     changed = response(AdmissionResponse(patch=patch))
     assert changed["patchType"] == "JSONPatch"
     assert json.decode(base64.b64decode(changed["patch"])) == patch
 
 
-def test_a_warning_is_told_once() -> None:
-    assert fitting(["a", "b", "a"]) == ["a", "b"]
+def test_equal_warnings_are_sent_once() -> None:
+    assert limit_warnings(["a", "b", "a"]) == ["a", "b"]
 
 
-def test_many_warnings_end_with_a_number() -> None:
-    told = fitting(f"warning {number}" for number in range(100))
+def test_dropped_warnings_are_counted() -> None:
+    told = limit_warnings(f"warning {number}" for number in range(100))
     assert len(told) == MOST_WARNINGS
     assert told[-1] == "and 86 more warnings"
 
 
 @given(st.lists(st.text(max_size=400), max_size=40))
-def test_warnings_fit_whatever_they_say(warnings: list[str]) -> None:
-    told = fitting(warnings)
+def test_warnings_stay_within_the_limits(warnings: list[str]) -> None:
+    told = limit_warnings(warnings)
     assert len(told) <= MOST_WARNINGS
     assert all(len(each) <= LONGEST_WARNING for each in told)
     assert all(each.isascii() and each.isprintable() for each in told)

@@ -60,7 +60,7 @@ async def server(
     files: FileCertificates, registry: CollectorRegistry
 ) -> AsyncIterator[WebhookServer]:
     async with WebhookServer(ANY, files, Caches(), registry=registry, body_seconds=0.3) as server:
-        await server.up()
+        await server.listening()
         yield server
 
 
@@ -87,7 +87,7 @@ async def asked(
     return response
 
 
-async def test_each_path_is_answered(session: aiohttp.ClientSession, server: WebhookServer) -> None:
+async def test_each_path_responds(session: aiohttp.ClientSession, server: WebhookServer) -> None:
     for kind, verbs in ((HUB, "mutate validate"), (FORM, "mutate validate"), (NODE, "validate")):
         for verb in verbs.split():
             path = f"/{verb}-operator-lynq-sh-v1-{kind.kind.lower()}"
@@ -97,7 +97,7 @@ async def test_each_path_is_answered(session: aiohttp.ClientSession, server: Web
     assert (await post(session, server, "/elsewhere", b""))[0] == 404
 
 
-async def test_a_form_gets_its_defaults(
+async def test_form_gets_its_defaults(
     session: aiohttp.ClientSession, server: WebhookServer
 ) -> None:
     spec = with_resource(timeoutSeconds=5)
@@ -110,7 +110,7 @@ async def test_a_form_gets_its_defaults(
     assert response == {"uid": "42", "allowed": True}
 
 
-async def test_a_bad_hub_is_refused(session: aiohttp.ClientSession, server: WebhookServer) -> None:
+async def test_invalid_hub_is_denied(session: aiohttp.ClientSession, server: WebhookServer) -> None:
     spec = {**HUB_SPEC, "valueMappings": {"uid": "", "activate": "a"}}
     body = body_of(HUB, "CREATE", object=an_object(spec))
     response = await asked(session, server, VALIDATE_HUB, body)
@@ -122,14 +122,14 @@ async def test_a_bad_hub_is_refused(session: aiohttp.ClientSession, server: Webh
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        (b"", "no AdmissionReview"),
-        (body_of(HUB, "CREATE"), "the object under review makes no sense"),
-        (body_of(HUB, "CREATE", object=[1]), "the object under review makes no sense"),
-        (body_of(HUB, "DELETE", oldObject="x"), "the object under review makes no sense"),
-        (body_of(FORM, "CREATE"), "asked about LynqHub"),
+        (b"", "not an AdmissionReview"),
+        (body_of(HUB, "CREATE"), "the object under review cannot be decoded"),
+        (body_of(HUB, "CREATE", object=[1]), "the object under review cannot be decoded"),
+        (body_of(HUB, "DELETE", oldObject="x"), "the object under review cannot be decoded"),
+        (body_of(FORM, "CREATE"), "reviews LynqHub"),
     ],
 )
-async def test_odd_input_is_answered_with_400_and_a_sentence(
+async def test_invalid_request_gets_400_with_the_reason(
     session: aiohttp.ClientSession, server: WebhookServer, body: bytes, sentence: str
 ) -> None:
     status, text = await post(session, server, VALIDATE_HUB, body)
@@ -137,14 +137,14 @@ async def test_odd_input_is_answered_with_400_and_a_sentence(
     assert sentence in text
 
 
-async def test_a_body_that_is_too_large_is_not_read(
+async def test_too_large_body_is_not_read(
     session: aiohttp.ClientSession, server: WebhookServer
 ) -> None:
     status, text = await post(session, server, VALIDATE_HUB, BytesIO(b" " * 8 * 1024 * 1024))
-    assert (status, text) == (413, "a review may have 7340032 bytes\n")
+    assert (status, text) == (413, "the body exceeds 7340032 bytes\n")
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for(
+async def test_incomplete_body_times_out(
     session: aiohttp.ClientSession, server: WebhookServer
 ) -> None:
     async def never() -> AsyncIterator[bytes]:
@@ -153,10 +153,10 @@ async def test_a_body_that_does_not_come_is_not_waited_for(
 
     async with asyncio.timeout(5):
         status, text = await post(session, server, VALIDATE_HUB, never())
-    assert (status, text) == (408, "the body took too long to come\n")
+    assert (status, text) == (408, "timeout while reading the body\n")
 
 
-async def test_a_fault_of_our_own_is_told_without_values(
+async def test_internal_error_quotes_no_value(
     session: aiohttp.ClientSession,
     server: WebhookServer,
     monkeypatch: pytest.MonkeyPatch,
@@ -182,7 +182,7 @@ def series(registry: CollectorRegistry) -> dict[str, float]:
     return {name.removeprefix(prefix): float(value) for name, _, value in told}
 
 
-async def test_reviews_are_counted_by_path_and_status(
+async def test_requests_are_counted_by_path_and_status(
     session: aiohttp.ClientSession, server: WebhookServer, registry: CollectorRegistry
 ) -> None:
     # Failures have their 0 from the start, so that an alert sees the first one.
@@ -198,7 +198,7 @@ async def test_reviews_are_counted_by_path_and_status(
     assert shown['latency_seconds_bucket{,le="10"}'] == 2
 
 
-async def test_a_review_is_in_flight_until_it_is_answered(
+async def test_request_is_in_flight_until_its_response(
     session: aiohttp.ClientSession, server: WebhookServer, registry: CollectorRegistry
 ) -> None:
     async def slow() -> AsyncIterator[bytes]:
@@ -209,7 +209,7 @@ async def test_a_review_is_in_flight_until_it_is_answered(
     assert series(registry)["requests_in_flight{}"] == 0
 
 
-async def test_there_is_a_problem_until_it_is_up(
+async def test_server_reports_a_problem_until_it_listens(
     files: FileCertificates, session: aiohttp.ClientSession
 ) -> None:
     class Slow:
@@ -235,20 +235,22 @@ async def test_there_is_a_problem_until_it_is_up(
         assert (await post(session, server, VALIDATE_HUB, b""))[0] == 400
 
 
-async def test_a_certificate_that_is_missing_ends_the_block(tmp_path: Path) -> None:
+async def test_missing_certificate_cancels_the_block(tmp_path: Path) -> None:
     missing = FileCertificates(CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key"))
     with pytest.RaisesGroup(pytest.RaisesExc(CertificateError, match=r"tls\.crt")):
         async with WebhookServer(ANY, missing, Caches()):
             await asyncio.sleep(60)
 
 
-async def test_a_port_in_use_ends_the_block(server: WebhookServer, files: FileCertificates) -> None:
+async def test_port_in_use_cancels_the_block(
+    server: WebhookServer, files: FileCertificates
+) -> None:
     with pytest.RaisesGroup(pytest.RaisesExc(ListenError, match="the webhook server cannot")):
         async with WebhookServer(server.address, files, Caches()):
             await asyncio.sleep(60)
 
 
-async def test_what_the_block_raises_is_its_own(files: FileCertificates) -> None:
+async def test_exception_of_the_block_is_not_wrapped(files: FileCertificates) -> None:
     with pytest.raises(KeyError):
         async with WebhookServer(ANY, files, Caches()):
             raise KeyError("mine")
