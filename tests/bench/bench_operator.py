@@ -1,7 +1,7 @@
-"""From rows to ready nodes: how many a second, how much memory, how many requests.
+"""Measures throughput, CPU and memory from rows to ready nodes.
 
-The operator runs as a process of its own against a local cluster, so that its CPU and memory are
-its own. LYNQ_BENCH_NODES sets the number of rows.
+The operator runs as a separate process against a local cluster, so that its CPU and memory can
+be measured. LYNQ_BENCH_NODES sets the number of rows.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ def service(name: str) -> dict[str, object]:
     return {"id": name, "nameTemplate": f"{{{{ .uid }}}}-{name}", "spec": manifest}
 
 
-def rows(path: Path, plan: str) -> None:
+def set_rows(path: Path, plan: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE IF NOT EXISTS tenants (uid, active, plan)")
@@ -44,7 +44,7 @@ def usage(process: "subprocess.Popen[bytes]") -> tuple[float, float]:
     return ticks / os.sysconf("SC_CLK_TCK"), int(resident.split()[1]) / 1024
 
 
-async def ready(client: Client, namespace: str, plan: str) -> bool:
+async def all_ready(client: Client, namespace: str, plan: str) -> bool:
     nodes = await client.list(NODES, namespace)
     counted: Counter[bool] = Counter()
     for node in nodes:
@@ -54,9 +54,9 @@ async def ready(client: Client, namespace: str, plan: str) -> bool:
         }
         is_new = f'"{plan}"' in node["metadata"]["annotations"]["lynq.sh/extra"]
         observed = node.get("status", {}).get("observedUpdateStart")
-        seen = observed == node["metadata"]["annotations"]["lynq.sh/rollout-update-start"]
+        is_observed = observed == node["metadata"]["annotations"]["lynq.sh/rollout-update-start"]
         is_ready = conditions.get("Ready", {}).get("status") == "True"
-        counted[is_ready and is_new and seen] += 1
+        counted[is_ready and is_new and is_observed] += 1
     return counted[True] == ROWS
 
 
@@ -67,7 +67,7 @@ async def test_rows_become_ready_nodes(
     kubeconfig: Path,
     tmp_path: Path,
 ) -> None:
-    rows(tmp_path / "rows.db", "basic")
+    set_rows(tmp_path / "rows.db", "basic")
     flags = (
         f"--kubeconfig={kubeconfig}",
         f"--sqlite-dir={tmp_path}",
@@ -96,29 +96,29 @@ async def test_rows_become_ready_nodes(
             "configMaps": [config_map(), config_map(id="b", nameTemplate="{{ .uid }}-b")],
             "services": [service("web")],
         }
-        began, before = time.monotonic(), usage(process)
+        start, before = time.monotonic(), usage(process)
         await client.create(FORMS, {"metadata": {"name": "web"}, "spec": form}, namespace)
-        await eventually(lambda: ready(client, namespace, "basic"), within=900, every=2)
-        report("rows → ready", began, before, usage(process))
+        await eventually(lambda: all_ready(client, namespace, "basic"), within=900, every=2)
+        report("rows → ready", start, before, usage(process))
 
-        began, before = time.monotonic(), usage(process)
-        rows(tmp_path / "rows.db", "pro")
-        await eventually(lambda: ready(client, namespace, "pro"), within=900, every=2)
-        report("all rows changed", began, before, usage(process))
+        start, before = time.monotonic(), usage(process)
+        set_rows(tmp_path / "rows.db", "pro")
+        await eventually(lambda: all_ready(client, namespace, "pro"), within=900, every=2)
+        report("all rows changed", start, before, usage(process))
 
-        began, before = time.monotonic(), usage(process)
+        start, before = time.monotonic(), usage(process)
         await asyncio.sleep(30)
-        report("idle for 30 s", began, before, usage(process))
+        report("idle for 30 s", start, before, usage(process))
     finally:
         process.terminate()
         process.wait()
 
 
 def report(
-    what: str, began: float, before: tuple[float, float], after: tuple[float, float]
+    title: str, start: float, before: tuple[float, float], after: tuple[float, float]
 ) -> None:
-    seconds, cpu = time.monotonic() - began, after[0] - before[0]
+    seconds, cpu = time.monotonic() - start, after[0] - before[0]
     print(  # noqa: T201 - a measurement
-        f"\n{what}: {ROWS} nodes × 3 in {seconds:.1f} s ({ROWS / seconds:.0f}/s), "
+        f"\n{title}: {ROWS} nodes × 3 in {seconds:.1f} s ({ROWS / seconds:.0f}/s), "
         f"CPU {cpu:.1f} s ({cpu / ROWS * 1000:.2f} ms a node), {after[1]:.0f} MiB"
     )

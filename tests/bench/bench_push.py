@@ -1,7 +1,7 @@
-"""How long after a commit the hub is woken, for each push channel.
+"""Measures the latency from a commit to the change notification of each push channel.
 
-The clock starts when the statement is sent and stops when the wake-up is in the hub's hands, so
-the commit itself is part of the figure. Target: p99 under 100 ms.
+The measurement starts when the statement is sent and ends when the notification is received, so
+it includes the commit. Target: p99 under 100 ms.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ from lynq.sources.postgresql.trigger import trigger_sql
 from lynq.sources.push.channel import PushTiming
 from lynq.sources.query import Table
 
-# ruff: noqa: T201 - to print is what a bench is for
+# ruff: noqa: T201 - a bench prints its results
 
 
 COMMITS = 300
 UNPACED = PushTiming(interval=0.0)
-# As SQLite advises for its write-ahead log: no wait for the disk at each commit.
+# SQLite recommends NORMAL for a write-ahead log: commits do not wait for the disk.
 WAL = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL")
 CREATE = "CREATE TABLE tenants (id INT PRIMARY KEY, name INT)"
 INSERT = "INSERT INTO tenants VALUES (1, 0)"
@@ -59,31 +59,31 @@ def show(channel: str, seconds: list[float]) -> None:
 
 
 async def latencies(settings: Settings, commit: Commit) -> list[float]:
-    woken = asyncio.Event()
+    notified = asyncio.Event()
 
-    async def hear() -> None:
+    async def listen() -> None:
         async with open_changes(settings, "tenants", UNPACED) as changes:
-            async for word in changes:
-                if word.kind is SourceChangeKind.ARRIVED:
-                    woken.set()
+            async for change in changes:
+                if change.kind is SourceChangeKind.ARRIVED:
+                    notified.set()
 
-    listener = asyncio.create_task(hear())
-    await woken.wait()
-    seconds = [await latency(commit, woken) for _ in range(COMMITS)]
+    listener = asyncio.create_task(listen())
+    await notified.wait()
+    seconds = [await latency(commit, notified) for _ in range(COMMITS)]
     listener.cancel()
     await asyncio.wait([listener])
     return seconds
 
 
-async def latency(commit: Commit, woken: asyncio.Event) -> float:
-    # Not in step with whoever polls, and late enough for the echo of the commit before.
+async def latency(commit: Commit, notified: asyncio.Event) -> float:
+    # A random pause, so that commits are not in step with polling and the previous change is over.
     await asyncio.sleep(random.uniform(0.01, 0.06))
-    woken.clear()
-    began = time.perf_counter()
+    notified.clear()
+    start = time.perf_counter()
     async with asyncio.TaskGroup() as group:
         group.create_task(as_task(commit))
-        await woken.wait()
-        return time.perf_counter() - began
+        await notified.wait()
+        return time.perf_counter() - start
 
 
 async def as_task(commit: Commit) -> None:
@@ -93,9 +93,9 @@ async def as_task(commit: Commit) -> None:
 @asynccontextmanager
 async def mariadb() -> AsyncIterator[tuple[Settings, Commit]]:
     with databases.mariadb("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1") as server:
-        place = {"host": server.host, "port": server.port, "database": server.database}
+        address = {"host": server.host, "port": server.port, "database": server.database}
         connection = await asyncmy.connect(
-            user=server.user, password=server.password, autocommit=True, **place
+            user=server.user, password=server.password, autocommit=True, **address
         )
         async with connection, connection.cursor() as cursor:
             await cursor.execute(CREATE)
@@ -113,8 +113,8 @@ async def mariadb() -> AsyncIterator[tuple[Settings, Commit]]:
 @asynccontextmanager
 async def postgresql() -> AsyncIterator[tuple[Settings, Commit]]:
     with databases.postgresql() as server:
-        place = {"host": server.host, "port": server.port, "database": server.database}
-        connection = await asyncpg.connect(user=server.user, password=server.password, **place)
+        address = {"host": server.host, "port": server.port, "database": server.database}
+        connection = await asyncpg.connect(user=server.user, password=server.password, **address)
         try:
             for statement in (CREATE, INSERT, trigger_sql(Table.named("tenants"))):
                 await connection.execute(statement)

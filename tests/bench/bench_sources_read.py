@@ -1,8 +1,8 @@
-"""How long a read takes, beside the bare driver in the same run, and what it holds in memory.
+"""Measures time and memory of a read, compared with the bare driver.
 
-The bare driver does what a read cannot do without: the same statement, streamed in pages of a
-thousand rows, which it drops. Ours checks, filters, makes texts and digests of them as well. Both
-take turns, so that whatever else the machine does hits them alike; the median of the turns counts.
+The bare driver runs the same statement and drops the rows, streamed in pages of a thousand. Our
+read also validates, filters, converts and hashes them. Both alternate, so that other load affects
+them alike; the median counts.
 Target: at most 1.5 times the bare driver's time; 1,000,000 rows × 10 columns under 200 MB.
 """
 
@@ -20,11 +20,11 @@ import asyncpg
 from asyncmy.cursors import SSCursor
 
 import databases
-from bench.peak_memory import in_a_process
+from bench.peak_memory import measure_in_process
 from lynq.sources import Query, SQLiteSettings, open_source
 from sources.engines import Engine, MariaDB, PostgreSQL, SQLite, mariadb_at, postgresql_at
 
-# ruff: noqa: T201 - to print is what a bench is for
+# ruff: noqa: T201 - a bench prints its results
 
 
 PAGE = 1000
@@ -39,7 +39,7 @@ Read = Callable[[], Awaitable[int]]
 
 @dataclass(frozen=True)
 class Cost:
-    """What reading once took."""
+    """The time of one read."""
 
     wall: float
     cpu: float
@@ -52,7 +52,7 @@ async def test_read_beside_the_bare_driver(tmp_path: Path) -> None:
         for engine in engines:
             for rows in SIZES:
                 table = f"tenants_{rows}"
-                await make(engine, table, rows)
+                await create_table(engine, table, rows)
                 await compare(engine, table, rows)
 
 
@@ -60,8 +60,8 @@ async def test_a_million_rows_in_bounded_memory(tmp_path: Path) -> None:
     print(f"\n{'engine':<12}{'rows':>9}{'columns':>9}{'seconds':>9}{'peak MB':>9}")
     with servers(tmp_path) as engines:
         for engine in engines:
-            await make(engine, "wide", WIDE, extra=4)
-            peak, seconds = in_a_process(engine.settings, asked("wide", extra=4))
+            await create_table(engine, "wide", WIDE, extra=4)
+            peak, seconds = measure_in_process(engine.settings, query_of("wide", extra=4))
             name = engine.settings.endpoint.engine
             print(f"{name:<12}{WIDE:>9}{10:>9}{seconds:>9.1f}{peak:>9.0f}")
             assert peak < 200
@@ -69,18 +69,18 @@ async def test_a_million_rows_in_bounded_memory(tmp_path: Path) -> None:
 
 @contextmanager
 def servers(folder: Path) -> Iterator[list[Engine]]:
-    """Start what there is to read from."""
+    """Start all database engines."""
     with databases.mariadb() as mariadb, databases.postgresql() as postgresql:
         sqlite = SQLite(SQLiteSettings(path="rows.db", directory=folder))
         yield [mariadb_at(mariadb), postgresql_at(postgresql), sqlite]
 
 
 async def compare(engine: Engine, table: str, rows: int) -> None:
-    """Let both take turns, and print a line."""
+    """Alternate both reads and print the result."""
     async with bare(engine, table) as bare_read, ours(engine, table) as our_read:
         turns = [(await cost(bare_read, rows), await cost(our_read, rows)) for _ in range(TURNS)]
-    driver, source = (middle(list(costs)) for costs in zip(*turns, strict=True))
-    peak, _ = in_a_process(engine.settings, asked(table))
+    driver, source = (median(list(costs)) for costs in zip(*turns, strict=True))
+    peak, _ = measure_in_process(engine.settings, query_of(table))
     print(f"{engine.settings.endpoint.engine:<12}{rows:>9}", end="")
     print(f"{driver.wall * 1e3:>9.0f}{source.wall * 1e3:>9.0f}", end="")
     print(f"{source.wall / driver.wall:>7.2f}", end="")
@@ -94,14 +94,14 @@ async def cost(read: Read, rows: int) -> Cost:
     return Cost(time.perf_counter() - wall, time.process_time() - cpu)
 
 
-def middle(costs: list[Cost]) -> Cost:
+def median(costs: list[Cost]) -> Cost:
     return Cost(
         statistics.median(cost.wall for cost in costs),
         statistics.median(cost.cpu for cost in costs),
     )
 
 
-def asked(table: str, extra: int = 0) -> Query:
+def query_of(table: str, extra: int = 0) -> Query:
     extras = ["url", "plan", "seats", "created", *(f"more{n}" for n in range(extra))]
     return Query(
         table=table, uid="uid", activate="activate", extras={column: column for column in extras}
@@ -113,7 +113,7 @@ async def ours(engine: Engine, table: str) -> AsyncIterator[Read]:
     source = open_source(engine.settings)
 
     async def read() -> int:
-        reading = source.read(asked(table))
+        reading = source.read(query_of(table))
         return sum([len(page) async for page in reading])
 
     yield read
@@ -122,7 +122,7 @@ async def ours(engine: Engine, table: str) -> AsyncIterator[Read]:
 
 @asynccontextmanager
 async def bare(engine: Engine, table: str) -> AsyncIterator[Read]:
-    columns = ", ".join(asked(table).columns)
+    columns = ", ".join(query_of(table).columns)
     statement = f"SELECT {columns} FROM {table}"
     if isinstance(engine, MariaDB):
         async with engine.connection() as connection:
@@ -161,14 +161,16 @@ def bare_sqlite(connection: sqlite3.Connection, statement: str) -> int:
     return count
 
 
-async def make(engine: Engine, table: str, rows: int, extra: int = 0) -> None:
-    """Make a table at the server."""
-    moment = "TIMESTAMP" if isinstance(engine, PostgreSQL) else "DATETIME"
-    types = f"{TYPES}, created {moment}" + "".join(f", more{n} VARCHAR(60)" for n in range(extra))
+async def create_table(engine: Engine, table: str, rows: int, extra: int = 0) -> None:
+    """Create and fill a table."""
+    timestamp = "TIMESTAMP" if isinstance(engine, PostgreSQL) else "DATETIME"
+    types = f"{TYPES}, created {timestamp}" + "".join(
+        f", more{n} VARCHAR(60)" for n in range(extra)
+    )
     uid, url = "'tenant-' || n", "'https://t' || n || '.example'"
     if isinstance(engine, MariaDB):
         uid, url = "concat('tenant-', n)", "concat('https://t', n, '.example')"
-    created = f"CAST('2024-01-02 03:04:05' AS {moment})"
+    created = f"CAST('2024-01-02 03:04:05' AS {timestamp})"
     if isinstance(engine, SQLite):
         created = "'2024-01-02 03:04:05'"
     values = [uid, "1", url, "'gold'", "n", created]
@@ -180,7 +182,7 @@ async def make(engine: Engine, table: str, rows: int, extra: int = 0) -> None:
 
 
 def numbers(engine: Engine, count: int) -> str:
-    """Return where the server can take numbers from."""
+    """Return a table expression that yields the numbers up to the count."""
     if isinstance(engine, MariaDB):
         return f"(SELECT seq AS n FROM seq_1_to_{count}) s"
     if isinstance(engine, PostgreSQL):

@@ -1,8 +1,8 @@
-"""How fast a Deployment + Service + Ingress form of 40 strings is rendered, here and in Go.
+"""Compares rendering a form of 40 strings (Deployment, Service, Ingress) with Go.
 
-Both sides render the same strings from the same 1,000 rows with templates parsed before, on one
-thread, in turns on one machine; both give a digest of all they rendered, which must be equal. What
-counts is CPU time, of the fastest round. Needs Go. Target: no slower than Go.
+Both sides render the same strings from the same 1,000 rows with parsed templates, alternating on
+one thread. The digests of their outputs must be equal. The CPU time of the fastest round counts.
+Needs Go. Target: no slower than Go.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ import yaml
 
 from lynq.template import Environment, compile_template, render, render_object
 
-# ruff: noqa: T201 - to print is what a bench is for
+# ruff: noqa: T201 - a bench prints its results
 
 
 HERE = Path(__file__).parent / "template"
@@ -36,9 +36,9 @@ def test_template_speed() -> None:
     ours: list[float] = []
     objects: list[float] = []
     for _ in range(ROUNDS):
-        answer = _ask(program, strings, rows)
-        go.append(answer["nanoseconds"] / 1e9)
-        digest = answer["digest"]
+        result = _run_go(program, strings, rows)
+        go.append(result["nanoseconds"] / 1e9)
+        digest = result["digest"]
         ours.append(_time_strings(strings, rows, digest))
         objects.append(_time_objects(form, rows))
     count = len(strings) * ROWS
@@ -51,7 +51,7 @@ def test_template_speed() -> None:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """Give every templated string of a form, in order."""
+    """Yield every templated string of a form in order."""
     if isinstance(value, str) and "{{" in value:
         yield value
     elif isinstance(value, dict):
@@ -63,7 +63,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _row(number: int) -> dict[str, str]:
-    """Make a row as a database would give it: 22 columns of text."""
+    """Return a row of text columns as a database source yields it."""
     uid = f"tenant-{number:05d}"
     return {
         "uid": uid,
@@ -99,12 +99,10 @@ def _build() -> Path:
     return program
 
 
-def _ask(program: Path, strings: list[str], rows: list[dict[str, str]]) -> Any:
-    question = json.dumps({"strings": strings, "rows": rows, "rounds": 2})
-    answered = subprocess.run(
-        [program], input=question, stdout=subprocess.PIPE, text=True, check=True
-    )
-    return json.loads(answered.stdout)
+def _run_go(program: Path, strings: list[str], rows: list[dict[str, str]]) -> Any:
+    request = json.dumps({"strings": strings, "rows": rows, "rounds": 2})
+    result = subprocess.run([program], input=request, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(result.stdout)
 
 
 def _time_strings(strings: list[str], rows: list[dict[str, str]], digest: str) -> float:

@@ -1,4 +1,4 @@
-"""What people would apply: the chart as Helm's engine renders it, and the kustomize folders."""
+"""Renders the chart with Helm's engine and the kustomize folders with kubectl."""
 
 import json
 import subprocess
@@ -26,8 +26,8 @@ _HELM = Program(
 )
 
 
-class RefusedError(Exception):
-    """Helm does not take the values; says why."""
+class InvalidValuesError(Exception):
+    """Helm rejects the values; the message says why."""
 
 
 def rendered(
@@ -36,7 +36,7 @@ def rendered(
     release: str = "lynq",
     namespace: str = "lynq-system",
 ) -> str:
-    """Return what the chart renders to, its notes as a comment at the top; raises RefusedError."""
+    """Return the rendered chart with its notes as a comment; raises InvalidValuesError."""
     result = subprocess.run(
         [binary_of(_HELM), CHART, release, namespace],
         input=json.dumps(values or {}),
@@ -45,12 +45,12 @@ def rendered(
         check=False,
     )
     if result.returncode:
-        raise RefusedError(result.stderr)
+        raise InvalidValuesError(result.stderr)
     return result.stdout
 
 
 def chart(values: Mapping[str, Any] | None = None, **names: str) -> list[Object]:
-    """Return the objects that the chart renders to; raises RefusedError."""
+    """Return the objects of the rendered chart; raises InvalidValuesError."""
     return _objects(rendered(values, **names))
 
 
@@ -65,7 +65,7 @@ def _kustomized(folder: str) -> str:
 
 
 def kustomized(folder: str = "default") -> list[Object]:
-    """Return the objects of a folder of deploy/kustomize."""
+    """Return the objects of a folder in deploy/kustomize."""
     return _objects(_kustomized(folder))
 
 
@@ -75,13 +75,13 @@ def loaded(path: str) -> list[Object]:
 
 
 def one(objects: Iterable[Object], kind: str, name: str = "") -> Object:
-    """Return the only object of a kind, or the one of them with this name."""
-    (found,) = (
+    """Return the only object of a kind, or the one with this name."""
+    (match,) = (
         obj
         for obj in objects
         if obj["kind"] == kind and (not name or obj["metadata"]["name"] == name)
     )
-    return found
+    return match
 
 
 def manager(objects: Iterable[Object]) -> Object:
@@ -92,5 +92,5 @@ def manager(objects: Iterable[Object]) -> Object:
 
 
 def _objects(text: str) -> list[Object]:
-    # In C: the definitions have thousands of lines.
+    # The C loader, because the CRDs have thousands of lines.
     return [obj for obj in yaml.load_all(text, yaml.CSafeLoader) if obj]

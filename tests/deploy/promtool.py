@@ -1,4 +1,4 @@
-"""The alerts and the dashboard, asked of Prometheus' own engine: promtool, and no server."""
+"""Evaluates alerts and dashboard queries with promtool, without a Prometheus server."""
 
 import json
 import re
@@ -16,8 +16,8 @@ RULES: Final = DEPLOY / "alerts" / "rules.yaml"
 DASHBOARD: Final = DEPLOY / "grafana" / "dashboard.json"
 
 _SELECTOR: Final = re.compile(r"\b([a-z]+(?:_[a-z]+)+)\b(\{[^}]*\})?(?!\s*\()")
-_NO_SERIES: Final = {"resource_kind", "conflict_policy"}
-"""Labels that look like the names of series."""
+_LABEL_NAMES: Final = {"resource_kind", "conflict_policy"}
+"""Labels that look like metric names."""
 
 
 def rules() -> list[Object]:
@@ -33,16 +33,16 @@ def queries() -> list[str]:
 
 
 def selectors(expression: str) -> Iterator[str]:
-    """Yield the series that an expression asks for."""
+    """Yield the metric selectors of an expression."""
     for match in _SELECTOR.finditer(expression):
-        if match.group(1) not in _NO_SERIES:
+        if match.group(1) not in _LABEL_NAMES:
             text = match.group().replace("$namespace", ".*")
-            # A result that has not happened yet has no series.
+            # A result that has not occurred yet has no metric.
             yield text.replace('result="error"', 'result=~".+"')
 
 
 def promtool(folder: Path, test: dict[str, Any]) -> str:
-    """Run `promtool test rules` on our rules; return what it complains about."""
+    """Run `promtool test rules` on our rules; return its error output."""
     path = folder / "test.yaml"
     path.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "1m", **test}))
     result = subprocess.run(
@@ -52,7 +52,7 @@ def promtool(folder: Path, test: dict[str, Any]) -> str:
 
 
 def as_input(text: str) -> list[dict[str, str]]:
-    """Return a scrape as promtool's series: the same values, minute after minute."""
+    """Return a scrape as promtool input series with constant values."""
     return [
         {"series": f"{sample.name}{_labels(sample.labels)}", "values": f"{sample.value}x5"}
         for family in text_string_to_metric_families(text)
@@ -62,9 +62,9 @@ def as_input(text: str) -> list[dict[str, str]]:
 
 
 def missing(folder: Path, text: str) -> str:
-    """Return the complaints about series that expressions name and a scrape does not have."""
+    """Return promtool's errors about queried metrics that a scrape lacks."""
     expected = sorted({selector for query in queries() for selector in selectors(query)})
-    asked = [
+    tests = [
         {
             "expr": f"count({selector}) > bool 0",
             "eval_time": "1m",
@@ -74,7 +74,7 @@ def missing(folder: Path, text: str) -> str:
     ]
     return promtool(
         folder,
-        {"tests": [{"interval": "1m", "input_series": as_input(text), "promql_expr_test": asked}]},
+        {"tests": [{"interval": "1m", "input_series": as_input(text), "promql_expr_test": tests}]},
     )
 
 

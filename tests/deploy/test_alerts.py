@@ -1,4 +1,4 @@
-"""Every alert fires when it should, and not before; each has a runbook."""
+"""Every alert fires when due and not before, and links to its runbook."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ HUB: Final = 'hub="tenants", namespace="shop"'
 PASS: Final = "lynqnode_reconcile_duration_seconds"
 ROW: Final = "lynq_row_to_ready_seconds"
 
-# Alert: after how many minutes it is due, and the series that it is about.
+# Per alert: the minutes after which it is due, and its input series.
 CASES: Final[dict[str, tuple[int, dict[str, str]]]] = {
     "LynqNodeDegraded": (5, {f'lynqnode_degraded_status{{{NODE}, reason="X"}}': "1x90"}),
     "LynqNodeResourcesFailed": (5, {f"lynqnode_resources_failed{{{NODE}}}": "1x90"}),
@@ -61,8 +61,8 @@ CASES: Final[dict[str, tuple[int, dict[str, str]]]] = {
     ),
 }
 
-# Values that go with health: nothing may fire.
-QUIET: Final = {
+# Values of a healthy fleet: no alert may fire.
+HEALTHY: Final = {
     f'lynqnode_degraded_status{{{NODE}, reason="X"}}': "0x90",
     f"lynqnode_resources_failed{{{NODE}}}": "0x90",
     f"lynqnode_resources_conflicted{{{NODE}}}": "0x90",
@@ -81,13 +81,13 @@ QUIET: Final = {
     f'{PASS}_bucket{{result="success", le="+Inf"}}': "0+9x90",
     'apply_attempts_total{kind="Deployment", result="error"}': "0x90",
     'apply_attempts_total{kind="Deployment", result="success"}': "0+9x90",
-    # One object that is refused, in a fleet that is quiet otherwise.
+    # One rejected object in an otherwise healthy fleet.
     'apply_attempts_total{kind="ConfigMap", result="error"}': "0+2x90",
     f'{ROW}_bucket{{le="30.0"}}': "0+10x90",
     f"{ROW}_count": "0+10x90",
 }
 
-GO_OPERATORS: Final = {
+GO_ALERTS: Final = {
     "critical": {
         "LynqNodeDegraded": "5m",
         "LynqNodeResourcesFailed": "5m",
@@ -109,8 +109,8 @@ GO_OPERATORS: Final = {
 }
 
 
-def counted(alert: str, minute: int, series: dict[str, str], *, is_due: bool) -> dict[str, Any]:
-    """Return a test that looks at some minute whether an alert fires."""
+def firing_test(alert: str, minute: int, series: dict[str, str], *, is_due: bool) -> dict[str, Any]:
+    """Return a promtool test that checks at a minute whether an alert fires."""
     return {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
@@ -125,29 +125,29 @@ def counted(alert: str, minute: int, series: dict[str, str], *, is_due: bool) ->
 
 
 def test_alerts_of_go_operator_exist() -> None:
-    found = {rule["alert"]: (rule["labels"]["severity"], rule["for"]) for rule in rules()}
+    existing = {rule["alert"]: (rule["labels"]["severity"], rule["for"]) for rule in rules()}
     expected = {
         alert: (severity, duration)
-        for severity, alerts in GO_OPERATORS.items()
+        for severity, alerts in GO_ALERTS.items()
         for alert, duration in alerts.items()
     }
-    assert found.items() >= expected.items()
+    assert existing.items() >= expected.items()
     assert len(expected) == 14
-    assert found.keys() == CASES.keys()
+    assert existing.keys() == CASES.keys()
 
 
 @pytest.mark.parametrize("alert", CASES)
 def test_alert_fires_when_due_and_not_before(alert: str, tmp_path: Path) -> None:
     minute, series = CASES[alert]
     tests = [
-        counted(alert, minute - 1, series, is_due=False),
-        counted(alert, minute + 2, series, is_due=True),
+        firing_test(alert, minute - 1, series, is_due=False),
+        firing_test(alert, minute + 2, series, is_due=True),
     ]
     assert promtool(tmp_path, {"tests": tests}) == ""
 
 
 def test_no_alert_fires_when_healthy(tmp_path: Path) -> None:
-    tests = [counted(alert, 80, QUIET, is_due=False) for alert in CASES]
+    tests = [firing_test(alert, 80, HEALTHY, is_due=False) for alert in CASES]
     assert promtool(tmp_path, {"tests": tests}) == ""
 
 

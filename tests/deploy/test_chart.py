@@ -1,4 +1,4 @@
-"""The chart, as Helm's own engine renders it: values do what they say, wrong ones are refused."""
+"""The chart rendered by Helm's engine: values take effect, and wrong values are rejected."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.manifests import CHART, Object, RefusedError, chart, manager, one, rendered
+from deploy.manifests import CHART, InvalidValuesError, Object, chart, manager, one, rendered
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
@@ -29,7 +29,7 @@ def paths(schema: Any, start: str = "") -> set[str]:
 
 
 def keys(values: Any, schema: Any, start: str = "") -> set[str]:
-    """Return the paths of values, as deep as the schema says what is there."""
+    """Return the paths of values as deep as the schema defines properties."""
     properties = schema.get("properties")
     if not properties or not isinstance(values, dict):
         return set()
@@ -66,7 +66,7 @@ def test_schema_covers_exactly_the_values() -> None:
     ids=str,
 )
 def test_wrong_value_is_rejected(wrong: dict[str, Any]) -> None:
-    with pytest.raises(RefusedError, match=next(iter(wrong))):
+    with pytest.raises(InvalidValuesError, match=next(iter(wrong))):
         rendered(wrong)
 
 
@@ -135,7 +135,7 @@ def test_image_tag_defaults_to_app_version() -> None:
 
 
 def test_manager_values_become_arguments() -> None:
-    given = {
+    values = {
         "manager": {
             "leaderElection": False,
             "healthProbeBindAddress": ":9081",
@@ -149,7 +149,7 @@ def test_manager_values_become_arguments() -> None:
         },
         "webhook": {"port": 9444},
     }
-    objects = chart(given)
+    objects = chart(values)
     container = manager(objects)
     assert container["args"] == [
         "--metrics-bind-address=:9443",
@@ -171,7 +171,7 @@ def test_manager_values_become_arguments() -> None:
 
 def test_two_replicas_without_leader_election_are_rejected() -> None:
     alone = {"manager": {"leaderElection": False}}
-    with pytest.raises(RefusedError, match=r"replicaCount is 2.*manager\.leaderElection"):
+    with pytest.raises(InvalidValuesError, match=r"replicaCount is 2.*manager\.leaderElection"):
         chart({**alone, "replicaCount": 2})
     for few in (0, 1):
         assert one(chart({**alone, "replicaCount": few}), "Deployment")["spec"]["replicas"] == few
@@ -287,7 +287,7 @@ def test_notes_explain_rights_for_other_kinds() -> None:
     label = "lynq.sh/aggregate-to-manager"
     assert label in rendered()
     narrow = rendered({"manager": {"watchNamespaces": ["shop", "bank"]}, "fullnameOverride": "x"})
-    # There is no ClusterRole that the label could add to.
+    # Without a ClusterRole, the aggregation label has no effect.
     assert label not in narrow
     account = "ServiceAccount x-controller-manager of namespace lynq-system"
     assert f"a Role and a RoleBinding for {account}" in narrow
@@ -321,8 +321,10 @@ def test_cert_manager_issues_certificate_when_enabled() -> None:
         annotations = one(objects, kind)["metadata"]["annotations"]
         assert annotations == {"cert-manager.io/inject-ca-from": "lynq-system/lynq-serving-cert"}
     assert "lynq-webhook-role" not in names(objects, "Role", "ClusterRole")
-    given = {"issuerName": "corp", "issuerKind": "ClusterIssuer", "duration": "48h"}
-    other = chart({"certManager": {"enabled": True}, "webhook": {"certificate": given}})
+    certificate_values = {"issuerName": "corp", "issuerKind": "ClusterIssuer", "duration": "48h"}
+    other = chart(
+        {"certManager": {"enabled": True}, "webhook": {"certificate": certificate_values}}
+    )
     assert names(other, "Issuer") == []
     spec = one(other, "Certificate")["spec"]
     assert spec["issuerRef"] == {"kind": "ClusterIssuer", "name": "corp"}
@@ -336,7 +338,7 @@ def test_disabled_webhooks_leave_no_objects() -> None:
 
 
 def test_monitoring_adds_service_monitor_alerts_and_dashboard() -> None:
-    given = {
+    monitoring = {
         "enabled": True,
         "namespace": "watching",
         "labels": {"release": "prometheus"},
@@ -345,7 +347,7 @@ def test_monitoring_adds_service_monitor_alerts_and_dashboard() -> None:
         "relabelings": [{"action": "keep"}],
         "metricRelabelings": [{"action": "drop"}],
     }
-    objects = chart({"monitoring": given})
+    objects = chart({"monitoring": monitoring})
     monitor = one(objects, "ServiceMonitor")
     assert monitor["metadata"]["namespace"] == "watching"
     assert monitor["metadata"]["labels"]["release"] == "prometheus"

@@ -1,4 +1,4 @@
-"""`make dist`: a wheel that comes out the same every time, and the bill of what it is made of."""
+"""`make dist`: a reproducible wheel and its SBOM."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from deploy.manifests import ROOT
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist") / "new"
     command = [ROOT / "scripts" / "dist", Path(sys.executable).parent, folder]
-    # Builds the wheel twice, and fails if the two differ.
+    # Builds the wheel twice and fails if the results differ.
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return folder
@@ -31,25 +31,25 @@ def test_wheel_contains_operator_and_local_cluster(dist: Path) -> None:
 
 def test_sbom_lists_wheel_and_runtime_dependencies(dist: Path) -> None:
     (wheel,) = dist.glob("*.whl")
-    bill = json.loads((dist / "sbom.cdx.json").read_text())
-    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.5")
-    (known,) = bill["metadata"]["component"]["hashes"]
-    assert known["content"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
-    parts = {component["name"] for component in bill["components"]}
-    assert {"aiohttp", "msgspec", "asyncpg", "mysql-replication", "uvloop"} <= parts
-    # Tools are no part of what runs.
-    assert not {"ruff", "mypy", "pytest", "hypothesis"} & parts
-    assert all(component["purl"].startswith("pkg:pypi/") for component in bill["components"])
-    assert all(component.get("licenses") for component in bill["components"])
+    sbom = json.loads((dist / "sbom.cdx.json").read_text())
+    assert (sbom["bomFormat"], sbom["specVersion"]) == ("CycloneDX", "1.5")
+    (digest,) = sbom["metadata"]["component"]["hashes"]
+    assert digest["content"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
+    names = {component["name"] for component in sbom["components"]}
+    assert {"aiohttp", "msgspec", "asyncpg", "mysql-replication", "uvloop"} <= names
+    # Development tools are not runtime dependencies.
+    assert not {"ruff", "mypy", "pytest", "hypothesis"} & names
+    assert all(component["purl"].startswith("pkg:pypi/") for component in sbom["components"])
+    assert all(component.get("licenses") for component in sbom["components"])
 
 
 def test_image_requirements_match_sbom(dist: Path) -> None:
-    bill = json.loads((dist / "sbom.cdx.json").read_text())
+    sbom = json.loads((dist / "sbom.cdx.json").read_text())
     listed = (ROOT / "deploy" / "requirements.txt").read_text()
     assert all(
-        f"{component['name']}=={component['version']}" in listed for component in bill["components"]
+        f"{component['name']}=={component['version']}" in listed for component in sbom["components"]
     )
-    assert listed.count("==") >= len(bill["components"])
+    assert listed.count("==") >= len(sbom["components"])
 
 
 def test_generated_files_are_up_to_date() -> None:

@@ -1,4 +1,4 @@
-"""kustomize/default: names, labels, ports and arguments that scripts for the Go operator know."""
+"""kustomize/default keeps the names, labels, ports and arguments of the Go operator."""
 
 import json
 import tomllib
@@ -17,17 +17,17 @@ def pod() -> Object:
 
 
 def test_object_names_match_go_operator() -> None:
-    found = {
+    existing = {
         (obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         for obj in kustomized()
     }
     namespace = "lynq-system"
-    people = {
-        ("ClusterRole", "", f"lynq-lynq{kind}-{who}-role")
+    user_roles = {
+        ("ClusterRole", "", f"lynq-lynq{kind}-{role}-role")
         for kind in ("hub", "form", "node")
-        for who in ("admin", "editor", "viewer")
+        for role in ("admin", "editor", "viewer")
     }
-    assert found == people | {
+    assert existing == user_roles | {
         ("Namespace", "", namespace),
         ("CustomResourceDefinition", "", "lynqhubs.operator.lynq.sh"),
         ("CustomResourceDefinition", "", "lynqforms.operator.lynq.sh"),
@@ -95,7 +95,7 @@ def test_services_select_the_pod() -> None:
     assert metrics["selector"] == webhook["selector"] == LABELS
     for objects in (kustomized(), chart()):
         service = one(objects, "Service", "lynq-controller-manager-metrics-service")
-        # By these the ServiceMonitor finds it.
+        # The ServiceMonitor selects these labels.
         assert service["metadata"]["labels"].items() >= LABELS.items()
     assert [(port["port"], port["targetPort"]) for port in metrics["ports"]] == [(8443, 8443)]
     assert [(port["port"], port["targetPort"]) for port in webhook["ports"]] == [(443, 9443)]
@@ -141,25 +141,25 @@ def test_install_yaml_matches_kustomize() -> None:
 
 
 def plain(obj: Object) -> Object:
-    """Return an object without what chart and kustomize may differ in."""
+    """Return an object without fields in which chart and kustomize may differ."""
     copy: Object = json.loads(json.dumps(obj))
-    # The chart's say which release an object is of. Those that select something are tested above.
+    # Labels of the chart name the release. Selector labels are tested above.
     copy["metadata"].pop("labels", None)
     copy["metadata"].pop("annotations", None)
     if copy["kind"] == "Deployment":
-        # The chart's default is what the API server fills in.
+        # The chart's value equals the API server's default.
         copy["spec"].pop("strategy", None)
         container = copy["spec"]["template"]["spec"]["containers"][0]
         container["args"] = [
             argument for argument in container["args"] if "log-level" not in argument
         ]
         container.pop("imagePullPolicy", None)
-        # The chart's port can be chosen, so its probes call it by a name.
+        # The probes of the chart use a named port, because the port is configurable.
         ports = {port["name"]: port["containerPort"] for port in container["ports"]}
         container["ports"] = [port for port in container["ports"] if port["name"] != "health"]
         for probe in (container["livenessProbe"], container["readinessProbe"]):
-            asked = probe["httpGet"]["port"]
-            probe["httpGet"]["port"] = ports.get(asked, asked)
+            port = probe["httpGet"]["port"]
+            probe["httpGet"]["port"] = ports.get(port, port)
     if copy["kind"] == "Service":
         copy["spec"].pop("type", None)
     if copy["kind"] == "ServiceAccount":

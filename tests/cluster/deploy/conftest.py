@@ -1,4 +1,4 @@
-"""What tests of the installation share."""
+"""Shared fixtures of installation tests."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -28,8 +28,8 @@ def tenancy(installer: Installer, namespace: str, tmp_path: Path) -> Tenancy:
 
 @pytest.fixture(scope="package")
 async def default(installer: Installer) -> AsyncIterator[list[Object]]:
-    """kustomize/default, installed; its webhooks are not, for nobody would answer them."""
+    """Install kustomize/default without its webhooks, which no operator would serve."""
     objects = kustomized()
-    quiet = [obj for obj in objects if not obj["kind"].endswith("WebhookConfiguration")]
-    async with installer.installed(quiet):
+    without_webhooks = [obj for obj in objects if not obj["kind"].endswith("WebhookConfiguration")]
+    async with installer.installed(without_webhooks):
         yield objects

@@ -1,8 +1,7 @@
-"""Installs rendered manifests into the shared cluster, and runs the operator as they say.
+"""Installs rendered manifests in the shared cluster and runs the operator with their arguments.
 
-The operator runs on this machine and not in a pod, so three things are put in place of what a pod
-has: a kubeconfig with the rendered ServiceAccount's token, ports that are free, and the namespace
-that a pod reads from its own files. All other arguments are the rendered ones.
+The operator runs as a local process. A kubeconfig with a token of the rendered ServiceAccount,
+free ports and the pod's namespace are passed as arguments; all others are the rendered ones.
 """
 
 import os
@@ -26,12 +25,12 @@ from lynq.kube.errors import AlreadyExists, NotFound
 from waiting import eventually
 
 _SHARED: Final = ("CustomResourceDefinition", "Namespace")
-"""Kinds of which others use the objects, too."""
+"""Kinds whose objects other tests use as well."""
 
 
 @dataclass(slots=True)
 class Installer:
-    """Applies objects, and takes them away again."""
+    """Applies objects and deletes them."""
 
     client: Client
     discovery: Discovery = field(init=False)
@@ -42,8 +41,8 @@ class Installer:
     async def resource(self, obj: Object) -> Resource:
         return await self.discovery.resource(obj["apiVersion"], obj["kind"])
 
-    async def accepts(self, objects: Iterable[Object]) -> None:
-        """Have the API server check objects, but store nothing."""
+    async def dry_run(self, objects: Iterable[Object]) -> None:
+        """Validate objects by a server-side dry run."""
         for obj in objects:
             await self.client.apply(
                 await self.resource(obj), obj, manager="deploy-test", force=True, dry_run=True
@@ -54,18 +53,18 @@ class Installer:
 
     @asynccontextmanager
     async def installed(self, objects: Iterable[Object]) -> AsyncIterator[None]:
-        """Have objects in the cluster while the block runs; definitions are there anyway."""
-        mine = [obj for obj in objects if obj["kind"] != "CustomResourceDefinition"]
-        await self._make_room(mine)
+        """Install objects while the block runs; the CRDs are already installed."""
+        installed = [obj for obj in objects if obj["kind"] != "CustomResourceDefinition"]
+        await self._await_namespaces(installed)
         try:
-            for obj in mine:
+            for obj in installed:
                 await self.apply(obj)
             yield
         finally:
-            for obj in reversed(mine):
-                await self.remove(obj)
+            for obj in reversed(installed):
+                await self.delete(obj)
 
-    async def remove(self, obj: Object) -> None:
+    async def delete(self, obj: Object) -> None:
         metadata = obj["metadata"]
         try:
             await self.client.delete(
@@ -74,23 +73,23 @@ class Installer:
         except NotFound:
             return
 
-    async def _make_room(self, objects: Iterable[Object]) -> None:
-        """Wait for a namespace that an earlier test has deleted."""
+    async def _await_namespaces(self, objects: Iterable[Object]) -> None:
+        """Create the namespaces, waiting for the deletion of those of an earlier test."""
         for obj in objects:
             if obj["kind"] == "Namespace":
-                await self._namespace_is_free(obj)
+                await self._create_namespace(obj)
 
-    async def _namespace_is_free(self, obj: Object) -> None:
+    async def _create_namespace(self, obj: Object) -> None:
         resource = await self.resource(obj)
 
-        async def free() -> bool:
+        async def created() -> bool:
             try:
                 await self.client.create(resource, obj)
             except AlreadyExists:
                 return False
             return True
 
-        await eventually(free, within=60, every=0.2)
+        await eventually(created, within=60, every=0.2)
 
 
 def free_port() -> int:
@@ -100,7 +99,7 @@ def free_port() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where the operator listens in a test."""
+    """The ports that the operator listens on."""
 
     metrics: int = field(default_factory=free_port)
     health: int = field(default_factory=free_port)
@@ -109,30 +108,30 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The operator as a process of its own."""
+    """A running operator process."""
 
     process: "subprocess.Popen[bytes]"
     log: Path
     ports: Ports
     token: str
 
-    def said(self) -> str:
+    def log_text(self) -> str:
         return self.log.read_text()
 
     def scrape(self) -> str:
-        """Return what Prometheus would be answered, with the ServiceAccount's own token."""
+        """Return the metrics, read with the token of the ServiceAccount."""
         request = urllib.request.Request(
             f"https://127.0.0.1:{self.ports.metrics}/metrics",
             headers={"Authorization": f"Bearer {self.token}"},
         )
-        trusting = ssl._create_unverified_context()
-        with urllib.request.urlopen(request, context=trusting, timeout=10) as answer:
-            text: str = answer.read().decode()
+        context = ssl._create_unverified_context()
+        with urllib.request.urlopen(request, context=context, timeout=10) as response:
+            text: str = response.read().decode()
         return text
 
     @property
     def memory(self) -> int:
-        """How many MiB it holds."""
+        """The resident memory in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         match = re.search(r"VmRSS:\s+(\d+)", status)
         assert match
@@ -141,15 +140,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    """Starts the operator that rendered objects describe."""
+    """Starts the operator with the arguments of rendered objects."""
 
     kubectl: Callable[..., str]
     kubeconfig: Path
     folder: Path
 
     @contextmanager
-    def running(self, objects: Iterable[Object], *more: str) -> Iterator[Run]:
-        """Run it with the rendered arguments and the rendered ServiceAccount's token."""
+    def running(self, objects: Iterable[Object], *extra_arguments: str) -> Iterator[Run]:
+        """Run the operator with the rendered arguments and ServiceAccount."""
         deployment = one(objects, "Deployment")
         pod = deployment["spec"]["template"]["spec"]
         namespace = deployment["metadata"]["namespace"]
@@ -157,11 +156,11 @@ class Starter:
         ports, log = Ports(), self.folder / f"operator-{os.urandom(3).hex()}.log"
         arguments = [
             *_on_free_ports(manager([deployment])["args"], ports),
-            f"--kubeconfig={self._account(token)}",
+            f"--kubeconfig={self._account_kubeconfig(token)}",
             f"--leader-election-namespace={namespace}",
             f"--webhook-namespace={namespace}",
             f"--sqlite-dir={self.folder}",
-            *more,
+            *extra_arguments,
         ]
         command = [sys.executable, "-m", "lynq", "run", *arguments]
         with log.open("wb") as out:
@@ -178,7 +177,7 @@ class Starter:
                 process.kill()
                 process.wait()
 
-    def _account(self, token: str) -> Path:
+    def _account_kubeconfig(self, token: str) -> Path:
         config = yaml.safe_load(self.kubeconfig.read_text())
         for user in config["users"]:
             user["user"] = {"token": token}
@@ -194,16 +193,16 @@ def _on_free_ports(arguments: Iterable[str], ports: Ports) -> list[str]:
         "--health-probe-bind-address": f"127.0.0.1:{ports.health}",
         "--webhook-port": str(ports.webhook),
     }
-    given = [argument for argument in arguments if argument.partition("=")[0] != "--webhook-port"]
-    given.append("--webhook-port=0")
+    kept = [argument for argument in arguments if argument.partition("=")[0] != "--webhook-port"]
+    kept.append("--webhook-port=0")
     return [
         f"{name}={chosen[name]}" if (name := argument.partition("=")[0]) in chosen else argument
-        for argument in given
+        for argument in kept
     ]
 
 
-def answering_at(objects: Iterable[Object], port: int, namespace: str) -> list[Object]:
-    """Return the webhook configurations, leading to this machine and only for one namespace."""
+def local_webhooks(objects: Iterable[Object], port: int, namespace: str) -> list[Object]:
+    """Return the webhook configurations with a local URL, limited to one namespace."""
     configurations = [obj for obj in objects if obj["kind"].endswith("WebhookConfiguration")]
     for configuration in configurations:
         for webhook in configuration["webhooks"]:

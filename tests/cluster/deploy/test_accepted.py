@@ -1,4 +1,4 @@
-"""What the chart renders to is accepted by the API server, whatever the values."""
+"""The API server accepts the rendered chart for all tested values, and the samples."""
 
 from typing import Any, Final
 
@@ -13,11 +13,11 @@ MATRIX: Final[dict[str, dict[str, Any]]] = {
     "default": {},
     "local": yaml.safe_load((CHART / "values-local.yaml").read_text()),
     "prod": yaml.safe_load((CHART / "values-prod.yaml").read_text()),
-    "narrow": {
+    "namespaced": {
         "manager": {"watchNamespaces": ["default"], "metricsSecure": False},
         "webhook": {"enabled": False},
     },
-    "dressed": {
+    "customized": {
         "commonLabels": {"team": "x"},
         "commonAnnotations": {"note": "y"},
         "podLabels": {"a": "b"},
@@ -28,7 +28,7 @@ MATRIX: Final[dict[str, dict[str, Any]]] = {
         "nodeSelector": {"disk": "ssd"},
         "tolerations": [{"operator": "Exists"}],
     },
-    "bare": {
+    "minimal": {
         "rbac": {"create": False},
         "serviceAccount": {"create": False, "name": "mine"},
         "crds": {"install": False},
@@ -40,19 +40,19 @@ MATRIX: Final[dict[str, dict[str, Any]]] = {
             "leaderElection": False,
         },
     },
-    "certificates": {"certManager": {"enabled": True}, "webhook": {"port": 9444}},
+    "cert-manager": {"certManager": {"enabled": True}, "webhook": {"port": 9444}},
 }
 
 FOREIGN: Final = ("monitoring.coreos.com", "cert-manager.io")
-"""Groups that this cluster does not serve."""
+"""API groups that the test cluster does not serve."""
 
 
-def known(objects: list[Object]) -> list[Object]:
+def served(objects: list[Object]) -> list[Object]:
     return [obj for obj in objects if not obj["apiVersion"].startswith(FOREIGN)]
 
 
 def pod_of(objects: list[Object], namespace: str) -> Object:
-    """Return the operator's pod; its account was not stored, so it does without."""
+    """Return the operator's pod without its ServiceAccount, which a dry run does not create."""
     spec = one(objects, "Deployment")["spec"]["template"]["spec"]
     del spec["serviceAccountName"]
     metadata = {"name": "manager", "namespace": namespace}
@@ -65,20 +65,20 @@ async def test_chart_is_accepted(
 ) -> None:
     placed = {**values, "namespace": {"name": namespace}}
     objects = chart(placed, release="matrix", namespace=namespace)
-    await installer.accepts(known(objects))
+    await installer.dry_run(served(objects))
     await installer.client.patch(
         NAMESPACES,
         namespace,
         {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}},
     )
-    await installer.accepts([pod_of(objects, namespace)])
+    await installer.dry_run([pod_of(objects, namespace)])
 
 
 async def test_leader_election_can_be_toggled(installer: Installer, namespace: str) -> None:
-    for leads in (True, False, True):
-        values = {"namespace": {"name": namespace}, "manager": {"leaderElection": leads}}
+    for elected in (True, False, True):
+        values = {"namespace": {"name": namespace}, "manager": {"leaderElection": elected}}
         objects = chart(values, release="turned", namespace=namespace)
-        # The API server has filled in what goes with one strategy, and not with the other.
+        # The API server defaults fields for one update strategy that the other rejects.
         await installer.apply(one(objects, "Deployment"))
 
 
@@ -89,7 +89,7 @@ async def test_optional_kustomize_folders_are_accepted(
     objects = kustomized(folder)
     for obj in objects:
         obj["metadata"]["namespace"] = namespace
-    await installer.accepts(objects)
+    await installer.dry_run(objects)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +109,4 @@ async def test_sample_is_accepted(installer: Installer, namespace: str, sample: 
     for obj in objects:
         if (await installer.resource(obj)).namespaced:
             obj["metadata"]["namespace"] = namespace
-    await installer.accepts(objects)
+    await installer.dry_run(objects)

@@ -1,4 +1,4 @@
-"""A form with a service account: the operator acts in its name where it was told that it may."""
+"""A form with serviceAccountName needs the impersonate right for the operator."""
 
 from cluster.deploy.installation import Starter
 from cluster.deploy.tenants import Tenancy
@@ -26,7 +26,7 @@ BINDING: Object = {
 
 
 def form() -> Object:
-    """Return the sample's Secret and ConfigMaps, to be written by the account."""
+    """Return the sample form reduced to Secrets and ConfigMaps, with a service account."""
     form = one(loaded("samples/form-policies.yaml"), "LynqForm")
     spec = form["spec"]
     form["spec"] = {
@@ -42,15 +42,15 @@ async def test_form_is_applied_once_operator_may_impersonate_its_account(
     default: list[Object], starter: Starter, tenancy: Tenancy
 ) -> None:
     subject = {**BINDING["subjects"][0], "namespace": tenancy.namespace}
-    tenancy.row()
+    tenancy.set_row()
     with starter.running(default):
         await tenancy.apply(WRITER)
         await tenancy.apply({**BINDING, "subjects": [subject]})
-        await tenancy.sample("hub-sqlite")
+        await tenancy.apply_sample("hub-sqlite")
         await tenancy.apply(form())
         ids = ("password", "settings", "shared", "merged", "replaced")
-        failed = await tenancy.is_settled("policies", ids)
+        failed = await tenancy.wait_for_failures("policies", ids)
         expected = "grant the verb impersonate on serviceaccounts"
         assert all(expected in resource["message"] for resource in failed.values()), failed
-        await tenancy.sample("role-service-account")
-        await tenancy.is_ready("policies")
+        await tenancy.apply_sample("role-service-account")
+        await tenancy.wait_for_ready("policies")

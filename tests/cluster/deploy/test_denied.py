@@ -1,6 +1,6 @@
-"""A right that is missing for some kinds: those fail and say so, all others go on.
+"""Missing rights for some kinds: their resources fail and name the verb, others are applied.
 
-Each of the 15 kinds is taken out once: one half of them in the first run, the rest in the second.
+Each of the 15 kinds is denied once: one half in the first run, the rest in the second.
 """
 
 import copy
@@ -30,20 +30,20 @@ PLURALS: Final = {
     "scaling": "horizontalpodautoscalers",
     "room": "namespaces",
 }
-"""The resources of samples/form-all-kinds.yaml, and what their kinds are called in rules."""
+"""Resource ids of samples/form-all-kinds.yaml and the plurals of their kinds."""
 
-# The autoscaler goes with its target: without it, it would not become ready.
+# The autoscaler is denied with its target, without which it would not become ready.
 HALF: Final = ("account", "web", "service", "settings", "setup", "budget", "scaling")
 REST: Final = tuple(sorted(PLURALS.keys() - set(HALF)))
 
 
 def without(role: Object, plurals: set[str]) -> Object:
-    """Return the role without the rights for these."""
-    narrow = copy.deepcopy(role)
-    for rule in narrow["rules"]:
+    """Return the role without rights for these resources."""
+    reduced = copy.deepcopy(role)
+    for rule in reduced["rules"]:
         rule["resources"] = [plural for plural in rule["resources"] if plural not in plurals]
-    narrow["rules"] = [rule for rule in narrow["rules"] if rule["resources"]]
-    return narrow
+    reduced["rules"] = [rule for rule in reduced["rules"] if rule["resources"]]
+    return reduced
 
 
 def all_kinds() -> Object:
@@ -51,7 +51,7 @@ def all_kinds() -> Object:
 
 
 def independent(form: Object) -> Object:
-    """Return the form without dependencies: a failure is to be one's own."""
+    """Return the form without dependencies, so that a failure affects one resource."""
     lists: list[list[dict[str, Any]]] = [
         value for value in form["spec"].values() if isinstance(value, list)
     ]
@@ -73,25 +73,25 @@ async def test_only_kinds_without_rights_fail_and_name_the_verb(
     role = one(default, "ClusterRole", "lynq-manager-role")
     await installer.apply(without(role, {PLURALS[resource_id] for resource_id in denied}))
     try:
-        tenancy.row()
+        tenancy.set_row()
         with starter.running(default):
-            await tenancy.sample("hub-sqlite")
+            await tenancy.apply_sample("hub-sqlite")
             await tenancy.apply(independent(all_kinds()))
-            failed = await tenancy.is_settled("all-kinds", denied)
+            failed = await tenancy.wait_for_failures("all-kinds", denied)
             for resource_id, resource in failed.items():
                 assert f"grant the verb watch on {PLURALS[resource_id]}" in resource["message"], (
                     resource
                 )
             if denied is HALF:
-                await go_on_once_granted(installer, tenancy, role)
+                await recovers_once_granted(installer, tenancy, role)
     finally:
         await installer.apply(role)
 
 
-async def go_on_once_granted(installer: Installer, tenancy: Tenancy, role: Object) -> None:
-    """Wait until the denied kinds are ready: without a restart, after a pause of at most 30 s."""
+async def recovers_once_granted(installer: Installer, tenancy: Tenancy, role: Object) -> None:
+    """Grant the rights and wait until all kinds are ready, without a restart."""
     await installer.apply(role)
-    await tenancy.is_ready("all-kinds")
+    await tenancy.wait_for_ready("all-kinds")
 
 
 async def test_missing_event_rights_do_not_block_reconciling(
@@ -100,11 +100,11 @@ async def test_missing_event_rights_do_not_block_reconciling(
     role = one(default, "ClusterRole", "lynq-manager-role")
     await installer.apply(without(role, {"events"}))
     try:
-        tenancy.row()
+        tenancy.set_row()
         with starter.running(default) as run:
-            await tenancy.sample("hub-sqlite")
+            await tenancy.apply_sample("hub-sqlite")
             await tenancy.apply(independent(all_kinds()))
-            await tenancy.is_ready("all-kinds")
+            await tenancy.wait_for_ready("all-kinds")
             assert "grant the verb create on events" in run.log.read_text()
     finally:
         await installer.apply(role)
@@ -116,14 +116,14 @@ async def test_missing_lease_rights_block_all_writes_until_granted(
     role = one(default, "Role", "lynq-leader-election-role")
     await installer.apply(without(role, {"leases"}))
     try:
-        tenancy.row()
+        tenancy.set_row()
         with starter.running(default) as run:
-            await tenancy.sample("hub-sqlite")
+            await tenancy.apply_sample("hub-sqlite")
             await tenancy.apply(independent(all_kinds()))
             expected = "on leases.coordination.k8s.io"
             await eventually(lambda: expected in run.log.read_text(), within=60)
             assert "controllers started" not in run.log.read_text()
             await installer.apply(role)
-            await tenancy.is_ready("all-kinds")
+            await tenancy.wait_for_ready("all-kinds")
     finally:
         await installer.apply(role)

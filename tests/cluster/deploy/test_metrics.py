@@ -1,4 +1,4 @@
-"""What alerts and dashboard ask for is in the text that a real operator serves."""
+"""Alerts and dashboard query only metrics that a running operator serves."""
 
 import re
 from pathlib import Path
@@ -18,16 +18,16 @@ async def test_alerts_and_panels_query_existing_metrics(
     tenancy: Tenancy,
     tmp_path: Path,
 ) -> None:
-    tenancy.row()
-    # There before us, with a field that the sample wants, too: a conflict has series of its own.
+    tenancy.set_row()
+    # A foreign object with a field of the sample: a conflict has metrics of its own.
     foreign = {
         "metadata": {"name": f"{tenancy.uid}-settings", "namespace": tenancy.namespace},
         "data": {"plan": "theirs"},
     }
     await installer.client.apply(CONFIG_MAPS, foreign, manager="kubectl-edit")
     with starter.running(default) as run:
-        await tenancy.sample("hub-sqlite")
-        await tenancy.sample("form-policies")
+        await tenancy.apply_sample("hub-sqlite")
+        await tenancy.apply_sample("form-policies")
 
         async def conflicted() -> bool:
             listed = (await tenancy.node("policies")).get("status", {}).get("resources", [])
@@ -43,6 +43,8 @@ async def test_alerts_and_panels_query_existing_metrics(
             return True
 
         await eventually(complete, within=20, every=1)
-        # As client-go counts them: without scheme, with port.
-        asked = r'rest_client_requests_total\{code="200",host="127\.0\.0\.1:\d+",method="GET"\} \d+'
-        assert re.search(asked, run.scrape())
+        # The host label is that of client-go: without scheme, with port.
+        pattern = (
+            r'rest_client_requests_total\{code="200",host="127\.0\.0\.1:\d+",method="GET"\} \d+'
+        )
+        assert re.search(pattern, run.scrape())

@@ -1,11 +1,11 @@
-"""The chart with watched namespaces: Roles in them are enough, nothing in the cluster is needed."""
+"""The chart with watchNamespaces works with Roles and without cluster-wide rights."""
 
 from cluster.deploy.installation import Installer, Starter
 from cluster.deploy.tenants import Tenancy
 from deploy.manifests import chart, loaded, one
 
 OUTSIDE = ("namespaces", "manifests")
-"""The lists of the sample with what no Role gives rights to: a Namespace and a LimitRange."""
+"""Form lists whose objects no Role covers: a Namespace and a LimitRange."""
 
 
 async def test_operator_works_with_namespaced_roles_only(
@@ -28,15 +28,15 @@ async def test_operator_works_with_namespaced_roles_only(
         del inside["spec"][field]
     outside["metadata"]["name"] = "outside"
     outside["spec"] = {"hubId": "tenants"} | {field: outside["spec"][field] for field in OUTSIDE}
-    tenancy.row()
+    tenancy.set_row()
     async with installer.installed(objects):
         with starter.running(objects):
-            await tenancy.sample("hub-sqlite")
+            await tenancy.apply_sample("hub-sqlite")
             await tenancy.apply(inside)
             await tenancy.apply(outside)
-            await tenancy.is_ready("all-kinds")
-            failed = await tenancy.is_settled("outside", ("limits", "room"))
+            await tenancy.wait_for_ready("all-kinds")
+            failed = await tenancy.wait_for_failures("outside", ("limits", "room"))
             assert "grant the verb watch on namespaces" in failed["room"]["message"]
             assert "grant the verb watch on limitranges" in failed["limits"]["message"]
-            tenancy.row(active=False)
-            await tenancy.is_gone("all-kinds")
+            tenancy.set_row(active=False)
+            await tenancy.wait_for_deletion("all-kinds")

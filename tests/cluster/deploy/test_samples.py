@@ -1,4 +1,4 @@
-"""The samples as they are, with only the database's address and password put in: all work."""
+"""The samples work unchanged except for address and password of the database."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -48,8 +48,8 @@ async def execute(engine: str, server: Server, *statements: str) -> None:
         await connection.close()
 
 
-def reaching(objects: list[Object], engine: str, server: Server) -> list[Object]:
-    """Put in where the database is, and how to log in."""
+def with_server(objects: list[Object], engine: str, server: Server) -> list[Object]:
+    """Set address and credentials of the database."""
     secret, hub = objects
     secret["stringData"]["password"] = server.password
     hub["spec"]["source"][engine].update(
@@ -70,14 +70,14 @@ async def test_row_of_database_server_becomes_tenant_with_every_policy(
     row = f"INSERT INTO tenants VALUES ('{tenancy.uid}', '1', 'basic')"
     await execute(engine, server, "DROP TABLE IF EXISTS tenants", CREATE, row)
     with starter.running(default):
-        for obj in reaching(loaded(f"samples/hub-{engine}.yaml"), engine, server):
+        for obj in with_server(loaded(f"samples/hub-{engine}.yaml"), engine, server):
             await tenancy.apply(obj)
-        await tenancy.sample("form-policies")
-        await tenancy.is_ready("policies")
+        await tenancy.apply_sample("form-policies")
+        await tenancy.wait_for_ready("policies")
         await execute(engine, server, "UPDATE tenants SET active = '0'")
-        await tenancy.look_again()
-        await tenancy.is_gone("policies")
-    # It says Retain.
+        await tenancy.force_sync()
+        await tenancy.wait_for_deletion("policies")
+    # Its deletionPolicy is Retain.
     name, place = f"{tenancy.uid}-password", tenancy.namespace
     kept = await tenancy.installer.client.get(SECRETS, name, place)
     assert kept["metadata"]["labels"]["lynq.sh/orphaned"] == "true"

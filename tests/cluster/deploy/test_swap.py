@@ -1,4 +1,4 @@
-"""Our manifests over the Go operator's, as kubectl applied them: nothing of those is left."""
+"""Applying our manifests over those of the Go operator with kubectl."""
 
 import json
 from collections.abc import Callable
@@ -20,8 +20,8 @@ MUTATING = Resource(
 INJECT = "cert-manager.io/inject-ca-from"
 
 
-def ours(namespace: str) -> list[Object]:
-    """Return what changes hands, under names that disturb nobody else."""
+def lynq_objects(namespace: str) -> list[Object]:
+    """Return Deployment and webhooks under names that do not affect other tests."""
     deployment = one(kustomized(), "Deployment")
     deployment["metadata"]["namespace"] = namespace
     webhooks = one(kustomized(), "MutatingWebhookConfiguration")
@@ -31,9 +31,9 @@ def ours(namespace: str) -> list[Object]:
     return [deployment, webhooks]
 
 
-def theirs(namespace: str) -> list[Object]:
-    """Return the same as the Go operator has it: cert-manager makes the certificate."""
-    deployment, webhooks = ours(namespace)
+def go_objects(namespace: str) -> list[Object]:
+    """Return the same objects as installed by the Go operator, with cert-manager."""
+    deployment, webhooks = lynq_objects(namespace)
     pod = deployment["spec"]["template"]["spec"]
     container = pod["containers"][0]
     folder = "/tmp/k8s-webhook-server/serving-certs"
@@ -45,23 +45,23 @@ def theirs(namespace: str) -> list[Object]:
 
 
 @pytest.mark.parametrize(
-    "way", [(), ("--server-side", "--force-conflicts")], ids=["client-side", "server-side"]
+    "flags", [(), ("--server-side", "--force-conflicts")], ids=["client-side", "server-side"]
 )
 async def test_nothing_of_go_installation_remains(
     client: Client,
     kubectl: Callable[..., str],
     namespace: str,
     tmp_path: Path,
-    way: tuple[str, ...],
+    flags: tuple[str, ...],
 ) -> None:
-    for name, objects in (("theirs", theirs(namespace)), ("ours", ours(namespace))):
+    for name, objects in (("go", go_objects(namespace)), ("lynq", lynq_objects(namespace))):
         file = tmp_path / f"{name}.json"
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     try:
-        kubectl("apply", "-f", str(tmp_path / "theirs.json"))
+        kubectl("apply", "-f", str(tmp_path / "go.json"))
         before = await client.get(MUTATING, namespace)
         assert INJECT in before["metadata"]["annotations"]
-        output = kubectl("apply", *way, "-f", str(tmp_path / "ours.json"))
+        output = kubectl("apply", *flags, "-f", str(tmp_path / "lynq.json"))
         assert "rror" not in output
         obj = await client.get(DEPLOYMENTS, "lynq-controller-manager", namespace)
         pod = obj["spec"]["template"]["spec"]
