@@ -1,16 +1,12 @@
-"""Make a rendered object ready to be written: ignored fields kept, tied to its node, marked.
+"""The desired object of a resource: ignored fields, ownership, policies and the applied-hash.
 
-In this order, so that no ignored field, not even all of `metadata`, can touch what the object is,
-whose it is, and how it is treated.
+The order in `prepare` matters. Ignored fields come first, so that none of them, not even all of
+`metadata`, changes the identity of the object, its ownership or its policies.
 
-Stamp an object with what its next reader has to know: policies, hash, start of the clock.
-
-All stamps travel in the one write of the object, so nobody ever sees half of them.
-
-The hash of a wanted object, by which an unchanged one is known without a write.
-
-It is the Go operator's, digit for digit: SHA-256 over what its json.Marshal writes, the two stamps
-left out, the first 8 bytes in hexadecimal.
+The applied-hash identifies the content of an object, so that unchanged content is not written. It
+equals the Go operator's: the first 8 bytes, in hexadecimal, of SHA-256 over the output of
+json.Marshal, without the annotations applied-hash and apply-start-time. Both are part of the one
+write of the object, so that no reader observes one without the other.
 """
 
 import hashlib
@@ -45,44 +41,106 @@ from lynq.template.gofmt.floats import go_escaped, go_number
 
 Object = dict[str, Any]
 
+_APPLY_ANNOTATIONS: Final = frozenset({ANNOTATION_APPLIED_HASH, ANNOTATION_APPLY_START_TIME})
+_HASH_DIGITS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredObject:
+    """The desired object, without the annotations that its write adds."""
+
+    ref: ObjectRef
+    obj: dict[str, Any]
+    hash: str
+    """The value of `lynq.sh/applied-hash` once the object is written."""
+
+    def to_write(self, live: LiveObject | None, now: datetime) -> dict[str, Any]:
+        """Return the object with applied-hash and apply-start-time."""
+        return with_apply_metadata(self.obj, self.hash, live, now)
+
+
+def prepare(
+    rendered: Rendered, resource: TResource, owner: Owner, body: Mapping[str, Any] | None = None
+) -> DesiredObject:
+    """Return the desired object; raises RenderError if ignoreFields has an invalid path.
+
+    `body` is the whole live object. It is needed only for a resource with ignoreFields, and is
+    None while the object does not exist.
+    """
+    obj = rendered.obj
+    if body is not None and ignores_fields(resource):
+        obj = _with_ignored_fields(rendered, resource, body)
+    obj = with_ownership(obj, rendered.ref, owner, resource.deletion_policy)
+    obj = with_policies(obj, resource)
+    return DesiredObject(rendered.ref, obj, applied_hash(obj))
+
+
+def ignores_fields(resource: TResource) -> bool:
+    """Return whether live values are kept; an object that is written once needs none."""
+    return bool(resource.ignore_fields) and resource.creation_policy is not CreationPolicy.ONCE
+
+
+def _with_ignored_fields(
+    rendered: Rendered, resource: TResource, body: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the rendered object with the live values of the ignored fields."""
+    try:
+        paths = [parse_path(text) for text in resource.ignore_fields]
+    except PathError as error:
+        raise RenderError(resource.id, "ignoreFields", str(error)) from None
+    obj = keep_live(rendered.obj, dict(body), paths)
+    metadata = obj.get("metadata")
+    metadata = without_server_fields(metadata) if isinstance(metadata, dict) else {}
+    metadata["labels"] = merged_labels(metadata.get("labels") or {}, {})
+    metadata["annotations"] = merged_annotations(metadata.get("annotations") or {}, {})
+    original = rendered.obj["metadata"]
+    for key in ("name", "namespace"):
+        if key in original:
+            metadata[key] = original[key]
+    # The live owner references include our own, which with_ownership adds.
+    metadata.pop("ownerReferences", None)
+    if "ownerReferences" in original:
+        metadata["ownerReferences"] = original["ownerReferences"]
+    identity = {key: rendered.obj[key] for key in ("apiVersion", "kind")}
+    return {**obj, **identity, "metadata": metadata}
+
 
 def with_policies(obj: Object, resource: TResource) -> Object:
-    """Return the object with the policies that must be known without its entry."""
-    marks = {ANNOTATION_DELETION_POLICY: str(resource.deletion_policy)}
+    """Return the object with the policies that apply after its entry is removed from the form."""
+    policies = {ANNOTATION_DELETION_POLICY: str(resource.deletion_policy)}
     if resource.creation_policy is CreationPolicy.ONCE:
-        marks[ANNOTATION_CREATED_ONCE] = TRUE
-    return with_annotations(obj, marks)
+        policies[ANNOTATION_CREATED_ONCE] = TRUE
+    return with_annotations(obj, policies)
 
 
-def with_apply_metadata(obj: Object, digest: str, live: LiveObject | None, now: datetime) -> Object:
-    """Return the object as it is written; `digest` is its applied-hash.
+def with_apply_metadata(
+    obj: Object, content_hash: str, live: LiveObject | None, now: datetime
+) -> Object:
+    """Return the object with its applied-hash and apply-start-time.
 
-    The clock of the readiness timeout starts anew only with another content: writing the same
-    again, after a drift or every ten minutes, gives nobody more time.
+    The readiness timeout restarts only with changed content. A repeated write of the same content,
+    after drift or in a forced reconcile, does not extend it.
     """
-    known = live.annotations if live is not None else {}
-    start = known.get(ANNOTATION_APPLY_START_TIME, "")
-    if not start or known.get(ANNOTATION_APPLIED_HASH) != digest:
+    annotations = live.annotations if live is not None else {}
+    start = annotations.get(ANNOTATION_APPLY_START_TIME, "")
+    if not start or annotations.get(ANNOTATION_APPLIED_HASH) != content_hash:
         start = rfc3339(now)
     return with_annotations(
-        obj, {ANNOTATION_APPLIED_HASH: digest, ANNOTATION_APPLY_START_TIME: start}
+        obj, {ANNOTATION_APPLIED_HASH: content_hash, ANNOTATION_APPLY_START_TIME: start}
     )
 
 
-def with_annotations(obj: Object, marks: dict[str, str]) -> Object:
+def with_annotations(obj: Object, annotations: dict[str, str]) -> Object:
     """Return the object with these annotations added."""
     metadata = obj["metadata"]
-    annotations = {**(metadata.get("annotations") or {}), **marks}
-    return {**obj, "metadata": {**metadata, "annotations": annotations}}
-
-
-_STAMPS: Final = frozenset({ANNOTATION_APPLIED_HASH, ANNOTATION_APPLY_START_TIME})
-_DIGITS: Final = 16
+    merged = {**(metadata.get("annotations") or {}), **annotations}
+    return {**obj, "metadata": {**metadata, "annotations": merged}}
 
 
 def applied_hash(obj: Mapping[str, Any]) -> str:
-    """Return the hash of an object as it is wanted; the stamps do not count."""
-    return hashlib.sha256(go_json(_unstamped(obj)).encode()).hexdigest()[:_DIGITS]
+    """Return the hash of a desired object, without the annotations of the write."""
+    content = go_json(_without_apply_annotations(obj))
+    return hashlib.sha256(content.encode()).hexdigest()[:_HASH_DIGITS]
 
 
 def go_json(value: object) -> str:
@@ -92,14 +150,14 @@ def go_json(value: object) -> str:
     return go_escaped("".join(out))
 
 
-def _unstamped(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+def _without_apply_annotations(obj: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = obj.get("metadata")
     if not isinstance(metadata, Mapping) or "annotations" not in metadata:
         return obj
     annotations = metadata["annotations"]
     if not isinstance(annotations, Mapping):
         return obj
-    kept = {key: value for key, value in annotations.items() if key not in _STAMPS}
+    kept = {key: value for key, value in annotations.items() if key not in _APPLY_ANNOTATIONS}
     rest = {key: value for key, value in metadata.items() if key != "annotations"}
     return {**obj, "metadata": {**rest, "annotations": kept} if kept else rest}
 
@@ -149,60 +207,3 @@ def _float(number: float) -> str:
     if not math.isfinite(number):
         raise ValueError("JSON has no infinity and no NaN")
     return go_number(number)
-
-
-@dataclass(frozen=True, slots=True)
-class DesiredObject:
-    """An object as it is to be, all but the stamps of its write."""
-
-    ref: ObjectRef
-    obj: dict[str, Any]
-    hash: str
-    """What `lynq.sh/applied-hash` says once it is written."""
-
-    def to_write(self, live: LiveObject | None, now: datetime) -> dict[str, Any]:
-        """Return the object with its stamps."""
-        return with_apply_metadata(self.obj, self.hash, live, now)
-
-
-def prepare(
-    rendered: Rendered, resource: TResource, owner: Owner, body: Mapping[str, Any] | None = None
-) -> DesiredObject:
-    """Return the object that is to be written; raises RenderError for a bad path.
-
-    `body` is the whole live object. It is needed only for a resource with ignoreFields, and is
-    None while the object does not exist.
-    """
-    obj = rendered.obj
-    if body is not None and ignores_fields(resource):
-        obj = _kept(rendered, resource, body)
-    obj = with_ownership(obj, rendered.ref, owner, resource.deletion_policy)
-    obj = with_policies(obj, resource)
-    return DesiredObject(rendered.ref, obj, applied_hash(obj))
-
-
-def ignores_fields(resource: TResource) -> bool:
-    """Return whether live values are kept; what is written once needs none."""
-    return bool(resource.ignore_fields) and resource.creation_policy is not CreationPolicy.ONCE
-
-
-def _kept(rendered: Rendered, resource: TResource, body: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        paths = [parse_path(text) for text in resource.ignore_fields]
-    except PathError as error:
-        raise RenderError(resource.id, "ignoreFields", str(error)) from None
-    obj = keep_live(rendered.obj, dict(body), paths)
-    metadata = obj.get("metadata")
-    metadata = without_server_fields(metadata) if isinstance(metadata, dict) else {}
-    metadata["labels"] = merged_labels(metadata.get("labels") or {}, {})
-    metadata["annotations"] = merged_annotations(metadata.get("annotations") or {}, {})
-    original = rendered.obj["metadata"]
-    for key in ("name", "namespace"):
-        if key in original:
-            metadata[key] = original[key]
-    # Owner references of the live object include our own, which tracking adds.
-    metadata.pop("ownerReferences", None)
-    if "ownerReferences" in original:
-        metadata["ownerReferences"] = original["ownerReferences"]
-    identity = {key: rendered.obj[key] for key in ("apiVersion", "kind")}
-    return {**obj, **identity, "metadata": metadata}

@@ -1,4 +1,4 @@
-"""Resources to be judged: as they should be, and with this or that taken off."""
+"""Facts of resources to decide about: settled, and with drift."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -18,7 +18,7 @@ CONTEXT = PassContext(an_owner(), NOW)
 
 
 def settled(**more: Any) -> ResourceFacts:
-    """Give a resource whose object is as it should be."""
+    """Return the facts of a resource whose object has the desired content."""
     resource = a_resource(**more)
     desired = desired_by(resource)
     live = live_after(desired.to_write(None, NOW))

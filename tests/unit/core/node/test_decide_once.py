@@ -1,4 +1,4 @@
-"""creationPolicy Once: the body is written one time, the marks whenever they are lost."""
+"""creationPolicy Once: the body is written one time, lost metadata is restored."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,21 +13,21 @@ from unit.core.node.fixtures import STARTING, desired_by
 from unit.core.node.nodes import a_resource
 
 
-def test_what_was_written_once_is_never_written_again_but_looked_at() -> None:
+def test_once_object_is_not_written_again_but_its_readiness_counts() -> None:
     facts = settled(creation_policy=CreationPolicy.ONCE)
-    restless = but(without(facts, "applied-hash"), digest=b"theirs", verdict=STARTING)
-    outcome = decide(restless, replace(CONTEXT, force=True))
+    drifted = but(without(facts, "applied-hash"), digest=b"theirs", verdict=STARTING)
+    outcome = decide(drifted, replace(CONTEXT, force=True))
     assert (outcome.state, outcome.write) == (S.PROGRESSING, None)
     assert outcome.reason == "ReplicasNotReady"
 
 
-def test_once_is_written_over_an_object_that_was_not_marked() -> None:
+def test_once_object_without_annotation_is_written() -> None:
     facts = replace(settled(creation_policy=CreationPolicy.ONCE), live=foreign())
     assert cause_of(facts) is WriteCause.CHANGED
 
 
 def once(policy: DeletionPolicy = DeletionPolicy.DELETE, **more: Any) -> ResourceFacts:
-    """Give a resource that was written once, a key in it, with marks of the form as well."""
+    """Return a resource that was written once, with a key and with metadata of the form."""
     data = {"plan": "{{ .uid }}", "key": '{{ encryptAES "secret" .uid }}'}
     return settled(
         spec={"apiVersion": "v1", "kind": "ConfigMap", "data": data},
@@ -40,14 +40,14 @@ def once(policy: DeletionPolicy = DeletionPolicy.DELETE, **more: Any) -> Resourc
 
 
 def stripped(facts: ResourceFacts, *keys: str) -> ResourceFacts:
-    """Take marks off the object; "owner" stands for its owner references."""
+    """Remove labels and annotations of the object; "owner" stands for its owner references."""
     live = facts.live
     assert live is not None
-    gone = {f"lynq.sh/{key}" for key in keys}
+    removed = {f"lynq.sh/{key}" for key in keys}
     return but(
         facts,
-        labels={key: text for key, text in live.labels.items() if key not in gone},
-        annotations={key: text for key, text in live.annotations.items() if key not in gone},
+        labels={key: text for key, text in live.labels.items() if key not in removed},
+        annotations={key: text for key, text in live.annotations.items() if key not in removed},
         owners=() if "owner" in keys else live.owners,
     )
 
@@ -66,7 +66,7 @@ def stripped(facts: ResourceFacts, *keys: str) -> ResourceFacts:
     ],
 )
 @pytest.mark.parametrize("strategy", PatchStrategy)
-def test_what_was_written_once_gets_lost_marks_back_and_nothing_else(
+def test_lost_metadata_of_a_once_object_is_restored_and_nothing_else(
     policy: DeletionPolicy, lost: tuple[str, ...], cause: WriteCause, strategy: PatchStrategy
 ) -> None:
     facts = once(policy, patch_strategy=strategy)
@@ -76,18 +76,16 @@ def test_what_was_written_once_gets_lost_marks_back_and_nothing_else(
     assert write.obj.keys() == {"apiVersion", "kind", "metadata"}
     metadata = write.obj["metadata"]
     assert metadata["name"] == "acme-config"
-    given = {*metadata["labels"], *metadata["annotations"]}
-    assert {f"lynq.sh/{key}" for key in lost} - {"lynq.sh/owner"} <= given
-    # Neither what the form says by now, nor another hash or another start of the clock.
-    kept = {"tier", "note", "lynq.sh/applied-hash", "lynq.sh/apply-start-time"}
-    assert not kept & given
+    restored = {*metadata["labels"], *metadata["annotations"]}
+    assert {f"lynq.sh/{key}" for key in lost} - {"lynq.sh/owner"} <= restored
+    # Neither the metadata of the current form, nor another hash or start time.
+    unchanged = {"tier", "note", "lynq.sh/applied-hash", "lynq.sh/apply-start-time"}
+    assert not unchanged & restored
     assert ("ownerReferences" in metadata) == ("owner" in lost)
 
 
 @pytest.mark.parametrize("force", [True, False])
-def test_what_was_written_once_and_has_its_marks_is_left_alone_whatever_the_form_says(
-    *, force: bool
-) -> None:
+def test_once_object_ignores_changes_of_the_form(*, force: bool) -> None:
     other = desired_by(a_resource(labels_template={"a": "b"}, creation_policy=CreationPolicy.ONCE))
     assert cause_of(replace(once(), desired=other), replace(CONTEXT, force=force)) is None
 
@@ -100,7 +98,7 @@ def test_what_was_written_once_and_has_its_marks_is_left_alone_whatever_the_form
         ("created-once", "owner", "managed"),
     ],
 )
-def test_what_does_not_prove_that_we_wrote_it_once_is_written_this_one_time(
+def test_once_object_without_proof_of_our_write_is_written(
     lost: tuple[str, ...],
 ) -> None:
     write = decide(stripped(once(), *lost), CONTEXT).write
@@ -108,28 +106,28 @@ def test_what_does_not_prove_that_we_wrote_it_once_is_written_this_one_time(
     assert write.obj["data"]["plan"] == "acme"
 
 
-def test_what_becomes_once_is_written_for_a_last_time_unless_a_key_is_in_it() -> None:
+def test_object_that_becomes_once_is_written_a_last_time_unless_it_has_keys() -> None:
     plain = stripped(settled(creation_policy=CreationPolicy.ONCE), "created-once")
     newer = desired_by(a_resource(labels_template={"a": "b"}, creation_policy=CreationPolicy.ONCE))
     assert cause_of(replace(plain, desired=newer)) is WriteCause.CHANGED
     assert cause_of(stripped(once(), "created-once")) is WriteCause.CREATED_ONCE_LOST
 
 
-def test_what_only_says_that_it_was_written_once_is_not_touched() -> None:
-    """So does an object that somebody else has marked; ours have the hash too."""
+def test_once_annotation_of_a_user_protects_the_object() -> None:
+    """A user may set the annotation; objects of ours have the hash as well."""
     assert cause_of(stripped(once(), "applied-hash", "managed")) is None
     assert cause_of(stripped(once(), "applied-hash", "owner")) is None
 
 
-def test_marks_that_were_refused_are_tried_again_and_still_without_a_body() -> None:
+def test_rejected_restore_is_retried_without_a_body() -> None:
     facts = once()
     assert facts.desired is not None
     last_write = LastWrite(
         hash=facts.desired.hash, rejection=WriteRejection("no"), not_before=LATER
     )
     facts = replace(facts, last_write=last_write)
-    for lost in (facts, stripped(facts, "managed")):
-        assert decide(lost, CONTEXT).state is S.FAILED
-        write = decide(lost, replace(CONTEXT, now=LATER)).write
+    for drifted in (facts, stripped(facts, "managed")):
+        assert decide(drifted, CONTEXT).state is S.FAILED
+        write = decide(drifted, replace(CONTEXT, now=LATER)).write
         assert write is not None
         assert "data" not in write.obj

@@ -1,4 +1,4 @@
-"""Writes that were not taken: what they say about the object, and when they are tried again."""
+"""Rejected writes: the state of the resource, and the retry."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -10,22 +10,22 @@ from lynq.core.node.state import LastWrite, ResourceFacts, StateReason, WriteRej
 from unit.core.node.decisions import CONTEXT, LATER, S, but, cause_of, settled, without
 from unit.core.node.nodes import NOW
 
-PASSING = WriteRejection("503 ServiceUnavailable", is_transient=True)
-FINAL = WriteRejection("the API server refuses it")
+TRANSIENT = WriteRejection("503 ServiceUnavailable", is_transient=True)
+FINAL = WriteRejection("the API server rejected it")
 SOON = NOW + timedelta(seconds=1)
 
 
-def refused(facts: ResourceFacts, rejection: WriteRejection) -> ResourceFacts:
+def rejected(facts: ResourceFacts, rejection: WriteRejection) -> ResourceFacts:
     assert facts.desired is not None
     last_write = LastWrite(hash=facts.desired.hash, rejection=rejection, not_before=SOON)
     return replace(facts, last_write=last_write)
 
 
-def test_a_hiccup_says_nothing_of_an_object_that_is_as_it_should_be() -> None:
-    outcome = decide(refused(settled(), PASSING), CONTEXT)
+def test_transient_rejection_keeps_an_unchanged_object_ready() -> None:
+    outcome = decide(rejected(settled(), TRANSIENT), CONTEXT)
     assert (outcome.state, outcome.write, outcome.requeue_at) == (S.READY, None, SOON)
     after = replace(CONTEXT, now=SOON)
-    assert decide(refused(settled(), PASSING), after).write is not None
+    assert decide(rejected(settled(), TRANSIENT), after).write is not None
 
 
 @pytest.mark.parametrize(
@@ -33,19 +33,19 @@ def test_a_hiccup_says_nothing_of_an_object_that_is_as_it_should_be() -> None:
     [replace(settled(), live=None), without(settled(), "applied-hash")],
     ids=["missing", "of other content"],
 )
-def test_what_a_hiccup_holds_up_is_on_its_way(facts: ResourceFacts) -> None:
-    outcome = decide(refused(facts, PASSING), CONTEXT)
+def test_transient_rejection_of_a_needed_write_is_progressing(facts: ResourceFacts) -> None:
+    outcome = decide(rejected(facts, TRANSIENT), CONTEXT)
     assert (outcome.state, outcome.reason) == (S.PROGRESSING, str(StateReason.HELD_BACK))
-    assert (outcome.message, outcome.requeue_at) == (PASSING.message, SOON)
+    assert (outcome.message, outcome.requeue_at) == (TRANSIENT.message, SOON)
 
 
-def test_what_is_no_hiccup_fails() -> None:
-    assert decide(refused(settled(), FINAL), CONTEXT).state is S.FAILED
+def test_final_rejection_fails_the_resource() -> None:
+    assert decide(rejected(settled(), FINAL), CONTEXT).state is S.FAILED
 
 
-def test_a_refused_object_that_is_going_is_looked_at_when_it_is_gone() -> None:
-    """And not twenty times a second, because the time of its next try is over."""
-    going = refused(but(settled(), deleting=True), FINAL)
-    outcome = decide(going, replace(CONTEXT, now=LATER))
+def test_rejected_object_being_deleted_is_not_requeued_in_the_past() -> None:
+    """A requeue in the past would reconcile the node in a hot loop."""
+    deleting = rejected(but(settled(), deleting=True), FINAL)
+    outcome = decide(deleting, replace(CONTEXT, now=LATER))
     assert outcome.requeue_at is None or outcome.requeue_at > LATER
-    assert cause_of(going, replace(CONTEXT, now=LATER)) is None
+    assert cause_of(deleting, replace(CONTEXT, now=LATER)) is None

@@ -1,4 +1,4 @@
-"""A rendered object on its way to be written."""
+"""The desired object of a rendered resource."""
 
 from typing import Any
 
@@ -24,40 +24,40 @@ def prepared(resource: TResource, body: dict[str, Any] | None = None) -> Desired
     return prepare(rendered, resource, an_owner(), body)
 
 
-def test_a_new_object_is_as_its_manifest_says_tied_and_marked() -> None:
-    wanted = prepared(deployment("$.spec.replicas"))
-    metadata = wanted.obj["metadata"]
-    assert wanted.obj["spec"] == {"replicas": 1, "paused": False}
+def test_new_object_has_its_manifest_ownership_and_policies() -> None:
+    desired = prepared(deployment("$.spec.replicas"))
+    metadata = desired.obj["metadata"]
+    assert desired.obj["spec"] == {"replicas": 1, "paused": False}
     assert metadata["ownerReferences"][0]["uid"] == an_owner().uid
     assert metadata["annotations"] == {"lynq.sh/deletion-policy": "Delete"}
-    assert wanted.hash == applied_hash(wanted.obj)
+    assert desired.hash == applied_hash(desired.obj)
 
 
-def test_what_is_written_carries_the_hash_it_was_compared_by() -> None:
-    wanted = prepared(deployment())
-    annotations = wanted.to_write(None, NOW)["metadata"]["annotations"]
-    assert annotations["lynq.sh/applied-hash"] == wanted.hash
+def test_written_object_carries_its_hash() -> None:
+    desired = prepared(deployment())
+    annotations = desired.to_write(None, NOW)["metadata"]["annotations"]
+    assert annotations["lynq.sh/applied-hash"] == desired.hash
 
 
-def test_an_ignored_field_keeps_its_live_value_and_counts_in_the_hash() -> None:
+def test_ignored_field_keeps_its_live_value_and_counts_in_the_hash() -> None:
     resource = deployment("$.spec.replicas")
-    wanted = prepared(resource, {"spec": {"replicas": 5, "paused": True}})
-    assert wanted.obj["spec"] == {"replicas": 5, "paused": False}
-    assert wanted.hash != prepared(resource).hash
+    desired = prepared(resource, {"spec": {"replicas": 5, "paused": True}})
+    assert desired.obj["spec"] == {"replicas": 5, "paused": False}
+    assert desired.hash != prepared(resource).hash
 
 
-def test_what_is_written_once_ignores_nothing() -> None:
+def test_once_object_has_no_ignored_fields() -> None:
     resource = deployment("$.spec.replicas", creation_policy=CreationPolicy.ONCE)
     assert prepared(resource, {"spec": {"replicas": 5}}).obj["spec"]["replicas"] == 1
 
 
-def test_a_bad_path_fails_the_resource() -> None:
+def test_invalid_ignore_path_is_a_render_error() -> None:
     with pytest.raises(RenderError, match="ignoreFields"):
         prepared(deployment("/spec/replicas"), {})
 
 
 @given(st.sampled_from(["$.metadata", "$.*", "$..*", "$..name", "kind", "$.metadata.labels"]))
-def test_no_ignored_field_changes_what_the_object_is_and_whose(path: str) -> None:
+def test_ignored_fields_change_neither_identity_nor_ownership(path: str) -> None:
     live = {
         "apiVersion": "other/v1",
         "kind": "Other",
@@ -71,11 +71,11 @@ def test_no_ignored_field_changes_what_the_object_is_and_whose(path: str) -> Non
             "ownerReferences": [{"uid": "other"}],
         },
     }
-    wanted = prepared(deployment(path), live)
-    metadata = wanted.obj["metadata"]
-    assert (wanted.obj["apiVersion"], wanted.obj["kind"]) == ("apps/v1", "Deployment")
+    desired = prepared(deployment(path), live)
+    metadata = desired.obj["metadata"]
+    assert (desired.obj["apiVersion"], desired.obj["kind"]) == ("apps/v1", "Deployment")
     assert (metadata["name"], metadata["namespace"]) == ("acme-web", "shop")
     assert metadata["annotations"] == {"lynq.sh/deletion-policy": "Delete"}
-    assert [this["uid"] for this in metadata["ownerReferences"]] == [an_owner().uid]
+    assert [reference["uid"] for reference in metadata["ownerReferences"]] == [an_owner().uid]
     assert metadata["labels"].items() <= {"lynq.sh/managed": "true", "team": "a"}.items()
     assert not metadata.keys() & {"uid", "managedFields"}

@@ -1,4 +1,4 @@
-"""What a merge patch empties so that it does what an apply would."""
+"""Fields that a merge patch sets to null, as an apply would remove them."""
 
 from typing import Any
 
@@ -42,5 +42,5 @@ LEAF: dict[str, Any] = {}
         ),
     ],
 )
-def test_what_the_manifest_no_longer_says_is_emptied(obj: Any, fields: Any, patch: Any) -> None:
+def test_field_that_left_the_manifest_is_set_to_null(obj: Any, fields: Any, patch: Any) -> None:
     assert drop_removed_fields(obj, fields) == patch

@@ -1,4 +1,4 @@
-"""The hash of a wanted object, and the stamps that travel with it."""
+"""The applied-hash of a desired object, and the annotations of its write."""
 
 import json
 import math
@@ -51,11 +51,11 @@ def written(before: LiveObject | None, now: datetime) -> dict[str, Any]:
     return with_apply_metadata(golden(), applied_hash(golden()), before, now)
 
 
-def test_the_hash_is_the_go_operators() -> None:
+def test_hash_equals_the_go_operators() -> None:
     assert applied_hash(golden()) == "ce7bb9564c98dbe5"
 
 
-def test_the_hash_with_an_owner_is_the_go_operators() -> None:
+def test_hash_with_an_owner_equals_the_go_operators() -> None:
     obj = golden()
     obj["metadata"]["ownerReferences"] = [
         {
@@ -92,52 +92,54 @@ def test_the_hash_with_an_owner_is_the_go_operators() -> None:
         (5e-324, "5e-324"),
     ],
 )
-def test_json_is_written_as_go_writes_it(value: object, text: str) -> None:
+def test_json_is_encoded_as_go_encodes_it(value: object, text: str) -> None:
     assert go_json(value) == text
 
 
 @given(JSON)
-def test_the_json_says_the_same(value: object) -> None:
+def test_encoded_json_decodes_to_the_same_value(value: object) -> None:
     assert json.loads(go_json(value)) == value
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan])
-def test_what_json_cannot_hold_is_refused(value: float) -> None:
+def test_infinity_and_nan_are_rejected(value: float) -> None:
     with pytest.raises(ValueError, match="JSON has no"):
         go_json(value)
 
 
 @given(OBJECTS, st.randoms())
-def test_the_order_of_keys_does_not_count(obj: dict[str, Any], random: Any) -> None:
+def test_hash_ignores_the_order_of_keys(obj: dict[str, Any], random: Any) -> None:
     keys = list(obj)
     random.shuffle(keys)
     assert applied_hash({key: obj[key] for key in keys}) == applied_hash(obj)
 
 
 @given(OBJECTS, st.text(), st.text())
-def test_the_stamps_do_not_count(obj: dict[str, Any], one: str, other: str) -> None:
-    with_stamps = {**obj, "metadata": {"annotations": {HASH: one, START: other}}}
-    assert applied_hash(with_stamps) == applied_hash({**obj, "metadata": {}})
+def test_hash_ignores_the_annotations_of_the_write(
+    obj: dict[str, Any], one: str, other: str
+) -> None:
+    annotated = {**obj, "metadata": {"annotations": {HASH: one, START: other}}}
+    assert applied_hash(annotated) == applied_hash({**obj, "metadata": {}})
 
 
 @given(OBJECTS, st.text(max_size=5))
-def test_a_changed_value_changes_the_hash(obj: dict[str, Any], key: str) -> None:
+def test_hash_changes_with_a_value(obj: dict[str, Any], key: str) -> None:
     assert applied_hash({**obj, key: "another"}) != applied_hash({**obj, key: "value"})
 
 
 def live(**annotations: str) -> LiveObject:
-    known = {f"lynq.sh/{key.replace('_', '-')}": value for key, value in annotations.items()}
-    return LiveObject(uid="1", verdict=evaluate_readiness({}), annotations=known)
+    prefixed = {f"lynq.sh/{key.replace('_', '-')}": value for key, value in annotations.items()}
+    return LiveObject(uid="1", verdict=evaluate_readiness({}), annotations=prefixed)
 
 
-def test_a_new_object_starts_its_clock() -> None:
+def test_new_object_starts_its_readiness_timeout() -> None:
     annotations = written(None, NOW)["metadata"]["annotations"]
     assert annotations[HASH] == "ce7bb9564c98dbe5"
     assert annotations[START] == "2026-03-01T12:00:00Z"
     assert annotations["lynq.sh/deletion-policy"] == "Delete"
 
 
-def test_writing_the_same_again_keeps_the_clock() -> None:
+def test_same_content_keeps_its_start_time() -> None:
     before = live(applied_hash="ce7bb9564c98dbe5", apply_start_time="2026-02-01T00:00:00Z")
     assert written(before, NOW)["metadata"]["annotations"][START] == "2026-02-01T00:00:00Z"
 
@@ -145,18 +147,18 @@ def test_writing_the_same_again_keeps_the_clock() -> None:
 @pytest.mark.parametrize(
     "before", [live(apply_start_time="then"), live(applied_hash="x", apply_start_time="then")]
 )
-def test_another_content_or_a_lost_hash_starts_the_clock_anew(before: LiveObject) -> None:
+def test_changed_content_or_lost_hash_restarts_the_timeout(before: LiveObject) -> None:
     later = NOW + timedelta(microseconds=250)
     annotations = written(before, later)["metadata"]["annotations"]
     assert annotations[START] == "2026-03-01T12:00:00.000250Z"
 
 
-def test_stamping_leaves_the_hash_as_it_was() -> None:
+def test_hash_of_a_written_object_is_unchanged() -> None:
     once = written(None, NOW)
     assert applied_hash(once) == applied_hash(golden())
 
 
-def test_policies_are_written_on_the_object() -> None:
+def test_policies_become_annotations() -> None:
     retained = with_policies(golden(), a_resource(deletion_policy=DeletionPolicy.RETAIN))
     assert retained["metadata"]["annotations"] == {"lynq.sh/deletion-policy": "Retain"}
     once = with_policies(golden(), a_resource(creation_policy=CreationPolicy.ONCE))

@@ -1,4 +1,4 @@
-"""The smallest merge patch: applied to what was, it gives what is to be."""
+"""The smallest merge patch between two states."""
 
 from typing import Any
 
@@ -18,34 +18,34 @@ def merged(target: Any, patch: Any) -> Any:
     """Apply a patch as RFC 7386 says."""
     if not isinstance(patch, dict):
         return patch
-    known = dict(target) if isinstance(target, dict) else {}
+    result = dict(target) if isinstance(target, dict) else {}
     for key, value in patch.items():
         if value is None:
-            known.pop(key, None)
+            result.pop(key, None)
         else:
-            known[key] = merged(known.get(key), value)
-    return known
+            result[key] = merged(result.get(key), value)
+    return result
 
 
 @given(_objects, _objects)
-def test_the_patch_leads_from_one_to_the_other(
+def test_patch_turns_the_first_state_into_the_second(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     assert merged(before, status_patch(before, after)) == after
 
 
 @given(_objects)
-def test_what_is_equal_needs_no_patch(state: dict[str, Any]) -> None:
+def test_equal_states_need_no_patch(state: dict[str, Any]) -> None:
     assert status_patch(state, state) == {}
 
 
-def test_only_what_differs_is_sent() -> None:
+def test_patch_contains_only_differences() -> None:
     before = NodeStatus(desired_resources=3, ready_resources=1)
     after = NodeStatus(desired_resources=3, ready_resources=2)
     assert merge_patch(before, after) == {"readyResources": 2}
 
 
-def test_what_is_back_at_its_default_is_taken_off() -> None:
+def test_field_that_returned_to_its_default_is_removed() -> None:
     rejected = RejectedRows(count=1, rows=(RejectedRow(uid="x"),))
     patch = merge_patch(HubStatus(desired=3, rejected_rows=rejected), HubStatus())
     assert patch == {"desired": None, "rejectedRows": None}

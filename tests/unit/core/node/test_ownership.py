@@ -1,4 +1,4 @@
-"""By what an object is known to be a node's own."""
+"""How an object is tied to its node, adopted and orphaned."""
 
 from typing import Any
 
@@ -38,11 +38,11 @@ def live_from(obj: dict[str, Any]) -> LiveObject:
         verdict=evaluate_readiness({}),
         labels={k: v for k, v in metadata.get("labels", {}).items() if v is not None},
         annotations={k: v for k, v in metadata.get("annotations", {}).items() if v is not None},
-        owners=tuple(this["uid"] for this in metadata.get("ownerReferences") or ()),
+        owners=tuple(reference["uid"] for reference in metadata.get("ownerReferences") or ()),
     )
 
 
-def test_in_the_nodes_namespace_an_owner_reference_ties() -> None:
+def test_object_in_the_nodes_namespace_has_an_owner_reference() -> None:
     owner = an_owner()
     other = {"kind": "ConfigMap", "uid": "other"}
     metadata = with_ownership(an_object(ownerReferences=[other]), HERE, owner, DELETE)["metadata"]
@@ -64,7 +64,7 @@ def test_in_the_nodes_namespace_an_owner_reference_ties() -> None:
     ("ref", "policy"),
     [(ELSEWHERE, DELETE), (CLUSTER, DELETE), (HERE, RETAIN), (ELSEWHERE, RETAIN)],
 )
-def test_elsewhere_and_for_what_is_retained_labels_tie(
+def test_retained_and_remote_objects_are_tracked_by_labels(
     ref: ObjectRef, policy: DeletionPolicy
 ) -> None:
     obj = with_ownership(an_object(labels={"a": "b"}), ref, an_owner(), policy)
@@ -74,7 +74,7 @@ def test_elsewhere_and_for_what_is_retained_labels_tie(
     }
 
 
-def test_a_long_name_goes_into_an_annotation() -> None:
+def test_long_node_name_is_kept_in_an_annotation() -> None:
     metadata = with_ownership(an_object(), ELSEWHERE, an_owner(LONG), DELETE)["metadata"]
     label = metadata["labels"]["lynq.sh/node"]
     assert (len(label), label[:55]) == (63, "x" * 54 + "-")
@@ -86,7 +86,7 @@ def test_a_long_name_goes_into_an_annotation() -> None:
     st.sampled_from([HERE, ELSEWHERE, CLUSTER]),
     st.sampled_from([DELETE, RETAIN]),
 )
-def test_what_is_tied_is_ours_and_nobody_elses(
+def test_tracked_object_belongs_to_its_node_only(
     name: str, ref: ObjectRef, policy: DeletionPolicy
 ) -> None:
     owner = an_owner(name)
@@ -99,7 +99,7 @@ def test_what_is_tied_is_ours_and_nobody_elses(
     assert is_owned_by_another_node(live, other)
 
 
-def test_a_short_name_that_looks_like_a_long_ones_label_proves_nothing() -> None:
+def test_short_name_equal_to_a_hashed_label_is_no_proof() -> None:
     live = live_from(with_ownership(an_object(), ELSEWHERE, an_owner(LONG), DELETE))
     look_alike = an_owner(live.labels["lynq.sh/node"])._replace(uid="another")
     assert not is_owned_by(live, look_alike)
@@ -115,26 +115,26 @@ def test_a_short_name_that_looks_like_a_long_ones_label_proves_nothing() -> None
         {"lynq.sh/managed": "true"},
     ],
 )
-def test_less_than_both_labels_is_no_proof(labels: dict[str, str]) -> None:
+def test_ownership_needs_both_labels(labels: dict[str, str]) -> None:
     assert not is_owned_by(live_from(an_object(labels=labels)), an_owner())
 
 
-def test_a_node_without_uid_owns_nothing_by_reference() -> None:
+def test_node_without_uid_owns_nothing_by_reference() -> None:
     live = live_from(an_object(ownerReferences=[{"uid": ""}]))
     assert not is_owned_by(live, an_owner()._replace(uid=""))
 
 
-def test_an_object_that_lost_its_ties_is_nobodys() -> None:
+def test_object_without_tracking_belongs_to_no_other_node() -> None:
     live = live_from(an_object(labels={"lynq.sh/managed": "true"}))
     assert not is_owned_by_another_node(live, an_owner())
 
 
-def test_a_foreign_object_is_no_nodes() -> None:
+def test_foreign_object_belongs_to_no_node() -> None:
     live = live_from(an_object(ownerReferences=[{"uid": "a-deployment"}]))
     assert not is_owned_by_another_node(live, an_owner())
 
 
-def test_orphaning_takes_off_our_ties_and_no_others() -> None:
+def test_orphan_patch_removes_our_ownership_only() -> None:
     owner = an_owner()
     references = [OwnerReference(kind="LynqNode", uid=owner.uid), OwnerReference(uid="other")]
     assert orphan_patch(references, owner, OrphanReason.REMOVED_FROM_TEMPLATE, NOW) == {
@@ -154,7 +154,7 @@ def test_orphaning_takes_off_our_ties_and_no_others() -> None:
     }
 
 
-def test_an_orphan_is_nobodys_and_adoption_makes_it_ours_in_one_write() -> None:
+def test_orphan_has_no_owner_until_it_is_adopted_in_one_write() -> None:
     owner = an_owner()
     orphan = live_from(orphan_patch((), owner, OrphanReason.LYNQ_NODE_DELETED, NOW))
     assert is_orphan(orphan)
