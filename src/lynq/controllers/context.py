@@ -90,7 +90,7 @@ class ControllerContext:
         )
         context = cls(client, options, hubs, forms, nodes, operator_metrics, runtime_metrics)
         # Registered first, so that later handlers see updated counts.
-        nodes.on_change(context.node_counts.take)
+        nodes.on_change(context.node_counts.update)
         return context
 
     @property

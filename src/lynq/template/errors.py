@@ -1,6 +1,10 @@
 """What can go wrong in a template: the one public error, and the private ones it is made from."""
 
+import re
 from enum import StrEnum
+from typing import Final
+
+_MISSING_KEY: Final = re.compile(r'map has no entry for key "(.*)"', re.DOTALL)
 
 
 class ErrorKind(StrEnum):
@@ -41,6 +45,12 @@ class TemplateError(Exception):
         self.action = action
         self.function = function
         self.field = field
+
+    @property
+    def missing_key(self) -> str | None:
+        """The key that a map lacks, if that is the cause; None otherwise."""
+        match = _MISSING_KEY.fullmatch(self.message)
+        return match[1] if match else None
 
     def __str__(self) -> str:
         """Go's form: `template: name:line:column: executing "name" at <action>: message`."""

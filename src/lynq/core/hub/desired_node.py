@@ -1,10 +1,8 @@
-"""The node that a row and a form want: complete for one create, or written over one that exists.
+"""The desired LynqNode of a row and a form, for a create or an update.
 
-Renders what the hub renders of a form for one row: names, labels and annotations.
-
-Each of these texts is rendered here and never again: in a node they are finished, and the node's
-own core takes them as they are, also if a row's value in them looks like a template. The body and
-targetNamespace stay templates, for the node to render.
+The hub renders nameTemplate, labelsTemplate and annotationsTemplate. The node uses the results
+verbatim, also if a row value in them looks like a template. The manifest and targetNamespace remain
+templates, which the node renders.
 """
 
 from collections.abc import Mapping
@@ -12,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from lynq.api import (
     LynqForm,
@@ -21,7 +19,6 @@ from lynq.api import (
     Metadata,
     NodeSpec,
     OwnerReference,
-    ResourceLists,
     TResource,
 )
 from lynq.api.digests import spec_digest
@@ -37,12 +34,11 @@ from lynq.api.names import (
 )
 from lynq.api.naming import NodePair, node_name
 from lynq.api.node_metadata import stamp
-from lynq.api.resource import all_resources
-from lynq.core.hub.row_values import RowValues, failed, nameless, row_variables
+from lynq.api.resource import RESOURCE_LISTS, all_resources
+from lynq.core.hub.row_values import RowValues, empty_name, render_failed, row_variables
 from lynq.template import Environment, Needs, SeededRandom, TemplateError, compile_template
 
-_LISTS: Final = tuple(field.name for field in fields(ResourceLists))
-_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def render_spec(
@@ -53,98 +49,105 @@ def render_spec(
     now: datetime,
     previous: NodeSpec | None = None,
 ) -> NodeSpec:
-    """Return the spec of the row's node; raises RenderError.
+    """Return the spec of the node; raises RowRenderError.
 
-    `now` is the time of the last change of row or form, and chance is keyed by hub, form and row:
-    the same row and form give the same texts. What cannot be repeated is taken from the node's
-    `previous` spec.
+    `now` is the time of the last change of row or form, and random functions are seeded by hub,
+    form and row: the same row and form give the same texts. Values of cryptographic functions are
+    taken from the `previous` spec of the node.
     """
     pair = NodePair(values.uid, form.metadata.name)
-    row = _Row(
+    renderer = _RowRenderer(
         pair=pair,
         variables=row_variables(values, hub=hub.metadata.name, form=pair.form),
         environment=_environment(hub, pair, now),
-        previous={each.id: each for each in all_resources(previous)} if previous else {},
+        previous={resource.id: resource for resource in all_resources(previous)}
+        if previous
+        else {},
     )
     lists: dict[str, Any] = {
-        name: tuple(row.resource(each) for each in getattr(form.spec, name)) for name in _LISTS
+        name: tuple(renderer.render(resource) for resource in getattr(form.spec, name))
+        for name, _ in RESOURCE_LISTS
     }
     return NodeSpec(uid=pair.uid, template_ref=pair.form, **lists)
 
 
 def _environment(hub: LynqHub, pair: NodePair, now: datetime) -> Environment:
-    # A node has no uid of its own before it is made; hub and name together are as stable.
+    # A node has no uid before it is created; the uid of the hub and its name are as stable.
     seed = f"{hub.metadata.uid}/{node_name(pair)}"
-    nanoseconds = (now - _1970) // timedelta(microseconds=1) * 1000
+    nanoseconds = (now - _EPOCH) // timedelta(microseconds=1) * 1000
     return Environment(now=nanoseconds, chance=SeededRandom(seed.encode()))
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    """One row on its way through a form."""
+class _RowRenderer:
+    """Renders the resources of a form for one row."""
 
     pair: NodePair
     variables: dict[str, object]
     environment: Environment
     previous: Mapping[str, TResource]
 
-    def resource(self, given: TResource) -> TResource:
-        before = self.previous.get(given.id)
+    def render(self, resource: TResource) -> TResource:
+        previous = self.previous.get(resource.id)
         return replace(
-            given,
-            name_template=self._name(given, before),
+            resource,
+            name_template=self._name(resource, previous),
             labels_template=self._texts(
-                given.id,
+                resource.id,
                 "labelsTemplate",
-                given.labels_template,
-                before.labels_template if before else {},
+                resource.labels_template,
+                previous.labels_template if previous else {},
             ),
             annotations_template=self._texts(
-                given.id,
+                resource.id,
                 "annotationsTemplate",
-                given.annotations_template,
-                before.annotations_template if before else {},
+                resource.annotations_template,
+                previous.annotations_template if previous else {},
             ),
         )
 
-    def _name(self, given: TResource, before: TResource | None) -> str:
-        known = before.name_template if before else None
-        name = self._text(given.id, ("nameTemplate",), given.name_template, known)
-        # Without a template the manifest's own name counts; with one, an empty name is a fault.
-        if given.name_template and not name:
-            raise nameless(self.pair, given.id)
+    def _name(self, resource: TResource, previous: TResource | None) -> str:
+        previous_name = previous.name_template if previous else None
+        name = self._text(resource.id, ("nameTemplate",), resource.name_template, previous_name)
+        # Without a template, metadata.name of the manifest counts; a template must give a name.
+        if resource.name_template and not name:
+            raise empty_name(self.pair, resource.id)
         return name
 
     def _texts(
-        self, resource: str, field: str, given: Mapping[str, str], before: Mapping[str, str]
+        self,
+        resource_id: str,
+        field: str,
+        templates: Mapping[str, str],
+        previous: Mapping[str, str],
     ) -> dict[str, str]:
         return {
-            key: self._text(resource, (field, key), source, before.get(key))
-            for key, source in given.items()
+            key: self._text(resource_id, (field, key), source, previous.get(key))
+            for key, source in templates.items()
         }
 
     def _text(
-        self, resource: str, position: tuple[str, ...], source: str, before: str | None
+        self, resource_id: str, position: tuple[str, ...], source: str, previous: str | None
     ) -> str:
         if "{{" not in source:
             return source
         try:
             template = compile_template(source)
-            if before and template.needs & Needs.ENTROPY:
-                return before
+            if previous and template.needs & Needs.ENTROPY:
+                return previous
             environment = self.environment
             if template.draws:
-                environment = environment.at(resource, *position)
+                environment = environment.at(resource_id, *position)
             return template.render(self.variables, environment)
         except TemplateError as error:
             field, *key = position
-            place = field + "".join(f"[{each}]" for each in key)
-            raise failed(self.pair, resource, place, source, error) from None
+            path = field + "".join(f"[{name}]" for name in key)
+            raise render_failed(self.pair, resource_id, path, source, error) from None
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredNode:
-    """A row and a form of a hub: all that decides about one node."""
+    """The hub, form and row values that determine one node."""
 
     hub: LynqHub
     form: LynqForm
@@ -152,17 +155,17 @@ class DesiredNode:
 
     @property
     def pair(self) -> NodePair:
-        """Which node it is."""
+        """The pair of uid and form that identifies the node."""
         return NodePair(self.values.uid, self.form.metadata.name)
 
     @property
     def labels(self) -> dict[str, str]:
-        """What the node is found by."""
+        """The labels of the node."""
         return {LABEL_HUB: self.hub.metadata.name, LABEL_UID: self.values.uid}
 
     @property
     def owner(self) -> OwnerReference:
-        """How the node belongs to its hub."""
+        """The owner reference to the hub."""
         return OwnerReference(
             api_version=self.hub.api_version,
             kind=self.hub.kind,
@@ -173,7 +176,7 @@ class DesiredNode:
         )
 
     def annotations(self, spec: NodeSpec, written: datetime) -> dict[str, str]:
-        """Return what the node is rendered with, and when it was last given something new."""
+        """Return the row values, the form generation, the time of the write and the spec digest."""
         account = self.form.spec.service_account_name
         row = self.values.annotations | {ANNOTATION_HUB_ID: self.hub.metadata.name}
         return (
@@ -187,11 +190,11 @@ class DesiredNode:
         )
 
     def spec(self, written: datetime, previous: NodeSpec | None = None) -> NodeSpec:
-        """Return the node's spec; raises RenderError."""
+        """Return the spec of the node; raises RowRenderError."""
         return render_spec(self.hub, self.form, self.values, now=written, previous=previous)
 
     def new(self, now: datetime) -> LynqNode:
-        """Return a new node, with everything it ever needs from the hub; raises RenderError."""
+        """Return the node to create, complete with finalizer; raises RowRenderError."""
         spec = self.spec(now)
         return LynqNode(
             metadata=Metadata(
@@ -205,21 +208,23 @@ class DesiredNode:
             spec=spec,
         )
 
-    def over(self, node: LynqNode, written: datetime) -> LynqNode:
-        """Return the node as it should be; what others put on it stays. Raises RenderError."""
-        known, spec = node.metadata, self.spec(written, node.spec)
-        others = [each for each in known.owner_references if not self._replaces(each)]
-        # A form that names no account any more takes the annotation back.
-        kept = {k: v for k, v in known.annotations.items() if k != ANNOTATION_SERVICE_ACCOUNT}
+    def updated(self, node: LynqNode, written: datetime) -> LynqNode:
+        """Return the existing node as desired; foreign metadata is kept. Raises RowRenderError."""
+        metadata, spec = node.metadata, self.spec(written, node.spec)
+        foreign_owners = [
+            reference for reference in metadata.owner_references if not self._replaces(reference)
+        ]
+        # The annotation is removed when the form no longer names a service account.
+        kept = {k: v for k, v in metadata.annotations.items() if k != ANNOTATION_SERVICE_ACCOUNT}
         metadata = replace(
-            known,
-            labels=known.labels | self.labels,
+            metadata,
+            labels=metadata.labels | self.labels,
             annotations=kept | self.annotations(spec, written),
-            owner_references=[*others, self.owner],
-            finalizers=list(dict.fromkeys([*known.finalizers, FINALIZER_NODE])),
+            owner_references=[*foreign_owners, self.owner],
+            finalizers=list(dict.fromkeys([*metadata.finalizers, FINALIZER_NODE])),
         )
         return replace(node, metadata=metadata, spec=spec)
 
     def _replaces(self, reference: OwnerReference) -> bool:
-        # An object has one controller at most: a hub made anew takes the place of its namesake.
+        # An object has at most one controller: a re-created hub replaces the one of the same name.
         return reference.controller or reference.uid == self.hub.metadata.uid

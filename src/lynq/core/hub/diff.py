@@ -220,4 +220,4 @@ def _create(wanted: DesiredNode, now: datetime) -> NodeCreation:
 def _update(node: LynqNode, wanted: DesiredNode, cause: UpdateCause, now: datetime) -> NodeUpdate:
     # Undoing an edit gives nothing new: `now` in templates stays what it was.
     written = written_at(node) if cause is UpdateCause.DRIFT else None
-    return NodeUpdate(wanted.pair, cause, node, wanted.over(node, written or now))
+    return NodeUpdate(wanted.pair, cause, node, wanted.updated(node, written or now))

@@ -1,12 +1,10 @@
-"""Keeps count of nodes as they come, change and go, so that nobody ever scans them.
+"""Incremental node counts per hub and form, without full scans.
 
-Told twice, or in any order as far as different nodes go, it counts the same: it remembers what each
-node was last counted as.
+Counting is idempotent, and independent of the order of events for different nodes: the last counted
+health of each node is kept.
 
-How many nodes each hub and form has, kept as they come and go: nobody ever scans them.
-
-A hub has the nodes with its label, a form those that name it: the two are counted apart, since a
-node made by hand may name a form and belong to no hub.
+A hub counts the nodes with its label, a form the nodes whose templateRef names it. The two are
+counted separately: a node that was created manually may name a form without belonging to a hub.
 """
 
 from collections import Counter
@@ -20,97 +18,97 @@ from lynq.api.reasons import ConditionType
 
 
 class NodeHealth(Enum):
-    """What a node counts as."""
+    """The health by which a node is counted."""
 
     READY = "ready"
     FAILED = "failed"
-    """It says that it is not ready."""
-    SILENT = "silent"
-    """It has not said anything yet."""
+    """The condition Ready is not True."""
+    UNREPORTED = "unreported"
+    """The status has no condition Ready yet."""
 
 
 class NodeCounts:
-    """The nodes of one hub, or of one form, counted."""
+    """The counts of the nodes of one hub or form."""
 
-    __slots__ = ("_counts", "_known")
+    __slots__ = ("_by_health", "_health")
 
     def __init__(self) -> None:
-        self._known: dict[str, NodeHealth] = {}
-        self._counts: Counter[NodeHealth] = Counter()
+        self._health: dict[str, NodeHealth] = {}
+        self._by_health: Counter[NodeHealth] = Counter()
 
     def put(self, node: LynqNode) -> None:
-        """Count a node that has come or changed; one that is leaving no longer counts."""
+        """Count a new or changed node; a node that is being deleted is not counted."""
         self.remove(node.metadata.name)
         if not is_deleting(node):
-            self._known[node.metadata.name] = health_of(node)
-            self._counts[health_of(node)] += 1
+            self._health[node.metadata.name] = health_of(node)
+            self._by_health[health_of(node)] += 1
 
     def remove(self, name: str) -> None:
-        """Forget a node that is gone."""
-        if health := self._known.pop(name, None):
-            self._counts[health] -= 1
+        """Remove a deleted node from the counts."""
+        if health := self._health.pop(name, None):
+            self._by_health[health] -= 1
 
     def count(self, health: NodeHealth | None = None) -> int:
-        """Return how many nodes there are, of this health if it is given."""
-        return self._counts[health] if health else len(self._known)
+        """Return the number of nodes, or of those with this health."""
+        return self._by_health[health] if health else len(self._health)
 
     def health(self, name: str) -> NodeHealth | None:
-        """Return what a node counts as; None if it is not there."""
-        return self._known.get(name)
+        """Return the health of a node; None if it is not counted."""
+        return self._health.get(name)
 
 
 def health_of(node: LynqNode) -> NodeHealth:
-    """Return what a node says of itself."""
+    """Return the health of a node by its condition Ready."""
     ready = find_condition(node.status.conditions, ConditionType.READY)
     if ready is None:
-        return NodeHealth.SILENT
+        return NodeHealth.UNREPORTED
     return NodeHealth.READY if ready.status is ConditionStatus.TRUE else NodeHealth.FAILED
 
 
 class FleetCounts:
-    """One tally per hub and one per form, fed by the changes of nodes."""
+    """Node counts of all hubs and forms, updated by changes of nodes."""
 
     def __init__(self) -> None:
         self._hubs = _CountsByOwner()
         self._forms = _CountsByOwner()
 
     def of(self, hub: ObjectKey) -> NodeCounts:
-        """Return the tally of a hub's nodes; empty if it has none."""
+        """Return the counts of a hub; empty if it has no nodes."""
         return self._hubs.of(hub)
 
     def of_form(self, form: ObjectKey) -> NodeCounts:
-        """Return the tally of the nodes that name a form; empty if none does."""
+        """Return the counts of a form; empty if it has no nodes."""
         return self._forms.of(form)
 
-    def take(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
-        """Count a change of a node."""
+    def update(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
+        """Update the counts after a change of a node."""
         self._hubs.move(key.name, hub_by_label(old), hub_by_label(new), new)
         before, after = (form_of(node) if node else None for node in (old, new))
         self._forms.move(key.name, before, after, new)
 
 
 class _CountsByOwner:
-    """Tallies by what their nodes belong to; there is none for what has no nodes."""
+    """Node counts by hub or form; owners without nodes have no entry."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_counts",)
 
     def __init__(self) -> None:
-        self._known: dict[ObjectKey, NodeCounts] = {}
+        self._counts: dict[ObjectKey, NodeCounts] = {}
 
-    def of(self, whose: ObjectKey) -> NodeCounts:
-        return self._known.get(whose) or NodeCounts()
+    def of(self, owner: ObjectKey) -> NodeCounts:
+        return self._counts.get(owner) or NodeCounts()
 
     def move(
         self, name: str, before: ObjectKey | None, after: ObjectKey | None, node: LynqNode | None
     ) -> None:
-        """Count a node as it is now, where it belongs now."""
+        """Count a node for its current owner, and no longer for its previous one."""
         if before is not None and before != after:
             self._remove(before, name)
         if after is not None and node is not None:
-            self._known.setdefault(after, NodeCounts()).put(node)
+            self._counts.setdefault(after, NodeCounts()).put(node)
 
-    def _remove(self, whose: ObjectKey, name: str) -> None:
-        if tally := self._known.get(whose):
-            tally.remove(name)
-            if not tally.count():
-                del self._known[whose]
+    def _remove(self, owner: ObjectKey, name: str) -> None:
+        if counts := self._counts.get(owner):
+            counts.remove(name)
+            if not counts.count():
+                del self._counts[owner]

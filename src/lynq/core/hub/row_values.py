@@ -1,12 +1,11 @@
-"""A row's values: as nodes hold them in annotations, and as templates see them.
+"""The values of a row: as annotations of a node, as template variables, and in render errors.
 
-What a node was written from can be read back from its annotations, also from those that the Go
-operator wrote. So rows and nodes are compared without any memory of our own.
+The annotations of a node, also those written by the Go operator, contain the values that it was
+written from. Rows and nodes are compared by them, without further state.
 
-A name, label or annotation that could not be rendered: where, and why, without row values.
-
-What a function says when it refuses, and what Go prints of a value it cannot use, can hold a
-password out of a row. So only sentences that are known to speak about the template are passed on.
+Errors of templates must not contain row values. The message of a failing function, and a value that
+Go prints in an error, can contain a password. Only messages that describe the template itself are
+passed on.
 """
 
 import hashlib
@@ -26,60 +25,63 @@ from lynq.template.functions.url import to_host
 from lynq.template.gofmt.floats import go_escaped
 
 _ENCODER: Final = Encoder(order="sorted")
-_LONE: Final = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class RowLike(Protocol):
-    """What the hub has to know of an active row."""
+    """An active row as a source returns it."""
 
     @property
     def uid(self) -> str | None:
-        """Which row it is; None is NULL."""
+        """The value of the uid column; None if it is NULL."""
 
     @property
     def activate(self) -> str:
-        """The text that made it active."""
+        """The value of the activate column."""
 
     @property
     def host_or_url(self) -> str:
-        """The deprecated column; empty when it is not mapped."""
+        """The value of the deprecated hostOrUrl column; empty if it is not mapped."""
 
     @property
     def extras(self) -> Mapping[str, str]:
-        """The further variables."""
+        """The values of extraValueMappings by variable."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowValues:
-    """What is taken from a row, in the form in which a node holds it."""
+    """The values of a row as the annotations of a node contain them."""
 
     uid: str
     activate: str
     host_or_url: str
     extra: str
-    """The further variables as JSON."""
+    """The values of extraValueMappings as JSON."""
 
     @classmethod
     def of(cls, row: RowLike) -> "RowValues":
         """Return the values of a row."""
         return cls(
-            row.uid or "", _text(row.activate), _text(row.host_or_url), extra_json(row.extras)
+            row.uid or "",
+            _valid_text(row.activate),
+            _valid_text(row.host_or_url),
+            extra_json(row.extras),
         )
 
     @classmethod
     def reflected_by(cls, node: LynqNode, uid: str) -> "RowValues":
         """Return the values that the node of this uid was written from."""
-        known = node.metadata.annotations
+        annotations = node.metadata.annotations
         return cls(
             uid,
-            known.get(ANNOTATION_ACTIVATE, ""),
-            known.get(ANNOTATION_HOST_OR_URL, ""),
-            known.get(ANNOTATION_EXTRA, ""),
+            annotations.get(ANNOTATION_ACTIVATE, ""),
+            annotations.get(ANNOTATION_HOST_OR_URL, ""),
+            annotations.get(ANNOTATION_EXTRA, ""),
         )
 
     @property
     def annotations(self) -> dict[str, str]:
-        """The values as annotations of a node."""
+        """The annotations of the node."""
         return {
             ANNOTATION_HOST_OR_URL: self.host_or_url,
             ANNOTATION_ACTIVATE: self.activate,
@@ -88,18 +90,18 @@ class RowValues:
 
     @property
     def size(self) -> int:
-        """How many bytes they take in a node: JSON can be much longer than what it holds."""
+        """The size in bytes within a node: JSON escapes can make a value much longer."""
         return sum(map(_size, (self.uid, self.activate, self.host_or_url, self.extra)))
 
     @property
     def digest(self) -> bytes:
-        """Stands for all values but the uid, which says whose they are."""
+        """The digest of all values except the uid."""
         texts = _ENCODER.encode((self.activate, self.host_or_url, self.extra))
         return hashlib.sha256(texts).digest()
 
     def __repr__(self) -> str:
-        """Say whose they are, and nothing of what they are: values can be secrets."""
-        return f"Values(uid={self.uid!r})"
+        """Show only the uid: values can be secrets."""
+        return f"RowValues(uid={self.uid!r})"
 
 
 def extra_json(extras: Mapping[str, str]) -> str:
@@ -107,38 +109,37 @@ def extra_json(extras: Mapping[str, str]) -> str:
     try:
         text = _ENCODER.encode(extras).decode()
     except UnicodeEncodeError:
-        # Seldom and slow: half a surrogate pair, which Go would write as an escape.
+        # Rare and slow: a lone surrogate, which Go writes as an escape.
         text = json.dumps(dict(extras), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return go_escaped(text)
 
 
 def row_variables(values: RowValues, *, hub: str, form: str) -> dict[str, object]:
-    """Return what templates see; an extra hides uid, activate and host, but not the last two."""
-    known: dict[str, object] = {"uid": values.uid, "activate": values.activate}
+    """Return the template variables; an extra value overrides all but hubId and templateRef."""
+    variables: dict[str, object] = {"uid": values.uid, "activate": values.activate}
     if values.host_or_url:
-        known |= {"hostOrUrl": values.host_or_url, "host": to_host(values.host_or_url)}
+        variables |= {"hostOrUrl": values.host_or_url, "host": to_host(values.host_or_url)}
     extras: dict[str, object] = json.loads(values.extra)
-    return known | extras | {"hubId": hub, "templateRef": form}
+    return variables | extras | {"hubId": hub, "templateRef": form}
 
 
-def _text(text: str) -> str:
-    return text if text.isascii() else _LONE.sub("\ufffd", text)
+def _valid_text(text: str) -> str:
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-_MISSING: Final = re.compile(r'map has no entry for key "([^"]*)"')
-_CALLING: Final = re.compile(r"error calling \w+")
-_HARMLESS: Final = re.compile(
+_CALL_ERROR: Final = re.compile(r"error calling \w+")
+_SAFE_MESSAGE: Final = re.compile(
     r"map has no entry|can't evaluate field|wrong number of args|wrong type"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RenderFailure:
-    """Why a node could not be written."""
+    """Why a form cannot be rendered for a row."""
 
     pair: NodePair
     resource: str
@@ -147,12 +148,12 @@ class RenderFailure:
     """For example `nameTemplate` or `labelsTemplate[team]`."""
     line: int
     variable: str
-    """The variable that the failing part reads; empty if it is not known."""
+    """The variable that the failing action reads; empty if it is unknown."""
     reason: str
 
     @property
     def message(self) -> str:
-        """All of it in one sentence."""
+        """The failure as one sentence, without row values."""
         return (
             f'form "{self.pair.form}", resource "{self.resource}", {self.field}, '
             f"line {self.line}: {self.reason}"
@@ -167,43 +168,54 @@ class RowRenderError(Exception):
         self.failure = failure
 
 
-def failed(
+def render_failed(
     pair: NodePair, resource: str, field: str, source: str, error: TemplateError
 ) -> RowRenderError:
-    """Return what the error of a template means for the node."""
-    at = f" at <{error.action}>" if error.action else ""
+    """Return the error of a template that failed for a row."""
+    action = f" at <{error.action}>" if error.action else ""
     return RowRenderError(
         RenderFailure(
-            pair, resource, field, error.line, _variable(error, source), f"{_harmless(error)}{at}"
+            pair,
+            resource,
+            field,
+            error.line,
+            _variable(error, source),
+            f"{_safe_message(error)}{action}",
         )
     )
 
 
-def nameless(pair: NodePair, resource: str) -> RowRenderError:
-    """Return the error of a name that came out empty: the node would look for another one."""
-    reason = "the name is empty for this row"
+def empty_name(pair: NodePair, resource: str) -> RowRenderError:
+    """Return the error of a nameTemplate that renders to an empty string.
+
+    With an empty name the node would use metadata.name of the manifest instead.
+    """
+    reason = "renders to an empty name"
     return RowRenderError(RenderFailure(pair, resource, "nameTemplate", 1, "", reason))
 
 
 def _variable(error: TemplateError, source: str) -> str:
-    """Return what the failing part reads, or the whole template if that is a single variable."""
-    if missing := _MISSING.search(error.message):
-        return missing[1]
-    whole = _read(source)
-    part = _read(f"{{{{ {error.action} }}}}") if error.action else []
-    return part[0] if part else whole[0] if len(whole) == 1 else ""
+    """Return the variable of the failing action, or the only variable of the template."""
+    if error.missing_key is not None:
+        return error.missing_key
+    of_template = _variables(source)
+    of_action = _variables(f"{{{{ {error.action} }}}}") if error.action else []
+    if of_action:
+        return of_action[0]
+    return of_template[0] if len(of_template) == 1 else ""
 
 
-def _read(source: str) -> list[str]:
+def _variables(source: str) -> list[str]:
     try:
         return referenced_variables(source)
     except TemplateError:
-        # A part alone need not parse: its own variables are declared elsewhere.
+        # An action alone may not parse: `$variables` are declared elsewhere in the template.
         return []
 
 
-def _harmless(error: TemplateError) -> str:
-    if error.kind in (ErrorKind.PARSE, ErrorKind.LIMIT) or _HARMLESS.match(error.message):
+def _safe_message(error: TemplateError) -> str:
+    """Return the message if it cannot contain row values, else a general one."""
+    if error.kind in (ErrorKind.PARSE, ErrorKind.LIMIT) or _SAFE_MESSAGE.match(error.message):
         return error.message
-    calling = _CALLING.match(error.message)
-    return calling[0] if calling else "cannot be rendered"
+    call = _CALL_ERROR.match(error.message)
+    return call[0] if call else "cannot be rendered"

@@ -27,7 +27,6 @@ from lynq.core.node.objects import ObjectRef
 from lynq.core.node.ownership import merged_annotations, merged_labels, without_server_fields
 from lynq.template import Environment, ErrorKind, SeededRandom, TemplateError, render, render_object
 
-_MISSING: Final = re.compile(r'map has no entry for key "(.*)"', re.DOTALL)
 _FIELD: Final = re.compile(r"(?<![\w)\]])\$?\.(\w+)")
 
 
@@ -55,9 +54,9 @@ def template_failed(resource: str, error: TemplateError, field: str, kind: str) 
     What a function says can quote its argument. In a Secret that is what nobody may read, so only
     the place is told there. A template that does not parse quotes the form and no row.
     """
-    missing = _MISSING.fullmatch(error.message)
-    variable = missing[1] if missing else _variable(error)
-    if missing:
+    missing = error.missing_key
+    variable = _variable(error) if missing is None else missing
+    if missing is not None:
         problem = (
             f'there is no variable "{printable(variable)}"; '
             "map it in the hub's extraValueMappings, or correct the template"

@@ -1,4 +1,4 @@
-"""What the hub reads and writes is what others mean: the sources' rows, the node's variables."""
+"""The hub agrees with the sources about rows, and with the node about variables."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,27 +15,27 @@ TEXT = st.text(st.characters(codec="utf-8"))
 
 
 @given(TEXT, st.dictionaries(TEXT, TEXT))
-def test_the_node_sees_every_variable_as_the_hub_does(host: str, extras: dict[str, str]) -> None:
+def test_node_and_hub_have_equal_variables(host: str, extras: dict[str, str]) -> None:
     values = RowValues.of(ARow("acme", extras, host_or_url=host))
     node = DesiredNode(a_hub(), a_form(), values).new(NOON)
-    seen = row_variables(values, hub="shop", form="web")
-    assert seen.items() <= variables_of(node).items()
+    variables = row_variables(values, hub="shop", form="web")
+    assert variables.items() <= variables_of(node).items()
 
 
-def test_rows_of_a_source_can_be_planned_with() -> None:
+def test_rows_of_a_source_can_be_planned() -> None:
     query = Query(table="t", uid="u", activate="a", extras={"plan": "p"})
     layout = RowLayout.of(
         query, [SourceColumn(name, "text", ColumnKind.TEXT) for name in query.columns]
     )
     page = [("acme", "1", "gold"), ("gone", "0", "gold"), (None, "yes", "")]
     form = a_form("web", resource(name_template="{{ .uid }}-{{ .plan }}"))
-    order = plan_hub(
+    plan = plan_hub(
         PlanInputs(
             hub=a_hub(), forms=[FormCandidate(form)], rows=active_rows(layout, page), nodes=[]
         ),
         NOON,
     )
-    [creation] = order.creates
+    [creation] = plan.creates
     assert creation.node.metadata.annotations["lynq.sh/extra"] == '{"plan":"gold"}'
     assert creation.node.spec.config_maps[0].name_template == "acme-gold"
-    assert [each.reason for each in order.screened.rejections] == ["EmptyUid"]
+    assert [rejection.reason for rejection in plan.screened.rejections] == ["EmptyUid"]

@@ -1,4 +1,4 @@
-"""Counting nodes as they come, change and go."""
+"""Incremental counts of nodes."""
 
 from collections.abc import Sequence
 
@@ -16,10 +16,10 @@ FORMS = ("web", "db")
 UIDS = ("a", "b", "c")
 
 
-def a_node(uid: str, form: str, ready: bool | None, *, leaving: bool = False) -> LynqNode:  # noqa: FBT001
+def a_node(uid: str, form: str, ready: bool | None, *, deleting: bool = False) -> LynqNode:  # noqa: FBT001
     node = DesiredNode(a_hub(), a_form(form), RowValues.of(ARow(uid))).new(NOON)
     conditions = () if ready is None else (readiness(ready=ready),)
-    metadata = replace(node.metadata, deletion_timestamp=NOON if leaving else None)
+    metadata = replace(node.metadata, deletion_timestamp=NOON if deleting else None)
     return replace(node, metadata=metadata, status=NodeStatus(conditions=conditions))
 
 
@@ -28,32 +28,32 @@ NODES = st.builds(
     st.sampled_from(UIDS),
     st.sampled_from(FORMS),
     st.sampled_from([True, False, None]),
-    leaving=st.booleans(),
+    deleting=st.booleans(),
 )
 STEPS = st.lists(NODES | st.sampled_from([f"{uid}-{form}" for uid in UIDS for form in FORMS]))
 
 
 @given(STEPS)
 def test_counts_equal_a_full_recount(steps: Sequence[LynqNode | str]) -> None:
-    tally, model = NodeCounts(), dict[str, LynqNode]()
+    counts, model = NodeCounts(), dict[str, LynqNode]()
     for step in steps:
         if isinstance(step, str):
-            tally.remove(step)
+            counts.remove(step)
             model.pop(step, None)
         else:
-            tally.put(step)
+            counts.put(step)
             model[step.metadata.name] = step
-    staying = [node for node in model.values() if node.metadata.deletion_timestamp is None]
-    assert tally.count() == len(staying)
+    counted = [node for node in model.values() if node.metadata.deletion_timestamp is None]
+    assert counts.count() == len(counted)
     for health in NodeHealth:
-        assert tally.count(health) == sum(health_of(node) is health for node in staying)
+        assert counts.count(health) == sum(health_of(node) is health for node in counted)
     for name in model:
-        known = health_of(model[name]) if model[name] in staying else None
-        assert tally.health(name) is known
+        expected = health_of(model[name]) if model[name] in counted else None
+        assert counts.health(name) is expected
 
 
 @given(st.lists(NODES))
-def test_telling_twice_changes_nothing(nodes: list[LynqNode]) -> None:
+def test_counting_is_idempotent(nodes: list[LynqNode]) -> None:
     once, twice = NodeCounts(), NodeCounts()
     for node in nodes:
         once.put(node)
@@ -62,10 +62,10 @@ def test_telling_twice_changes_nothing(nodes: list[LynqNode]) -> None:
     assert once.count() == twice.count()
 
 
-def test_a_node_that_has_said_nothing_is_neither_ready_nor_failed() -> None:
-    tally = NodeCounts()
-    tally.put(a_node("a", "web", None))
-    assert (tally.count(), tally.count(NodeHealth.READY), tally.count(NodeHealth.FAILED)) == (
+def test_node_without_ready_condition_is_neither_ready_nor_failed() -> None:
+    counts = NodeCounts()
+    counts.put(a_node("a", "web", None))
+    assert (counts.count(), counts.count(NodeHealth.READY), counts.count(NodeHealth.FAILED)) == (
         1,
         0,
         0,

@@ -1,4 +1,4 @@
-"""A row's values as nodes hold them and as templates see them."""
+"""The values of a row as annotations and as template variables."""
 
 import json
 
@@ -20,26 +20,26 @@ from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub
             {"a": "<b>&</b>"}, '{"a":"\\u003cb\\u003e\\u0026\\u003c/b\\u003e"}', id="HTML"
         ),
         pytest.param({"a": "\u2028\u2029"}, '{"a":"\\u2028\\u2029"}', id="separators"),
-        pytest.param({"ä": "日本 🐘 \x7f"}, '{"ä":"日本 🐘 \x7f"}', id="other characters stay"),
+        pytest.param({"ä": "日本 🐘 \x7f"}, '{"ä":"日本 🐘 \x7f"}', id="other characters are kept"),
         pytest.param(
             {"a": '"\\/\n\r\t\b\f\x01'}, '{"a":"\\"\\\\/\\n\\r\\t\\b\\f\\u0001"}', id="escapes"
         ),
         pytest.param({"Z": "", "a": "", "_": ""}, '{"Z":"","_":"","a":""}', id="by code point"),
-        pytest.param({"a": "\ud800"}, '{"a":"\\ufffd"}', id="half a surrogate pair"),
+        pytest.param({"a": "\ud800"}, '{"a":"\\ufffd"}', id="lone surrogate"),
     ],
 )
-def test_extras_are_written_as_go_does(extras: dict[str, str], expected: str) -> None:
+def test_extras_are_encoded_as_in_go(extras: dict[str, str], expected: str) -> None:
     assert extra_json(extras) == expected
 
 
 @given(st.dictionaries(st.text(), st.text()))
-def test_extras_can_be_read_back(extras: dict[str, str]) -> None:
-    written = extra_json(extras)
-    assert json.loads(written) == extras
-    assert not set("<>&\u2028\u2029") & set(written)
+def test_extras_can_be_decoded(extras: dict[str, str]) -> None:
+    encoded = extra_json(extras)
+    assert json.loads(encoded) == extras
+    assert not set("<>&\u2028\u2029") & set(encoded)
 
 
-def test_what_templates_see() -> None:
+def test_template_variables() -> None:
     values = RowValues.of(ARow("acme", {"plan": "gold"}))
     assert row_variables(values, hub="shop", form="web") == {
         "uid": "acme",
@@ -50,27 +50,27 @@ def test_what_templates_see() -> None:
     }
 
 
-def test_a_host_is_there_only_if_the_column_has_one() -> None:
+def test_host_variables_exist_if_column_has_a_value() -> None:
     values = RowValues.of(ARow("acme", host_or_url="https://acme.example.com:8443/x"))
-    seen = row_variables(values, hub="shop", form="web")
-    assert (seen["hostOrUrl"], seen["host"]) == (
+    variables = row_variables(values, hub="shop", form="web")
+    assert (variables["hostOrUrl"], variables["host"]) == (
         "https://acme.example.com:8443/x",
         "acme.example.com",
     )
 
 
-def test_extras_hide_the_row_but_neither_hub_nor_form() -> None:
+def test_extras_override_all_but_hub_and_form() -> None:
     names = ("uid", "activate", "host", "hubId", "templateRef")
     values = RowValues.of(ARow("acme", dict.fromkeys(names, "x"), host_or_url="h"))
-    seen = row_variables(values, hub="shop", form="web")
-    assert [seen[name] for name in names] == ["x", "x", "x", "shop", "web"]
+    variables = row_variables(values, hub="shop", form="web")
+    assert [variables[name] for name in names] == ["x", "x", "x", "shop", "web"]
 
 
 TEXT = st.text(st.characters(codec="utf-8"))
 
 
 @given(TEXT, TEXT, st.dictionaries(TEXT, TEXT))
-def test_a_node_reflects_exactly_the_values_it_was_written_from(
+def test_node_reflects_values_it_was_written_from(
     activate: str, host: str, extras: dict[str, str]
 ) -> None:
     values = RowValues.of(ARow("acme", extras, activate, host))
@@ -86,14 +86,14 @@ def test_a_node_reflects_exactly_the_values_it_was_written_from(
         max_size=2,
     )
 )
-def test_other_values_have_another_digest(pair: list[ARow]) -> None:
+def test_digest_differs_if_values_differ(pair: list[ARow]) -> None:
     first, second = (RowValues.of(row) for row in pair)
     assert (first.digest == second.digest) == (first == second)
 
 
-def test_the_size_is_what_a_node_has_to_hold() -> None:
+def test_size_includes_json_escapes() -> None:
     assert RowValues.of(ARow("a", {"x": "<" * 100})).size > 600
 
 
-def test_values_are_not_shown() -> None:
+def test_repr_hides_values() -> None:
     assert "hunter2" not in repr(RowValues.of(ARow("a", {"password": "hunter2"}, "hunter2")))
