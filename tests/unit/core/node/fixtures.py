@@ -1,4 +1,4 @@
-"""A small cluster to step through: objects come with a write and are ready when someone says so."""
+"""The objects of one node in memory: created by writes, ready when a test says so."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -22,47 +22,48 @@ STARTING = not_ready("ReplicasNotReady", "0 of 1 replicas are ready")
 
 
 def desired_by(resource: TResource, *, namespaced: bool = True) -> DesiredObject:
-    """Give what the resource asks for."""
+    """Return the desired object of a resource."""
     node = a_node(resource)
     rendered = Renderer.of(node, variables_of(node)).render(resource, namespaced=namespaced)
     return prepare(rendered, resource, an_owner())
 
 
 def live_after(obj: dict[str, Any], verdict: Readiness = READY, uid: str = "1") -> LiveObject:
-    """Give the object that a write leaves behind."""
+    """Return the live object after a write."""
     metadata = obj["metadata"]
     return LiveObject(
         uid=uid,
         verdict=verdict,
         labels={key: value for key, value in metadata["labels"].items() if value is not None},
         annotations={k: value for k, value in metadata["annotations"].items() if value is not None},
-        owners=tuple(this["uid"] for this in metadata.get("ownerReferences", ())),
+        owners=tuple(reference["uid"] for reference in metadata.get("ownerReferences", ())),
         digest=b"ours",
         created=NOW,
     )
 
 
 class Cluster:
-    """The objects of one node, and what its controller remembers of them."""
+    """The resources of one node, with their live objects and last writes."""
 
     def __init__(self, resources: Iterable[TResource]) -> None:
         self.facts = {
-            this.id: ResourceFacts(resource=this, desired=desired_by(this)) for this in resources
+            resource.id: ResourceFacts(resource=resource, desired=desired_by(resource))
+            for resource in resources
         }
         self.writes: list[str] = []
 
     @property
     def graph(self) -> Graph:
-        """The order of the resources."""
-        every = (facts.resource for facts in self.facts.values())
-        return build_graph(Entry(this.id, this.depend_ids) for this in every)
+        """The dependency graph of the resources."""
+        resources = (facts.resource for facts in self.facts.values())
+        return build_graph(Entry(resource.id, resource.depend_ids) for resource in resources)
 
     def step(self, now: datetime = NOW, *, force: bool = False) -> ReconcileStep:
-        """Ask for the next step."""
+        """Return the next step."""
         return next_step(self.graph, self.facts, PassContext(an_owner(), now, force))
 
-    def take(self, write: Write, verdict: Readiness) -> None:
-        """Let the API server take a write."""
+    def accept(self, write: Write, verdict: Readiness) -> None:
+        """Accept a write, as the API server would."""
         self.writes.append(write.id)
         facts = self.facts[write.id]
         assert facts.desired is not None
@@ -71,22 +72,25 @@ class Cluster:
             facts, live=live_after(write.obj, verdict), last_write=last_write, was_written=True
         )
 
-    def refuse(
+    def reject(
         self, write: Write, rejection: WriteRejection, not_before: datetime | None = None
     ) -> None:
-        """Let the API server refuse a write."""
+        """Reject a write, as the API server would."""
         self.writes.append(write.id)
         facts = self.facts[write.id]
         assert facts.desired is not None
         last_write = LastWrite(hash=facts.desired.hash, rejection=rejection, not_before=not_before)
         self.facts[write.id] = replace(facts, last_write=last_write, was_written=True)
 
-    def next_pass(self) -> None:
-        """Begin another pass."""
-        self.facts = {this: replace(facts, was_written=False) for this, facts in self.facts.items()}
+    def next_reconcile(self) -> None:
+        """Begin another reconcile."""
+        self.facts = {
+            resource_id: replace(facts, was_written=False)
+            for resource_id, facts in self.facts.items()
+        }
 
-    def becomes(self, this: str, verdict: Readiness) -> None:
-        """Let an object change its state."""
-        facts = self.facts[this]
+    def set_readiness(self, resource_id: str, verdict: Readiness) -> None:
+        """Change the readiness of a live object."""
+        facts = self.facts[resource_id]
         assert facts.live is not None
-        self.facts[this] = replace(facts, live=replace(facts.live, verdict=verdict))
+        self.facts[resource_id] = replace(facts, live=replace(facts.live, verdict=verdict))

@@ -12,7 +12,7 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 def a_node(
     *resources: TResource, name: str = "acme-web", uid: str = "acme", **annotations: str
 ) -> LynqNode:
-    """Give a node of the row `uid`; annotations are named without their prefix."""
+    """Return a node of the row `uid`; annotations are named without their prefix."""
     return LynqNode(
         metadata=Metadata(
             name=name,
@@ -28,11 +28,15 @@ def a_node(
 
 
 def an_owner(name: str = "acme-web") -> Owner:
-    """Give the node as an owner."""
+    """Return the node as an owner."""
     return owner_of(a_node(name=name))
 
 
-def a_resource(this: str = "config", spec: dict[str, Any] | None = None, **more: Any) -> TResource:
-    """Give an entry, of a ConfigMap unless another manifest is given."""
+def a_resource(
+    resource_id: str = "config", spec: dict[str, Any] | None = None, **more: Any
+) -> TResource:
+    """Return an entry of a ConfigMap, or of the given manifest."""
     manifest = spec or {"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": "{{ .uid }}"}}
-    return TResource(id=this, spec=manifest, **{"name_template": f"acme-{this}", **more})
+    return TResource(
+        id=resource_id, spec=manifest, **{"name_template": f"acme-{resource_id}", **more}
+    )

@@ -43,12 +43,12 @@ def test_every_resource_is_written_once_in_order_and_becomes_ready(
                 before[dependency] is S.READY for dependency in cluster.graph.dependencies[write.id]
             )
             at_once = data.draw(st.booleans())
-            cluster.take(write, READY if at_once else STARTING)
+            cluster.accept(write, READY if at_once else STARTING)
         starting = [resource for resource, state in states(step).items() if state is S.PROGRESSING]
         written = {write.id for write in step.writes}
         starting = [resource for resource in starting if resource not in written]
         if starting:
-            cluster.becomes(data.draw(st.sampled_from(starting)), READY)
+            cluster.set_readiness(data.draw(st.sampled_from(starting)), READY)
         elif not step.writes:
             break
     assert sorted(cluster.writes) == sorted(entry.id for entry in entries)
@@ -65,9 +65,9 @@ def test_dependents_of_a_failure_are_skipped_and_the_rest_is_written(
     while (step := cluster.step()).writes:
         for write in step.writes:
             if write.id in bad:
-                cluster.refuse(write, WriteRejection("no"))
+                cluster.reject(write, WriteRejection("no"))
             else:
-                cluster.take(write, READY)
+                cluster.accept(write, READY)
     skipped = {dependent for dependent, origin in transitive_dependencies(entries) if origin in bad}
     for resource, state in states(step).items():
         is_failed, is_skipped = resource in bad, resource in skipped
@@ -87,12 +87,12 @@ def test_forced_reconcile_writes_everything_once_and_an_idle_one_nothing(
         cluster.writes.clear()
         while (step := cluster.step(force=force)).writes:
             for write in step.writes:
-                cluster.take(write, READY)
-        cluster.next_pass()
+                cluster.accept(write, READY)
+        cluster.next_reconcile()
     assert cluster.writes == []
     while (step := cluster.step(force=True)).writes:
         for write in step.writes:
-            cluster.take(write, READY)
+            cluster.accept(write, READY)
     assert sorted(cluster.writes) == sorted(entry.id for entry in entries)
 
 
@@ -103,7 +103,7 @@ def test_independent_resources_are_written_in_one_step() -> None:
 
 def test_waiting_dependent_names_its_dependency() -> None:
     cluster = cluster_of([Entry("a"), Entry("b", ("a",))])
-    cluster.take(cluster.step().writes[0], STARTING)
+    cluster.accept(cluster.step().writes[0], STARTING)
     _, waiting = cluster.step().outcomes
     assert (waiting.state, waiting.reason) == (S.WAITING, "DependencyNotReady")
     assert waiting.message == 'waiting for dependency "a" to become ready'
@@ -111,7 +111,7 @@ def test_waiting_dependent_names_its_dependency() -> None:
 
 def test_dependent_is_written_despite_a_failure_if_skipping_is_off() -> None:
     cluster = cluster_of([Entry("a"), Entry("b", ("a",))], skip_on_dependency_failure=False)
-    cluster.refuse(cluster.step().writes[0], WriteRejection("no"))
+    cluster.reject(cluster.step().writes[0], WriteRejection("no"))
     _, proceeding = cluster.step().outcomes
     assert proceeding.failed_dependency == "a"
     assert proceeding.write is not None
@@ -125,7 +125,7 @@ def test_step_is_requeued_at_the_earliest_deadline() -> None:
         ]
     )
     for write in cluster.step().writes:
-        cluster.take(write, STARTING)
+        cluster.accept(write, STARTING)
     assert cluster.step(NOW + timedelta(seconds=5)).requeue_at == NOW + timedelta(seconds=20)
 
 
