@@ -1,22 +1,14 @@
-"""Series about single objects: kept as small records, written out only when somebody scrapes.
+"""Metrics of single hubs, forms and nodes: small records labels samples are created at a scrape.
 
-Ten thousand nodes have some hundred and fifty thousand series. As children of prometheus_client's
-gauges each of them would be an object with a lock and a dict of its own; here a node is one
-record, an update is one assignment, and a node that is gone takes everything with it by one
-`pop`.
+Ten thousand nodes have about a hundred and fifty thousand samples. As children of
+prometheus_client's gauges, each would be an object with its own lock and dict. Here a node is one
+immutable record: an update is one assignment, and the removal of a node is one `pop`.
 
-`collect` only copies the dicts, so it can be called between two passes; the families hold no
-samples but make them when they are written, which may be in another thread. The records
-themselves never change.
+`collect` copies the dicts in the event loop. The families create their samples when they are
+rendered, which may happen in another thread.
 
-Families of series whose samples are made only when they are written.
-
-Many nodes as one: what is shown of a namespace where a series per node would be too many.
-
-Alerts go on working, by namespace: numbers are summed, and a condition is as bad as that of the
-worst node.
-
-What is shown of a node, a hub or a rollout: a few numbers out of its status.
+Large installations expose metrics per namespace instead of per node: numbers are summed, and a
+condition is that of the worst node, so alerts keep working.
 """
 
 from collections import Counter
@@ -39,35 +31,34 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.reasons import ConditionReason, ConditionType, RejectionReason
 
 SampleRows: TypeAlias = Callable[[], Iterable[tuple[tuple[str, ...], float]]]
-"""Gives the values of the labels and the value of every series, each time anew."""
+"""Yields the label values and the value of every sample."""
 
 
 class LazyMetricFamily(Metric):
-    """A gauge, or with a name that ends in `_total` a counter."""
+    """A gauge, or a counter if its name ends in `_total`."""
 
     def __init__(self, name: str, text: str, labels: tuple[str, ...], rows: SampleRows) -> None:
-        self.series = name
-        """The name that each series has."""
+        self.sample_name = name
         self.labels = labels
-        """Sorted, as Go's client writes them."""
+        """Sorted, like in Go's client."""
         self.rows = rows
         is_counter = name.endswith("_total")
         super().__init__(name.removesuffix("_total"), text, "counter" if is_counter else "gauge")
 
     @property
     def samples(self) -> list[Sample]:
-        """The samples as prometheus_client knows them, for those who do not know `rows`."""
+        """The samples for code that does not use `rows`."""
         return [
-            Sample(self.series, dict(zip(self.labels, values, strict=True)), value)
+            Sample(self.sample_name, dict(zip(self.labels, values, strict=True)), value)
             for values, value in self.rows()
         ]
 
     @samples.setter
     def samples(self, value: list[Sample]) -> None:
-        """Leave it: `Metric.__init__` sets an empty list."""
+        """Ignore the empty list that `Metric.__init__` sets."""
 
 
-_SHOWN: Final = frozenset(
+_EXPOSED_CONDITIONS: Final = frozenset(
     {
         ConditionType.READY,
         ConditionType.PROGRESSING,
@@ -75,8 +66,12 @@ _SHOWN: Final = frozenset(
         ConditionType.DEGRADED,
     }
 )
-_TRUTH: Final = {ConditionStatus.FALSE: 0, ConditionStatus.TRUE: 1, ConditionStatus.UNKNOWN: 2}
-_DEGRADED: Final = (
+_CONDITION_VALUES: Final = {
+    ConditionStatus.FALSE: 0,
+    ConditionStatus.TRUE: 1,
+    ConditionStatus.UNKNOWN: 2,
+}
+_DEGRADED_REASONS: Final = (
     ConditionReason.RESOURCE_FAILURES_AND_CONFLICTS,
     ConditionReason.RESOURCE_FAILURES,
     ConditionReason.RESOURCE_CONFLICTS,
@@ -84,10 +79,10 @@ _DEGRADED: Final = (
     ConditionReason.VARIABLES_BUILD_ERROR,
     ConditionReason.DEPENDENCY_CYCLE,
 )
-"""Every reason to be degraded, so that an alert on one of them finds its 0, too."""
+"""All of them are exposed, so that an alert on one of them finds its 0."""
 _DEGRADATIONS: Final[dict[str | None, tuple[tuple[str, int], ...]]] = {
-    present: tuple((str(reason), int(reason == present)) for reason in _DEGRADED)
-    for present in (None, *_DEGRADED)
+    current: tuple((str(reason), int(reason == current)) for reason in _DEGRADED_REASONS)
+    for current in (None, *_DEGRADED_REASONS)
 }
 _PHASES: Final = {
     RolloutPhase.IDLE: 0,
@@ -99,7 +94,7 @@ _PHASES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class NodeSample:
-    """What is shown of a node."""
+    """The exposed values of a node."""
 
     ready: int
     desired: int
@@ -107,37 +102,43 @@ class NodeSample:
     conflicted: int
     conditions: tuple[tuple[str, int], ...]
     degraded: str | None
-    """Why the node is degraded; None: it is not."""
+    """The reason of the condition Degraded; None if it is not True."""
 
     @classmethod
     def of(cls, status: NodeStatus) -> "NodeSample":
-        """Return what is to be shown of a status."""
-        conflicted = sum(each.state is ResourceState.CONFLICTED for each in status.resources)
-        conditions = [each for each in status.conditions if each.type in _SHOWN]
+        """Return the values of a status."""
+        conflicted = sum(
+            resource.state is ResourceState.CONFLICTED for resource in status.resources
+        )
+        conditions = [
+            condition for condition in status.conditions if condition.type in _EXPOSED_CONDITIONS
+        ]
         degraded = (
-            each.reason
-            for each in conditions
-            if each.type == ConditionType.DEGRADED and each.status is ConditionStatus.TRUE
+            condition.reason
+            for condition in conditions
+            if condition.type == ConditionType.DEGRADED and condition.status is ConditionStatus.TRUE
         )
         return cls(
             status.ready_resources,
             status.desired_resources,
             status.failed_resources,
             conflicted,
-            tuple((each.type, _TRUTH[each.status]) for each in conditions),
+            tuple(
+                (condition.type, _CONDITION_VALUES[condition.status]) for condition in conditions
+            ),
             next(degraded, None),
         )
 
     @property
     def degradation(self) -> tuple[tuple[str, int], ...]:
-        """Every known reason to be degraded, and whether it is the present one."""
-        known = _DEGRADATIONS.get(self.degraded)
-        return known or (*_DEGRADATIONS[None], (str(self.degraded), 1))
+        """Every reason of Degraded, with 1 for the current one."""
+        degradation = _DEGRADATIONS.get(self.degraded)
+        return degradation or (*_DEGRADATIONS[None], (str(self.degraded), 1))
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutSample:
-    """What is shown of a form's rollout."""
+    """The exposed values of a form's rollout."""
 
     updating: int
     phase: int
@@ -145,7 +146,7 @@ class RolloutSample:
 
     @classmethod
     def of(cls, status: RolloutStatus) -> "RolloutSample":
-        """Return what is to be shown of a rollout."""
+        """Return the values of a rollout."""
         total = status.total_nodes
         return cls(
             status.updating_nodes,
@@ -156,28 +157,28 @@ class RolloutSample:
 
 @dataclass(frozen=True, slots=True)
 class HubSample:
-    """What is shown of a hub's counters."""
+    """The exposed values of a hub."""
 
     desired: int
     ready: int
     failed: int
     push: int | None = None
-    """Whether the push channel is up; None: the hub has none."""
+    """1 if the push channel is connected; None if the hub has none."""
 
     @classmethod
     def of(cls, status: HubStatus) -> "HubSample":
-        """Return what is to be shown of a status."""
+        """Return the values of a status."""
         push = (
-            int(each.status is ConditionStatus.TRUE)
-            for each in status.conditions
-            if each.type == ConditionType.PUSH_CONNECTED
+            int(condition.status is ConditionStatus.TRUE)
+            for condition in status.conditions
+            if condition.type == ConditionType.PUSH_CONNECTED
         )
         return cls(status.desired, status.ready, status.failed, next(push, None))
 
 
 @dataclass(slots=True)
 class NamespaceTotals:
-    """All nodes of a namespace; the fields are those of a node's record."""
+    """The sum of all nodes of a namespace, with the fields of a NodeSample."""
 
     ready: int = 0
     desired: int = 0
@@ -188,95 +189,105 @@ class NamespaceTotals:
 
     @property
     def conditions(self) -> Iterable[tuple[str, int]]:
-        """Each condition as the worst node has it."""
+        """Each condition of the worst node."""
         return self._conditions.items()
 
     @property
     def degradation(self) -> Iterable[tuple[str, int]]:
-        """How many nodes are degraded, by reason."""
+        """The number of degraded nodes by reason."""
         return self._degraded.items()
 
     def add(self, node: NodeSample) -> None:
-        """Count a node."""
+        """Add a node."""
         self.ready += node.ready
         self.desired += node.desired
         self.failed += node.failed
         self.conflicted += node.conflicted
-        for name, truth in node.conditions:
+        for name, value in node.conditions:
             worse = min if name == ConditionType.READY else max
-            self._conditions[name] = worse(self._conditions.get(name, truth), truth)
+            self._conditions[name] = worse(self._conditions.get(name, value), value)
         self._degraded.update(dict(node.degradation))
 
 
 def by_namespace(nodes: Mapping[ObjectKey, NodeSample]) -> dict[str, NamespaceTotals]:
-    """Return the fleets, by namespace."""
-    fleets: dict[str, NamespaceTotals] = {}
+    """Return the totals of each namespace."""
+    totals: dict[str, NamespaceTotals] = {}
     for key, node in nodes.items():
-        fleets.setdefault(key.namespace, NamespaceTotals()).add(node)
-    return fleets
+        totals.setdefault(key.namespace, NamespaceTotals()).add(node)
+    return totals
 
 
-_NODE: Final = ("lynqnode", "namespace")
-_HUB: Final = ("hub", "namespace")
-_FORM: Final = ("form", "namespace")
+_NODE_LABELS: Final = ("lynqnode", "namespace")
+_HUB_LABELS: Final = ("hub", "namespace")
+_FORM_LABELS: Final = ("form", "namespace")
 
 
 # Compared by identity: a registry keeps its collectors in a dict.
 @dataclass(frozen=True, slots=True, eq=False)
 class ObjectCollector:
-    """The records of all objects; a collector for a registry."""
+    """A collector for a registry, with the records of all objects."""
 
     per_node: bool = True
-    """Whether every node has series of its own, or each namespace's nodes share theirs."""
+    """Whether metrics are exposed per node, or per namespace."""
     nodes: dict[ObjectKey, NodeSample] = field(default_factory=dict)
     conflicts: dict[ObjectKey, dict[tuple[str, str], int]] = field(default_factory=dict)
-    """Per node: how many, by kind and conflict policy."""
+    """Per node, the number of conflicts by kind and conflict policy."""
     hubs: dict[ObjectKey, HubSample] = field(default_factory=dict)
-    rejected: dict[ObjectKey, Mapping[RejectionReason, int]] = field(default_factory=dict)
-    held: dict[ObjectKey, int] = field(default_factory=dict)
-    sources: dict[ObjectKey, bool] = field(default_factory=dict)
+    rejected_rows: dict[ObjectKey, Mapping[RejectionReason, int]] = field(default_factory=dict)
+    held_nodes: dict[ObjectKey, int] = field(default_factory=dict)
+    sources_up: dict[ObjectKey, bool] = field(default_factory=dict)
     rollouts: dict[ObjectKey, RolloutSample] = field(default_factory=dict)
 
     def describe(self) -> Iterable[Metric]:
-        """Return the families without their series: what the registry asks for at the start."""
+        """Return the families without samples, for the registration."""
         return list(ObjectCollector(self.per_node).collect())
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the families, with a series for every object."""
-        yield from self._of_nodes()
-        yield from self._of_hubs()
-        yield from self._of_forms()
+        """Yield the families, with samples of every object."""
+        yield from self._node_families()
+        yield from self._hub_families()
+        yield from self._form_families()
 
-    def _of_nodes(self) -> Iterator[Metric]:
+    def _node_families(self) -> Iterator[Metric]:
         nodes: list[tuple[tuple[str, ...], NodeSample | NamespaceTotals]]
-        whose: tuple[str, ...] = _NODE
+        labels: tuple[str, ...] = _NODE_LABELS
         if self.per_node:
             nodes = [((key.name, key.namespace), node) for key, node in self.nodes.items()]
         else:
-            whose = _NODE[1:]
-            nodes = [((place,), fleet) for place, fleet in by_namespace(self.nodes).items()]
+            labels = _NODE_LABELS[1:]
+            nodes = [
+                ((namespace,), totals) for namespace, totals in by_namespace(self.nodes).items()
+            ]
         for name, text in (
-            ("ready", "Resources that are ready"),
-            ("desired", "Resources that a node should have"),
-            ("failed", "Resources that failed, conflicts included"),
-            ("conflicted", "Resources that someone else owns a field of"),
+            ("ready", "Ready resources"),
+            ("desired", "Desired resources"),
+            ("failed", "Failed resources, including conflicts"),
+            ("conflicted", "Resources with field conflicts"),
         ):
-            yield LazyMetricFamily(f"lynqnode_resources_{name}", text, whose, _field(nodes, name))
+            yield LazyMetricFamily(f"lynqnode_resources_{name}", text, labels, _field(nodes, name))
         yield LazyMetricFamily(
             "lynqnode_condition_status",
-            "Conditions of a node: 0 False, 1 True, 2 Unknown",
-            (*whose, "type"),
-            lambda: (((*at, name), truth) for at, node in nodes for name, truth in node.conditions),
+            "Condition of a node: 0 False, 1 True, 2 Unknown",
+            (*labels, "type"),
+            lambda: (
+                ((*values, name), value)
+                for values, node in nodes
+                for name, value in node.conditions
+            ),
         )
         yield LazyMetricFamily(
             "lynqnode_degraded_status",
-            "1 for the reason that a node is degraded for",
-            (*whose, "reason"),
-            lambda: (((*at, why), holds) for at, node in nodes for why, holds in node.degradation),
+            "1 for the current reason of a degraded node",
+            (*labels, "reason"),
+            lambda: (
+                ((*values, reason), value)
+                for values, node in nodes
+                for reason, value in node.degradation
+            ),
         )
-        yield self._of_conflicts()
+        yield self._conflict_family()
 
-    def _of_conflicts(self) -> Metric:
+    def _conflict_family(self) -> Metric:
         rows = [
             ((policy, *((key.name,) if self.per_node else ()), key.namespace, kind), count)
             for key, counts in self.conflicts.items()
@@ -284,58 +295,70 @@ class ObjectCollector:
         ]
         return LazyMetricFamily(
             "lynqnode_conflicts_total",
-            "Conflicts with other owners of fields",
-            ("conflict_policy", *(_NODE if self.per_node else _NODE[1:]), "resource_kind"),
+            "Field conflicts with other managers",
+            (
+                "conflict_policy",
+                *(_NODE_LABELS if self.per_node else _NODE_LABELS[1:]),
+                "resource_kind",
+            ),
             lambda: rows,
         )
 
-    def _of_hubs(self) -> Iterator[Metric]:
+    def _hub_families(self) -> Iterator[Metric]:
         hubs = [((key.name, key.namespace), hub) for key, hub in self.hubs.items()]
         for name, text in (
-            ("desired", "Nodes that a hub should have"),
-            ("ready", "Nodes that are ready"),
-            ("failed", "Nodes that are not ready, or could not be made"),
+            ("desired", "Desired nodes of a hub"),
+            ("ready", "Ready nodes of a hub"),
+            ("failed", "Nodes of a hub that are not ready or could not be created"),
         ):
-            yield LazyMetricFamily(f"hub_{name}", text, _HUB, _field(hubs, name))
+            yield LazyMetricFamily(f"hub_{name}", text, _HUB_LABELS, _field(hubs, name))
         rejected = [
-            ((key.name, key.namespace, reason), rows.get(reason, 0))
-            for key, rows in self.rejected.items()
+            ((key.name, key.namespace, reason), counts.get(reason, 0))
+            for key, counts in self.rejected_rows.items()
             for reason in RejectionReason
         ]
         yield LazyMetricFamily(
             "lynq_rejected_rows",
-            "Rows that were set apart by the last sync",
-            (*_HUB, "reason"),
+            "Rows rejected by the last sync",
+            (*_HUB_LABELS, "reason"),
             lambda: rejected,
         )
         yield LazyMetricFamily(
-            "lynq_deletion_held", "Nodes that the deletion guard keeps", _HUB, _values(self.held)
+            "lynq_deletion_held",
+            "Nodes whose deletion is held by the deletion guard",
+            _HUB_LABELS,
+            _values(self.held_nodes),
         )
         yield LazyMetricFamily(
             "lynq_source_up",
-            "Whether the last read of a hub's rows succeeded",
-            _HUB,
-            _values(self.sources),
+            "1 if the last read of a hub's rows succeeded",
+            _HUB_LABELS,
+            _values(self.sources_up),
         )
-        pushed = [(at, hub.push) for at, hub in hubs if hub.push is not None]
+        connected = [(values, hub.push) for values, hub in hubs if hub.push is not None]
         yield LazyMetricFamily(
-            "lynq_push_connected", "Whether a hub is told of changes", _HUB, lambda: pushed
+            "lynq_push_connected",
+            "1 if the push channel of a hub is connected",
+            _HUB_LABELS,
+            lambda: connected,
         )
 
-    def _of_forms(self) -> Iterator[Metric]:
-        forms = [((key.name, key.namespace), each) for key, each in self.rollouts.items()]
-        for name, measure, text in (
+    def _form_families(self) -> Iterator[Metric]:
+        forms = [((key.name, key.namespace), rollout) for key, rollout in self.rollouts.items()]
+        for name, attribute, text in (
             ("updating_nodes", "updating", "Updated nodes that are not ready yet"),
             ("phase", "phase", "0 Idle, 1 InProgress, 2 Failed, 3 Complete"),
             ("progress", "progress", "Percentage of nodes that are updated and ready"),
         ):
-            yield LazyMetricFamily(f"lynqform_rollout_{name}", text, _FORM, _field(forms, measure))
+            yield LazyMetricFamily(
+                f"lynqform_rollout_{name}", text, _FORM_LABELS, _field(forms, attribute)
+            )
 
 
 def _field(records: Sequence[tuple[tuple[str, ...], object]], name: str) -> SampleRows:
-    return lambda: ((at, getattr(record, name)) for at, record in records)
+    return lambda: ((values, getattr(record, name)) for values, record in records)
 
 
-def _values(noted: Mapping[ObjectKey, int]) -> SampleRows:
-    rows = [((key.name, key.namespace), int(value)) for key, value in noted.items()]
+def _values(records: Mapping[ObjectKey, int]) -> SampleRows:
+    rows = [((key.name, key.namespace), int(value)) for key, value in records.items()]
     return lambda: rows

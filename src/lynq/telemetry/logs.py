@@ -1,10 +1,8 @@
-"""Sets the log up: every event of structlog and of the standard library becomes one line.
+"""Configures logging: records of structlog and the standard library become lines on stderr.
 
-Both go through the same `Writer`, so that a line of aiohttp is masked and cut like one of ours.
-What controllers bind with `structlog.contextvars` (hub, form, node, reconcile_id) is in every
-line of the pass, those of libraries included.
-
-Keeps a message that repeats itself from filling the log, by the rule of zap's sampler.
+Both use the same encoder, so that records of libraries are masked and truncated too. Context that a
+controller binds with `structlog.contextvars` (hub, form, node, reconcile_id) is in every line of
+its reconcile, including those of libraries. Repeated messages are sampled like in zap.
 """
 
 import logging
@@ -18,27 +16,27 @@ from structlog.contextvars import get_contextvars, merge_contextvars
 
 from lynq.telemetry.log_encoder import Encoding, LogEncoder, LogRecord, TimeEncoding
 
-_FIRST: Final = 100
-_THEREAFTER: Final = 100
+_SAMPLE_FIRST: Final = 100
+_SAMPLE_THEREAFTER: Final = 100
 
 
 class Sampler:
-    """Lets the first hundred equal messages of a second pass, and of the rest every hundredth."""
+    """Accepts the first hundred equal messages of a second, and every hundredth after them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._second = -1
-        # Forgotten every second, so it cannot grow without messages growing with it.
-        self._seen: dict[tuple[str, str], int] = {}
+        # Cleared every second, which bounds it by the messages of a second.
+        self._counts: dict[tuple[str, str], int] = {}
 
-    def passes(self, level: str, message: str) -> bool:
-        """Return whether this message is to be written."""
+    def accepts(self, level: str, message: str) -> bool:
+        """Return whether this message is logged."""
         second = int(self._clock())
         if second != self._second:
             self._second = second
-            self._seen = {}
-        count = self._seen[level, message] = self._seen.get((level, message), 0) + 1
-        return count <= _FIRST or (count - _FIRST) % _THEREAFTER == 0
+            self._counts = {}
+        count = self._counts[level, message] = self._counts.get((level, message), 0) + 1
+        return count <= _SAMPLE_FIRST or (count - _SAMPLE_FIRST) % _SAMPLE_THEREAFTER == 0
 
 
 StacktraceLevel = Literal["info", "warn", "error", "panic"]
@@ -46,7 +44,7 @@ ENCODINGS: Final[tuple[str, ...]] = get_args(Encoding)
 TIME_ENCODINGS: Final[tuple[str, ...]] = get_args(TimeEncoding)
 STACKTRACE_LEVELS: Final[tuple[str, ...]] = get_args(StacktraceLevel)
 
-# controller-runtime's names; those above error end the process there, and say nothing here.
+# controller-runtime's names; levels above error end a Go process, and are never logged here.
 _LEVELS: Final = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
@@ -64,21 +62,21 @@ def configure(
     time_encoding: TimeEncoding = "epoch",
     stacktrace_level: StacktraceLevel = "error",
 ) -> None:
-    """Write everything from `level` on to stderr: debug, info, warn, error or panic.
+    """Log records from `level` on to stderr: debug, info, warn, error or panic.
 
-    In development nothing is left out: repeated messages are all written, and exceptions that
-    are not ours speak for themselves, which can show values.
+    In development, repeated messages are not sampled, and messages of all exceptions are included,
+    which can contain values.
     """
     threshold = _LEVELS[level]
-    writer = LogEncoder(
-        encoding=encoding, time_encoding=time_encoding, says_foreign_errors=development
+    encoder = LogEncoder(
+        encoding=encoding, time_encoding=time_encoding, foreign_error_messages=development
     )
     sampler = None if development else Sampler()
-    sink = _Sink(writer, sampler, _LEVELS[stacktrace_level])
+    sink = _Sink(encoder, sampler, _LEVELS[stacktrace_level])
     structlog.configure(
         processors=[merge_contextvars, sink.process],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=_Named,
+        logger_factory=_NamedLogger,
     )
     logging.captureWarnings(capture=True)
     root = logging.getLogger()
@@ -86,25 +84,25 @@ def configure(
     root.setLevel(threshold)
 
 
-class _Named:
-    """What structlog wraps: a name, and nothing to do, because the line is written already."""
+class _NamedLogger:
+    """The logger that structlog wraps: only a name, because the processor writes the line."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
 
 
 class _Sink:
-    """Where all events meet."""
+    """Writes the records of structlog and the standard library."""
 
-    def __init__(self, writer: LogEncoder, sampler: Sampler | None, stacks_from: int) -> None:
-        self._writer = writer
+    def __init__(self, encoder: LogEncoder, sampler: Sampler | None, stacktrace_level: int) -> None:
+        self._encoder = encoder
         self._sampler = sampler
-        self._stacks_from = stacks_from
+        self._stacktrace_level = stacktrace_level
 
     def process(
-        self, logger: _Named, method: str, event: MutableMapping[str, Any]
+        self, logger: _NamedLogger, method: str, event: MutableMapping[str, Any]
     ) -> MutableMapping[str, Any]:
-        """Write an event of structlog; as its last processor."""
+        """Write an event of structlog; its last processor."""
         number = logging.getLevelNamesMapping().get(method.upper(), logging.ERROR)
         message = str(event.pop("event", ""))
         error = _exception(event.pop("exc_info", None))
@@ -119,48 +117,48 @@ class _Sink:
         context: MutableMapping[str, Any],
         error: BaseException | None,
     ) -> None:
-        """Write one line, unless the same has been said too often."""
-        level = _name_of(number)
-        if self._sampler and not self._sampler.passes(level, message):
+        """Write one line, unless the sampler drops it."""
+        level = _level_name(number)
+        if self._sampler and not self._sampler.accepts(level, message):
             return
-        with_stack = number >= self._stacks_from
-        line = self._writer.line(LogRecord(level, logger, message, context, error, with_stack))
+        with_stack = number >= self._stacktrace_level
+        line = self._encoder.encode(LogRecord(level, logger, message, context, error, with_stack))
         try:
-            # In one piece: other threads write, too.
+            # One write, because other threads write too.
             sys.stderr.write(line + "\n")
             sys.stderr.flush()
         except (OSError, ValueError):
-            # Nobody reads any more, and there is nowhere left to say so.
+            # stderr is closed; the failure cannot be logged.
             return
 
 
 class _Handler(logging.Handler):
-    """Takes the records of the standard library."""
+    """Passes records of the standard library to the sink."""
 
     def __init__(self, sink: _Sink) -> None:
         super().__init__()
         self._sink = sink
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record; never raises, as the standard library demands."""
+        """Write a record; never raises, as the standard library requires."""
         try:
             context = get_contextvars()
             error = record.exc_info[1] if record.exc_info else None
             self._sink.write(record.levelno, record.name, record.getMessage(), context, error)
-        except Exception as error:  # noqa: BLE001 - a library's bad format string stops no work
-            self._sink.write(logging.ERROR, record.name, "record not written", {}, error)
+        except Exception as error:  # noqa: BLE001 - a bad format string must not stop the caller
+            self._sink.write(logging.ERROR, record.name, "log record not formatted", {}, error)
 
 
-def _exception(given: object) -> BaseException | None:
-    if isinstance(given, BaseException):
-        return given
-    if isinstance(given, tuple):
-        return next((each for each in given if isinstance(each, BaseException)), None)
-    return sys.exc_info()[1] if given else None
+def _exception(exc_info: object) -> BaseException | None:
+    if isinstance(exc_info, BaseException):
+        return exc_info
+    if isinstance(exc_info, tuple):
+        return next((item for item in exc_info if isinstance(item, BaseException)), None)
+    return sys.exc_info()[1] if exc_info else None
 
 
-def _name_of(number: int) -> str:
+def _level_name(number: int) -> str:
     if number >= logging.ERROR:
         return "error"
     names = ((logging.WARNING, "warn"), (logging.INFO, "info"))
-    return next((name for least, name in names if number >= least), "debug")
+    return next((name for threshold, name in names if number >= threshold), "debug")

@@ -1,7 +1,7 @@
-"""What `--enable-pprof` serves: where time and memory go, on the paths that Go operators have.
+"""The endpoints of `--enable-pprof`: CPU and memory profiles, on the paths of Go's pprof.
 
-On loopback only: `kubectl port-forward` leads there, and nothing else does. The answers are
-texts for people, not the files that `go tool pprof` reads.
+They are served on loopback only, for `kubectl port-forward`. Responses are plain text, not the
+format of `go tool pprof`.
 """
 
 import asyncio
@@ -20,17 +20,17 @@ from lynq.telemetry.http_server import Address, HttpServer
 ADDRESS: Final = Address("127.0.0.1", 6060)
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-_TYPES: Final = 50
-_TASKS: Final = 2000
-_FUNCTIONS: Final = 100
+_MAX_TYPES: Final = 50
+_MAX_TASKS: Final = 2000
+_MAX_FUNCTIONS: Final = 100
 _DEFAULT_SECONDS: Final = 30.0
-_LONGEST: Final = 300.0
+_MAX_SECONDS: Final = 300.0
 
 _INDEX: Final = """<html><head><title>/debug/pprof/</title></head><body>
 <h1>/debug/pprof/</h1>
 <ul>
 <li><a href="heap">heap</a>: number and size of live objects, by type</li>
-<li><a href="goroutine">goroutine</a>: all tasks and where they stand</li>
+<li><a href="goroutine">goroutine</a>: all tasks with their stacks</li>
 <li><a href="profile?seconds=30">profile</a>: where the event loop spends its time</li>
 </ul></body></html>
 """
@@ -44,7 +44,7 @@ def profile_server(address: Address = ADDRESS) -> HttpServer:
         "/debug/pprof/": _index,
         "/debug/pprof/heap": _heap,
         "/debug/pprof/goroutine": _goroutine,
-        "/debug/pprof/profile": _Profiler().answer,
+        "/debug/pprof/profile": _Profiler().respond,
     }
     return HttpServer("pprof", address, handlers)
 
@@ -55,16 +55,16 @@ class _Profiler:
     def __init__(self) -> None:
         self._is_profiling = False
 
-    async def answer(self, request: web.Request) -> web.Response:
+    async def respond(self, request: web.Request) -> web.Response:
         seconds = _seconds(request.query.get("seconds"))
         if seconds is None:
-            text = f"seconds: a number above 0 and up to {_LONGEST:g}\n"
+            text = f"seconds must be a number above 0 and up to {_MAX_SECONDS:g}\n"
             return web.Response(status=400, text=text)
         if self._is_profiling:
             return web.Response(status=409, text="another profile is being taken\n")
         self._is_profiling = True
         try:
-            return web.Response(text=await _profiled(seconds))
+            return web.Response(text=await _profile(seconds))
         finally:
             self._is_profiling = False
 
@@ -74,44 +74,44 @@ async def _index(_request: web.Request) -> web.Response:
 
 
 async def _heap(_request: web.Request) -> web.Response:
-    # Millions of objects take a while: not on the loop.
+    # In a thread: millions of objects take a while.
     return web.Response(text=await asyncio.to_thread(_live_objects))
 
 
 async def _goroutine(_request: web.Request) -> web.Response:
     tasks = sorted(asyncio.all_tasks(), key=lambda task: task.get_name())
-    shown = "\n".join(map(_standing, tasks[:_TASKS]))
-    return web.Response(text=f"{len(tasks)} tasks\n\n{shown}\n")
+    stacks = "\n".join(map(_stack, tasks[:_MAX_TASKS]))
+    return web.Response(text=f"{len(tasks)} tasks\n\n{stacks}\n")
 
 
-async def _profiled(seconds: float) -> str:
+async def _profile(seconds: float) -> str:
     profile = cProfile.Profile()
-    # It measures the thread it was started in: the event loop's, whatever runs there meanwhile.
+    # It measures the thread that starts it: the event loop with all its tasks.
     profile.enable()
     try:
         await asyncio.sleep(seconds)
     finally:
         profile.disable()
     text = io.StringIO()
-    pstats.Stats(profile, stream=text).sort_stats("cumulative").print_stats(_FUNCTIONS)
+    pstats.Stats(profile, stream=text).sort_stats("cumulative").print_stats(_MAX_FUNCTIONS)
     return text.getvalue()
 
 
 def _live_objects() -> str:
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
-    for each in gc.get_objects():
-        kind = type(each)
+    for obj in gc.get_objects():
+        kind = type(obj)
         name = f"{kind.__module__}.{kind.__qualname__}"
         counts[name] += 1
-        sizes[name] += sys.getsizeof(each, 0)
+        sizes[name] += sys.getsizeof(obj, 0)
     lines = [f"{sum(counts.values())} objects, {sum(sizes.values())} bytes", "", "bytes count type"]
-    lines += [f"{size} {counts[name]} {name}" for name, size in sizes.most_common(_TYPES)]
+    lines += [f"{size} {counts[name]} {name}" for name, size in sizes.most_common(_MAX_TYPES)]
     return "\n".join(lines) + "\n"
 
 
-def _standing(task: "asyncio.Task[object]") -> str:
-    """Return a task's name and the places it waits at, without values."""
+def _stack(task: "asyncio.Task[object]") -> str:
+    """Return the name and the stack of a task, without values."""
     frames = [
         f"    {frame.f_code.co_qualname} {frame.f_code.co_filename}:{frame.f_lineno}"
         for frame in task.get_stack()
@@ -124,4 +124,4 @@ def _seconds(text: str | None) -> float | None:
         seconds = float(text) if text else _DEFAULT_SECONDS
     except ValueError:
         return None
-    return seconds if 0 < seconds <= _LONGEST else None
+    return seconds if 0 < seconds <= _MAX_SECONDS else None

@@ -183,7 +183,7 @@ def test_a_bad_record_of_a_library_is_a_line_and_no_traceback(lines: Lines) -> N
     record = logging.LogRecord("lib", logging.ERROR, "lib.py", 1, "%d apples", ("hunter2",), None)
     # Handed to ours alone: pytest's handler refuses it.
     logging.getLogger().handlers[0].handle(record)
-    assert lines.one()["msg"] == "record not written"
+    assert lines.one()["msg"] == "log record not formatted"
 
 
 def test_a_closed_stderr_stops_nobody(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,11 +200,11 @@ def test_a_closed_stderr_stops_nobody(lines: Lines, monkeypatch: pytest.MonkeyPa
 def test_a_message_that_repeats_itself_is_sampled_each_second() -> None:
     now = 10.0
     sampler = Sampler(lambda: now)
-    passed = [sampler.passes("info", "again") for _ in range(350)]
+    passed = [sampler.accepts("info", "again") for _ in range(350)]
     assert sum(passed) == 102
-    assert sampler.passes("info", "another")
+    assert sampler.accepts("info", "another")
     now = 11.0
-    assert sampler.passes("info", "again")
+    assert sampler.accepts("info", "again")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_moments_are_written_as_zap_writes_them(encoding: TimeEncoding, written:
     writer = LogEncoder(
         encoding="json",
         time_encoding=encoding,
-        says_foreign_errors=False,
+        foreign_error_messages=False,
         clock=lambda: MOMENT,
     )
-    assert json.loads(writer.line(LogRecord("info", "", "hello", {})))["ts"] == written
+    assert json.loads(writer.encode(LogRecord("info", "", "hello", {})))["ts"] == written
