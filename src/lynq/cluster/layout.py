@@ -1,11 +1,7 @@
-"""The folder of one cluster: which file is where, and who holds it.
+"""The files of local clusters: directories, the record of the supervisor, and its lock.
 
-A cluster is alive exactly while its supervisor holds the lock in its folder. Process ids in the
-record are meaningful only then; the kernel drops the lock however the supervisor ends.
-
-Where the local control plane keeps its things on this machine.
-
-What can go wrong with a local cluster, told so that the reader knows what to do.
+A cluster is alive exactly while its supervisor holds the lock in its directory. Process ids in the
+record are valid only then; the kernel releases the lock however the supervisor ends.
 """
 
 import fcntl
@@ -25,12 +21,12 @@ import msgspec
 
 
 def cache_directory() -> Path:
-    """Return the folder for what can be made again: toolchains and binaries."""
+    """Return the directory of toolchains and binaries."""
     return _base("XDG_CACHE_HOME", ".cache") / "lynq"
 
 
 def clusters_directory() -> Path:
-    """Return the folder that holds one record per running cluster."""
+    """Return the directory with one entry per cluster."""
     return _base("XDG_STATE_HOME", ".local/state") / "lynq" / "clusters"
 
 
@@ -49,14 +45,14 @@ class ClusterError(Exception):
 
 
 _PORTS: Final = range(20000, 30000)
-"""Below those that the kernel gives to outgoing connections: a client that keeps calling a server
-that is down would sooner or later sit on the server's port, and below those of NodePorts."""
-_TRIES: Final = 10
-_TRY_SECONDS: Final = 0.05
+"""Below the ephemeral ports, of which a client that retries could occupy the port of a stopped
+server, and below NodePorts."""
+_LOCK_ATTEMPTS: Final = 10
+_LOCK_RETRY_SECONDS: Final = 0.05
 
 
 class ClusterPhase(StrEnum):
-    """How far a cluster has come."""
+    """The phase of a cluster."""
 
     STARTING = "starting"
     READY = "ready"
@@ -72,7 +68,7 @@ class Ports(msgspec.Struct, frozen=True):
 
 
 class ClusterRecord(msgspec.Struct, frozen=True):
-    """What a supervisor tells about its cluster."""
+    """The state of a cluster, written by its supervisor."""
 
     supervisor: int
     ports: Ports
@@ -83,7 +79,7 @@ class ClusterRecord(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Paths inside a cluster's folder."""
+    """The paths in the directory of a cluster."""
 
     directory: Path
 
@@ -112,37 +108,37 @@ class Layout:
         return self.logs / f"{component}.log"
 
     def read(self) -> ClusterRecord | None:
-        """Return the record, or None before the supervisor wrote one."""
+        """Return the record, or None if there is none yet."""
         try:
             return msgspec.json.decode(self._record.read_bytes(), type=ClusterRecord)
         except FileNotFoundError:
             return None
 
     def write(self, record: ClusterRecord) -> None:
-        """Replace the record in one step: a reader never sees half of it."""
+        """Replace the record atomically."""
         unfinished = self._record.with_suffix(".new")
         unfinished.write_bytes(msgspec.json.encode(record))
         unfinished.replace(self._record)
 
     @property
     def alive(self) -> bool:
-        """Whether a supervisor holds this cluster."""
+        """Whether the supervisor of this cluster runs."""
         try:
             with self._lock.open() as lock:
-                # Shared, so that two who look do not take each other for the supervisor.
-                return not _locked(lock, fcntl.LOCK_SH)
+                # Shared, so that two readers do not mistake each other for the supervisor.
+                return not _try_lock(lock, fcntl.LOCK_SH)
         except FileNotFoundError:
             return False
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Be the one that holds the cluster, or fail within a moment."""
+        """Hold the lock of the cluster; raises ClusterError if its supervisor runs."""
         with self._lock.open("a") as lock:
-            # Somebody who only looks is gone by the next try.
-            for _ in range(_TRIES):
-                if _locked(lock, fcntl.LOCK_EX):
+            # A reader holds its shared lock only for a moment.
+            for _ in range(_LOCK_ATTEMPTS):
+                if _try_lock(lock, fcntl.LOCK_EX):
                     break
-                time.sleep(_TRY_SECONDS)
+                time.sleep(_LOCK_RETRY_SECONDS)
             else:
                 raise ClusterError(f"the cluster in {self.directory} is already running")
             yield
@@ -157,13 +153,13 @@ class Layout:
 
 
 def choose_ports() -> Ports:
-    """Return ports that were free a moment ago."""
+    """Return free ports."""
     shuffled = random.sample(_PORTS, len(_PORTS))
     return Ports(*islice(filter(_is_free, shuffled), len(Ports.__struct_fields__)))
 
 
 def are_free(ports: Ports) -> bool:
-    """Tell whether all these ports can be bound now."""
+    """Return whether all these ports can be bound."""
     return all(map(_is_free, msgspec.structs.astuple(ports)))
 
 
@@ -177,7 +173,7 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _locked(lock: TextIO, kind: int) -> bool:
+def _try_lock(lock: TextIO, kind: int) -> bool:
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,7 +1,7 @@
-"""Local clusters by name: start one, look at it, stop it.
+"""Local clusters by name: start, inspect and stop them.
 
-The folder of clusters has one entry per name: a folder that goes with the cluster, or a link to a
-data directory that somebody chose and that stays.
+The directory of clusters has one entry per name: a directory that is deleted with the cluster, or a
+link to a data directory that is kept.
 """
 
 import fcntl
@@ -41,19 +41,19 @@ class LocalCluster:
 
     name: str
     root: Path = field(default_factory=clusters_directory)
-    # Holds the write end of an owned supervisor's standard input, which is its lifeline.
+    # Keeps the stdin of an owned supervisor open; it stops when that closes.
     _supervisor: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse what would lead out of the folder of clusters, which `down` removes things in."""
+        """Reject names that are not one path segment: `down` deletes the directory."""
         if not _NAME.fullmatch(self.name):
             raise ClusterError(
-                f"{self.name!r} is no name for a cluster: use lower case letters, digits and -"
+                f"{self.name!r} is not a valid cluster name: use lower case letters, digits and -"
             )
 
     @property
     def layout(self) -> Layout:
-        """Where its files are."""
+        """The paths of its files."""
         return Layout(self._entry.resolve())
 
     @property
@@ -63,7 +63,7 @@ class LocalCluster:
 
     @property
     def exists(self) -> bool:
-        """Whether something of this cluster is on this machine."""
+        """Whether this cluster has an entry on this machine."""
         return self._entry.is_symlink() or self._entry.is_dir()
 
     @property
@@ -73,10 +73,13 @@ class LocalCluster:
 
     @property
     def record(self) -> ClusterRecord:
-        """What the supervisor last told."""
+        """The last record of the supervisor; raises ClusterError if there is none."""
         record = self.layout.read()
         if record is None:
-            raise ClusterError(f"there is no cluster named {self.name}: lynq cluster up")
+            raise ClusterError(
+                f"cluster {self.name!r} not found;"
+                f" start it with: lynq cluster up --name {self.name}"
+            )
         return record
 
     def pid(self, component: str) -> int:
@@ -86,54 +89,58 @@ class LocalCluster:
     def up(self, *, directory: Path | None = None, owned: bool = False) -> None:
         """Start the cluster and wait until pods can be scheduled.
 
-        The data goes to `directory` and stays there, or to a folder that goes with the cluster.
-        An `owned` cluster ends with this process, whatever ends it.
+        The data is in `directory` and kept, or in a directory that is deleted with the cluster. An
+        `owned` cluster stops with this process, however that ends.
         """
         binary = controlplane_binary()
-        with self._alone():
+        with self._exclusive_lock():
             if self.alive:
                 raise ClusterError(
-                    f"cluster {self.name} is already running: "
-                    f"lynq cluster status, or lynq cluster down --name {self.name}"
+                    f"cluster {self.name!r} is already running; "
+                    f"stop it with: lynq cluster down --name {self.name}"
                 )
-            self._make_entry(directory)
+            self._create_entry(directory)
             supervisor = self._supervisor = self._start(binary, owned=owned)
             try:
-                # Others are let in once they can see that it is there, and whom to stop.
-                self._wait_for_word(supervisor, (ClusterPhase.STARTING, ClusterPhase.READY))
+                # The lock is held until others can read the record and stop the supervisor.
+                self._wait_for_phase(supervisor, (ClusterPhase.STARTING, ClusterPhase.READY))
             except BaseException:
-                self._take_back(supervisor)
+                self._undo_start(supervisor)
                 raise
         try:
-            self._wait_for_word(supervisor, (ClusterPhase.READY,))
+            self._wait_for_phase(supervisor, (ClusterPhase.READY,))
         except BaseException:
-            with self._alone():
-                self._take_back(supervisor)
+            with self._exclusive_lock():
+                self._undo_start(supervisor)
             raise
 
     def down(self) -> None:
-        """Stop the cluster and remove its folder; a chosen data directory stays."""
+        """Stop the cluster and delete its directory; a data directory is kept."""
         if not self.exists:
-            raise ClusterError(f"there is no cluster named {self.name}: lynq cluster status")
-        with self._alone():
+            raise ClusterError(
+                f"cluster {self.name!r} not found; list clusters with: lynq cluster status"
+            )
+        with self._exclusive_lock():
             if self.alive:
                 with suppress(ProcessLookupError):  # it ended by itself
                     os.kill(self.record.supervisor, signal.SIGTERM)
             self._wait_for_end()
 
-    def _take_back(self, supervisor: "subprocess.Popen[bytes]") -> None:
-        """Undo a start that failed, however far it came."""
+    def _undo_start(self, supervisor: "subprocess.Popen[bytes]") -> None:
+        """Clean up after a failed start."""
         if supervisor.poll() is None:
             supervisor.terminate()
             self._wait_for_end()
-        elif not self.alive:  # or somebody else has started it anew
+        elif not self.alive:  # unless it was started again meanwhile
             self._remove_entry()
 
     def _wait_for_end(self) -> None:
         deadline = time.monotonic() + STOP_SECONDS
         while self.alive:
             if time.monotonic() > deadline:
-                raise ClusterError(f"cluster {self.name} did not stop in {STOP_SECONDS:.0f} s")
+                raise ClusterError(
+                    f"cluster {self.name!r} did not stop within {STOP_SECONDS:.0f} s"
+                )
             time.sleep(POLL_SECONDS)
         if self._supervisor:
             self._supervisor.communicate()
@@ -141,12 +148,12 @@ class LocalCluster:
         self._remove_entry()
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep other starts and stops out between a look and what is done about it.
+    def _exclusive_lock(self) -> Iterator[None]:
+        """Exclude concurrent starts and stops.
 
-        The lock is on the folder of clusters itself, so that no file stays behind.
+        The lock is on the directory of clusters itself, so that no lock file is left.
         """
-        with _said():
+        with _translated_errors():
             self.root.mkdir(parents=True, exist_ok=True)
         folder = os.open(self.root, os.O_RDONLY)
         try:
@@ -159,10 +166,10 @@ class LocalCluster:
     def _entry(self) -> Path:
         return self.root / self.name
 
-    def _make_entry(self, directory: Path | None) -> None:
-        if self.exists:  # left by a supervisor that was killed
+    def _create_entry(self, directory: Path | None) -> None:
+        if self.exists:  # of a supervisor that was killed
             self._remove_entry()
-        with _said():
+        with _translated_errors():
             if directory is None:
                 self._entry.mkdir(mode=0o700)
             else:
@@ -178,12 +185,12 @@ class LocalCluster:
 
     def _start(self, binary: Path, *, owned: bool) -> "subprocess.Popen[bytes]":
         directory = self.layout.directory
-        # -P: the folder we are called from may hold a module of any name.
+        # -P: the working directory may contain a module of any name.
         command = [sys.executable, "-P", "-m", "lynq.cluster.supervisor", str(directory)]
         command += ["--binary", str(binary)]
         command += ["--lifeline"] if owned else []
         command += [] if self._entry.is_symlink() else ["--temporary"]
-        with _said(), (directory / _LOG).open("wb") as log:
+        with _translated_errors(), (directory / _LOG).open("wb") as log:
             return subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.PIPE if owned else subprocess.DEVNULL,
@@ -192,10 +199,10 @@ class LocalCluster:
                 start_new_session=True,
             )
 
-    def _wait_for_word(
+    def _wait_for_phase(
         self, supervisor: "subprocess.Popen[bytes]", phases: tuple[ClusterPhase, ...]
     ) -> None:
-        """Wait until this supervisor tells of one of these phases."""
+        """Wait until this supervisor reports one of these phases."""
         deadline = time.monotonic() + START_SECONDS
         while True:
             record = self.layout.read()
@@ -203,21 +210,21 @@ class LocalCluster:
                 if record.phase in phases:
                     return
                 if record.phase is ClusterPhase.FAILED:
-                    raise ClusterError(f"cluster {self.name} did not start: {record.error}")
+                    raise ClusterError(f"cluster {self.name!r} did not start: {record.error}")
             if supervisor.poll() is not None or time.monotonic() > deadline:
-                raise ClusterError(f"cluster {self.name} did not start: {self._last_words()}")
+                raise ClusterError(f"cluster {self.name!r} did not start: {self._log_tail()}")
             time.sleep(POLL_SECONDS)
 
-    def _last_words(self) -> str:
+    def _log_tail(self) -> str:
         try:
-            return (self.layout.directory / _LOG).read_text()[-2000:].strip() or "it says nothing"
+            return (self.layout.directory / _LOG).read_text()[-2000:].strip() or "its log is empty"
         except FileNotFoundError:
             return "it was stopped"
 
 
 @contextmanager
-def _said() -> Iterator[None]:
-    """Tell a folder that cannot be used as what it is."""
+def _translated_errors() -> Iterator[None]:
+    """Raise errors of the file system as ClusterError."""
     try:
         yield
     except OSError as error:
@@ -225,19 +232,21 @@ def _said() -> Iterator[None]:
 
 
 def _check_data_directory(directory: Path) -> None:
-    """Refuse a folder with other things in it: ours would be put over them."""
+    """Reject a directory with other content, which would be overwritten."""
     if Layout(directory).alive:
         raise ClusterError(f"another cluster is running in {directory}")
     if any(directory.iterdir()) and not (directory / _LOG).exists():
-        raise ClusterError(f"{directory} is not empty and was no cluster's before: choose another")
+        raise ClusterError(
+            f"{directory} is not empty and not the data directory of a cluster; use another"
+        )
 
 
 def all_clusters() -> list[LocalCluster]:
-    """Return the clusters that this machine knows, by name."""
+    """Return the clusters of this machine, by name."""
     root = clusters_directory()
     names = sorted(entry.name for entry in root.iterdir()) if root.is_dir() else []
-    known = (LocalCluster(name) for name in names if _NAME.fullmatch(name))
-    return [cluster for cluster in known if cluster.exists]
+    clusters = (LocalCluster(name) for name in names if _NAME.fullmatch(name))
+    return [cluster for cluster in clusters if cluster.exists]
 
 
 def kubectl(kubeconfig: Path, *command: str) -> "subprocess.CompletedProcess[str]":

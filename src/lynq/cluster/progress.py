@@ -1,27 +1,27 @@
-"""Tells a person what a long step is doing, for how long, and how long it usually takes."""
+"""Reports the progress of a long step: its state, elapsed time and usual duration."""
 
 import sys
 import time
 from types import TracebackType
 from typing import Self, TextIO
 
-QUIET_SECONDS = 15.0
-"""Without a terminal, a line at most this often: logs stay readable."""
+LOG_INTERVAL = 15.0
+"""Seconds between two lines if the output is not a terminal."""
 
 
 class ProgressStep:
-    """One long step; `update` may be called as often as one likes."""
+    """One long step; calls of `update` are rate limited."""
 
     def __init__(self, title: str, *, usually: str, out: TextIO | None = None) -> None:
         self._title = title
         self._usually = usually
         self._out = out or sys.stderr
-        self._live = self._out.isatty()
+        self._is_terminal = self._out.isatty()
         self._started = time.monotonic()
-        self._shown = self._started
+        self._updated = self._started
 
     def __enter__(self) -> Self:
-        """Announce the step."""
+        """Report the start."""
         self._write(f"{self._title} (usually {self._usually}) …")
         return self
 
@@ -31,16 +31,16 @@ class ProgressStep:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Say how it ended."""
+        """Report the result."""
         outcome = "done" if kind is None else "failed"
         self._write(f"{self._title}: {outcome} after {self._elapsed()}", last=True)
 
     def update(self, detail: str) -> None:
-        """Show where the step is now."""
+        """Report the current state."""
         now = time.monotonic()
-        if now - self._shown < (0.1 if self._live else QUIET_SECONDS):
+        if now - self._updated < (0.1 if self._is_terminal else LOG_INTERVAL):
             return
-        self._shown = now
+        self._updated = now
         self._write(f"{self._title}: {detail}, {self._elapsed()} so far (usually {self._usually})")
 
     def _elapsed(self) -> str:
@@ -48,7 +48,7 @@ class ProgressStep:
         return f"{seconds // 60}:{seconds % 60:02}"
 
     def _write(self, line: str, *, last: bool = False) -> None:
-        if self._live:
+        if self._is_terminal:
             self._out.write(f"\r\x1b[K{line}" + ("\n" if last else ""))
         else:
             self._out.write(f"{line}\n")

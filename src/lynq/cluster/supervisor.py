@@ -1,9 +1,9 @@
-"""The process that owns a local cluster: starts its components, restarts them, ends with them.
+"""The supervisor process of a local cluster: starts, restarts and stops its components.
 
-`python -m lynq.cluster.supervisor DIRECTORY` runs until it is told to stop by a signal or, with
-`--lifeline`, until its standard input closes: the pipe to a process that must not leave a cluster
-behind, such as a test run. The components hang on a pipe of ours in the same way, so killing any
-process of the chain, even with SIGKILL, ends everything below it.
+`python -m lynq.cluster.supervisor DIRECTORY` runs until it receives a signal or, with `--lifeline`,
+until its standard input closes: the pipe to a process that must not leave a cluster behind, such as
+a test run. The components have a pipe to the supervisor in the same way. So the end of any process
+of this chain, even by SIGKILL, stops all processes below it.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import msgspec
 
-from lynq.cluster.components import APISERVER, ETCD, FOLLOWERS, LOOPBACK, arguments, kubeconfig
+from lynq.cluster.components import APISERVER, DEPENDENTS, ETCD, LOOPBACK, arguments, kubeconfig
 from lynq.cluster.layout import (
     ClusterError,
     ClusterPhase,
@@ -36,12 +36,12 @@ from lynq.cluster.pki import write_pki
 START_SECONDS = 90.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.1
-LONGEST_PAUSE = 5.0
-HOPELESS_DEATHS = 5
-"""How often a component may end early, one time after the other, before a start is given up."""
+MAX_RESTART_DELAY = 5.0
+MAX_EARLY_EXITS = 5
+"""Consecutive early exits of a component after which the start fails."""
 RESOURCES = Path(__file__).parent
 
-_LAST_LINES = 5
+_LOG_TAIL_LINES = 5
 
 
 class Supervisor:
@@ -52,19 +52,19 @@ class Supervisor:
         self._binary = binary
         self._stopping = False
         self._processes: dict[str, asyncio.subprocess.Process] = {}
-        self._deaths: Counter[str] = Counter()
+        self._early_exits: Counter[str] = Counter()
         self._record = ClusterRecord(os.getpid(), _ports(layout))
-        # Nobody writes to it: the components notice that it closes.
-        self._lifeline, self._held = os.pipe()
+        # Never written to: the components stop when it closes.
+        self._lifeline, self._lifeline_writer = os.pipe()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Bring the cluster up, keep it up until `stop`, take it down."""
+        """Start the cluster, run it until `stop`, and stop it."""
         self._prepare()
         async with asyncio.TaskGroup() as group:
-            starting = group.create_task(self._bring_up(group))
+            starting = group.create_task(self._start_cluster(group))
             await stop.wait()
             starting.cancel()
-            await self._take_down()
+            await self._stop_cluster()
 
     def _prepare(self) -> None:
         self._layout.logs.mkdir(parents=True, exist_ok=True)
@@ -82,40 +82,40 @@ class Supervisor:
         )
         self._layout.write(self._record)
 
-    async def _bring_up(self, group: asyncio.TaskGroup) -> None:
+    async def _start_cluster(self, group: asyncio.TaskGroup) -> None:
         try:
             async with asyncio.timeout(START_SECONDS):
                 for component in (ETCD, APISERVER):
-                    group.create_task(self._keep_running(component))
-                await self._answering()
-                for component in FOLLOWERS:
-                    group.create_task(self._keep_running(component))
-                await self._fill()
+                    group.create_task(self._run_component(component))
+                await self._wait_for_api_server()
+                for component in DEPENDENTS:
+                    group.create_task(self._run_component(component))
+                await self._bootstrap()
         except (TimeoutError, ClusterError) as error:
             reason = str(error) or f"not ready after {START_SECONDS:.0f} s"
-            self._publish(ClusterPhase.FAILED, f"{reason}\n{self._last_words()}")
+            self._publish(ClusterPhase.FAILED, f"{reason}\n{self._log_tails()}")
         else:
             self._publish(ClusterPhase.READY)
 
-    def _last_words(self) -> str:
-        """Return the end of every log: whoever reads why it failed finds the folder gone."""
-        ends = []
+    def _log_tails(self) -> str:
+        """Return the last lines of every log; the directory is deleted after a failed start."""
+        tails = []
         for log in sorted(self._layout.logs.iterdir()):
-            lines = log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
-            ends += [f"{log.stem}: {line}" for line in lines]
-        return "\n".join(ends)
+            lines = log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:]
+            tails += [f"{log.stem}: {line}" for line in lines]
+        return "\n".join(tails)
 
-    async def _keep_running(self, component: str) -> None:
-        """Start a component, and start it again whenever it ends, as a kubelet would."""
+    async def _run_component(self, component: str) -> None:
+        """Start a component, and restart it whenever it exits, like a kubelet."""
         while not self._stopping:
             started = time.monotonic()
             process = await self._start(component)
             await process.wait()
-            lived = time.monotonic() - started
-            deaths = 0 if lived > LONGEST_PAUSE else self._deaths[component] + 1
-            self._deaths[component] = deaths
+            uptime = time.monotonic() - started
+            early_exits = 0 if uptime > MAX_RESTART_DELAY else self._early_exits[component] + 1
+            self._early_exits[component] = early_exits
             if not self._stopping:
-                await asyncio.sleep(pause_after(deaths))
+                await asyncio.sleep(restart_delay(early_exits))
 
     async def _start(self, component: str) -> asyncio.subprocess.Process:
         flags = arguments(component, self._layout, self._record.ports)
@@ -128,26 +128,26 @@ class Supervisor:
                 stdout=log,
                 stderr=log,
                 env=_environment(),
-                # A Ctrl-C in the terminal is for the supervisor, which stops them in order.
+                # Ctrl-C in the terminal must reach only the supervisor, which stops them in order.
                 start_new_session=True,
             )
         self._processes[component] = process
         self._publish()
-        if self._stopping:  # all others were ended while this one was being started
-            await _end(process)
+        if self._stopping:  # the others were stopped while this one was started
+            await _stop(process)
         return process
 
-    async def _answering(self) -> None:
+    async def _wait_for_api_server(self) -> None:
         url = f"https://{LOOPBACK}:{self._record.ports.apiserver}/readyz"
         trust = ssl.create_default_context(cafile=self._layout.pki / "ca.crt")
         while not await asyncio.to_thread(_is_ok, url, trust):
-            for component, deaths in self._deaths.items():
-                if deaths >= HOPELESS_DEATHS:
-                    raise ClusterError(f"{component} ends as soon as it is started")
+            for component, early_exits in self._early_exits.items():
+                if early_exits >= MAX_EARLY_EXITS:
+                    raise ClusterError(f"{component} exits immediately after its start")
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _fill(self) -> None:
-        """Make the nodes and what else a cluster starts with; wait until pods can be scheduled."""
+    async def _bootstrap(self) -> None:
+        """Create the nodes and the other initial objects; wait until pods can be scheduled."""
         bootstrap = str(RESOURCES / "bootstrap.yaml")
         await self._kubectl("apply", "--server-side", "--validate=false", "-f", bootstrap)
         wait = ("wait", f"--timeout={START_SECONDS:.0f}s")
@@ -166,25 +166,25 @@ class Supervisor:
             stderr=asyncio.subprocess.PIPE,
             env=_environment(),
         )
-        _, complaint = await process.communicate()
+        _, stderr = await process.communicate()
         if process.returncode:
-            raise ClusterError(f"kubectl {command[0]} failed: {complaint.decode().strip()}")
+            raise ClusterError(f"kubectl {command[0]} failed: {stderr.decode().strip()}")
 
-    async def _take_down(self) -> None:
-        """End the components, the ones that write to the API server before the API server."""
+    async def _stop_cluster(self) -> None:
+        """Stop the components: the clients of the API server before the API server."""
         self._stopping = True
-        for component in (*FOLLOWERS, APISERVER, ETCD):
+        for component in (*DEPENDENTS, APISERVER, ETCD):
             if process := self._processes.get(component):
-                await _end(process)
+                await _stop(process)
 
 
-def pause_after(deaths: int) -> float:
-    """Return how long to wait before a component that ended early so often is started again."""
-    # No more doublings than it takes: after a night of them the power would be no float any more.
-    return min(POLL_SECONDS * 2.0 ** min(deaths, 10), LONGEST_PAUSE)
+def restart_delay(early_exits: int) -> float:
+    """Return the seconds until a component is restarted after consecutive early exits."""
+    # A larger exponent would overflow after a night of restarts.
+    return min(POLL_SECONDS * 2.0 ** min(early_exits, 10), MAX_RESTART_DELAY)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _stop(process: asyncio.subprocess.Process) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.returncode is None:
             process.send_signal(number)
@@ -200,20 +200,20 @@ def _environment() -> dict[str, str]:
 
 
 def _is_ok(url: str, trust: ssl.SSLContext) -> bool:
-    # Without the environment's proxies: Python would ask them for loopback, too.
-    direct = urllib.request.ProxyHandler({})
-    opener = urllib.request.build_opener(direct, urllib.request.HTTPSHandler(context=trust))
+    # Without proxies: Python would use them for loopback too.
+    no_proxy = urllib.request.ProxyHandler({})
+    opener = urllib.request.build_opener(no_proxy, urllib.request.HTTPSHandler(context=trust))
     try:
-        with opener.open(url, timeout=2) as answer:
-            return bool(answer.status == 200)  # noqa: PLR2004
+        with opener.open(url, timeout=2) as response:
+            return bool(response.status == 200)  # noqa: PLR2004
     except (urllib.error.URLError, OSError):
         return False
 
 
 def _ports(layout: Layout) -> Ports:
-    """Keep the ports of an earlier life, so that copies of the kubeconfig stay good."""
-    before = layout.read()
-    return before.ports if before and are_free(before.ports) else choose_ports()
+    """Return the previous ports if they are free, so that copies of the kubeconfig stay valid."""
+    previous = layout.read()
+    return previous.ports if previous and are_free(previous.ports) else choose_ports()
 
 
 async def _main(layout: Layout, binary: Path, *, lifeline: bool) -> None:
@@ -227,12 +227,12 @@ async def _main(layout: Layout, binary: Path, *, lifeline: bool) -> None:
 
 
 def main() -> None:
-    """Own one cluster until told to stop."""
+    """Run one cluster until a signal."""
     parser = argparse.ArgumentParser(prog="python -m lynq.cluster.supervisor")
     parser.add_argument("directory", type=Path)
     parser.add_argument("--binary", type=Path, required=True)
-    parser.add_argument("--lifeline", action="store_true", help="end when standard input closes")
-    parser.add_argument("--temporary", action="store_true", help="remove the folder at the end")
+    parser.add_argument("--lifeline", action="store_true", help="stop when standard input closes")
+    parser.add_argument("--temporary", action="store_true", help="delete the directory at the end")
     options = parser.parse_args()
     layout = Layout(options.directory)
     with layout.hold():

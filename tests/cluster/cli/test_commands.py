@@ -82,7 +82,7 @@ def test_a_cluster_that_has_yet_to_say_a_word_is_starting(lynq: Lynq, tmp_path: 
 def test_a_name_that_leads_elsewhere(lynq: Lynq, command: str, name: str) -> None:
     answer = lynq("cluster", command, "--name", name)
     assert answer.returncode == 1
-    assert "no name for a cluster" in answer.stderr
+    assert "not a valid cluster name" in answer.stderr
 
 
 @pytest.mark.parametrize("command", ["down", "kubeconfig"])

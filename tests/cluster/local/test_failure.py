@@ -21,7 +21,7 @@ def test_the_end_of_every_log_is_told(
     monkeypatch.setattr("lynq.cluster.local.controlplane_binary", lambda: binary)
     cluster = LocalCluster("broken", clusters)
 
-    with pytest.raises(ClusterError, match="ends as soon as it is started") as error:
+    with pytest.raises(ClusterError, match="exits immediately after its start") as error:
         cluster.up(owned=True)
 
     assert "etcd: etcd: no such disk" in str(error.value)

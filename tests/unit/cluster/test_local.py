@@ -35,7 +35,7 @@ def test_down_removes_no_folder_that_is_no_cluster(root: Path, name: str) -> Non
     precious = root / "precious"
     precious.mkdir(parents=True)
     for each in (name, str(precious)):
-        with pytest.raises(ClusterError, match="no name for a cluster"):
+        with pytest.raises(ClusterError, match="not a valid cluster name"):
             LocalCluster(each).down()
     assert precious.is_dir()
 

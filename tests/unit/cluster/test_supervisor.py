@@ -13,7 +13,7 @@ from lynq.cluster import ClusterError
 from lynq.cluster import supervisor as module
 from lynq.cluster.layout import ClusterPhase, Layout
 from lynq.cluster.pki import write_pki
-from lynq.cluster.supervisor import LONGEST_PAUSE, Supervisor, pause_after
+from lynq.cluster.supervisor import MAX_RESTART_DELAY, Supervisor, restart_delay
 
 SCRIPT = """#!/bin/sh
 [ "$1" = kubectl ] || exec sleep 60
@@ -100,5 +100,5 @@ async def test_kubectl_ends_with_the_supervisor(made: Supervisor, tmp_path: Path
 
 
 def test_pauses_grow_up_to_a_limit_and_never_overflow() -> None:
-    assert pause_after(0) < pause_after(1) < pause_after(2)
-    assert pause_after(100_000) == LONGEST_PAUSE
+    assert restart_delay(0) < restart_delay(1) < restart_delay(2)
+    assert restart_delay(100_000) == MAX_RESTART_DELAY
