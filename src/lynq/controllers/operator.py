@@ -74,8 +74,8 @@ class Operator:
             await self._nodes.prepare()
             for controller in (self._nodes, self._forms, self._hubs):
                 controller.attach()
-            self._nodes.on_workload_up(self._forms.workload_became_ready)
-            self._nodes.on_workload_up(self._hubs.workload_is_up)
+            self._nodes.on_workload_ready(self._forms.workload_became_ready)
+            self._nodes.on_workload_ready(self._hubs.workload_is_up)
             self.has_started = True
             _log.info("controllers started")
             await self._reconcile(stop)

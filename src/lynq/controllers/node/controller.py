@@ -1,4 +1,4 @@
-"""The node's controller: which nodes are looked at when, and what kind of pass each gets."""
+"""The node controller: event handlers that queue nodes, and the choice of the reconcile."""
 
 import time
 import uuid
@@ -10,12 +10,12 @@ from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import LABEL_HUB
 from lynq.api.node_metadata import hub_by_label, is_deleting, is_paused
-from lynq.controllers.children import ChildChange, Children, node_named_by
+from lynq.controllers.children import ChildChange, Children, node_by_label
 from lynq.controllers.context import BY_UID, ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.apply import Applier
-from lynq.controllers.node.finalize import NodeFinalizer, is_to_retain
+from lynq.controllers.node.finalize import NodeFinalizer, retains_all
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.prune import Pruner
 from lynq.controllers.node.reconcile import NodeChanged, NodeReconciler
@@ -28,59 +28,59 @@ from lynq.kube.errors import Conflict, NotFound
 
 
 class NodeController:
-    """Reconciles nodes."""
+    """Reconciles LynqNodes."""
 
     def __init__(
         self,
-        world: ControllerContext,
+        context: ControllerContext,
         queue: WorkQueue[ObjectKey],
-        teller: EventEmitter,
-        object_teller: EventEmitter,
+        emitter: EventEmitter,
+        object_emitter: EventEmitter,
     ) -> None:
-        self._world = world
+        self._context = context
         self._queue = queue
-        self._listeners: list[Callable[[LynqNode], None]] = []
-        discovery = Discovery(world.client)
+        self._workload_ready_handlers: list[Callable[[LynqNode], None]] = []
+        discovery = Discovery(context.client)
         self.children = Children(
-            world.client,
+            context.client,
             discovery,
-            world.metrics,
-            wake=self._wake_owners,
-            namespaces=world.options.namespaces,
-            timing=world.timing,
+            context.runtime_metrics,
+            wake=self._child_changed,
+            namespaces=context.options.namespaces,
+            timing=context.timing,
         )
-        self._memories = NodeStates(world.timing)
-        accounts = ClientSelector(world)
-        self._makers = RenderPool(self._wake)
-        lookout = Observer(world.client, accounts, self.children, discovery, self._makers)
-        remover = Pruner(accounts, lookout, self.children, discovery)
-        writer = Applier(accounts, lookout, world.series)
-        self._publisher = StatusReporter(world, teller, object_teller)
-        self._keeper = NodeReconciler(
-            world, lookout, remover, writer, self._publisher, memories=self._memories
+        self._states = NodeStates(context.timing)
+        clients = ClientSelector(context)
+        self._render_pool = RenderPool(self._enqueue)
+        observer = Observer(context.client, clients, self.children, discovery, self._render_pool)
+        pruner = Pruner(clients, observer, self.children, discovery)
+        applier = Applier(clients, observer, context.operator_metrics)
+        self._reporter = StatusReporter(context, emitter, object_emitter)
+        self._reconciler = NodeReconciler(
+            context, observer, pruner, applier, self._reporter, states=self._states
         )
-        self._leaver = NodeFinalizer(world, lookout, remover, self._publisher)
-        world.nodes.on_change(self._remember)
+        self._finalizer = NodeFinalizer(context, observer, pruner, self._reporter)
+        context.nodes.on_change(self._record_change)
 
     def attach(self) -> None:
-        """Have changes of nodes, and of their objects, put nodes into the queue."""
-        self._world.nodes.on_change(self._changed)
+        """Register the event handler that queues changed nodes."""
+        self._context.nodes.on_change(self._node_changed)
 
-    def on_workload_up(self, handler: Callable[[LynqNode], None]) -> None:
-        """Call `handler` with each node of which a workload has become ready, any shard's."""
-        self._listeners.append(handler)
+    def on_workload_ready(self, handler: Callable[[LynqNode], None]) -> None:
+        """Call `handler` with each node whose workload becomes ready, of any shard."""
+        self._workload_ready_handlers.append(handler)
 
     def close(self) -> None:
-        """Begin no more of what passes have asked for."""
-        self._makers.close()
+        """Cancel slow renders that have not started."""
+        self._render_pool.close()
 
     async def prepare(self) -> None:
-        """Begin to watch the kinds that are in use, so that the first passes find them listed."""
-        await self._keeper.watch_kinds_in_use()
+        """Watch the kinds in use, so that the first reconciles find synced caches."""
+        await self._reconciler.watch_kinds_in_use()
 
     async def reconcile(self, key: ObjectKey) -> Result:
-        """Bring a node as far as it can be brought now."""
-        node = self._world.nodes.get(key)
+        """Reconcile one LynqNode as far as its dependencies allow."""
+        node = self._context.nodes.get(key)
         if node is None:
             return Result()
         with structlog.contextvars.bound_contextvars(
@@ -89,85 +89,88 @@ class NodeController:
             hub=node.metadata.labels.get(LABEL_HUB, ""),
             reconcile_id=uuid.uuid4().hex[:16],
         ):
-            began = time.monotonic()
+            started = time.monotonic()
             try:
-                return await self._pass(node)
+                return await self._reconcile(node)
             except (Conflict, NodeChanged, NotFound):
-                # The node is another one than the cache has shown, or gone: looked at anew.
+                # The cached node is outdated, or the node is deleted.
                 return Result(0)
             except Exception:
-                self._world.series.record_reconcile("error", time.monotonic() - began)
+                self._context.operator_metrics.record_reconcile("error", time.monotonic() - started)
                 raise
 
-    async def _pass(self, node: LynqNode) -> Result:
-        memory = self._memories.of(node)
+    async def _reconcile(self, node: LynqNode) -> Result:
+        state = self._states.of(node)
         if is_deleting(node):
-            return await self._leaver.leave(node, memory)
+            return await self._finalizer.finalize(node, state)
         if is_paused(node):
-            generation, now = node.metadata.generation, self._world.now()
+            generation, now = node.metadata.generation, self._context.clock()
             status = with_paused(node.status, generation, now, is_paused=True)
-            await self._publisher.write_now(node, status)
+            await self._reporter.write_now(node, status)
             return Result()
-        return await self._keeper.keep(node, memory)
+        return await self._reconciler.reconcile(node, state)
 
-    def _remember(self, key: ObjectKey, _old: LynqNode | None, new: LynqNode | None) -> None:
-        """Remember what may be over before the node's turn comes, also while others lead."""
+    def _record_change(self, key: ObjectKey, _old: LynqNode | None, new: LynqNode | None) -> None:
+        """Record what may have changed again before the node is reconciled.
+
+        Standbys do so as well: a new leader finds the kinds watched.
+        """
         if new is None:
-            self._memories.forget(key)
+            self._states.forget(key)
             return
-        # Whoever takes over finds its kinds listed.
-        self.children.seek(new)
-        if is_deleting(new) and is_to_retain(new):
-            self._memories.of(new).retain_all = True
+        self.children.start_watches(new)
+        if is_deleting(new) and retains_all(new):
+            self._states.of(new).retain_all = True
 
-    def _changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
+    def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         if new is None:
-            self._world.series.remove_node(key)
+            self._context.operator_metrics.remove_node(key)
             return
-        if old is not None and _gist(old) == _gist(new):
+        if old is not None and _reconciled_fields(old) == _reconciled_fields(new):
             return
-        # At a start all nodes come at once; those that nobody has looked at yet go first.
-        known = old is None and new.status.observed_generation == new.metadata.generation
-        self._add(key, new, QueuePriority.PERIODIC if known else QueuePriority.EVENT)
+        # All nodes are queued at a start; those that were never reconciled go first.
+        was_reconciled = new.status.observed_generation == new.metadata.generation
+        is_periodic = old is None and was_reconciled
+        self._add(key, new, QueuePriority.PERIODIC if is_periodic else QueuePriority.EVENT)
 
-    def _wake_owners(self, turn: ChildChange) -> None:
-        owners = set() if turn.by_us else self._owners(turn)
-        for key in owners | self._memories.contenders(turn.ref):
-            self._wake(key)
-        for key in owners if turn.is_up else ():
-            self._tell(key)
+    def _child_changed(self, change: ChildChange) -> None:
+        owners = set() if change.is_own_write else self._owners(change)
+        for key in owners | self._states.contenders(change.ref):
+            self._enqueue(key)
+        for key in owners if change.became_ready else ():
+            self._workload_ready(key)
 
-    def _owners(self, turn: ChildChange) -> set[ObjectKey]:
+    def _owners(self, change: ChildChange) -> set[ObjectKey]:
         keys: set[ObjectKey] = set()
-        for child in turn.states:
+        for child in change.states:
             for owner in child.live.owners:
-                keys.update(self._world.nodes.keys_by(BY_UID, owner))
-            if named := node_named_by(child.live):
-                keys.add(named)
+                keys.update(self._context.nodes.keys_by(BY_UID, owner))
+            if key := node_by_label(child.live):
+                keys.add(key)
         return keys
 
-    def _tell(self, key: ObjectKey) -> None:
-        if node := self._world.nodes.get(key):
-            for handler in self._listeners:
+    def _workload_ready(self, key: ObjectKey) -> None:
+        if node := self._context.nodes.get(key):
+            for handler in self._workload_ready_handlers:
                 handler(node)
 
-    def _wake(self, key: ObjectKey) -> None:
-        if node := self._world.nodes.get(key):
+    def _enqueue(self, key: ObjectKey) -> None:
+        if node := self._context.nodes.get(key):
             self._add(key, node, QueuePriority.EVENT)
 
     def _add(self, key: ObjectKey, node: LynqNode, priority: QueuePriority) -> None:
-        if self._world.options.shard.owns(key):
+        if self._context.options.shard.owns(key):
             self._queue.add(key, priority=priority, group=str(hub_by_label(node) or ""))
 
 
-def _gist(node: LynqNode) -> tuple[object, ...]:
-    """Return what a pass goes by; of the status only we write, and know what."""
-    known = node.metadata
+def _reconciled_fields(node: LynqNode) -> tuple[object, ...]:
+    """Return the fields that a reconcile depends on; the status is written by us alone."""
+    metadata = node.metadata
     return (
-        known.uid,
-        known.generation,
-        known.annotations,
-        known.labels,
-        known.finalizers,
-        known.deletion_timestamp,
+        metadata.uid,
+        metadata.generation,
+        metadata.annotations,
+        metadata.labels,
+        metadata.finalizers,
+        metadata.deletion_timestamp,
     )

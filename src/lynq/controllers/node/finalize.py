@@ -1,13 +1,13 @@
-"""A pass over a node that is being deleted: its objects go first, then its finalizer.
+"""Runs the finalizer of a node that is being deleted.
 
-The finalizer goes when every object is gone, retained or not the node's, and not before. What
-keeps an object is named in the status. With `--cascade=orphan` everything is retained.
+The finalizer is removed when every object is deleted, retained or not owned by the node. Objects
+that block the deletion are listed in the status. A node that was deleted with `--cascade=orphan`
+retains all of its objects.
 """
 
 import time
 
-from lynq.api import LynqHub, LynqNode
-from lynq.api.events import Event, EventReason
+from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_RETAIN, FINALIZER_NODE, TRUE
 from lynq.api.node_metadata import is_deleting
@@ -18,7 +18,7 @@ from lynq.controllers.context import ControllerContext
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.state import NodeState
-from lynq.controllers.node.status import StatusReporter, marked
+from lynq.controllers.node.status import StatusReporter
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem, read_inventory
 from lynq.core.node.render import Renderer, RenderError
@@ -29,123 +29,130 @@ from lynq.kube.errors import NotFound, UnknownKind
 from lynq.kube.requests import FINALIZER_ORPHAN
 
 
-def is_to_retain(node: LynqNode) -> bool:
-    """Return whether a leaving node shows that it was deleted with `--cascade=orphan`.
+def retains_all(node: LynqNode) -> bool:
+    """Return whether the metadata shows that a node was deleted with `--cascade=orphan`.
 
-    The garbage collector takes its finalizer off as soon as it has freed what it knows of.
+    The garbage collector removes its finalizer as soon as it has released the dependents that it
+    knows, so the finalizer is visible for a short time only.
     """
-    known = node.metadata
-    return FINALIZER_ORPHAN in known.finalizers or known.annotations.get(ANNOTATION_RETAIN) == TRUE
+    metadata = node.metadata
+    return (
+        FINALIZER_ORPHAN in metadata.finalizers
+        or metadata.annotations.get(ANNOTATION_RETAIN) == TRUE
+    )
 
 
 class NodeFinalizer:
-    """Lets nodes go."""
+    """Runs the node finalizer."""
 
     def __init__(
         self,
-        world: ControllerContext,
-        lookout: Observer,
-        remover: Pruner,
-        publisher: StatusReporter,
+        context: ControllerContext,
+        observer: Observer,
+        pruner: Pruner,
+        reporter: StatusReporter,
     ) -> None:
-        self._world = world
-        self._lookout = lookout
-        self._remover = remover
-        self._publisher = publisher
+        self._context = context
+        self._observer = observer
+        self._pruner = pruner
+        self._reporter = reporter
 
-    async def leave(self, node: LynqNode, memory: NodeState) -> Result:
-        """Take away what can be taken away now, and the finalizer if nothing is left."""
+    async def finalize(self, node: LynqNode, state: NodeState) -> Result:
+        """Prune the objects as far as possible now; remove the finalizer if none remains."""
         if FINALIZER_NODE not in node.metadata.finalizers:
             return Result()
-        began = time.monotonic()
+        started = time.monotonic()
         items = await self._items(node)
-        reason = OrphanReason.LYNQ_NODE_DELETED
-        retains = memory.retain_all or is_to_retain(node)
-        if retains:
-            node = await self._with_mark(node)
-        cleared = await self._remover.clear(
-            node, items, memory, reason, now=self._world.now, retains=retains
+        retain_all = state.retain_all or retains_all(node)
+        if retain_all:
+            node = await self._with_retain_annotation(node)
+        pruned = await self._pruner.prune(
+            node,
+            items,
+            state,
+            OrphanReason.LYNQ_NODE_DELETED,
+            clock=self._context.clock,
+            retain_all=retain_all,
         )
-        self._tell(node, cleared, memory)
-        if not cleared.remaining:
-            await self._let_go(node, seconds=time.monotonic() - began)
+        self._emit_events(node, pruned, state)
+        if not pruned.remaining:
+            await self._remove_finalizer(node, seconds=time.monotonic() - started)
             return Result()
-        await self._tell_what_is_left(node, cleared)
-        memory.finalize_attempts += 1
-        backoff = self._world.timing.node_finalizer_backoff
-        return Result(backoff.delay(memory.finalize_attempts - 1))
+        await self._report_remaining(node, pruned)
+        state.finalize_attempts += 1
+        backoff = self._context.timing.node_finalizer_backoff
+        return Result(backoff.delay(state.finalize_attempts - 1))
 
-    async def _with_mark(self, node: LynqNode) -> LynqNode:
-        """Make sure that whoever goes on with it knows as well that everything is retained."""
-        marks = node.metadata.annotations
-        if marks.get(ANNOTATION_RETAIN) == TRUE:
+    async def _with_retain_annotation(self, node: LynqNode) -> LynqNode:
+        """Persist the retain decision, so that a new leader honors it."""
+        annotations = node.metadata.annotations
+        if annotations.get(ANNOTATION_RETAIN) == TRUE:
             return node
-        return await self._world.nodes.patch(
-            node, {"annotations": marks | {ANNOTATION_RETAIN: TRUE}}
+        return await self._context.nodes.patch(
+            node, {"annotations": annotations | {ANNOTATION_RETAIN: TRUE}}
         )
 
     async def _items(self, node: LynqNode) -> list[InventoryItem]:
-        """Return everything that the node may have made: by its status, its spec, our caches."""
+        """Return every object that the node may have applied: by cache, spec and status."""
         try:
             variables = variables_of(node)
         except VariablesError:
             variables = {}
-        known = read_inventory(node.status, node.metadata.namespace, variables)
-        wanted = await self._wanted(node, Renderer.of(node, variables))
-        found = {item.ref: item for item in (*self._remover.unlisted(node), *wanted, *known)}
-        return list(found.values())
+        inventory = read_inventory(node.status, node.metadata.namespace, variables)
+        desired = await self._desired_items(node, Renderer.of(node, variables))
+        applied = self._pruner.applied_objects(node)
+        items = {item.ref: item for item in (*applied, *desired, *inventory)}
+        return list(items.values())
 
-    async def _wanted(self, node: LynqNode, renderer: Renderer) -> list[InventoryItem]:
+    async def _desired_items(self, node: LynqNode, renderer: Renderer) -> list[InventoryItem]:
         items = []
         for resource in all_resources(node.spec):
             spec = resource.spec
             try:
-                kind = await self._lookout.kind(str(spec.get("apiVersion")), str(spec.get("kind")))
+                kind = await self._observer.kind(str(spec.get("apiVersion")), str(spec.get("kind")))
                 namespaced = kind.resource.namespaced
                 rendered = renderer.render(resource, namespaced=namespaced, with_body=False)
             except (RenderError, UnknownKind, KindNotWatched):
-                # Then it was never made, or the inventory knows it.
+                # Then it was never applied, or the inventory lists it.
                 continue
             items.append(InventoryItem(resource.id, rendered.ref))
         return items
 
-    def _tell(self, node: LynqNode, cleared: PruneResult, memory: NodeState) -> None:
-        hub = self._leaving_hub(node)
-        for item, uid in cleared.retained:
-            self._publisher.tell(node, [events.retained(item)])
-            self._publisher.tell_object(item.ref, uid, marked("its node was deleted"))
-            if hub:
-                message = f"{item.ref} stays, although its hub and its node go"
-                event = Event(EventReason.RETAIN_RESOURCE_PRESERVED, message)
-                self._publisher.tell(node, [event])
-        stuck = [each for each in cleared.remaining if each.ref in memory.prune_errors]
-        told = tuple(each.message for each in stuck)
-        if stuck and told != memory.reported_prune_errors:
-            self._publisher.tell(node, [events.cleanup_failed(stuck)])
-        memory.reported_prune_errors = told
+    def _emit_events(self, node: LynqNode, pruned: PruneResult, state: NodeState) -> None:
+        is_hub_deleting = self._is_hub_deleting(node)
+        for item, uid in pruned.retained:
+            self._reporter.emit(node, [events.retained(item)])
+            event = events.orphaned(OrphanReason.LYNQ_NODE_DELETED)
+            self._reporter.emit_for_object(item.ref, uid, event)
+            if is_hub_deleting:
+                self._reporter.emit(node, [events.retained_without_hub(item)])
+        failed = [outcome for outcome in pruned.remaining if outcome.ref in state.prune_errors]
+        messages = tuple(outcome.message for outcome in failed)
+        if failed and messages != state.reported_prune_errors:
+            self._reporter.emit(node, [events.cleanup_failed(failed)])
+        state.reported_prune_errors = messages
 
-    def _leaving_hub(self, node: LynqNode) -> LynqHub | None:
+    def _is_hub_deleting(self, node: LynqNode) -> bool:
         name = node.metadata.annotations.get(ANNOTATION_HUB_ID, "")
-        hub = self._world.hubs.get(ObjectKey(node.metadata.namespace, name))
-        return hub if hub and is_deleting(hub) else None
+        hub = self._context.hubs.get(ObjectKey(node.metadata.namespace, name))
+        return hub is not None and is_deleting(hub)
 
-    async def _let_go(self, node: LynqNode, *, seconds: float) -> None:
-        others = [each for each in node.metadata.finalizers if each != FINALIZER_NODE]
+    async def _remove_finalizer(self, node: LynqNode, *, seconds: float) -> None:
+        finalizers = [name for name in node.metadata.finalizers if name != FINALIZER_NODE]
         try:
-            await self._world.nodes.patch(node, {"finalizers": others or None})
+            await self._context.nodes.patch(node, {"finalizers": finalizers or None})
         except NotFound:
-            # Somebody took it off by hand.
+            # The finalizer was removed by hand, and the node is gone.
             return
-        message = "everything it had made is gone or retained"
-        self._publisher.tell(node, [Event(EventReason.LYNQ_NODE_DELETED, message)])
-        self._world.series.record_reconcile("success", seconds)
+        self._reporter.emit(node, [events.node_deleted()])
+        self._context.operator_metrics.record_reconcile("success", seconds)
 
-    async def _tell_what_is_left(self, node: LynqNode, cleared: PruneResult) -> None:
-        since = node.metadata.deletion_timestamp
-        now = self._world.now()
-        if since is None or now - since < self._world.timing.deletion_report_delay:
+    async def _report_remaining(self, node: LynqNode, pruned: PruneResult) -> None:
+        metadata, now = node.metadata, self._context.clock()
+        deleted_at = metadata.deletion_timestamp
+        if deleted_at is None or now - deleted_at < self._context.timing.deletion_report_delay:
             return
         status = deleting_status(
-            node.status, cleared.remaining, node.metadata.namespace, node.metadata.generation, now
+            node.status, pruned.remaining, metadata.namespace, metadata.generation, now
         )
-        await self._publisher.write_now(node, status)
+        await self._reporter.write_now(node, status)

@@ -1,7 +1,7 @@
-"""Takes away what a node no longer wants, or all of it when the node itself goes.
+"""Deletes or retains the objects that a node no longer desires, or all of them in its finalizer.
 
-Only what is provably the node's, with the uid of the object that was looked at, dependents before
-dependencies. What has to be retained is let go in one patch of the object as it was looked at.
+Only objects that the node owns are touched, dependents before dependencies. The observed uid is the
+precondition of a delete. An object is retained by one patch with the resourceVersion that was read.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -42,35 +42,40 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class PruneResult:
-    """What a round of removals has done, and what it has left."""
+    """What was pruned, and what remains."""
 
     deleted: list[InventoryItem] = field(default_factory=list)
     """Objects whose deletion was accepted."""
     retained: list[tuple[InventoryItem, str]] = field(default_factory=list)
-    """Objects that were let go, with their uids."""
+    """Objects that became orphans, with their uids."""
     remaining: Sequence[ResourceOutcome] = ()
-    """Objects that are still there."""
+    """Objects that still exist."""
 
 
 class Pruner:
-    """Removes objects of nodes."""
+    """Prunes objects of nodes."""
 
     def __init__(
-        self, accounts: ClientSelector, lookout: Observer, children: Children, discovery: Discovery
+        self,
+        clients: ClientSelector,
+        observer: Observer,
+        children: Children,
+        discovery: Discovery,
     ) -> None:
-        self._accounts = accounts
-        self._lookout = lookout
+        self._clients = clients
+        self._observer = observer
         self._children = children
         self._discovery = discovery
 
-    def unlisted(self, node: LynqNode) -> list[InventoryItem]:
-        """Return objects that this node has surely applied, whatever its status says.
+    def applied_objects(self, node: LynqNode) -> list[InventoryItem]:
+        """Return the cached objects that the node has applied, regardless of its status.
 
-        A process that was killed between a write and the status has left them. Labels alone are
-        no proof: other controllers copy them onto what they make. Our entry in managedFields is.
+        A process that was killed between an apply and the status write leaves such objects. Labels
+        alone are no proof: other controllers copy them to objects that they create. An entry of our
+        field manager is.
         """
         owner = owner_of(node)
-        found: dict[ObjectRef, InventoryItem] = {}
+        items: dict[ObjectRef, InventoryItem] = {}
         for kind in self._children.kinds():
             cache = kind.cache
             keys = cache.keys_by(BY_OWNER, owner.uid) + cache.keys_by(BY_NODE, node.metadata.key)
@@ -78,66 +83,73 @@ class Pruner:
                 child = cache.get(key)
                 if child and child.live.digest and is_owned_by(child.live, owner):
                     ref = kind.ref(key)
-                    found[ref] = InventoryItem("", ref)
-        return list(found.values())
+                    items[ref] = InventoryItem("", ref)
+        return list(items.values())
 
-    async def clear(
+    async def prune(
         self,
         node: LynqNode,
         items: Iterable[InventoryItem],
-        memory: NodeState,
+        state: NodeState,
         reason: OrphanReason,
         *,
-        now: Callable[[], datetime],
+        clock: Callable[[], datetime],
         confirm: Callable[[], Awaitable[None]] | None = None,
-        retains: bool = False,
+        retain_all: bool = False,
     ) -> PruneResult:
-        """Remove items as far as they can be removed now.
+        """Delete or retain items, wave by wave, as far as that is possible now.
 
-        `confirm` is asked before any go, wave by wave, and raises if none may go after all.
-        With `retains` everything is let go, whatever its policy.
+        `confirm` runs before each wave, and raises if nothing may be deleted after all.
+        `retain_all` overrides the deletion policies.
         """
-        cleared = PruneResult()
-        memory.prune_errors.clear()
-        items = [each for item in items for each in await self._whereabouts(item)]
+        result = PruneResult()
+        state.prune_errors.clear()
+        items = [located for item in items for located in await self._locate(item)]
         if not items:
-            return cleared
+            return result
         policies = _policies(node, reason)
-        if retains:
+        if retain_all:
             policies = {item.id: DeletionPolicy.RETAIN for item in items}
         entries = entries_of(node.spec)
         while True:
-            leftovers = await gather_or_cancel(
-                self._leftover(each, policies, memory, now()) for each in items
+            candidates = await gather_or_cancel(
+                self._candidate(item, policies, state, clock()) for item in items
             )
-            step = next_prune_step(entries, leftovers, owner_of(node), reason)
-            cleared.remaining = step.outcomes
-            due = [this for this in step.removals if this.item.ref not in memory.prune_errors]
+            step = next_prune_step(entries, candidates, owner_of(node), reason)
+            result.remaining = step.outcomes
+            # An object is tried once per reconcile.
+            due = [
+                deletion
+                for deletion in step.deletions
+                if deletion.item.ref not in state.prune_errors
+            ]
             if not due:
-                return cleared
+                return result
             if confirm:
                 await confirm()
-            await gather_or_cancel(self._remove(this, node, memory, cleared, now()) for this in due)
+            await gather_or_cancel(
+                self._execute(deletion, node, state, result, clock()) for deletion in due
+            )
 
-    async def _whereabouts(self, item: InventoryItem) -> list[InventoryItem]:
-        """Return the items that an item may mean by now.
+    async def _locate(self, item: InventoryItem) -> list[InventoryItem]:
+        """Return the items that an inventory item may refer to.
 
-        An entry of the Go operator does not say the group, and several can have the kind: each is
-        looked at, and what is not ours is left alone. A version can be served no more, and then
-        the object is found in another one.
+        An entry of the Go operator has no group, and several groups can have the kind. All of them
+        are observed; objects that the node does not own are not touched. If a version is no longer
+        served, the object is found in another version.
         """
         ref = item.ref
         try:
             if ref.api_version and await self._is_served(ref):
                 return [item]
             group = ref.group if ref.api_version else None
-            found = await self._discovery.of_kind(ref.kind, group)
+            resources = await self._discovery.of_kind(ref.kind, group)
         except NODE_WIDE_ERRORS:
             raise
         except KubeError:
-            # Told when the item itself is looked for.
+            # Reported when the item itself is observed.
             return [item]
-        return [InventoryItem(item.id, _ref_in(each, ref)) for each in found] or [item]
+        return [InventoryItem(item.id, _ref_in(resource, ref)) for resource in resources] or [item]
 
     async def _is_served(self, ref: ObjectRef) -> bool:
         try:
@@ -148,140 +160,143 @@ class Pruner:
             return False
         return True
 
-    async def _leftover(
+    async def _candidate(
         self,
         item: InventoryItem,
         policies: dict[str, DeletionPolicy],
-        memory: NodeState,
+        state: NodeState,
         now: datetime,
     ) -> PruneCandidate:
-        problem = memory.prune_errors.get(item.ref, "")
+        problem = state.prune_errors.get(item.ref, "")
         try:
             kind = await self._kind(item.ref)
-            memory.unserved_since.pop(item.ref, None)
-            child = await self._look(kind, item.ref, memory)
+            state.unserved_since.pop(item.ref, None)
+            child = await self._observe(kind, item.ref, state)
         except NODE_WIDE_ERRORS:
             raise
         except (GroupUnavailable, KindNotWatched) as error:
-            return PruneCandidate(item, problem=str(error), is_unknown=True)
+            return PruneCandidate(item, problem=str(error), is_unobserved=True)
         except UnknownKind as error:
-            # Without its definition no object of the kind is left. If that was found out just
-            # now, another version of it may be: the next pass looks for that. And an API server
-            # that has just started does not know all definitions yet.
-            if memory.is_confirmed_unserved(item.ref, now):
-                return PruneCandidate(item, problem=problem, is_unknown=bool(problem))
-            return PruneCandidate(item, problem=problem or str(error), is_unknown=True)
+            # Without its definition no object of the kind exists. A version that has just been
+            # removed can be replaced by another one, which the next reconcile finds. And an API
+            # server that has just started does not serve all definitions yet.
+            if state.is_confirmed_unserved(item.ref, now):
+                return PruneCandidate(item, problem=problem, is_unobserved=bool(problem))
+            return PruneCandidate(item, problem=problem or str(error), is_unobserved=True)
         except KubeError as error:
-            return PruneCandidate(item, problem=str(error), is_unknown=True)
+            return PruneCandidate(item, problem=str(error), is_unobserved=True)
         live = child.live if child else None
-        if live and live.uid in memory.deletion_requested:
+        if live and live.uid in state.deletion_requested:
             live = replace(live, deleting=True)
         return PruneCandidate(item, live, policies.get(item.id), problem)
 
     async def _kind(self, ref: ObjectRef) -> WatchedKind:
         if ref.api_version:
-            return await self._lookout.kind(ref.api_version, ref.kind)
-        # An entry of the Go operator, of a kind that nobody serves as far as is known.
+            return await self._observer.kind(ref.api_version, ref.kind)
+        # An entry of the Go operator whose kind discovery did not find in any group.
         await self._discovery.of_kind(ref.kind)
         raise UnknownKind(f"the API server serves no {ref.kind}")
 
-    async def _look(self, kind: WatchedKind, ref: ObjectRef, memory: NodeState) -> Child | None:
-        """Return the object; one that no cache shows is asked for once."""
+    async def _observe(self, kind: WatchedKind, ref: ObjectRef, state: NodeState) -> Child | None:
+        """Return the live object; one that is not in the cache is requested once."""
         if child := kind.child(_key(kind, ref)):
             return child
-        if ref in memory.absent:
+        if ref in state.absent:
             return None
-        child = await self._lookout.fetch(kind, ref)
+        child = await self._observer.fetch(kind, ref)
         if child is None:
-            memory.absent.add(ref)
+            state.absent.add(ref)
         return child
 
-    async def _remove(
+    async def _execute(
         self,
-        removal: ObjectDeletion,
+        deletion: ObjectDeletion,
         node: LynqNode,
-        memory: NodeState,
-        cleared: PruneResult,
+        state: NodeState,
+        result: PruneResult,
         now: datetime,
     ) -> None:
-        item = removal.item
+        item = deletion.item
         kind = await self._kind(item.ref)
         try:
-            if removal.retain:
-                await self._retain(kind, removal, node, now)
-                cleared.retained.append((item, removal.uid))
+            if deletion.retain:
+                await self._retain(kind, deletion, node, now)
+                result.retained.append((item, deletion.uid))
             else:
-                await self._delete(kind, removal, node, memory)
-                cleared.deleted.append(item)
+                await self._delete(kind, deletion, node, state)
+                result.deleted.append(item)
         except NODE_WIDE_ERRORS:
             raise
-        except (_Changed, Conflict, NotFound):
-            # Another object by now, or none to be retained: looked at anew in the next round.
-            memory.prune_errors[item.ref] = "it changed while it was being removed; tried again"
-            memory.absent.discard(item.ref)
+        except (_ObjectReplaced, Conflict, NotFound):
+            state.prune_errors[item.ref] = "concurrent modification; retrying"
+            state.absent.discard(item.ref)
         except KubeError as error:
-            memory.prune_errors[item.ref] = f"it could not be removed, and is tried again: {error}"
-            _log.warning("object not removed", object=str(item.ref), error=str(error))
+            verb = "retain" if deletion.retain else "delete"
+            state.prune_errors[item.ref] = f"could not {verb} the object; retrying: {error}"
+            _log.warning("object not pruned", object=str(item.ref), error=str(error))
 
     async def _delete(
-        self, kind: WatchedKind, removal: ObjectDeletion, node: LynqNode, memory: NodeState
+        self, kind: WatchedKind, deletion: ObjectDeletion, node: LynqNode, state: NodeState
     ) -> None:
-        ref = removal.item.ref
-        place = ref.namespace or None
-        self._accounts.check_removal(node, ref)
+        ref = deletion.item.ref
+        self._clients.check_deletion(node, ref)
         try:
-            gone = await self._accounts.client_for(node).delete(
-                kind.resource, ref.name, place, uid=removal.uid, propagation="Background"
+            gone = await self._clients.client_for(node).delete(
+                kind.resource,
+                ref.name,
+                ref.namespace or None,
+                uid=deletion.uid,
+                propagation="Background",
             )
         except NotFound as error:
-            self._lookout.check_served(kind, error)
+            self._observer.check_served(kind, error)
             gone = True
         _log.info("object deleted", object=str(ref), gone=gone)
         if gone:
-            kind.absorb_deleted(_key(kind, ref), removal.uid)
-            memory.absent.add(ref)
+            kind.store_deletion(_key(kind, ref), deletion.uid)
+            state.absent.add(ref)
         else:
-            memory.deletion_requested.add(removal.uid)
+            state.deletion_requested.add(deletion.uid)
 
     async def _retain(
-        self, kind: WatchedKind, removal: ObjectDeletion, node: LynqNode, now: datetime
+        self, kind: WatchedKind, deletion: ObjectDeletion, node: LynqNode, now: datetime
     ) -> None:
-        ref, place = removal.item.ref, removal.item.ref.namespace or None
-        client = self._accounts.client_for(node)
-        found = await client.get(kind.resource, ref.name, place, into=PartialObject)
-        known = found.metadata
-        if known.uid != removal.uid:
-            raise _Changed
-        patch = orphan_patch(known.owner_references, owner_of(node), removal.reason, now)
-        patch["metadata"]["resourceVersion"] = known.resource_version
-        answer = await client.patch(
-            kind.resource, ref.name, patch, place, manager=FIELD_MANAGER, into=kind.into
+        ref, namespace = deletion.item.ref, deletion.item.ref.namespace or None
+        client = self._clients.client_for(node)
+        live = await client.get(kind.resource, ref.name, namespace, into=PartialObject)
+        metadata = live.metadata
+        if metadata.uid != deletion.uid:
+            raise _ObjectReplaced
+        patch = orphan_patch(metadata.owner_references, owner_of(node), deletion.reason, now)
+        patch["metadata"]["resourceVersion"] = metadata.resource_version
+        patched = await client.patch(
+            kind.resource, ref.name, patch, namespace, manager=FIELD_MANAGER, into=kind.into
         )
-        if answer.metadata.labels.get(LABEL_MANAGED) == TRUE:
-            kind.absorb(answer)
-        _log.info("object retained", object=str(ref), reason=str(removal.reason))
+        if patched.metadata.labels.get(LABEL_MANAGED) == TRUE:
+            kind.store_response(patched)
+        _log.info("object retained", object=str(ref), reason=str(deletion.reason))
 
 
-class _Changed(Exception):  # noqa: N818 - says what happened
-    """The object under a name is another one by now."""
+class _ObjectReplaced(Exception):  # noqa: N818 - says what happened
+    """The object was deleted, and another one of the same name was created."""
 
 
 def _policies(node: LynqNode, reason: OrphanReason) -> dict[str, DeletionPolicy]:
-    """Return what the spec says of objects, by id, where it says anything of them.
+    """Return the deletion policies of the spec, by resource id.
 
-    Of what it wants no more it does not: the id may be that of another object by now.
+    They do not apply to an object that left the form: its id may be that of another resource now.
     """
     if reason is OrphanReason.REMOVED_FROM_TEMPLATE:
         return {}
-    return {this.id: this.deletion_policy for this in all_resources(node.spec)}
+    return {resource.id: resource.deletion_policy for resource in all_resources(node.spec)}
 
 
 def _ref_in(resource: Resource, ref: ObjectRef) -> ObjectRef:
-    # An entry of the Go operator has a namespace for kinds without one, too.
+    # An entry of the Go operator has a namespace even for a cluster-scoped kind.
     namespace = ref.namespace if resource.namespaced else ""
     return ObjectRef(resource.api_version, ref.kind, namespace, ref.name)
 
 
 def _key(kind: WatchedKind, ref: ObjectRef) -> ObjectKey:
-    # An entry of the Go operator has a namespace for kinds without one, too.
+    # An entry of the Go operator has a namespace even for a cluster-scoped kind.
     return ObjectKey(ref.namespace if kind.resource.namespaced else "", ref.name)

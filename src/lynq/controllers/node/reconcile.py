@@ -1,16 +1,18 @@
-"""A pass over a node that is to be kept: its steps, in their order.
+"""Reconciles a node that is not being deleted: an ordered list of steps, one status at the end.
 
-Nothing in it waits for readiness: it brings everything as far as it can be brought now, says so in
-one status, and comes back when something changes or the next deadline is due.
+Finalizer, variables and graph, observe, prune, inventory, apply in waves, status. No step waits for
+readiness: the reconcile applies what the dependencies allow now, writes the status and is requeued
+by the next watch event or deadline. Objects that left the form are pruned before anything is
+applied, because a new object may need their name.
 """
 
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from lynq.api import LynqNode, NodeStatus, ResourceState
-from lynq.api.digests import is_untouched
 from lynq.api.names import FINALIZER_NODE
 from lynq.api.node_metadata import is_deleting, is_paused
 from lynq.api.reasons import OrphanReason
@@ -18,209 +20,261 @@ from lynq.api.resource import all_resources
 from lynq.controllers.children import KindNotWatched
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.context import ControllerContext
-from lynq.controllers.node.apply import Applier
-from lynq.controllers.node.observe import ObservedResource, Observer
+from lynq.controllers.node.apply import Applier, ApplyProgress
+from lynq.controllers.node.observe import ObservedResource, Observer, key_of
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.state import NodeState, NodeStates, ObjectPlace
-from lynq.controllers.node.status import StatusBuilder, StatusReporter, contested, is_outdated
+from lynq.controllers.node.status import StatusReporter, status_report
 from lynq.core.graph.build import build_graph, entries_of
 from lynq.core.graph.model import Graph
 from lynq.core.graph.problems import GraphError
-from lynq.core.node.inventory import InventoryItem, claimed, orphans, read_inventory
-from lynq.core.node.objects import ref_of
-from lynq.core.node.prune import spared_for, spared_in_edited
-from lynq.core.node.status import InvalidNode, invalid_status, with_paused
+from lynq.core.node.inventory import InventoryItem, read_inventory
+from lynq.core.node.objects import ObjectRef, ref_of
+from lynq.core.node.prune import select_prunable
+from lynq.core.node.schedule import force_due_at, is_force_due, requeue_at
+from lynq.core.node.status import InvalidNode, invalid_status, inventory_status, next_status
 from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import PartialObject, Result
 from lynq.kube.errors import KubeError
 
-_UNWRITTEN: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
+_NEVER_APPLIED: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
 
 
 class NodeChanged(Exception):  # noqa: N818 - says what happened
-    """The node is another one than the cache has shown: nothing is taken away for it."""
+    """The node differs from the cached one, so no object of it may be deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class _DesiredState:
-    """What a node asks for, as far as it can be understood."""
+    """The decoded row and the dependency graph of a valid node."""
 
     variables: Mapping[str, str]
     graph: Graph
 
 
 class NodeReconciler:
-    """Keeps nodes as their rows and forms want them."""
+    """Reconciles nodes with their rows and forms."""
 
     def __init__(
         self,
-        world: ControllerContext,
-        lookout: Observer,
-        remover: Pruner,
-        writer: Applier,
-        publisher: StatusReporter,
+        context: ControllerContext,
+        observer: Observer,
+        pruner: Pruner,
+        applier: Applier,
+        reporter: StatusReporter,
         *,
-        memories: NodeStates,
+        states: NodeStates,
     ) -> None:
-        self._world = world
-        self._lookout = lookout
-        self._remover = remover
-        self._writer = writer
-        self._publisher = publisher
-        self._memories = memories
-        self._summary = StatusBuilder(world)
+        self._context = context
+        self._observer = observer
+        self._pruner = pruner
+        self._applier = applier
+        self._reporter = reporter
+        self._states = states
 
     async def watch_kinds_in_use(self) -> None:
-        """Begin the watches of every kind that a node has objects of."""
-        nodes = self._world.nodes.values()
-        kinds = {(each.api_version, each.kind) for node in nodes for each in node.status.resources}
-        await gather_or_cancel(self._try_kind(*kind) for kind in kinds if all(kind))
+        """Start the watch of every kind that a node has objects of."""
+        entries = (
+            entry for node in self._context.nodes.values() for entry in node.status.resources
+        )
+        kinds = {(entry.api_version, entry.kind) for entry in entries}
+        await gather_or_cancel(self._try_watch(*kind) for kind in kinds if all(kind))
 
-    async def keep(self, node: LynqNode, memory: NodeState) -> Result:
-        """Bring a node as far as it can be brought now."""
-        began = time.monotonic()
+    async def reconcile(self, node: LynqNode, state: NodeState) -> Result:
+        """Reconcile a node as far as its dependencies allow."""
+        started = time.monotonic()
         node = await self._with_finalizer(node)
-        wish = _desired_state(node)
-        if isinstance(wish, InvalidNode):
-            return await self._give_up(node, memory, wish)
-        memory.absent.clear()
-        inventory = read_inventory(node.status, node.metadata.namespace, wish.variables)
-        sights = await self._look(node, wish, inventory, memory)
-        cleared = await self._prune(node, sights, inventory, memory)
-        force = self._summary.is_forced(node)
-        plan = self._writer.plan(node, wish.graph, sights, now=self._world.now(), force=force)
-        if intention := self._summary.intention(node, plan, cleared, inventory):
-            node = await self._announce(node, memory, intention)
-        progress = await self._writer.apply(
+        desired = _desired_state(node)
+        if isinstance(desired, InvalidNode):
+            return await self._report_invalid(node, state, desired)
+        state.absent.clear()
+        inventory = read_inventory(node.status, node.metadata.namespace, desired.variables)
+        observed = await self._observe(node, desired, inventory, state)
+        pruned = await self._prune(node, observed, inventory, state)
+        now, interval = self._context.clock(), self._context.options.force_reapply_interval
+        force = is_force_due(node, interval, now)
+        plan = self._applier.plan(node, desired.graph, observed, now=now, force=force)
+        report = status_report(node, plan, pruned, inventory, force=False)
+        if status := inventory_status(node.status, report, inventory, now):
+            node = await self._write_inventory(node, state, status)
+        progress = await self._applier.apply(
             node,
-            wish.graph,
+            desired.graph,
             plan,
-            memory,
+            state,
             force=force,
-            clock=self._world.now,
-            is_current=lambda: self._is_still_wanted(node),
+            clock=self._context.clock,
+            is_current=lambda: self._is_current(node),
         )
         if progress.step.writes:
-            # The node became another one meanwhile, and is in the queue again.
+            # The node has changed since, and is in the queue again.
             return Result()
-        status = self._summary.status(node, progress, cleared, inventory, force=force)
-        memory.keep_only({sight.ref for sight in sights.values()})
-        known = memory.contested
-        self._memories.set_contested(node, contested(progress))
-        # What became of the new ones since they were looked at has woken nobody.
-        outdated = is_outdated(progress, memory.contested - known)
-        delay = await self._publisher.publish(
-            node, memory, status, progress, cleared, seconds=time.monotonic() - began
-        )
-        return Result(self._summary.until(status, progress, node, delay, outdated=outdated))
+        state.keep_only({resource.ref for resource in observed.values()})
+        report = status_report(node, progress, pruned, inventory, force=force)
+        status = next_status(node.status, report, self._context.clock())
+        is_outdated = self._record_contested(node, state, progress)
+        seconds = time.monotonic() - started
+        delay = await self._reporter.report(node, state, status, progress, pruned, seconds=seconds)
+        return self._requeue(node, status, progress, delay, is_outdated=is_outdated)
 
-    async def _announce(self, node: LynqNode, memory: NodeState, intention: NodeStatus) -> LynqNode:
-        """Write what the pass is about to do; raises NodeChanged if it is about another node."""
-        announced = await self._publisher.announce(node, memory, intention)
-        known, now = node.metadata, announced.metadata
-        if (known.generation, known.annotations) != (now.generation, now.annotations):
-            raise NodeChanged
-        return announced
-
-    async def _try_kind(self, api_version: str, kind: str) -> None:
+    async def _try_watch(self, api_version: str, kind: str) -> None:
         try:
-            await self._lookout.kind(api_version, kind)
+            await self._observer.kind(api_version, kind)
         except (KubeError, KindNotWatched):
-            # Told by the resources of that kind, or over by then.
+            # Reported by the resources of that kind, if it lasts.
             return
 
     async def _with_finalizer(self, node: LynqNode) -> LynqNode:
-        """Make sure that the node cannot go without us; the hub's nodes come with it."""
+        """Add the finalizer if it is missing; the hub creates nodes with it."""
         finalizers = node.metadata.finalizers
         if FINALIZER_NODE in finalizers:
             return node
-        return await self._world.nodes.patch(node, {"finalizers": [*finalizers, FINALIZER_NODE]})
+        return await self._context.nodes.patch(node, {"finalizers": [*finalizers, FINALIZER_NODE]})
 
-    async def _give_up(self, node: LynqNode, memory: NodeState, trouble: InvalidNode) -> Result:
-        now, generation = self._world.now(), node.metadata.generation
-        previous = with_paused(node.status, generation, now, is_paused=False)
-        status = invalid_status(previous, trouble, generation, now)
-        delay = await self._publisher.publish_trouble(node, memory, status, trouble)
+    async def _report_invalid(
+        self, node: LynqNode, state: NodeState, invalid: InvalidNode
+    ) -> Result:
+        now = self._context.clock()
+        status = invalid_status(node.status, invalid, node.metadata.generation, now)
+        delay = await self._reporter.report_invalid(node, state, status, invalid)
         return Result(delay.total_seconds()) if delay else Result()
 
-    async def _look(
+    async def _observe(
         self,
         node: LynqNode,
-        wish: _DesiredState,
+        desired: _DesiredState,
         inventory: tuple[InventoryItem, ...],
-        memory: NodeState,
+        state: NodeState,
     ) -> dict[str, ObservedResource]:
-        return await self._lookout.observe(
+        return await self._observer.observe(
             node,
             all_resources(node.spec),
-            wish.variables,
-            memory,
+            desired.variables,
+            state,
             listed=_previously_applied(node.status, inventory),
-            now=self._world.now(),
+            now=self._context.clock(),
         )
 
     async def _prune(
         self,
         node: LynqNode,
-        sights: Mapping[str, ObservedResource],
+        observed: Mapping[str, ObservedResource],
         inventory: tuple[InventoryItem, ...],
-        memory: NodeState,
+        state: NodeState,
     ) -> PruneResult:
-        """Take away what left the form, before anything is written that may need its place."""
-        undecided = {this for this, sight in sights.items() if not sight.is_resolved}
-        wanted = [sight.ref for sight in sights.values() if sight.facts.desired is not None]
-        listed = {item.ref for item in inventory}
-        unlisted = [item for item in self._remover.unlisted(node) if item.ref not in listed]
-        # What an entry that cannot be decided about would want may be among the unlisted.
-        known = (*inventory, *(() if undecided else unlisted))
-        leftovers = orphans(known, wanted, undecided)
-        if leftovers and _has_controlling_hub(node) and not is_untouched(node):
-            return PruneResult(remaining=[spared_in_edited(item) for item in leftovers])
-        claims = claimed(leftovers, [sights[this].facts.resource for this in undecided])
-        cleared = await self._remover.clear(
+        """Delete or retain the objects that left the form."""
+        resources = observed.values()
+        selection = select_prunable(
             node,
-            [item for item in leftovers if item not in claims],
-            memory,
-            OrphanReason.REMOVED_FROM_TEMPLATE,
-            now=self._world.now,
-            confirm=lambda: self._confirm(node),
+            inventory,
+            self._pruner.applied_objects(node),
+            desired=[resource.ref for resource in resources if resource.facts.desired is not None],
+            unresolved=[
+                resource.facts.resource for resource in resources if not resource.is_resolved
+            ],
         )
-        spared = (spared_for(item, this) for item, this in claims.items())
-        cleared.remaining = (*cleared.remaining, *spared)
-        return cleared
+        pruned = await self._pruner.prune(
+            node,
+            selection.items,
+            state,
+            OrphanReason.REMOVED_FROM_TEMPLATE,
+            clock=self._context.clock,
+            confirm=lambda: self._confirm_unchanged(node),
+        )
+        pruned.remaining = (*pruned.remaining, *selection.held)
+        return pruned
 
-    async def _confirm(self, node: LynqNode) -> None:
-        """Make sure that it is this node that wants objects to go; raises NodeChanged, NotFound.
+    async def _confirm_unchanged(self, node: LynqNode) -> None:
+        """Check with the API server that the node is the cached one; raises NodeChanged, NotFound.
 
-        The caches of a process that has just become the leader can be behind, each on its own: an
-        object that the node is known not to want may be one that it wants by now.
+        The caches of a new leader can be behind, each on its own: an object that the cached node
+        does not desire may be desired by now.
         """
-        known = node.metadata
-        client, resource = self._world.client, self._world.nodes.resource
-        found = await client.get(resource, known.name, known.namespace, into=PartialObject)
-        if found.metadata.resource_version != known.resource_version:
+        metadata = node.metadata
+        client, resource = self._context.client, self._context.nodes.resource
+        live = await client.get(resource, metadata.name, metadata.namespace, into=PartialObject)
+        if live.metadata.resource_version != metadata.resource_version:
             raise NodeChanged
 
-    def _is_still_wanted(self, node: LynqNode) -> bool:
-        now = self._world.nodes.get(node.metadata.key)
+    async def _write_inventory(
+        self, node: LynqNode, state: NodeState, status: NodeStatus
+    ) -> LynqNode:
+        """List new objects in the status before they are applied; raises NodeChanged."""
+        written = await self._reporter.write_inventory(node, state, status)
+        before, after = node.metadata, written.metadata
+        if (before.generation, before.annotations) != (after.generation, after.annotations):
+            raise NodeChanged
+        return written
+
+    def _is_current(self, node: LynqNode) -> bool:
+        """Return whether the cache has no newer spec, deletion or pause of the node."""
+        cached = self._context.nodes.get(node.metadata.key)
         return (
-            now is not None
-            and now.metadata.uid == node.metadata.uid
-            and now.metadata.generation == node.metadata.generation
-            and not is_deleting(now)
-            and not is_paused(now)
+            cached is not None
+            and cached.metadata.uid == node.metadata.uid
+            and cached.metadata.generation == node.metadata.generation
+            and not is_deleting(cached)
+            and not is_paused(cached)
         )
+
+    def _record_contested(self, node: LynqNode, state: NodeState, progress: ApplyProgress) -> bool:
+        """Record the contested objects; return whether a new one has changed since it was observed.
+
+        The change of an object wakes the nodes that contest it. One that happened before the object
+        was recorded as contested has woken none.
+        """
+        before = state.contested
+        self._states.set_contested(node, _contested(progress))
+        return _has_changed(progress, state.contested - before)
+
+    def _requeue(
+        self,
+        node: LynqNode,
+        status: NodeStatus,
+        progress: ApplyProgress,
+        delay: timedelta | None,
+        *,
+        is_outdated: bool,
+    ) -> Result:
+        now, timing = self._context.clock(), self._context.timing
+        interval, uid = self._context.options.force_reapply_interval, node.metadata.uid
+        deadlines = (
+            force_due_at(status.last_full_reconcile_at, interval, uid),
+            progress.step.requeue_at,
+            now + delay if delay is not None else None,
+            now if is_outdated else None,
+        )
+        at = requeue_at(status, deadlines, now, timing.not_ready_requeue)
+        if at is None:
+            return Result()
+        return Result(max((at - now).total_seconds(), timing.min_node_requeue))
 
 
 def _previously_applied(status: NodeStatus, inventory: Iterable[InventoryItem]) -> set[ObjectPlace]:
-    """Return the objects that the node has surely tried to write."""
-    unwritten = {ref_of(each).place for each in status.resources if each.state in _UNWRITTEN}
-    return {item.ref.place for item in inventory} - unwritten
+    """Return the objects of the inventory that the node has tried to apply."""
+    never_applied = {
+        ref_of(entry).place for entry in status.resources if entry.state in _NEVER_APPLIED
+    }
+    return {item.ref.place for item in inventory} - never_applied
 
 
-def _has_controlling_hub(node: LynqNode) -> bool:
-    """Return whether there is a hub that puts an edited node right."""
-    return any(each.controller for each in node.metadata.owner_references)
+def _contested(progress: ApplyProgress) -> Iterable[ObjectRef]:
+    """Yield the observed objects that belong to another node."""
+    for outcome in progress.step.outcomes:
+        is_observed = progress.observed[outcome.id].child is not None
+        if is_observed and outcome.state is ResourceState.CONFLICTED:
+            yield outcome.ref
+
+
+def _has_changed(progress: ApplyProgress, places: Iterable[ObjectPlace]) -> bool:
+    """Return whether the cache has another state of one of these objects than was observed."""
+    places = frozenset(places)
+    for resource in progress.observed.values():
+        if resource.kind is not None and resource.ref.place in places:
+            observed, cached = resource.child, resource.kind.child(key_of(resource.ref))
+            if (observed and observed.live) != (cached and cached.live):
+                return True
+    return False
 
 
 def _desired_state(node: LynqNode) -> _DesiredState | InvalidNode:

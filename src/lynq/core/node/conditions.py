@@ -1,8 +1,9 @@
-"""The conditions of a node: four answers from the states of its resources.
+"""The four conditions of a node, computed from the states of its resources.
 
-Reasons go by priority, and a conflict counts as a failure too, as alerts made for the Go operator
-expect. Messages count resources, name some, and let the first that failed speak. They hold nothing
-that changes by itself: the same outcomes give the same words, and no write of the status.
+Reasons go by priority, and a conflict also counts as a failure: alerts written for the Go operator
+expect that. A message counts the resources, names some, and quotes the first failures. It contains
+nothing that changes with time alone, so that equal outcomes give equal conditions and the status
+is not written.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,14 +19,15 @@ from lynq.api.text import one_line
 from lynq.core.node.state import ResourceOutcome, fit_condition
 
 _NAMED: Final = 3
+"""How many resources a message names, and how many failures it quotes."""
 _LONGEST_MESSAGE: Final = 300
-"""Characters that a failed resource may say here; `status.resources` has more of it."""
+"""Characters of a quoted failure; `status.resources` has more of it."""
 _FAILURES: Final = frozenset({ResourceState.FAILED, ResourceState.CONFLICTED})
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionState:
-    """What one condition says, before it is known since when."""
+    """A condition without its transition time."""
 
     type: Type
     holds: bool
@@ -35,7 +37,7 @@ class ConditionState:
 
 @dataclass(frozen=True, slots=True)
 class StateCounts:
-    """The ids of a node's resources by how far they have come, and what failed ones say."""
+    """The ids of a node's resources by state, and the messages of failed ones."""
 
     desired: int
     ready: tuple[str, ...]
@@ -43,113 +45,120 @@ class StateCounts:
     """Conflicts included."""
     conflicted: tuple[str, ...]
     skipped: tuple[str, ...]
-    complaints: tuple[str, ...]
-    """What the first failed ones say, each with its id."""
+    failure_messages: tuple[str, ...]
+    """Messages of the first failed resources, each with its resource id."""
 
     @classmethod
     def of(cls, outcomes: Sequence[ResourceOutcome]) -> "StateCounts":
-        """Count the resources that the spec has; what is being removed is not among them."""
+        """Count the resources of the spec; objects that are being pruned are not among them."""
 
         def ids(state: ResourceState) -> tuple[str, ...]:
             return tuple(outcome.id for outcome in outcomes if outcome.state is state)
 
         failures = [outcome for outcome in outcomes if outcome.state in _FAILURES]
+        messages = (_failure_message(failure) for failure in failures[:_NAMED] if failure.message)
         return cls(
             desired=len(outcomes),
             ready=ids(ResourceState.READY),
-            failed=tuple(outcome.id for outcome in failures),
+            failed=tuple(failure.id for failure in failures),
             conflicted=ids(ResourceState.CONFLICTED),
             skipped=ids(ResourceState.SKIPPED),
-            complaints=tuple(_complaint(each) for each in failures[:_NAMED] if each.message),
+            failure_messages=tuple(messages),
         )
 
+    @property
+    def are_all_ready(self) -> bool:
+        """Whether no resource failed and every one is ready."""
+        return not self.failed and len(self.ready) == self.desired
 
-def node_conditions(tally: StateCounts, *, is_writing: bool) -> tuple[ConditionState, ...]:
-    """Return what the four conditions say, in their fixed order."""
+
+def node_conditions(counts: StateCounts, *, is_applying: bool) -> tuple[ConditionState, ...]:
+    """Return Ready, Progressing, Conflicted and Degraded, in this order."""
     return (
-        _ready(tally),
-        _progressing(is_writing=is_writing),
-        _conflicted(tally),
-        _degraded(tally),
+        _ready(counts),
+        _progressing(is_applying=is_applying),
+        _conflicted(counts),
+        _degraded(counts),
     )
 
 
-def since(
-    previous: Iterable[Condition], said: Iterable[ConditionState], generation: int, now: datetime
+def with_transition_times(
+    previous: Iterable[Condition], states: Iterable[ConditionState], generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """Return the conditions, each with the time at which its status last became another."""
-    wanted = (
+    """Return the conditions, each with the time of the last change of its status."""
+    conditions = (
         new_condition(
-            this.type,
-            this.reason,
-            fit_condition(this.message),
-            holds=this.holds,
+            state.type,
+            state.reason,
+            fit_condition(state.message),
+            holds=state.holds,
             generation=generation,
             now=now,
         )
-        for this in said
+        for state in states
     )
-    return merge_conditions(previous, wanted)
+    return merge_conditions(previous, conditions)
 
 
-def _ready(tally: StateCounts) -> ConditionState:
-    if not tally.failed and len(tally.ready) == tally.desired:
-        message = f"all {tally.desired} resources are ready" if tally.desired else "no resources"
+def _ready(counts: StateCounts) -> ConditionState:
+    if counts.are_all_ready:
+        message = f"all {counts.desired} resources are ready" if counts.desired else "no resources"
         return ConditionState(Type.READY, holds=True, reason=Reason.RECONCILED, message=message)
     reason = Reason.NOT_ALL_RESOURCES_READY
-    if tally.conflicted:
+    if counts.conflicted:
         reason = Reason.RESOURCES_FAILED_AND_CONFLICTED
-    elif tally.failed:
+    elif counts.failed:
         reason = Reason.RESOURCES_FAILED
-    return ConditionState(Type.READY, holds=False, reason=reason, message=_shortfall(tally))
+    return ConditionState(Type.READY, holds=False, reason=reason, message=_not_ready(counts))
 
 
-def _progressing(*, is_writing: bool) -> ConditionState:
-    reason = Reason.RECONCILING if is_writing else Reason.RECONCILE_COMPLETE
-    message = "resources are being written" if is_writing else "all that can be written is"
-    return ConditionState(Type.PROGRESSING, is_writing, reason, message)
+def _progressing(*, is_applying: bool) -> ConditionState:
+    if is_applying:
+        reason, message = Reason.RECONCILING, "resources are being applied"
+    else:
+        reason, message = Reason.RECONCILE_COMPLETE, "all applicable resources have been applied"
+    return ConditionState(Type.PROGRESSING, is_applying, reason, message)
 
 
-def _conflicted(tally: StateCounts) -> ConditionState:
-    if not tally.conflicted:
-        message = "nobody else claims our fields"
+def _conflicted(counts: StateCounts) -> ConditionState:
+    if not counts.conflicted:
         return ConditionState(
-            Type.CONFLICTED, holds=False, reason=Reason.NO_CONFLICT, message=message
+            Type.CONFLICTED, holds=False, reason=Reason.NO_CONFLICT, message="no field conflicts"
         )
     message = (
-        f"{len(tally.conflicted)} in conflict with another owner: {_names(tally.conflicted)}; "
-        "see status.resources, or let conflictPolicy Force take the fields over"
+        f"{len(counts.conflicted)} in conflict with another owner: {_names(counts.conflicted)}; "
+        "see status.resources, or set conflictPolicy Force to take over the fields"
     )
     return ConditionState(
         Type.CONFLICTED, holds=True, reason=Reason.RESOURCE_CONFLICT, message=message
     )
 
 
-def _degraded(tally: StateCounts) -> ConditionState:
-    if not tally.failed and len(tally.ready) == tally.desired:
-        message = "nothing needs attention"
+def _degraded(counts: StateCounts) -> ConditionState:
+    if counts.are_all_ready:
+        message = "all resources are healthy"
         return ConditionState(Type.DEGRADED, holds=False, reason=Reason.HEALTHY, message=message)
     reason = Reason.RESOURCES_NOT_READY
-    if tally.conflicted:
+    if counts.conflicted:
         reason = Reason.RESOURCE_FAILURES_AND_CONFLICTS
-    elif tally.failed:
+    elif counts.failed:
         reason = Reason.RESOURCE_FAILURES
-    return ConditionState(Type.DEGRADED, holds=True, reason=reason, message=_shortfall(tally))
+    return ConditionState(Type.DEGRADED, holds=True, reason=reason, message=_not_ready(counts))
 
 
-def _shortfall(tally: StateCounts) -> str:
-    """Return what is missing: how many are ready, which ones failed, and why the first did."""
-    parts = [f"not all resources are ready: {len(tally.ready)}/{tally.desired} ready"]
-    if tally.failed:
-        parts.append(f"{len(tally.failed)} failed: {_names(tally.failed)}")
-    if tally.conflicted:
-        parts.append(f"of these in conflict: {_names(tally.conflicted)}")
-    if tally.skipped:
-        parts.append(f"{len(tally.skipped)} skipped: {_names(tally.skipped)}")
-    return ". ".join(("; ".join(parts), *tally.complaints))
+def _not_ready(counts: StateCounts) -> str:
+    """Return how many resources are ready, which ones failed, and why the first ones did."""
+    parts = [f"not all resources are ready: {len(counts.ready)}/{counts.desired} ready"]
+    if counts.failed:
+        parts.append(f"{len(counts.failed)} failed: {_names(counts.failed)}")
+    if counts.conflicted:
+        parts.append(f"of these in conflict: {_names(counts.conflicted)}")
+    if counts.skipped:
+        parts.append(f"{len(counts.skipped)} skipped: {_names(counts.skipped)}")
+    return ". ".join(("; ".join(parts), *counts.failure_messages))
 
 
-def _complaint(outcome: ResourceOutcome) -> str:
+def _failure_message(outcome: ResourceOutcome) -> str:
     message = one_line(outcome.message, _LONGEST_MESSAGE).rstrip(".")
     return message if outcome.message_has_id else f'"{outcome.id}": {message}'
 

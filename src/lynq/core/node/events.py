@@ -1,7 +1,7 @@
-"""What is told about a node: each turn once, and no more in the passes after it.
+"""Events about a node and its objects: each state change is reported once.
 
-What was told is read from the status that was last written, so neither a pass nor a restart repeats
-it.
+What was reported is read from the status that was last written, so neither the next reconcile nor a
+restart repeats an event.
 """
 
 from collections import Counter
@@ -12,14 +12,15 @@ from lynq.api import LynqNode, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.conditions import is_true
 from lynq.api.events import Event, EventReason
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_TEMPLATE_GENERATION
-from lynq.api.reasons import ConditionType
+from lynq.api.reasons import ConditionType, OrphanReason
 from lynq.api.resource import all_resources
 from lynq.core.graph.gate import FAILED_STATES
 from lynq.core.node.inventory import InventoryItem
+from lynq.core.node.objects import ObjectRef
 from lynq.core.node.state import ResourceOutcome, fit
 from lynq.core.node.status import InvalidNode
 
-_REASONS: Final = {
+_FAILED_REASONS: Final = {
     str(reason): reason
     for reason in (
         EventReason.APPLY_FAILED,
@@ -27,91 +28,132 @@ _REASONS: Final = {
         EventReason.TEMPLATE_RENDER_ERROR,
     )
 }
-# Their sentence goes on changing while they last: the first one is enough.
-_TOLD_ONCE: Final = frozenset({EventReason.READINESS_TIMEOUT, EventReason.DEPENDENCY_SKIPPED})
+# Their message changes while they last: only the first one is reported.
+_REPORTED_ONCE: Final = frozenset({EventReason.READINESS_TIMEOUT, EventReason.DEPENDENCY_SKIPPED})
 _NAMED: Final = 3
 
 
 def applying(node: LynqNode) -> Event:
-    """Tell that a pass has begun to change resources."""
-    return Event(EventReason.TEMPLATE_RESOURCES_APPLYING, f"writing resources of {_whose(node)}")
+    """Report that a reconcile begins to apply resources."""
+    return Event(EventReason.TEMPLATE_RESOURCES_APPLYING, f"applying {_form(node)}")
 
 
 def applied(node: LynqNode, *, changed: int, failed: int) -> Event:
-    """Tell how the pass went."""
+    """Report the result of a reconcile that changed objects."""
+    message = f"{changed} resources changed, {failed} failed: applied {_form(node)}"
     if failed:
-        message = f"{changed} resources were changed, {failed} failed, of {_whose(node)}"
         return Event(EventReason.TEMPLATE_APPLIED_PARTIAL, message, warns=True)
-    message = f"{changed} resources were changed, none failed, of {_whose(node)}"
     return Event(EventReason.TEMPLATE_APPLIED_SUCCESS, message)
 
 
+def fields_taken_over(ref: ObjectRef, managers: str) -> Event:
+    """Report that conflictPolicy Force took over fields."""
+    message = f"{ref}: took over fields of other field managers: {managers}"
+    return Event(EventReason.FORCE_APPLY, message, warns=True)
+
+
 def state_events(previous: NodeStatus, outcomes: Iterable[ResourceOutcome]) -> Iterator[Event]:
-    """Yield what is wrong with resources, as far as the last status did not say so."""
-    known = {(this.id, this.kind, this.namespace, this.name): this for this in previous.resources}
+    """Yield failures, conflicts and skips that the previous status does not have."""
+    entries = {
+        (entry.id, entry.kind, entry.namespace, entry.name): entry for entry in previous.resources
+    }
     for outcome in outcomes:
         ref = outcome.ref
-        before = known.get((outcome.id, ref.kind, ref.namespace, ref.name))
-        if (reason := _reason(outcome)) and not _was_told(before, outcome, reason):
-            yield Event(reason, _sentence(outcome), warns=True)
+        before = entries.get((outcome.id, ref.kind, ref.namespace, ref.name))
+        if (reason := _reason(outcome)) and not _was_reported(before, outcome, reason):
+            yield Event(reason, _message(outcome), warns=True)
 
 
-def proceeded(
+def proceeding_events(
     previous: NodeStatus, outcomes: Iterable[ResourceOutcome], written: Collection[str]
 ) -> Iterator[Event]:
-    """Yield which resources go on in spite of a failed dependency, if they or it just did so."""
-    failed = {this.id for this in previous.resources if this.state in FAILED_STATES}
+    """Yield resources that are applied despite a failed dependency.
+
+    The event is due with the write of the resource, or with the failure of the dependency.
+    """
+    failed = {entry.id for entry in previous.resources if entry.state in FAILED_STATES}
     for outcome in outcomes:
-        if outcome.failed_dependency and (
-            outcome.id in written or outcome.failed_dependency not in failed
-        ):
-            message = f'"{outcome.id}" goes on although "{outcome.failed_dependency}" has failed'
+        dependency = outcome.failed_dependency
+        if dependency and (outcome.id in written or dependency not in failed):
+            message = f'"{outcome.id}" is applied although its dependency "{dependency}" failed'
             yield Event(EventReason.DEPENDENCY_FAILED_BUT_PROCEEDING, message, warns=True)
 
 
-def became_ready(previous: NodeStatus, after: NodeStatus) -> tuple[Event, ...]:
-    """Tell that the node has become ready, if it just has."""
-    was, now = (is_true(each.conditions, ConditionType.READY) for each in (previous, after))
+def ready_events(before: NodeStatus, after: NodeStatus) -> tuple[Event, ...]:
+    """Return the event of a node that has become Ready, if it has."""
+    was, is_ready = (is_true(status.conditions, ConditionType.READY) for status in (before, after))
     message = f"all {after.desired_resources} resources are ready"
-    return (Event(EventReason.LYNQ_NODE_READY, message),) if now and not was else ()
+    return (Event(EventReason.LYNQ_NODE_READY, message),) if is_ready and not was else ()
 
 
-def in_trouble(previous: NodeStatus, trouble: InvalidNode) -> tuple[Event, ...]:
-    """Tell why nothing of the node can be tried, if that is new."""
-    told = any(
-        each.type == ConditionType.DEGRADED and each.message == trouble.message
-        for each in previous.conditions
+def invalid_events(previous: NodeStatus, invalid: InvalidNode) -> tuple[Event, ...]:
+    """Return why no resource of the node can be applied, unless the previous status has it."""
+    was_reported = any(
+        condition.type == ConditionType.DEGRADED and condition.message == invalid.message
+        for condition in previous.conditions
     )
-    return () if told else (Event(trouble.event, trouble.message, warns=True),)
+    return () if was_reported else (Event(invalid.event, invalid.message, warns=True),)
 
 
-def left_the_form(item: InventoryItem, *, retained: bool) -> Event:
-    """Tell of an object that is no longer in the form."""
+def removed_from_form(item: InventoryItem, *, retained: bool) -> Event:
+    """Report an object that was deleted or retained because the form no longer has it."""
     if retained:
-        message = f'"{item.id}", {item.ref}, left the form and was retained'
+        message = f"{_object(item.id, item.ref)} was removed from the form and retained"
         return Event(EventReason.ORPHANED_RESOURCE_RETAINED, message)
-    message = f'"{item.id}", {item.ref}, left the form and was deleted'
+    message = f"{_object(item.id, item.ref)} was removed from the form and deleted"
     return Event(EventReason.ORPHANED_RESOURCE_DELETED, message)
 
 
 def retained(item: InventoryItem) -> Event:
-    """Tell of an object that stays when its node goes."""
-    return Event(EventReason.RESOURCE_RETAINED, f'"{item.id}", {item.ref}, was retained')
+    """Report an object that is retained when its node is deleted."""
+    message = f"{_object(item.id, item.ref)} was retained"
+    return Event(EventReason.RESOURCE_RETAINED, message)
+
+
+def retained_without_hub(item: InventoryItem) -> Event:
+    """Report an object that is retained when its node is deleted together with the hub."""
+    message = f"{item.ref} is retained although its LynqHub and its LynqNode are being deleted"
+    return Event(EventReason.RETAIN_RESOURCE_PRESERVED, message)
+
+
+def orphaned(reason: OrphanReason) -> Event:
+    """Report, about an object, that it was retained as an orphan."""
+    cause = (
+        "it was removed from the LynqForm"
+        if reason is OrphanReason.REMOVED_FROM_TEMPLATE
+        else "its LynqNode was deleted"
+    )
+    return Event(EventReason.ORPHAN_MARKERS_ADDED, f"retained as an orphan: {cause}")
+
+
+def adopted() -> Event:
+    """Report, about an object, that it is no orphan any more."""
+    return Event(EventReason.ORPHAN_MARKERS_REMOVED, "adopted: a LynqNode manages the object again")
 
 
 def cleanup_failed(outcomes: Sequence[ResourceOutcome]) -> Event:
-    """Tell which objects of a deleted node are still there."""
-    told = "; ".join(f"{this.ref}: {this.message}" for this in outcomes[:_NAMED])
+    """Report objects of a deleted node that could not be deleted or retained."""
+    objects = "; ".join(f"{outcome.ref}: {outcome.message}" for outcome in outcomes[:_NAMED])
     more = f"; and {len(outcomes) - _NAMED} more" if len(outcomes) > _NAMED else ""
-    return Event(EventReason.CLEANUP_PARTIAL_FAILURE, told + more, warns=True)
+    return Event(EventReason.CLEANUP_PARTIAL_FAILURE, objects + more, warns=True)
 
 
-def _sentence(outcome: ResourceOutcome) -> str:
+def node_deleted() -> Event:
+    """Report that the finalizer of a node has completed."""
+    message = "all objects of the node were deleted or retained"
+    return Event(EventReason.LYNQ_NODE_DELETED, message)
+
+
+def _message(outcome: ResourceOutcome) -> str:
     ref, message = outcome.ref, outcome.message
-    what = str(ref) if ref.name else ref.kind
+    named = str(ref) if ref.name else ref.kind
     if outcome.message_has_id:
-        return f"{what} {message}" if what else message
-    return f'"{outcome.id}", {what}: {message}' if what else f'"{outcome.id}": {message}'
+        return f"{named} {message}" if named else message
+    return f'"{outcome.id}" ({named}): {message}' if named else f'"{outcome.id}": {message}'
+
+
+def _object(resource_id: str, ref: ObjectRef) -> str:
+    return f'"{resource_id}" ({ref})' if resource_id else str(ref)
 
 
 def _reason(outcome: ResourceOutcome) -> EventReason | None:
@@ -121,20 +163,23 @@ def _reason(outcome: ResourceOutcome) -> EventReason | None:
         case ResourceState.SKIPPED:
             return EventReason.DEPENDENCY_SKIPPED
         case ResourceState.FAILED:
-            return _REASONS.get(outcome.reason, EventReason.RESOURCE_FAILED)
+            return _FAILED_REASONS.get(outcome.reason, EventReason.RESOURCE_FAILED)
         case _:
             return None
 
 
-def _was_told(before: ResourceStatus | None, outcome: ResourceOutcome, reason: EventReason) -> bool:
+def _was_reported(
+    before: ResourceStatus | None, outcome: ResourceOutcome, reason: EventReason
+) -> bool:
     if before is None or (before.state, before.reason) != (outcome.state, outcome.reason):
         return False
-    return reason in _TOLD_ONCE or before.message == fit(outcome.message)
+    return reason in _REPORTED_ONCE or before.message == fit(outcome.message)
 
 
-def _whose(node: LynqNode) -> str:
+def _form(node: LynqNode) -> str:
+    """Return form, generation, resources by kind, hub and row of a node."""
     resources = all_resources(node.spec)
-    counts = Counter(str(this.spec.get("kind", "?")) for this in resources)
+    counts = Counter(str(resource.spec.get("kind", "?")) for resource in resources)
     kinds = ", ".join(f"{count} {kind}(s)" for kind, count in counts.items())
     annotations = node.metadata.annotations
     return (

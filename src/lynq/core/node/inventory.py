@@ -1,8 +1,8 @@
-"""The inventory: every object that a node answers for, read from its status and compared.
+"""The inventory of a node: every object that it manages, read from its status.
 
-`status.resources` knows each object in full. `status.appliedResources` is the Go operator's form,
-without apiVersion, with targetNamespace unrendered, and with the node's namespace for kinds that
-have none; it is read where it says more, right after a change of operators.
+`status.resources` identifies each object in full. `status.appliedResources` is the format of the Go
+operator: without apiVersion, with targetNamespace unrendered, and with the node's namespace for
+cluster-scoped kinds. It is read after a migration from that operator, where it lists more.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,8 @@ from lynq.core.node.objects import ObjectRef, ref_of
 from lynq.template import Environment, SeededRandom, TemplateError, render
 
 _PARTS: Final = (2, 3)
-_STILL: Final = Environment(now=0, chance=SeededRandom(b""))
+_FIXED: Final = Environment(now=0, chance=SeededRandom(b""))
+"""Inventory keys depend on neither time nor chance."""
 _CLUSTER_SCOPED: Final = frozenset({"Namespace"})
 _API_VERSIONS: Final[Mapping[str, str]] = {
     "ConfigMap": "v1",
@@ -40,107 +41,110 @@ class InventoryItem:
     """One object of the inventory."""
 
     id: str
-    """The id of the entry that it was made from."""
+    """The id of the resource that it was rendered from."""
     ref: ObjectRef
-    """With apiVersion "" for a kind that only discovery can tell; then its namespace may be that
-    of the node although the kind has none."""
+    """apiVersion is "" if only discovery can find it; then the namespace of a cluster-scoped object
+    may be that of the node."""
 
 
-def key_of(item: InventoryItem, node_namespace: str) -> str:
-    """Return the item as `status.appliedResources` has it: Kind/namespace/name@id."""
+def inventory_key(item: InventoryItem, node_namespace: str) -> str:
+    """Return the entry of `status.appliedResources`: Kind/namespace/name@id."""
     ref = item.ref
     return f"{ref.kind}/{ref.namespace or node_namespace}/{ref.name}@{item.id}"
 
 
-def parse_key(key: str, node_namespace: str) -> InventoryItem | None:
-    """Return what a key of `status.appliedResources` means; none if it is no key.
+def parse_inventory_key(key: str, node_namespace: str) -> InventoryItem | None:
+    """Parse an entry of `status.appliedResources`; None if it is malformed.
 
-    Keys of two parts, Kind/name@id, were written by early versions for kinds without namespace.
+    Keys of two parts, Kind/name@id, were written by early versions for cluster-scoped kinds.
     """
-    place, _, this = key.rpartition("@")
-    parts = place.split("/")
+    path, _, resource_id = key.rpartition("@")
+    parts = path.split("/")
     if len(parts) not in _PARTS or not parts[0] or not parts[-1]:
         return None
     kind, *middle, name = parts
     namespace = "" if kind in _CLUSTER_SCOPED or not middle else middle[0] or node_namespace
-    return InventoryItem(this, ObjectRef(_API_VERSIONS.get(kind, ""), kind, namespace, name))
+    ref = ObjectRef(_API_VERSIONS.get(kind, ""), kind, namespace, name)
+    return InventoryItem(resource_id, ref)
 
 
 def read_inventory(
     status: NodeStatus, node_namespace: str, variables: Mapping[str, str]
 ) -> tuple[InventoryItem, ...]:
-    """Return every object that the node answers for, each once, in a fixed order."""
-    known = {
+    """Return every object that the node manages, each once, in a fixed order."""
+    items = {
         item.ref: item
-        for item in (InventoryItem(this.id, ref_of(this)) for this in status.resources)
+        for item in (InventoryItem(entry.id, ref_of(entry)) for entry in status.resources)
         if item.ref.name
     }
-    covered = {key_of(item, node_namespace) for item in known.values()}
+    covered = {inventory_key(item, node_namespace) for item in items.values()}
     for key in status.applied_resources:
-        item = None if key in covered else parse_key(key, node_namespace)
+        item = None if key in covered else parse_inventory_key(key, node_namespace)
         if item is not None:
             item = _with_rendered_namespace(item, variables)
-            known.setdefault(item.ref, item)
-    return tuple(sorted(known.values(), key=lambda item: (item.id, item.ref)))
+            items.setdefault(item.ref, item)
+    return tuple(sorted(items.values(), key=lambda item: (item.id, item.ref)))
 
 
-def orphans(
-    inventory: Iterable[InventoryItem], wanted: Iterable[ObjectRef], unrendered: Iterable[str]
+def stale_items(
+    inventory: Iterable[InventoryItem], desired: Iterable[ObjectRef], unresolved: Iterable[str]
 ) -> tuple[InventoryItem, ...]:
-    """Return the items that nobody wants any more.
+    """Return the items that are no longer desired.
 
-    What an entry that cannot be rendered would want is unknown, so all of its objects stay: a typo
-    in a template must not take a tenant down.
+    The desired objects of an unresolved resource, one that cannot be rendered, are unknown. All of
+    its objects stay: a typo in a template must not delete a tenant.
     """
-    wanted, undecided = tuple(wanted), frozenset(unrendered)
-    places = {ref.place for ref in wanted}
-    loosely = {(ref.kind, ref.namespace, ref.name) for ref in wanted}
+    desired, unresolved_ids = tuple(desired), frozenset(unresolved)
+    places = {ref.place for ref in desired}
+    names = {(ref.kind, ref.namespace, ref.name) for ref in desired}
     return tuple(
         item
         for item in inventory
-        if item.id not in undecided
+        if item.id not in unresolved_ids
         and item.ref.place not in places
-        and not _is_loosely_wanted(item.ref, loosely)
+        and not _may_be_desired(item.ref, names)
     )
 
 
-def claimed(
-    items: Iterable[InventoryItem], undecided: Iterable[TResource]
+def possible_claims(
+    items: Iterable[InventoryItem], unresolved: Iterable[TResource]
 ) -> dict[InventoryItem, str]:
-    """Return the items that an entry of another id may want, with that id.
+    """Return the items that an unresolved resource of another id may desire, with that id.
 
-    An entry that got a new id keeps its object, if only it can be rendered; until it can, its
-    object must not go for that. Its name is known, unless the manifest says it.
+    A resource whose id was renamed keeps its object, but only once it can be rendered; until then
+    its object must not be deleted. nameTemplate of a node is already rendered, so the name is
+    known unless the manifest contains it.
     """
-    undecided = tuple(undecided)
+    unresolved = tuple(unresolved)
     pairs = (
-        (item, next((each for each in undecided if _may_want(each, item)), None)) for item in items
+        (item, next((resource for resource in unresolved if _may_desire(resource, item)), None))
+        for item in items
     )
-    return {item: this.id for item, this in pairs if this is not None}
+    return {item: resource.id for item, resource in pairs if resource is not None}
 
 
-def _may_want(resource: TResource, item: InventoryItem) -> bool:
+def _may_desire(resource: TResource, item: InventoryItem) -> bool:
     kind = str(resource.spec.get("kind", ""))
     return (kind == item.ref.kind or "{{" in kind) and resource.name_template in ("", item.ref.name)
 
 
-def _is_loosely_wanted(ref: ObjectRef, loosely: set[tuple[str, str, str]]) -> bool:
-    """Return whether an object whose group is unknown may be one that is wanted."""
+def _may_be_desired(ref: ObjectRef, names: set[tuple[str, str, str]]) -> bool:
+    """Return whether an object of unknown group has kind and name of a desired one."""
     return not ref.api_version and (
-        (ref.kind, ref.namespace, ref.name) in loosely or (ref.kind, "", ref.name) in loosely
+        (ref.kind, ref.namespace, ref.name) in names or (ref.kind, "", ref.name) in names
     )
 
 
 def _with_rendered_namespace(item: InventoryItem, variables: Mapping[str, str]) -> InventoryItem:
-    """Return the item in the namespace that the Go operator put it in.
+    """Return the item with the namespace that the Go operator left as a template.
 
-    Our own keys hold names of namespaces, in which no template can be: only what a form said is
-    rendered here, never what a row did.
+    Our own keys contain names of namespaces, which cannot be templates. So only text of a form is
+    rendered here, never a value of a row.
     """
     if "{{" not in item.ref.namespace:
         return item
     try:
-        namespace = render(item.ref.namespace, variables, _STILL)
+        namespace = render(item.ref.namespace, variables, _FIXED)
     except TemplateError:
         return item
     return InventoryItem(item.id, item.ref._replace(namespace=namespace))

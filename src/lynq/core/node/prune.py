@@ -1,137 +1,176 @@
-"""What goes, and in which order: dependents before dependencies, and only what is ours.
+"""Which objects of a node are deleted or retained, and in which order.
 
-The same rules hold for what left the form and for a node that is deleted. What turns out not to be
-ours is let go without a touch: the inventory says what we once meant to write, not what we own.
+The same rules hold for objects that left the form and for a node that is being deleted: dependents
+before dependencies, and only objects that the node owns. An object of another owner leaves the
+inventory untouched: the inventory lists what the node meant to apply, not what it owns.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lynq.api import DeletionPolicy, ResourceState
+from lynq.api import DeletionPolicy, LynqNode, ResourceState, TResource
+from lynq.api.digests import is_untouched
 from lynq.api.names import ANNOTATION_DELETION_POLICY
 from lynq.api.reasons import OrphanReason
 from lynq.core.graph.build import removal_waves
 from lynq.core.graph.model import Entry
-from lynq.core.node.inventory import InventoryItem
+from lynq.core.node.inventory import InventoryItem, possible_claims, stale_items
 from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import is_orphan, is_owned_by
 from lynq.core.node.state import ResourceOutcome, StateReason
 
 
 @dataclass(frozen=True, slots=True)
+class PruneSelection:
+    """The objects that are no longer desired: which are pruned now, and which are held back."""
+
+    items: tuple[InventoryItem, ...] = ()
+    held: tuple[ResourceOutcome, ...] = ()
+    """One per object that is not pruned yet, with the reason in its message."""
+
+
+def select_prunable(
+    node: LynqNode,
+    inventory: Iterable[InventoryItem],
+    unlisted: Iterable[InventoryItem],
+    *,
+    desired: Iterable[ObjectRef],
+    unresolved: Sequence[TResource],
+) -> PruneSelection:
+    """Select the objects that left the spec of a node.
+
+    `unlisted` are objects that the node owns and its status does not list. `unresolved` are
+    resources that could not be rendered or observed: an unlisted object may be one of theirs, so
+    none is selected while there are any.
+    """
+    listed = tuple(inventory)
+    refs = {item.ref for item in listed}
+    further = () if unresolved else tuple(item for item in unlisted if item.ref not in refs)
+    stale = stale_items((*listed, *further), desired, [resource.id for resource in unresolved])
+    if stale and _awaits_rewrite(node):
+        return PruneSelection(held=tuple(_held_for_hub(item) for item in stale))
+    claims = possible_claims(stale, unresolved)
+    return PruneSelection(
+        tuple(item for item in stale if item not in claims),
+        tuple(_held_for_resource(item, resource_id) for item, resource_id in claims.items()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class PruneCandidate:
-    """An item of the inventory that has to go, and what is known of its object."""
+    """An item of the inventory that is to be pruned, with its observed object."""
 
     item: InventoryItem
     live: LiveObject | None = None
     """None if the object does not exist."""
     policy: DeletionPolicy | None = None
-    """What the node's spec says, if the object is still in it; else the annotation counts."""
+    """The policy of the node's spec, if the object is still in it; else the annotation counts."""
     problem: str = ""
-    """Why it could not be looked up or removed the last time, and what to do about it."""
-    is_unknown: bool = False
-    """Whether it could not even be looked up: then nothing is known of its existence."""
+    """Why the object could not be observed or deleted the last time, and what to do about it."""
+    is_unobserved: bool = False
+    """Whether the object could not be observed: then it may exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectDeletion:
-    """One object that goes, or is retained, now."""
+    """One object to delete, or to retain as an orphan, now."""
 
     item: InventoryItem
     uid: str
-    """The precondition: an object made anew under the name is another one."""
+    """The precondition: a re-created object of the same name must not be deleted."""
     retain: bool
     reason: OrphanReason
 
 
 @dataclass(frozen=True, slots=True)
 class PruneStep:
-    """What to remove now, and what is still there."""
+    """The objects to delete now, and the objects that remain."""
 
-    removals: tuple[ObjectDeletion, ...]
+    deletions: tuple[ObjectDeletion, ...]
     outcomes: tuple[ResourceOutcome, ...]
-    """One per object that is still there; the others are done and leave the inventory."""
+    """One per remaining object; the others are pruned and leave the inventory."""
 
     @property
     def is_done(self) -> bool:
-        """Whether everything is gone, retained or not ours: then the finalizer may go."""
+        """Whether every object is deleted, retained or not owned by the node."""
         return not self.outcomes
 
 
 def next_prune_step(
     entries: Iterable[Entry],
-    leftovers: Sequence[PruneCandidate],
+    candidates: Sequence[PruneCandidate],
     owner: Owner,
     reason: OrphanReason,
 ) -> PruneStep:
-    """Return what to remove now; `entries` are those of the node's spec."""
-    remaining = [this for this in leftovers if _remains(this, owner)]
-    present = {this.item.id for this in remaining if not this.is_unknown}
-    waves = removal_waves(entries, present)
-    turn = frozenset(waves[0]) if waves else frozenset()
-    removals = tuple(
-        _deletion(this, this.live, owner, reason)
-        for this in remaining
-        if this.live is not None and not this.live.deleting and this.item.id in turn
+    """Return the next wave of deletions; `entries` are the resources of the node's spec."""
+    remaining = [candidate for candidate in candidates if _remains(candidate, owner)]
+    observed = {candidate.item.id for candidate in remaining if not candidate.is_unobserved}
+    waves = removal_waves(entries, observed)
+    wave = frozenset(waves[0]) if waves else frozenset()
+    deletions = tuple(
+        _deletion(candidate, candidate.live, owner, reason)
+        for candidate in remaining
+        if candidate.live and not candidate.live.deleting and candidate.item.id in wave
     )
-    going: Mapping[ObjectRef, ObjectDeletion] = {this.item.ref: this for this in removals}
-    return PruneStep(removals, tuple(_outcome(this, going, turn) for this in remaining))
+    by_ref = {deletion.item.ref: deletion for deletion in deletions}
+    outcomes = tuple(_outcome(candidate, by_ref, wave) for candidate in remaining)
+    return PruneStep(deletions, outcomes)
 
 
-def spared_for(item: InventoryItem, claimant: str) -> ResourceOutcome:
-    """Return what is told of an object that left the form, and may be wanted by a broken entry."""
-    return _spared(item, f'until it is known whether "{claimant}" wants it')
+def _awaits_rewrite(node: LynqNode) -> bool:
+    """Return whether the node was edited, and has a hub that will restore it."""
+    has_hub = any(reference.controller for reference in node.metadata.owner_references)
+    return has_hub and not is_untouched(node)
 
 
-def spared_in_edited(item: InventoryItem) -> ResourceOutcome:
-    """Return what is told of an object that left a node which somebody edited."""
-    return _spared(item, "until its hub has written the node again: somebody edited it")
+def _held_for_hub(item: InventoryItem) -> ResourceOutcome:
+    return _held(item, "the LynqHub has restored the LynqNode, which was edited")
 
 
-def _spared(item: InventoryItem, until: str) -> ResourceOutcome:
-    return ResourceOutcome(
-        id=item.id,
-        ref=item.ref,
-        state=ResourceState.DELETING,
-        reason=str(StateReason.HELD_BACK),
-        message=f"it is no longer wanted, and stays {until}",
-    )
+def _held_for_resource(item: InventoryItem, resource_id: str) -> ResourceOutcome:
+    return _held(item, f'"{resource_id}" can be rendered, which may desire it')
 
 
-def _remains(leftover: PruneCandidate, owner: Owner) -> bool:
-    if leftover.is_unknown:
+def _held(item: InventoryItem, until: str) -> ResourceOutcome:
+    return _deleting(item, StateReason.HELD_BACK, f"no longer desired; kept until {until}")
+
+
+def _remains(candidate: PruneCandidate, owner: Owner) -> bool:
+    if candidate.is_unobserved:
         return True
-    live = leftover.live
+    live = candidate.live
     return live is not None and not is_orphan(live) and is_owned_by(live, owner)
 
 
 def _deletion(
-    leftover: PruneCandidate, live: LiveObject, owner: Owner, reason: OrphanReason
+    candidate: PruneCandidate, live: LiveObject, owner: Owner, reason: OrphanReason
 ) -> ObjectDeletion:
-    policy = leftover.policy or live.annotations.get(ANNOTATION_DELETION_POLICY)
-    retain = policy == DeletionPolicy.RETAIN or _is_home(leftover.item.ref, owner)
-    return ObjectDeletion(leftover.item, live.uid, retain, reason)
+    policy = candidate.policy or live.annotations.get(ANNOTATION_DELETION_POLICY)
+    retain = policy == DeletionPolicy.RETAIN or _is_own_namespace(candidate.item.ref, owner)
+    return ObjectDeletion(candidate.item, live.uid, retain, reason)
 
 
-def _is_home(ref: ObjectRef, owner: Owner) -> bool:
-    """Return whether it is the namespace that the node lives in: all its neighbours would go."""
+def _is_own_namespace(ref: ObjectRef, owner: Owner) -> bool:
+    """Return whether the object is the namespace of the node: all other nodes are in it, too."""
     return ref.is_namespace and ref.name == owner.namespace
 
 
 def _outcome(
-    leftover: PruneCandidate, going: Mapping[ObjectRef, ObjectDeletion], turn: frozenset[str]
+    candidate: PruneCandidate, deletions: Mapping[ObjectRef, ObjectDeletion], wave: frozenset[str]
 ) -> ResourceOutcome:
-    item = leftover.item
-    if leftover.problem:
-        reason, message = StateReason.REMOVAL_FAILED, leftover.problem
-    elif item.ref in going:
-        retain = going[item.ref].retain
-        reason = StateReason.DELETING
-        message = "it is being let go" if retain else "it is being deleted"
-    elif item.id in turn:
-        reason, message = StateReason.DELETING, "it is being deleted and not gone yet"
-    else:
-        reason, message = StateReason.WAITING_FOR_DEPENDENTS, "what depends on it goes first"
+    item = candidate.item
+    if candidate.problem:
+        return _deleting(item, StateReason.REMOVAL_FAILED, candidate.problem)
+    if deletion := deletions.get(item.ref):
+        message = "being retained as an orphan" if deletion.retain else "being deleted"
+        return _deleting(item, StateReason.DELETING, message)
+    if item.id in wave:
+        return _deleting(item, StateReason.DELETING, "being deleted; waiting for its finalizers")
+    message = "waiting for dependents to be deleted"
+    return _deleting(item, StateReason.WAITING_FOR_DEPENDENTS, message)
+
+
+def _deleting(item: InventoryItem, reason: StateReason, message: str) -> ResourceOutcome:
     return ResourceOutcome(
         id=item.id,
         ref=item.ref,

@@ -1,64 +1,72 @@
-"""The status of a node, made anew from the outcomes of a pass; an equal one need not be written.
+"""Builds the status of a node from the outcomes of a reconcile.
 
-Everything in it has a fixed order, and a time is kept as long as what it speaks about is the same.
-
-Whether a new status has to be written at once, or may wait for more to come.
-
-A workload on its way passes through several stages within a second. Each as a write of its own
-would cost more requests than the resources themselves; what matters to others is told at once.
-
-When everything is written again, changed or not: the backstop against unseen drift.
+The result is deterministic: entries and conditions have a fixed order, and a time stays as long as
+the state that it belongs to. An unchanged status is equal to the previous one and is not written.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 
 from msgspec.structs import replace
 
 from lynq.api import Condition, NodeStatus, ResourceState, ResourceStatus
 from lynq.api.events import EventReason
+from lynq.api.names import ANNOTATION_PAUSED
 from lynq.api.reasons import ConditionReason as Reason
-from lynq.api.reasons import ConditionType
 from lynq.api.reasons import ConditionType as Type
+from lynq.core.graph.gate import FAILED_STATES
 from lynq.core.graph.problems import GraphError
-from lynq.core.node.conditions import ConditionState, StateCounts, node_conditions, since
-from lynq.core.node.inventory import InventoryItem, key_of
+from lynq.core.node.conditions import (
+    ConditionState,
+    StateCounts,
+    node_conditions,
+    with_transition_times,
+)
+from lynq.core.node.inventory import InventoryItem, inventory_key
 from lynq.core.node.objects import ObjectRef, ref_of
-from lynq.core.node.state import ResourceOutcome, fit
+from lynq.core.node.state import ResourceOutcome, StateReason, fit
 from lynq.core.node.variables import VariablesError
 
-_OWN: Final = frozenset({Type.READY, Type.PROGRESSING, Type.CONFLICTED, Type.DEGRADED})
+_REPLACED: Final = frozenset({Type.READY, Type.PROGRESSING, Type.CONFLICTED, Type.DEGRADED})
+"""Conditions that every reconcile computes; the others stay."""
+_ORDER: Final = {
+    str(type_): position
+    for position, type_ in enumerate(
+        (Type.READY, Type.PROGRESSING, Type.CONFLICTED, Type.DEGRADED, Type.PAUSED)
+    )
+}
+
+EntryKey = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusReport:
-    """What a pass has to tell."""
+    """The result of a reconcile, from which the status is built."""
 
     namespace: str
-    """The node's own."""
+    """The namespace of the node."""
     generation: int
     outcomes: Sequence[ResourceOutcome]
     """One per resource of the spec, in the canonical order."""
-    leaving: Sequence[ResourceOutcome] = ()
-    """One per object that is no longer wanted and not gone yet."""
-    undecided: Sequence[InventoryItem] = ()
-    """Objects of entries that could not be rendered: the node still answers for them."""
-    is_writing: bool = False
-    """Whether the pass goes on after this status."""
+    pruning: Sequence[ResourceOutcome] = ()
+    """One per object that is no longer desired and still exists."""
+    unresolved: Sequence[InventoryItem] = ()
+    """Objects of resources that could not be rendered: they stay in the inventory."""
+    is_applying: bool = False
+    """Whether writes follow after this status."""
     was_forced: bool = False
-    """Whether the pass has written everything, changed or not."""
+    """Whether all resources were applied, changed or not."""
     update_start: str = ""
-    """The annotation `lynq.sh/rollout-update-start` that the pass went by."""
+    """The annotation `lynq.sh/rollout-update-start` of the reconciled node."""
     force_reconcile: str = ""
-    """The annotation `lynq.sh/force-reconcile` that the pass went by."""
+    """The annotation `lynq.sh/force-reconcile` of the reconciled node."""
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidNode:
-    """Why nothing of a node could be tried."""
+    """Why no resource of a node can be applied."""
 
     ready: Reason
     """The reason of the condition Ready."""
@@ -68,41 +76,72 @@ class InvalidNode:
 
     @classmethod
     def with_variables(cls, error: VariablesError) -> "InvalidNode":
-        """Tell that the row's values cannot be read."""
+        """Return the state of a node whose row values cannot be decoded."""
         reason, event = Reason.VARIABLES_BUILD_ERROR, EventReason.TEMPLATE_RENDER_ERROR
         return cls(reason, reason, str(error), event)
 
     @classmethod
     def with_graph(cls, error: GraphError) -> "InvalidNode":
-        """Tell that ids and dependIds make no graph."""
+        """Return the state of a node whose dependIds are invalid."""
         event = EventReason.DEPENDENCY_ERROR
         return cls(Reason.DEPENDENCY_ERROR, Reason.DEPENDENCY_CYCLE, str(error), event)
 
 
 def next_status(previous: NodeStatus, report: StatusReport, now: datetime) -> NodeStatus:
-    """Return the node's status after a pass."""
+    """Return the status of a node after a reconcile."""
     now = now.replace(microsecond=0)
-    tally = StateCounts.of(report.outcomes)
-    conditions = since(
+    previous = with_paused(previous, report.generation, now, is_paused=False)
+    counts = StateCounts.of(report.outcomes)
+    conditions = with_transition_times(
         previous.conditions,
-        node_conditions(tally, is_writing=report.is_writing),
+        node_conditions(counts, is_applying=report.is_applying),
         report.generation,
         now,
     )
-    resources = tuple(_since(previous.resources, _entries(report), now))
+    others = (condition for condition in previous.conditions if condition.type not in _REPLACED)
+    resources = _resources(previous, report, now)
     return NodeStatus(
         observed_generation=report.generation,
-        desired_resources=tally.desired,
-        ready_resources=len(tally.ready),
-        failed_resources=len(tally.failed),
-        skipped_resources=len(tally.skipped),
-        skipped_resource_ids=tally.skipped,
-        applied_resources=_keys(resources, report.namespace),
+        desired_resources=counts.desired,
+        ready_resources=len(counts.ready),
+        failed_resources=len(counts.failed),
+        skipped_resources=len(counts.skipped),
+        skipped_resource_ids=counts.skipped,
+        applied_resources=_inventory_keys(resources, report.namespace),
         last_full_reconcile_at=_last_full(previous, now, was_forced=report.was_forced),
         observed_update_start=report.update_start,
         last_handled_force_reconcile=report.force_reconcile,
         resources=resources,
-        conditions=(*conditions, *_others(previous.conditions)),
+        conditions=(*conditions, *others),
+    )
+
+
+def inventory_status(
+    previous: NodeStatus, report: StatusReport, inventory: Iterable[InventoryItem], now: datetime
+) -> NodeStatus | None:
+    """Return the status to write before the first apply; None if it lists all objects already.
+
+    An object that no status lists is lost if the process ends before the next status write, so
+    the inventory is written first. The rest of an existing status stays until the resources have
+    been applied.
+    """
+    listed = {item.ref.place for item in inventory}
+    refs = [outcome.ref for outcome in report.outcomes]
+    if not report.is_applying or all(not ref.name or ref.place in listed for ref in refs):
+        return None
+    status = next_status(previous, report, now)
+    entries = {_entry_key(entry): entry for entry in previous.resources}
+    # Failures are reported by the status after the apply, together with their events.
+    resources = tuple(
+        entries.get(_entry_key(entry)) or _without_failure(entry) for entry in status.resources
+    )
+    if previous.conditions:
+        return replace(previous, resources=resources, applied_resources=status.applied_resources)
+    return replace(
+        status,
+        resources=resources,
+        # A forced reconcile is handled when all resources have been applied.
+        last_handled_force_reconcile=previous.last_handled_force_reconcile,
     )
 
 
@@ -113,79 +152,107 @@ def deleting_status(
     generation: int,
     now: datetime,
 ) -> NodeStatus:
-    """Return the status of a node that is being deleted: what is still there, and why."""
+    """Return the status of a node that is being deleted: the remaining objects, and why."""
     now = now.replace(microsecond=0)
     report = StatusReport(
-        namespace=namespace, generation=generation, outcomes=(), leaving=remaining
+        namespace=namespace, generation=generation, outcomes=(), pruning=remaining
     )
-    resources = tuple(_since(previous.resources, _entries(report), now))
-    message = "the node is being deleted, and still has " + "; ".join(
-        f"{this.ref}: {this.message}" for this in remaining
+    resources = _resources(previous, report, now)
+    message = "the node is being deleted; remaining objects: " + "; ".join(
+        f"{outcome.ref}: {outcome.message}" for outcome in remaining
     )
     ready = ConditionState(
         Type.READY, holds=False, reason=Reason.NOT_ALL_RESOURCES_READY, message=message
     )
-    told = {this.type: this for this in since(previous.conditions, [ready], generation, now)}
-    kept = {this.type: this for this in previous.conditions}
     return replace(
         previous,
         resources=resources,
-        applied_resources=_keys(resources, namespace),
-        conditions=_in_order({**kept, **told}.values()),
+        applied_resources=_inventory_keys(resources, namespace),
+        conditions=_updated(previous.conditions, [ready], generation, now),
     )
 
 
 def invalid_status(
-    previous: NodeStatus, trouble: InvalidNode, generation: int, now: datetime
+    previous: NodeStatus, invalid: InvalidNode, generation: int, now: datetime
 ) -> NodeStatus:
-    """Return the status of a node of which nothing could be tried.
+    """Return the status of a node of which no resource can be applied.
 
-    Its objects are as they were, so all that is known of them stays.
+    Its objects are unchanged, so their entries stay.
     """
     now = now.replace(microsecond=0)
-    said = (
-        ConditionState(Type.READY, holds=False, reason=trouble.ready, message=trouble.message),
-        ConditionState(Type.DEGRADED, holds=True, reason=trouble.degraded, message=trouble.message),
+    previous = with_paused(previous, generation, now, is_paused=False)
+    message = invalid.message
+    states = (
+        ConditionState(Type.READY, holds=False, reason=invalid.ready, message=message),
+        ConditionState(Type.DEGRADED, holds=True, reason=invalid.degraded, message=message),
     )
-    told = {this.type: this for this in since(previous.conditions, said, generation, now)}
-    kept = {this.type: this for this in previous.conditions}
     return replace(
         previous,
         observed_generation=generation,
-        conditions=_in_order({**kept, **told}.values()),
+        conditions=_updated(previous.conditions, states, generation, now),
     )
 
 
 def with_paused(
     previous: NodeStatus, generation: int, now: datetime, *, is_paused: bool
 ) -> NodeStatus:
-    """Return the status with the condition Paused, once the node was ever paused."""
-    if not is_paused and all(this.type != Type.PAUSED for this in previous.conditions):
+    """Return the status with the condition Paused; a node that was never paused has none."""
+    was_paused = any(condition.type == Type.PAUSED for condition in previous.conditions)
+    if not is_paused and not was_paused:
         return previous
-    reason = Reason.PAUSED if is_paused else Reason.NOT_PAUSED
-    message = "its resources are left as they are" if is_paused else "work goes on as usual"
-    answer = ConditionState(Type.PAUSED, is_paused, reason, message)
-    (paused,) = since(previous.conditions, [answer], generation, now.replace(microsecond=0))
-    kept = (this for this in previous.conditions if this.type != Type.PAUSED)
-    return replace(previous, conditions=_in_order((*kept, paused)))
+    if is_paused:
+        reason, message = Reason.PAUSED, f"reconciling is paused by annotation {ANNOTATION_PAUSED}"
+    else:
+        reason, message = Reason.NOT_PAUSED, "reconciling is not paused"
+    state = ConditionState(Type.PAUSED, is_paused, reason, message)
+    now = now.replace(microsecond=0)
+    return replace(previous, conditions=_updated(previous.conditions, [state], generation, now))
+
+
+def _updated(
+    previous: Sequence[Condition],
+    states: Iterable[ConditionState],
+    generation: int,
+    now: datetime,
+) -> tuple[Condition, ...]:
+    """Return all conditions in the fixed order, unknown types last, with the new states."""
+    conditions = {condition.type: condition for condition in previous}
+    for condition in with_transition_times(previous, states, generation, now):
+        conditions[condition.type] = condition
+    return tuple(
+        sorted(
+            conditions.values(),
+            key=lambda condition: (_ORDER.get(condition.type, len(_ORDER)), condition.type),
+        )
+    )
+
+
+def _resources(
+    previous: NodeStatus, report: StatusReport, now: datetime
+) -> tuple[ResourceStatus, ...]:
+    """Return the entries, each with the time since which it has its state."""
+    entries = {_entry_key(entry): entry for entry in previous.resources}
+    return tuple(
+        _with_since(entry, entries.get(_entry_key(entry)), now) for entry in _entries(report)
+    )
 
 
 def _entries(report: StatusReport) -> Iterator[ResourceStatus]:
-    """Yield an entry per object, no two with the same keys, or the API server refuses all."""
-    seen: set[tuple[str, str, str, str]] = set()
-    for outcome in (*report.outcomes, *report.leaving):
-        for ref in _refs(outcome, report.undecided):
-            key = (outcome.id, ref.kind, ref.namespace, ref.name)
-            if key not in seen:
-                seen.add(key)
-                yield _entry(outcome, ref)
+    """Yield an entry per object; the API server rejects a list with two equal keys."""
+    keys: set[EntryKey] = set()
+    for outcome in (*report.outcomes, *report.pruning):
+        for ref in _refs(outcome, report.unresolved):
+            entry = _entry(outcome, ref)
+            if _entry_key(entry) not in keys:
+                keys.add(_entry_key(entry))
+                yield entry
 
 
-def _refs(outcome: ResourceOutcome, undecided: Sequence[InventoryItem]) -> Sequence[ObjectRef]:
-    """Return the objects that the outcome is about; of an unrendered entry the last known ones."""
+def _refs(outcome: ResourceOutcome, unresolved: Sequence[InventoryItem]) -> Sequence[ObjectRef]:
+    """Return the objects of an outcome; those of an unrendered resource are in the inventory."""
     if outcome.ref.name:
         return (outcome.ref,)
-    return [item.ref for item in undecided if item.id == outcome.id] or (outcome.ref,)
+    return [item.ref for item in unresolved if item.id == outcome.id] or (outcome.ref,)
 
 
 def _entry(outcome: ResourceOutcome, ref: ObjectRef) -> ResourceStatus:
@@ -202,108 +269,42 @@ def _entry(outcome: ResourceOutcome, ref: ObjectRef) -> ResourceStatus:
     )
 
 
-def _since(
-    previous: Iterable[ResourceStatus], entries: Iterable[ResourceStatus], now: datetime
-) -> Iterator[ResourceStatus]:
-    """Yield the entries with the time since which each is in its state, and what is known of it."""
-    known = {(this.id, this.kind, this.namespace, this.name): this for this in previous}
-    for this in entries:
-        before = known.get((this.id, this.kind, this.namespace, this.name))
-        if before is None:
-            yield replace(this, since=now)
-            continue
-        since_when = before.since if before.state is this.state else None
-        digest = this.fields_digest or before.fields_digest
-        yield replace(this, since=since_when or now, fields_digest=digest)
+def _entry_key(entry: ResourceStatus) -> EntryKey:
+    return entry.id, entry.kind, entry.namespace, entry.name
 
 
-def _keys(resources: Iterable[ResourceStatus], namespace: str) -> tuple[str, ...]:
-    keys = {
-        key_of(
-            InventoryItem(this.id, ref_of(this)),
-            namespace,
-        )
-        for this in resources
-        if this.name
-    }
-    return tuple(sorted(keys))
+def _with_since(
+    entry: ResourceStatus, before: ResourceStatus | None, now: datetime
+) -> ResourceStatus:
+    if before is None:
+        return replace(entry, since=now)
+    since = before.since if before.state is entry.state else None
+    digest = entry.fields_digest or before.fields_digest
+    return replace(entry, since=since or now, fields_digest=digest)
+
+
+def _without_failure(entry: ResourceStatus) -> ResourceStatus:
+    if entry.state not in FAILED_STATES:
+        return entry
+    return replace(
+        entry,
+        state=ResourceState.WAITING,
+        reason=str(StateReason.APPLYING),
+        message="pending: not evaluated yet",
+    )
+
+
+def _inventory_keys(resources: Iterable[ResourceStatus], namespace: str) -> tuple[str, ...]:
+    items = (InventoryItem(entry.id, ref_of(entry)) for entry in resources if entry.name)
+    return tuple(sorted({inventory_key(item, namespace) for item in items}))
 
 
 def _last_full(previous: NodeStatus, now: datetime, *, was_forced: bool) -> datetime:
-    """Return the baseline of the next forced pass.
+    """Return the baseline of the next forced reconcile.
 
-    None so far means now: after a restart nobody is forced before a whole interval has passed.
-    So does one that is still to come: a clock that was ahead would put all forced passes off.
+    Without one it is now: after a restart no node is forced before a whole interval has passed.
+    A baseline in the future, from a clock that was ahead, would postpone all forced reconciles and
+    is replaced by now.
     """
     last = previous.last_full_reconcile_at
     return now if was_forced or last is None else min(last, now)
-
-
-def _others(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    return tuple(this for this in conditions if this.type not in _OWN)
-
-
-def _in_order(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """Return the conditions in the fixed order, unknown ones last."""
-    order = [Type.READY, Type.PROGRESSING, Type.CONFLICTED, Type.DEGRADED, Type.PAUSED]
-    places = {str(type_): place for place, type_ in enumerate(order)}
-    return tuple(
-        sorted(conditions, key=lambda this: (places.get(this.type, len(order)), this.type))
-    )
-
-
-_PATIENCE: Final = timedelta(seconds=5)
-_WORTH_TELLING = frozenset(
-    {ResourceState.FAILED, ResourceState.CONFLICTED, ResourceState.SKIPPED, ResourceState.DELETING}
-)
-
-
-def debounce_status(before: NodeStatus, after: NodeStatus, waited: timedelta) -> timedelta | None:
-    """Return for how long a new status may still wait; None if it is to be written now.
-
-    `waited` is the time since the last one was written. Less than none says that the clock was
-    set back, and nothing about how long it was.
-    """
-    can_wait = timedelta(0) <= waited < _PATIENCE and not is_urgent(before, after)
-    return _PATIENCE - waited if can_wait else None
-
-
-def is_urgent(before: NodeStatus, after: NodeStatus) -> bool:
-    """Return whether anything differs but how far resources have come that are on their way."""
-    return _gist(before) != _gist(after)
-
-
-def _gist(status: NodeStatus) -> tuple[Any, ...]:
-    # That the pass is over says nothing that its outcome does not say.
-    told = (this for this in status.conditions if this.type != ConditionType.PROGRESSING)
-    conditions = tuple(_verdict(this) for this in told)
-    trouble = tuple(
-        (this.id, this.name, this.state)
-        for this in status.resources
-        if this.state in _WORTH_TELLING
-    )
-    rest = replace(status, resources=(), conditions=(), ready_resources=0)
-    return rest, conditions, trouble
-
-
-def _verdict(condition: Condition) -> tuple[str, str, str]:
-    return condition.type, condition.status, condition.reason
-
-
-_SPREAD: Final = 0.1
-"""The share of the interval over which nodes are spread."""
-
-
-def force_due_at(last_full: datetime | None, interval: timedelta, node_uid: str) -> datetime | None:
-    """Return when the next forced pass of a node is due; None as long as there is no baseline.
-
-    Nodes that got their baseline together, after a restart, do not come due together: each waits
-    up to a tenth of the interval longer. Which part is the node's own and always the same.
-
-    A baseline that is still to come is none: the status of the next pass says now instead.
-    """
-    if last_full is None:
-        return None
-    drawn = hashlib.sha256(node_uid.encode()).digest()[:4]
-    share = int.from_bytes(drawn, "big") / 2**32
-    return last_full + interval * (1 + _SPREAD * share)

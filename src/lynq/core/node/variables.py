@@ -1,4 +1,4 @@
-"""A node's template variables: the row as the hub wrote it into the node's annotations."""
+"""The template variables of a node: the row, as the hub wrote it into the node's annotations."""
 
 import msgspec
 
@@ -16,17 +16,17 @@ _Extras = dict[str, str | None] | None
 
 
 class VariablesError(Exception):
-    """The row's values in the node's annotations cannot be read; none of them is shown."""
+    """The row in the node's annotations cannot be decoded; the message contains no row value."""
 
 
 def variables_of(node: LynqNode) -> dict[str, str]:
-    """Return what the node's templates see; raises VariablesError.
+    """Return the template variables of a node; raises VariablesError.
 
-    An extra wins over what comes from the row's own columns, and nothing wins over hubId and
-    templateRef: these say where the node belongs.
+    An extra value overrides the columns of the row. Nothing overrides hubId and templateRef: they
+    identify the node's hub and form.
     """
     annotations = node.metadata.annotations
-    # `.host` always exists: nodes were made with it long before the column became optional.
+    # `.host` always exists: existing templates use it since before the column became optional.
     host_or_url = annotations.get(ANNOTATION_HOST_OR_URL) or node.spec.uid
     variables = {
         "uid": node.spec.uid,
@@ -47,7 +47,7 @@ def _extras(text: str) -> dict[str, str]:
         extras = msgspec.json.decode(text, type=_Extras)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise VariablesError(
-            f"the annotation {ANNOTATION_EXTRA} is no JSON object of texts ({error}); "
-            "the hub writes it anew at its next sync if it was changed by hand"
+            f"the annotation {ANNOTATION_EXTRA} is not a JSON object of strings ({error}); "
+            "if it was edited, the hub restores it at its next sync"
         ) from None
     return {name: value or "" for name, value in (extras or {}).items()}

@@ -1,11 +1,18 @@
-"""Every object that a node answers for, and which of them nobody wants any more."""
+"""The inventory of a node, and which of its items are no longer desired."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.api import NodeStatus, ResourceState, ResourceStatus
-from lynq.core.node.inventory import InventoryItem, key_of, orphans, parse_key, read_inventory
+from lynq.api import NodeStatus, ResourceState, ResourceStatus, TResource
+from lynq.core.node.inventory import (
+    InventoryItem,
+    inventory_key,
+    parse_inventory_key,
+    possible_claims,
+    read_inventory,
+    stale_items,
+)
 from lynq.core.node.objects import ObjectRef
 
 KINDS = st.sampled_from([("v1", "ConfigMap"), ("apps/v1", "Deployment"), ("acme.io/v1", "Widget")])
@@ -21,7 +28,7 @@ ITEMS = st.builds(InventoryItem, NAMES, REFS)
 
 def status_with(*items: InventoryItem) -> NodeStatus:
     return NodeStatus(
-        applied_resources=tuple(key_of(item, "shop") for item in items),
+        applied_resources=tuple(inventory_key(item, "shop") for item in items),
         resources=tuple(
             ResourceStatus(
                 id=item.id,
@@ -51,8 +58,8 @@ def read(*keys: str) -> tuple[InventoryItem, ...]:
         (InventoryItem("w", ObjectRef("a.io/v1", "Widget", "tenant", "x")), "Widget/tenant/x@w"),
     ],
 )
-def test_how_a_key_is_written(item: InventoryItem, key: str) -> None:
-    assert key_of(item, "shop") == key
+def test_key_has_kind_namespace_name_and_id(item: InventoryItem, key: str) -> None:
+    assert inventory_key(item, "shop") == key
 
 
 @pytest.mark.parametrize(
@@ -71,38 +78,38 @@ def test_how_a_key_is_written(item: InventoryItem, key: str) -> None:
          InventoryItem("p", ObjectRef("policy/v1", "PodDisruptionBudget", "a", "x"))),
     ],
 )  # fmt: skip
-def test_what_a_key_of_the_go_operator_means(key: str, item: InventoryItem) -> None:
-    assert parse_key(key, "shop") == item
+def test_key_of_the_go_operator_is_parsed(key: str, item: InventoryItem) -> None:
+    assert parse_inventory_key(key, "shop") == item
 
 
 @given(st.text("KNx/@", max_size=12) | st.text(max_size=12))
-def test_any_text_is_a_key_or_none(text: str) -> None:
-    item = parse_key(text, "shop")
+def test_any_text_parses_to_an_item_or_none(text: str) -> None:
+    item = parse_inventory_key(text, "shop")
     assert item is None or (item.ref.kind and item.ref.name and "/" not in item.ref.name)
 
 
 @pytest.mark.parametrize("key", ["", "x", "@", "Kind@id", "a/b/c/d@id", "Kind/@id", "/ns/name@id"])
-def test_what_is_no_key(key: str) -> None:
-    assert parse_key(key, "shop") is None
+def test_malformed_key_is_ignored(key: str) -> None:
+    assert parse_inventory_key(key, "shop") is None
 
 
 @given(st.lists(ITEMS, unique_by=lambda item: item.ref))
-def test_what_a_status_says_is_read_back_in_full(items: list[InventoryItem]) -> None:
-    known = read_inventory(status_with(*items), "shop", {})
-    assert sorted(known, key=repr) == sorted(items, key=repr)
+def test_inventory_of_a_status_is_complete(items: list[InventoryItem]) -> None:
+    inventory = read_inventory(status_with(*items), "shop", {})
+    assert sorted(inventory, key=repr) == sorted(items, key=repr)
 
 
-def test_the_namespace_that_the_go_operator_left_unrendered_is_rendered() -> None:
+def test_namespace_template_of_the_go_operator_is_rendered() -> None:
     (item,) = read("Secret/{{ .uid }}-ns/x@s")
     assert item.ref.namespace == "acme-ns"
 
 
-def test_a_namespace_that_cannot_be_rendered_stays_as_it_is() -> None:
+def test_namespace_template_that_fails_stays_unrendered() -> None:
     (item,) = read("Secret/{{ .gone }}/x@s")
     assert item.ref.namespace == "{{ .gone }}"
 
 
-def test_a_resource_that_was_never_rendered_is_no_object() -> None:
+def test_resource_that_was_never_rendered_is_not_in_the_inventory() -> None:
     status = NodeStatus(
         resources=(ResourceStatus(id="x", kind="Secret", name="", state=ResourceState.FAILED),)
     )
@@ -110,27 +117,53 @@ def test_a_resource_that_was_never_rendered_is_no_object() -> None:
 
 
 @given(st.lists(ITEMS), st.lists(REFS), st.sets(NAMES))
-def test_orphans_are_what_is_not_wanted_by_an_entry_that_could_be_rendered(
-    items: list[InventoryItem], wanted: list[ObjectRef], unrendered: set[str]
+def test_stale_items_are_neither_desired_nor_of_unresolved_resources(
+    items: list[InventoryItem], desired: list[ObjectRef], unresolved: set[str]
 ) -> None:
-    found = orphans(items, wanted, unrendered)
-    assert found == tuple(i for i in items if i.ref not in wanted and i.id not in unrendered)
+    stale = stale_items(items, desired, unresolved)
+    assert stale == tuple(
+        item for item in items if item.ref not in desired and item.id not in unresolved
+    )
 
 
-def test_another_version_of_the_group_is_the_same_object() -> None:
+def test_other_version_of_the_group_is_the_same_object() -> None:
     old = InventoryItem(
         "h", ObjectRef("autoscaling/v2beta2", "HorizontalPodAutoscaler", "shop", "x")
     )
-    assert orphans([old], [old.ref._replace(api_version="autoscaling/v2")], ()) == ()
+    assert stale_items([old], [old.ref._replace(api_version="autoscaling/v2")], ()) == ()
 
 
-def test_another_group_is_another_object() -> None:
+def test_other_group_is_another_object() -> None:
     old = InventoryItem("i", ObjectRef("extensions/v1", "Ingress", "shop", "x"))
-    assert orphans([old], [old.ref._replace(api_version="networking.k8s.io/v1")], ()) == (old,)
+    assert stale_items([old], [old.ref._replace(api_version="networking.k8s.io/v1")], ()) == (old,)
 
 
 @pytest.mark.parametrize("namespace", ["shop", ""])
-def test_a_custom_kind_of_the_go_operator_is_kept_while_its_name_is_wanted(namespace: str) -> None:
-    wanted = ObjectRef("acme.io/v1", "Widget", namespace, "x")
-    assert orphans(read("Widget/shop/x@w"), [wanted], ()) == ()
-    assert len(orphans(read("Widget/shop/y@w"), [wanted], ())) == 1
+def test_custom_kind_of_the_go_operator_is_not_stale_while_its_name_is_desired(
+    namespace: str,
+) -> None:
+    desired = ObjectRef("acme.io/v1", "Widget", namespace, "x")
+    assert stale_items(read("Widget/shop/x@w"), [desired], ()) == ()
+    assert len(stale_items(read("Widget/shop/y@w"), [desired], ())) == 1
+
+
+def unresolved_resource(kind: str = "Widget", name: str = "x") -> TResource:
+    return TResource(id="renamed", spec={"kind": kind}, name_template=name)
+
+
+@pytest.mark.parametrize(
+    ("resource", "is_claimed"),
+    [
+        (unresolved_resource(), True),
+        (unresolved_resource(name=""), True),
+        (unresolved_resource(kind="{{ .kind }}"), True),
+        (unresolved_resource(name="y"), False),
+        (unresolved_resource(kind="ConfigMap"), False),
+    ],
+)
+def test_unresolved_resource_may_claim_an_item_of_its_kind_and_name(
+    resource: TResource, *, is_claimed: bool
+) -> None:
+    item = InventoryItem("old", ObjectRef("acme.io/v1", "Widget", "shop", "x"))
+    claims = possible_claims([item], [resource])
+    assert claims == ({item: "renamed"} if is_claimed else {})

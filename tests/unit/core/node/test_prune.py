@@ -1,20 +1,23 @@
-"""What goes when it is no longer wanted, in which order, and what is never touched."""
+"""Which objects are pruned, in which order, and which are held back or never touched."""
 
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from lynq.api import DeletionPolicy, ResourceState
+from lynq.api import DeletionPolicy, LynqNode, ResourceState
+from lynq.api.metadata import OwnerReference
+from lynq.api.names import ANNOTATION_SPEC_DIGEST
 from lynq.api.reasons import OrphanReason
 from lynq.core.graph.model import Entry
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import LiveObject, ObjectRef
-from lynq.core.node.prune import PruneCandidate, PruneStep, next_prune_step
+from lynq.core.node.prune import PruneCandidate, PruneStep, next_prune_step, select_prunable
 from lynq.core.readiness.verdict import READY
 from unit.core.graph.strategies import acyclic_entries, transitive_dependencies
-from unit.core.node.nodes import an_owner
+from unit.core.node.nodes import a_node, a_resource, an_owner
 
 REASON = OrphanReason.LYNQ_NODE_DELETED
 KINDS = st.sampled_from(["ours", "ours by labels", "foreign", "another node's", "orphan", "gone"])
@@ -32,42 +35,42 @@ def live(kind: str = "ours", uid: str = "7", **more: Any) -> LiveObject | None:
     return None if kind == "gone" else LiveObject(uid=uid, verdict=READY, **{**marks[kind], **more})
 
 
-def item(this: str) -> InventoryItem:
-    return InventoryItem(this, ObjectRef("v1", "ConfigMap", "shop", f"n-{this}"))
+def item(resource_id: str) -> InventoryItem:
+    return InventoryItem(resource_id, ObjectRef("v1", "ConfigMap", "shop", f"n-{resource_id}"))
 
 
-def removals(*leftovers: PruneCandidate, entries: tuple[Entry, ...] = ()) -> PruneStep:
-    return next_prune_step(entries, leftovers, an_owner(), REASON)
+def prune_step(*candidates: PruneCandidate, entries: tuple[Entry, ...] = ()) -> PruneStep:
+    return next_prune_step(entries, candidates, an_owner(), REASON)
 
 
 @settings(max_examples=80)
 @given(acyclic_entries(), st.data())
-def test_only_what_is_ours_goes_and_dependents_go_first(
+def test_only_owned_objects_are_pruned_and_dependents_first(
     entries: list[Entry], data: st.DataObject
 ) -> None:
     kinds = {entry.id: data.draw(KINDS) for entry in entries}
-    world = {this: live(kind, uid=this) for this, kind in kinds.items()}
+    objects = {id_: live(kind, uid=id_) for id_, kind in kinds.items()}
     order: list[str] = []
     while True:
-        leftovers = [PruneCandidate(item(this), known) for this, known in world.items()]
-        step = next_prune_step(entries, leftovers, an_owner(), REASON)
+        candidates = [PruneCandidate(item(id_), obj) for id_, obj in objects.items()]
+        step = next_prune_step(entries, candidates, an_owner(), REASON)
         if step.is_done:
             break
-        assert step.removals
-        for removal in step.removals:
-            assert removal.uid == removal.item.id
-            order.append(removal.item.id)
-            world[removal.item.id] = None
-    assert sorted(order) == sorted(this for this, kind in kinds.items() if kind.startswith("ours"))
+        assert step.deletions
+        for deletion in step.deletions:
+            assert deletion.uid == deletion.item.id
+            order.append(deletion.item.id)
+            objects[deletion.item.id] = None
+    assert sorted(order) == sorted(id_ for id_, kind in kinds.items() if kind.startswith("ours"))
     for dependent, dependency in transitive_dependencies(entries):
         if dependent in order and dependency in order:
             assert order.index(dependent) < order.index(dependency)
 
 
 @pytest.mark.parametrize("kind", ["foreign", "another node's", "orphan", "gone"])
-def test_what_is_not_ours_is_let_go_without_a_touch(kind: str) -> None:
-    step = removals(PruneCandidate(item("a"), live(kind)))
-    assert (step.removals, step.is_done) == ((), True)
+def test_object_of_another_owner_is_not_touched(kind: str) -> None:
+    step = prune_step(PruneCandidate(item("a"), live(kind)))
+    assert (step.deletions, step.is_done) == ((), True)
 
 
 @pytest.mark.parametrize(
@@ -80,51 +83,104 @@ def test_what_is_not_ours_is_let_go_without_a_touch(kind: str) -> None:
         (DeletionPolicy.DELETE, "Retain", False),
     ],
 )
-def test_the_spec_decides_and_else_the_annotation(
+def test_policy_of_the_spec_overrides_the_annotation(
     spec: DeletionPolicy | None, annotation: str | None, *, retain: bool
 ) -> None:
     annotations = {"lynq.sh/deletion-policy": annotation} if annotation else {}
-    step = removals(PruneCandidate(item("a"), live(annotations=annotations), spec))
-    assert [removal.retain for removal in step.removals] == [retain]
+    step = prune_step(PruneCandidate(item("a"), live(annotations=annotations), spec))
+    assert [deletion.retain for deletion in step.deletions] == [retain]
 
 
 @pytest.mark.parametrize(("name", "retain"), [("shop", True), ("acme", False)])
-def test_the_namespace_that_a_node_lives_in_never_goes_with_it(name: str, *, retain: bool) -> None:
+def test_own_namespace_of_a_node_is_always_retained(name: str, *, retain: bool) -> None:
     home = InventoryItem("home", ObjectRef("v1", "Namespace", "", name))
-    step = removals(PruneCandidate(home, live("ours by labels"), DeletionPolicy.DELETE))
-    assert [removal.retain for removal in step.removals] == [retain]
+    step = prune_step(PruneCandidate(home, live("ours by labels"), DeletionPolicy.DELETE))
+    assert [deletion.retain for deletion in step.deletions] == [retain]
 
 
-def test_what_is_going_already_is_not_deleted_again_but_waited_for() -> None:
+def test_object_that_is_being_deleted_blocks_its_dependencies() -> None:
     entries = (Entry("db"), Entry("web", ("db",)))
-    step = removals(
+    step = prune_step(
         PruneCandidate(item("web"), live(deleting=True)),
         PruneCandidate(item("db"), live()),
         entries=entries,
     )
-    assert step.removals == ()
+    assert step.deletions == ()
     assert [(o.id, o.state, o.reason) for o in step.outcomes] == [
         ("web", ResourceState.DELETING, "Deleting"),
         ("db", ResourceState.DELETING, "WaitingForDependents"),
     ]
 
 
-def test_what_failed_to_go_is_named_and_tried_again() -> None:
-    step = removals(PruneCandidate(item("a"), live(), problem="a finalizer of x holds it"))
+def test_failed_deletion_is_reported_and_retried() -> None:
+    step = prune_step(PruneCandidate(item("a"), live(), problem="a finalizer of x holds it"))
     (outcome,) = step.outcomes
     assert (outcome.reason, outcome.message) == ("RemovalFailed", "a finalizer of x holds it")
-    assert len(step.removals) == 1
+    assert len(step.deletions) == 1
 
 
-def test_what_cannot_be_looked_up_keeps_the_node_and_holds_up_nobody() -> None:
+def test_unobserved_object_remains_and_blocks_no_other() -> None:
     entries = (Entry("db"), Entry("web", ("db",)))
-    unknown = PruneCandidate(item("web"), is_unknown=True, problem="no right to list widgets")
-    step = removals(unknown, PruneCandidate(item("db"), live()), entries=entries)
-    assert [removal.item.id for removal in step.removals] == ["db"]
+    unobserved = PruneCandidate(item("web"), is_unobserved=True, problem="no right to list widgets")
+    step = prune_step(unobserved, PruneCandidate(item("db"), live()), entries=entries)
+    assert [deletion.item.id for deletion in step.deletions] == ["db"]
     assert not step.is_done
 
 
-def test_two_objects_of_one_entry_go_together() -> None:
+def test_two_objects_of_one_resource_are_deleted_together() -> None:
     old = InventoryItem("a", ObjectRef("v1", "ConfigMap", "shop", "old"))
-    step = removals(PruneCandidate(item("a"), live()), PruneCandidate(old, live()))
-    assert len(step.removals) == 2
+    step = prune_step(PruneCandidate(item("a"), live()), PruneCandidate(old, live()))
+    assert len(step.deletions) == 2
+
+
+def edited(node: LynqNode, *, has_hub: bool) -> LynqNode:
+    """Return the node with a spec digest that does not match, with or without a hub."""
+    metadata = replace(
+        node.metadata,
+        annotations={ANNOTATION_SPEC_DIGEST: "another"},
+        owner_references=[OwnerReference(kind="LynqHub", controller=True)] if has_hub else [],
+    )
+    return replace(node, metadata=metadata)
+
+
+def test_items_that_are_not_desired_are_selected() -> None:
+    selection = select_prunable(
+        a_node(), [item("a"), item("b")], (), desired=[item("a").ref], unresolved=()
+    )
+    assert (selection.items, selection.held) == ((item("b"),), ())
+
+
+def test_unlisted_object_is_selected_once_and_only_if_it_is_not_desired() -> None:
+    unlisted = [InventoryItem("", item(id_).ref) for id_ in ("a", "b", "c")]
+    selection = select_prunable(
+        a_node(), [item("b")], unlisted, desired=[item("a").ref], unresolved=()
+    )
+    assert selection.items == (item("b"), InventoryItem("", item("c").ref))
+
+
+def test_unresolved_resource_keeps_its_objects_and_all_unlisted_ones() -> None:
+    unlisted = [InventoryItem("", item("b").ref)]
+    broken = a_resource("a", name_template="other")
+    selection = select_prunable(a_node(), [item("a")], unlisted, desired=(), unresolved=[broken])
+    assert (selection.items, selection.held) == ((), ())
+
+
+def test_object_that_an_unresolved_resource_may_desire_is_held_back() -> None:
+    renamed = a_resource("new", name_template="n-old")
+    selection = select_prunable(
+        a_node(), [item("old"), item("gone")], (), desired=(), unresolved=[renamed]
+    )
+    assert selection.items == (item("gone"),)
+    (held,) = selection.held
+    assert (held.id, held.state, held.reason) == ("old", ResourceState.DELETING, "HeldBack")
+    assert '"new"' in held.message
+
+
+@pytest.mark.parametrize(("has_hub", "selected"), [(True, ()), (False, (item("a"),))])
+def test_edited_node_of_a_hub_prunes_nothing(
+    selected: tuple[InventoryItem, ...], *, has_hub: bool
+) -> None:
+    node = edited(a_node(), has_hub=has_hub)
+    selection = select_prunable(node, [item("a")], (), desired=(), unresolved=())
+    assert selection.items == selected
+    assert [held.reason for held in selection.held] == (["HeldBack"] if has_hub else [])

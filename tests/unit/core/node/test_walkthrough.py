@@ -12,7 +12,7 @@ from lynq.api.resource import all_resources
 from lynq.core.graph.build import build_graph, entries_of
 from lynq.core.node.decide import PassContext
 from lynq.core.node.desired_object import prepare
-from lynq.core.node.inventory import InventoryItem, orphans, read_inventory
+from lynq.core.node.inventory import InventoryItem, read_inventory, stale_items
 from lynq.core.node.objects import LiveObject, ObjectRef, owner_of
 from lynq.core.node.prune import PruneCandidate, next_prune_step
 from lynq.core.node.render import Renderer, RenderError
@@ -84,13 +84,13 @@ class Cluster:
                 self.objects[write.ref] = msgspec.json.decode(msgspec.json.encode(write.obj))
             if not step.writes:
                 break
-        leaving, undecided = self.prune(node, facts)
+        pruning, unresolved = self.prune(node, facts)
         report = StatusReport(
             namespace="shop",
             generation=node.metadata.generation,
             outcomes=step.outcomes,
-            leaving=leaving,
-            undecided=undecided,
+            pruning=pruning,
+            unresolved=unresolved,
         )
         self.status = next_status(self.status, report, NOW)
         return self.status
@@ -101,7 +101,7 @@ class Cluster:
         inventory = read_inventory(self.status, "shop", variables_of(node))
         unrendered = {this for this, known in facts.items() if known.desired is None}
         wanted = [known.ref for known in facts.values() if known.desired is not None]
-        leaving = self.remove(node, orphans(inventory, wanted, unrendered))
+        leaving = self.remove(node, stale_items(inventory, wanted, unrendered))
         return leaving, [item for item in inventory if item.id in unrendered]
 
     def remove(
@@ -114,13 +114,13 @@ class Cluster:
                 owner_of(node),
                 OrphanReason.LYNQ_NODE_DELETED,
             )
-            for removal in step.removals:
+            for removal in step.deletions:
                 self.writes += 1
                 gone = self.objects.pop(removal.item.ref)
                 if removal.retain:
                     gone["metadata"]["labels"] = {"lynq.sh/orphaned": "true"}
                     self.objects[removal.item.ref] = gone
-            if not step.removals:
+            if not step.deletions:
                 return step.outcomes
 
     def names(self) -> set[str]:
