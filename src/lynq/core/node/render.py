@@ -1,15 +1,12 @@
-"""Render one resource of a node: from its entry in the spec to the object that is wanted.
+"""Renders one resource of a node: from its entry in the spec to the desired object.
 
-Each template text is rendered exactly once. nameTemplate, labelsTemplate and annotationsTemplate
-of a node hold what the hub made of them, values of the row among it, and are taken as they are.
-The manifest and targetNamespace are still templates, and become text here.
+Each template is rendered exactly once. nameTemplate, labelsTemplate and annotationsTemplate of a
+node were rendered by the hub and contain values of the row, so they are taken as they are. The
+manifest and targetNamespace are still templates, and are rendered here.
 
-Check the names that came out of templates, before they become part of a path.
-
-The API server judges names by their kind and says what it wants. What is refused here could not
-even be asked: a `/` would lead to another object.
-
-Why a resource could not be rendered: resource, field, line and variable named.
+A rendered name is checked before it becomes part of a request path. The API server validates names
+by kind; only names that cannot be sent at all are rejected here, such as one with a `/`, which
+would address another object.
 """
 
 import re
@@ -28,100 +25,31 @@ from lynq.core.node.ownership import merged_annotations, merged_labels, without_
 from lynq.template import Environment, ErrorKind, SeededRandom, TemplateError, render, render_object
 
 _FIELD: Final = re.compile(r"(?<![\w)\]])\$?\.(\w+)")
+_OUTLINE: Final = ("apiVersion", "kind", "metadata")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RenderError(Exception):
-    """One resource cannot be rendered; the others go on."""
+    """One resource cannot be rendered; the other resources are not affected."""
 
     def __init__(
         self, resource: str, field: str, problem: str, *, line: int = 0, variable: str = ""
     ) -> None:
         self.resource = resource
-        """The id of the entry."""
+        """The id of the resource."""
         self.field = field
-        """Where in the entry or its manifest."""
+        """The field of the resource or its manifest."""
         self.line = line
-        """Counted from 1 within the template; 0 if it is not about a line."""
+        """Line of the template, counted from 1; 0 if the error has no line."""
         self.variable = variable
-        """The variable to look at; "" if none is known."""
-        place = f"{field}, line {line}" if line else field
-        super().__init__(f'"{resource}" could not be rendered: {place}: {problem}')
-
-
-def template_failed(resource: str, error: TemplateError, field: str, kind: str) -> RenderError:
-    """Tell of a template that failed.
-
-    What a function says can quote its argument. In a Secret that is what nobody may read, so only
-    the place is told there. A template that does not parse quotes the form and no row.
-    """
-    missing = error.missing_key
-    variable = _variable(error) if missing is None else missing
-    if missing is not None:
-        problem = (
-            f'there is no variable "{printable(variable)}"; '
-            "map it in the hub's extraValueMappings, or correct the template"
-        )
-    elif kind == "Secret" and error.kind is not ErrorKind.PARSE:
-        problem = _place_only(error)
-    else:
-        problem = f"{error.message}{f' (at {error.action})' if error.action else ''}"
-    return RenderError(resource, field, problem, line=error.line, variable=variable)
-
-
-def _variable(error: TemplateError) -> str:
-    found = _FIELD.search(error.action or "")
-    return found[1] if found else ""
-
-
-def _place_only(error: TemplateError) -> str:
-    at = f" at {error.action}" if error.action else ""
-    return f"the template failed{at}; details of a Secret are not shown"
-
-
-def check_name(this: str, name: object) -> str:
-    """Return the object's name; raises RenderError if no path can hold it."""
-    if not isinstance(name, str) or not name:
-        raise RenderError(
-            this, "nameTemplate", "the object has no name; give nameTemplate or metadata.name"
-        )
-    if len(name) > NAME_LIMIT:
-        wrong = f"has {len(name)} characters, {NAME_LIMIT} at most are possible; use trunc63"
-    elif name in {".", ".."} or any(char in "/%" or char.isspace() for char in name):
-        wrong = "cannot be a name"
-    elif not name.isprintable():
-        wrong = "holds characters that cannot be printed"
-    else:
-        return name
-    raise RenderError(this, "nameTemplate", f'"{printable(name)}" {wrong}')
-
-
-def check_namespace(this: str, namespace: str) -> str:
-    """Return the namespace; raises RenderError if none can have this name."""
-    if len(namespace) <= LABEL_LIMIT and "." not in namespace and is_subdomain(namespace):
-        return namespace
-    raise RenderError(
-        this,
-        "targetNamespace",
-        f'"{printable(namespace)}" cannot be a namespace: at most {LABEL_LIMIT} characters of '
-        "a–z, 0–9 and -, not - at either end",
-    )
-
-
-def text_at(this: str, obj: Mapping[str, Any], key: str) -> str:
-    """Return a text that every manifest must have."""
-    value = obj.get(key)
-    if isinstance(value, str) and value:
-        return value
-    raise RenderError(this, key, "the manifest needs it, as a text")
-
-
-_OUTLINE: Final = ("apiVersion", "kind", "metadata")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+        """The variable that the template fails on; "" if unknown."""
+        location = f"{field}, line {line}" if line else field
+        super().__init__(f'"{resource}" could not be rendered: {location}: {problem}')
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """An object as its form and row want it, not yet tied to its node."""
+    """A rendered object, without owner reference, tracking labels and hash."""
 
     ref: ObjectRef
     obj: dict[str, Any]
@@ -129,7 +57,7 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """What all resources of one node are rendered with."""
+    """Renders the resources of one node."""
 
     namespace: str
     variables: Mapping[str, str]
@@ -137,17 +65,20 @@ class Renderer:
 
     @classmethod
     def of(cls, node: LynqNode, variables: Mapping[str, str]) -> "Renderer":
-        """Return the node's renderer: its time is the last change, its chance the node's own."""
+        """Return the renderer of a node; time and random numbers are the same in every render.
+
+        Time is the last change of the node, and the seed is its uid.
+        """
         chance = SeededRandom(node.metadata.uid.encode())
         return cls(node.metadata.namespace, variables, Environment(_changed_at(node), chance))
 
     def render(self, resource: TResource, *, namespaced: bool, with_body: bool = True) -> Rendered:
-        """Return the wanted object; raises RenderError. The caller knows the kind's scope.
+        """Return the desired object; raises RenderError. `namespaced` is the scope of the kind.
 
-        Without body it is what it is and where: enough for an object that was written once, whose
-        keys and certificates nobody wants to make anew in every pass.
+        Without body only apiVersion, kind and metadata are rendered. That identifies an object that
+        was created once, without its keys and certificates being generated in every reconcile.
         """
-        # The deadline is shared: a bomb has the same time in many strings as in one.
+        # The deadline is shared: many slow templates have the same time as one.
         environment = self.environment.at(resource.id).within_one_deadline()
         manifest = _manifest(resource, with_body=with_body)
         body = self._body(resource.id, manifest, environment)
@@ -158,24 +89,24 @@ class Renderer:
         metadata.pop("namespace", None)
         if namespaced:
             metadata["namespace"] = self._namespace(resource, environment)
-        _mark(resource, metadata)
+        _merge_labels_and_annotations(resource, metadata)
         obj = {**body, "metadata": metadata}
         ref = ObjectRef(
-            text_at(resource.id, obj, "apiVersion"),
-            text_at(resource.id, obj, "kind"),
+            required_string(resource.id, obj, "apiVersion"),
+            required_string(resource.id, obj, "kind"),
             metadata.get("namespace", ""),
             metadata["name"],
         )
         return Rendered(ref, obj)
 
     def _body(
-        self, this: str, manifest: dict[str, Any], environment: Environment
+        self, resource_id: str, manifest: dict[str, Any], environment: Environment
     ) -> dict[str, Any]:
         try:
             return render_object(manifest, self.variables, environment)
         except TemplateError as error:
             kind = str(manifest.get("kind", ""))
-            raise template_failed(this, error, error.field or "spec", kind) from None
+            raise template_error(resource_id, error, error.field or "spec", kind) from None
 
     def _namespace(self, resource: TResource, environment: Environment) -> str:
         if not resource.target_namespace:
@@ -184,41 +115,106 @@ class Renderer:
         try:
             text = render(resource.target_namespace, self.variables, environment.at(field))
         except TemplateError as error:
-            raise template_failed(resource.id, error, field, "") from None
+            raise template_error(resource.id, error, field, "") from None
         return check_namespace(resource.id, text)
 
 
+def template_error(resource_id: str, error: TemplateError, field: str, kind: str) -> RenderError:
+    """Return the RenderError of a template that failed.
+
+    The message of a template function can quote its argument. In a Secret that may be a secret
+    value, so only the position is reported. A parse error quotes the form and no row.
+    """
+    missing = error.missing_key
+    variable = _variable(error) if missing is None else missing
+    if missing is not None:
+        problem = (
+            f'there is no variable "{printable(variable)}"; '
+            "map it in the hub's extraValueMappings, or correct the template"
+        )
+    elif kind == "Secret" and error.kind is not ErrorKind.PARSE:
+        position = f" at {error.action}" if error.action else ""
+        problem = f"the template failed{position}; details of a Secret are not shown"
+    else:
+        problem = f"{error.message}{f' (at {error.action})' if error.action else ''}"
+    return RenderError(resource_id, field, problem, line=error.line, variable=variable)
+
+
+def check_name(resource_id: str, name: object) -> str:
+    """Return the object's name; raises RenderError if it cannot be part of a path."""
+    if not isinstance(name, str) or not name:
+        raise RenderError(
+            resource_id, "nameTemplate", "the name is empty; set nameTemplate or metadata.name"
+        )
+    if len(name) > NAME_LIMIT:
+        problem = f"has {len(name)} characters, more than {NAME_LIMIT}; use trunc63"
+    elif name in {".", ".."} or any(char in "/%" or char.isspace() for char in name):
+        problem = "is not a valid name"
+    elif not name.isprintable():
+        problem = "contains unprintable characters"
+    else:
+        return name
+    raise RenderError(resource_id, "nameTemplate", f'"{printable(name)}" {problem}')
+
+
+def check_namespace(resource_id: str, namespace: str) -> str:
+    """Return the namespace; raises RenderError if it is not a valid one."""
+    if len(namespace) <= LABEL_LIMIT and "." not in namespace and is_subdomain(namespace):
+        return namespace
+    raise RenderError(
+        resource_id,
+        "targetNamespace",
+        f'"{printable(namespace)}" is not a valid namespace: at most {LABEL_LIMIT} characters of '
+        "a–z, 0–9 and -, not - at either end",
+    )
+
+
+def required_string(resource_id: str, obj: Mapping[str, Any], key: str) -> str:
+    """Return a string that every manifest must have; raises RenderError."""
+    value = obj.get(key)
+    if isinstance(value, str) and value:
+        return value
+    raise RenderError(resource_id, key, "required: the manifest must have it as a string")
+
+
+def _variable(error: TemplateError) -> str:
+    field = _FIELD.search(error.action or "")
+    return field[1] if field else ""
+
+
 def _changed_at(node: LynqNode) -> int:
-    """Return the node's time in nanoseconds: the hub's last write, or else its creation."""
+    """Return the time of the node in nanoseconds: the hub's last write, or else its creation."""
     stamp = node.metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, "")
     since = (parse_rfc3339(stamp) or node.metadata.creation_timestamp or _EPOCH) - _EPOCH
     return since // timedelta(microseconds=1) * 1000
 
 
 def _manifest(resource: TResource, *, with_body: bool) -> dict[str, Any]:
-    """Return the manifest without what the entry says better: nothing unused is rendered."""
+    """Return the manifest without the fields that the resource overrides: they are not rendered."""
     manifest = resource.spec
     if not with_body:
         manifest = {key: manifest[key] for key in _OUTLINE if key in manifest}
     metadata = manifest.get("metadata")
     if not isinstance(metadata, dict):
         return manifest
-    replaced = {"namespace", "name"} if resource.name_template else {"namespace"}
-    kept = {key: value for key, value in metadata.items() if key not in replaced}
-    return {**manifest, "metadata": without_server_fields(kept)}
+    overridden = {"namespace", "name"} if resource.name_template else {"namespace"}
+    rendered = {key: value for key, value in metadata.items() if key not in overridden}
+    return {**manifest, "metadata": without_server_fields(rendered)}
 
 
-def _mark(resource: TResource, metadata: dict[str, Any]) -> None:
-    labels = _mapping(resource.id, metadata, "labels", inside="metadata.")
-    annotations = _mapping(resource.id, metadata, "annotations", inside="metadata.")
+def _merge_labels_and_annotations(resource: TResource, metadata: dict[str, Any]) -> None:
+    labels = _mapping(resource.id, metadata, "labels", parent="metadata.")
+    annotations = _mapping(resource.id, metadata, "annotations", parent="metadata.")
     metadata["labels"] = merged_labels(labels, resource.labels_template)
     metadata["annotations"] = merged_annotations(annotations, resource.annotations_template)
 
 
-def _mapping(this: str, within: Mapping[str, Any], key: str, inside: str = "") -> dict[str, Any]:
-    value = within.get(key)
+def _mapping(
+    resource_id: str, obj: Mapping[str, Any], key: str, parent: str = ""
+) -> dict[str, Any]:
+    value = obj.get(key)
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise RenderError(this, f"{inside}{key}", "it must be an object")
+        raise RenderError(resource_id, f"{parent}{key}", "must be an object")
     return value

@@ -1,4 +1,4 @@
-"""From an entry of a node's spec to the object that is wanted."""
+"""Rendering of a node's resource: name, namespace, labels, body, and errors."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def rendered(resource: TResource, *, namespaced: bool = True, **annotations: str
     return Renderer.of(node, variables_of(node)).render(resource, namespaced=namespaced)
 
 
-def refused(resource: TResource, **annotations: str) -> RenderError:
+def render_error(resource: TResource, **annotations: str) -> RenderError:
     with pytest.raises(RenderError) as error:
         rendered(resource, namespaced=True, **annotations)
     return error.value
@@ -31,7 +31,7 @@ def manifest(kind: str = "ConfigMap", **more: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": kind, **more}
 
 
-def test_the_body_is_rendered_and_the_place_is_filled_in() -> None:
+def test_body_is_rendered_and_name_and_namespace_are_set() -> None:
     assert rendered(a_resource()) == Rendered(
         ObjectRef("v1", "ConfigMap", "shop", "acme-config"),
         {
@@ -48,50 +48,50 @@ def test_the_body_is_rendered_and_the_place_is_filled_in() -> None:
     )
 
 
-def test_the_entry_is_left_as_it_was() -> None:
+def test_resource_is_not_modified() -> None:
     resource = a_resource(spec=manifest(metadata={"labels": {"a": "{{ .uid }}"}, "uid": "x"}))
     rendered(resource)
     assert resource.spec["metadata"] == {"labels": {"a": "{{ .uid }}"}, "uid": "x"}
 
 
 @given(TEXTS)
-def test_what_the_hub_rendered_is_never_parsed_again(text: str) -> None:
+def test_labels_and_annotations_from_the_hub_are_not_rendered_again(text: str) -> None:
     resource = a_resource(labels_template={"a": text}, annotations_template={"b": text})
     metadata = rendered(resource).obj["metadata"]
     assert (metadata["labels"]["a"], metadata["annotations"]["b"]) == (text, text)
 
 
-def test_a_name_from_the_hub_is_never_parsed_again() -> None:
+def test_name_from_the_hub_is_not_rendered_again() -> None:
     assert rendered(a_resource(name_template="{{.uid}}")).ref.name == "{{.uid}}"
 
 
 @given(TEXTS)
-def test_a_value_of_the_row_is_never_parsed(text: str) -> None:
+def test_row_value_is_not_parsed_as_a_template(text: str) -> None:
     assert rendered(a_resource(), extra="{}", hostOrUrl=text).obj["data"] == {"plan": "acme"}
     resource = a_resource(spec=manifest(data={"x": "{{ .hostOrUrl }}"}))
     assert rendered(resource, hostOrUrl=text).obj["data"]["x"] == (text or "acme")
 
 
-def test_without_name_template_the_manifests_own_name_is_rendered() -> None:
+def test_manifest_name_is_rendered_without_name_template() -> None:
     resource = a_resource(spec=manifest(metadata={"name": "{{ .uid }}-own"}), name_template="")
     assert rendered(resource).ref.name == "acme-own"
 
 
-def test_a_manifest_cannot_choose_its_namespace_but_the_entry_can() -> None:
+def test_target_namespace_overrides_the_manifest_namespace() -> None:
     spec = manifest(metadata={"namespace": "{{ .undefined }}"})
     assert rendered(a_resource(spec=spec)).ref.namespace == "shop"
     resource = a_resource(spec=spec, target_namespace="tenant-{{ .uid }}")
     assert rendered(resource).obj["metadata"]["namespace"] == "tenant-acme"
 
 
-def test_a_kind_without_namespaces_gets_none() -> None:
+def test_cluster_scoped_kind_has_no_namespace() -> None:
     resource = a_resource(spec=manifest("Namespace"), target_namespace="{{ .undefined }}")
-    wanted = rendered(resource, namespaced=False)
-    assert wanted.ref == ObjectRef("v1", "Namespace", "", "acme-config")
-    assert "namespace" not in wanted.obj["metadata"]
+    result = rendered(resource, namespaced=False)
+    assert result.ref == ObjectRef("v1", "Namespace", "", "acme-config")
+    assert "namespace" not in result.obj["metadata"]
 
 
-def test_own_labels_and_annotations_are_merged_and_the_entrys_win() -> None:
+def test_labels_and_annotations_of_the_resource_override_the_manifest() -> None:
     own = {"a": "{{ .uid }}", "b": "own"}
     resource = a_resource(
         spec=manifest(metadata={"labels": own, "annotations": own}),
@@ -103,7 +103,7 @@ def test_own_labels_and_annotations_are_merged_and_the_entrys_win() -> None:
     assert metadata["annotations"] == {"a": "acme", "b": "entry"}
 
 
-def test_neither_form_nor_row_can_forge_our_marks() -> None:
+def test_form_and_row_cannot_set_reserved_labels_and_annotations() -> None:
     labels, annotations = dict.fromkeys(LABELS, "forged"), dict.fromkeys(ANNOTATIONS, "forged")
     resource = a_resource(
         spec=manifest(metadata={"labels": labels, "annotations": annotations}),
@@ -115,19 +115,19 @@ def test_neither_form_nor_row_can_forge_our_marks() -> None:
     assert metadata["annotations"] == {}
 
 
-def test_what_only_the_api_server_says_is_left_out() -> None:
+def test_server_side_metadata_is_dropped() -> None:
     spec = manifest(metadata={"managedFields": [], "resourceVersion": "7", "finalizers": ["a/b"]})
     metadata = rendered(a_resource(spec=spec)).obj["metadata"]
     assert metadata.keys() == {"name", "namespace", "labels", "annotations", "finalizers"}
 
 
-def test_time_is_the_last_change_of_row_or_form() -> None:
+def test_now_is_the_last_change_of_row_or_form() -> None:
     spec = manifest(data={"at": '{{ now | date "2006-01-02T15:04" }}'})
-    wanted = rendered(a_resource(spec=spec), rollout_update_start="2026-02-03T04:05:06Z")
-    assert wanted.obj["data"]["at"] == "2026-02-03T04:05"
+    result = rendered(a_resource(spec=spec), rollout_update_start="2026-02-03T04:05:06Z")
+    assert result.obj["data"]["at"] == "2026-02-03T04:05"
 
 
-def test_chance_repeats_itself_and_differs_by_resource_and_position() -> None:
+def test_random_values_are_stable_and_differ_by_resource_and_field() -> None:
     spec = manifest(data={"a": "{{ randAlphaNum 20 }}", "b": "{{ randAlphaNum 20 }}"})
     first = rendered(a_resource("one", spec)).obj["data"]
     other = rendered(a_resource("two", spec)).obj["data"]
@@ -135,18 +135,18 @@ def test_chance_repeats_itself_and_differs_by_resource_and_position() -> None:
     assert len({*first.values(), *other.values()}) == 4
 
 
-def test_without_body_nothing_of_it_is_rendered() -> None:
+def test_body_is_not_rendered_without_body() -> None:
     resource = a_resource(spec=manifest(metadata={"labels": {"a": "{{ .uid }}"}}, data="{{ .no }}"))
     node = a_node(resource)
     renderer = Renderer.of(node, variables_of(node))
-    wanted = renderer.render(resource, namespaced=True, with_body=False)
-    assert wanted.ref == ObjectRef("v1", "ConfigMap", "shop", "acme-config")
-    assert wanted.obj.keys() == {"apiVersion", "kind", "metadata"}
-    assert wanted.obj["metadata"]["labels"]["a"] == "acme"
+    result = renderer.render(resource, namespaced=True, with_body=False)
+    assert result.ref == ObjectRef("v1", "ConfigMap", "shop", "acme-config")
+    assert result.obj.keys() == {"apiVersion", "kind", "metadata"}
+    assert result.obj["metadata"]["labels"]["a"] == "acme"
 
 
-def test_an_error_names_resource_field_line_and_variable() -> None:
-    error = refused(a_resource(spec=manifest(data={"x": "a\n{{ .planId }}"})))
+def test_error_names_resource_field_line_and_variable() -> None:
+    error = render_error(a_resource(spec=manifest(data={"x": "a\n{{ .planId }}"})))
     assert (error.resource, error.field, error.line, error.variable) == (
         "config",
         "data.x",
@@ -159,38 +159,40 @@ def test_an_error_names_resource_field_line_and_variable() -> None:
     )
 
 
-def test_an_error_in_target_namespace_names_it() -> None:
-    assert refused(a_resource(target_namespace="{{ .no }}")).field == "targetNamespace"
+def test_error_in_target_namespace_names_the_field() -> None:
+    assert render_error(a_resource(target_namespace="{{ .no }}")).field == "targetNamespace"
 
 
-def test_an_error_in_a_secret_shows_no_value() -> None:
+def test_error_in_a_secret_shows_no_value() -> None:
     template = "{{ mustRegexMatch .hostOrUrl .uid }}"
-    told = {
-        kind: str(refused(a_resource(spec=manifest(kind, data={"x": template})), hostOrUrl="(4711"))
+    errors = {
+        kind: str(
+            render_error(a_resource(spec=manifest(kind, data={"x": template})), hostOrUrl="(4711")
+        )
         for kind in ("ConfigMap", "Secret")
     }
-    assert "4711" in told["ConfigMap"]
-    assert "4711" not in told["Secret"]
-    assert "data.x, line 1" in told["Secret"]
+    assert "4711" in errors["ConfigMap"]
+    assert "4711" not in errors["Secret"]
+    assert "data.x, line 1" in errors["Secret"]
 
 
 @pytest.mark.parametrize(
     "name", ["../x", "a/b", "a%2fb", ".", "..", "a b", "a\nb", "x" * 254, "a\x00"]
 )
-def test_a_name_that_no_path_can_hold_is_refused(name: str) -> None:
-    assert refused(a_resource(name_template=name)).field == "nameTemplate"
+def test_name_that_cannot_be_part_of_a_path_is_rejected(name: str) -> None:
+    assert render_error(a_resource(name_template=name)).field == "nameTemplate"
 
 
 @pytest.mark.parametrize("name", [None, "", 7, {"a": "b"}])
-def test_an_object_needs_a_name(name: object) -> None:
+def test_missing_name_is_rejected(name: object) -> None:
     assert "name" in str(
-        refused(a_resource(spec=manifest(metadata={"name": name}), name_template=""))
+        render_error(a_resource(spec=manifest(metadata={"name": name}), name_template=""))
     )
 
 
 @pytest.mark.parametrize("namespace", ["Tenant", "a.b", "../kube-system", "-a", "x" * 64])
-def test_what_cannot_be_a_namespace_is_refused(namespace: str) -> None:
-    assert refused(a_resource(target_namespace=namespace)).field == "targetNamespace"
+def test_invalid_namespace_is_rejected(namespace: str) -> None:
+    assert render_error(a_resource(target_namespace=namespace)).field == "targetNamespace"
 
 
 @pytest.mark.parametrize(
@@ -204,5 +206,5 @@ def test_what_cannot_be_a_namespace_is_refused(namespace: str) -> None:
         (manifest(metadata={"annotations": "x"}), "metadata.annotations"),
     ],
 )
-def test_a_manifest_of_the_wrong_shape_is_refused(spec: dict[str, Any], field: str) -> None:
-    assert refused(a_resource(spec=spec)).field == field
+def test_manifest_of_the_wrong_type_is_rejected(spec: dict[str, Any], field: str) -> None:
+    assert render_error(a_resource(spec=spec)).field == field

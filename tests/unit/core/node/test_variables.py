@@ -1,4 +1,4 @@
-"""What the templates of a node see of its row."""
+"""The template variables of a node."""
 
 import json
 
@@ -13,7 +13,7 @@ NAMES = st.text(max_size=20)
 EXTRAS = st.dictionaries(NAMES, st.text(max_size=20))
 
 
-def test_a_row_without_anything_else() -> None:
+def test_variables_of_a_row_with_uid_only() -> None:
     assert variables_of(a_node()) == {
         "uid": "acme",
         "hostOrUrl": "acme",
@@ -23,7 +23,7 @@ def test_a_row_without_anything_else() -> None:
     }
 
 
-def test_everything_that_the_hub_writes() -> None:
+def test_variables_of_all_annotations_of_the_hub() -> None:
     node = a_node(
         hostOrUrl="https://me@acme.example:8443/x",
         activate="1",
@@ -42,36 +42,36 @@ def test_everything_that_the_hub_writes() -> None:
     }
 
 
-def test_an_extra_wins_over_the_row_and_loses_against_hub_and_form() -> None:
+def test_extra_overrides_columns_but_not_hub_and_form() -> None:
     extra = json.dumps(dict.fromkeys(["uid", "host", "activate", "hubId", "templateRef"], "mine"))
-    seen = variables_of(a_node(extra=extra, hubId="hub"))
-    assert (seen["uid"], seen["host"], seen["activate"]) == ("mine", "mine", "mine")
-    assert (seen["hubId"], seen["templateRef"]) == ("hub", "web")
+    variables = variables_of(a_node(extra=extra, hubId="hub"))
+    assert (variables["uid"], variables["host"], variables["activate"]) == ("mine", "mine", "mine")
+    assert (variables["hubId"], variables["templateRef"]) == ("hub", "web")
 
 
 @given(EXTRAS)
-def test_extras_arrive_as_they_were_written(extras: dict[str, str]) -> None:
-    seen = variables_of(a_node(extra=json.dumps(extras)))
+def test_extras_are_passed_through(extras: dict[str, str]) -> None:
+    variables = variables_of(a_node(extra=json.dumps(extras)))
     ours = {"templateRef": "web"}
-    assert {name: seen[name] for name in extras} == {
+    assert {name: variables[name] for name in extras} == {
         **extras,
         **{k: ours[k] for k in extras & ours.keys()},
     }
 
 
 @pytest.mark.parametrize("extra", ["", " ", "{}", "null"])
-def test_no_extras(extra: str) -> None:
+def test_empty_extras_add_no_variables(extra: str) -> None:
     assert len(variables_of(a_node(extra=extra))) == 5
 
 
-def test_null_is_an_empty_text_as_it_is_in_a_row() -> None:
+def test_null_is_an_empty_string() -> None:
     assert variables_of(a_node(extra='{"planId":null}'))["planId"] == ""
 
 
 @pytest.mark.parametrize(
     "extra", ["{", "[]", '"x"', '{"pin": 4711}', '{"pin": {"x": "4711"}}', "4711"]
 )
-def test_what_is_no_object_of_texts_is_refused_without_showing_values(extra: str) -> None:
-    with pytest.raises(VariablesError, match=r"lynq\.sh/extra") as refused:
+def test_invalid_extras_are_rejected_without_showing_values(extra: str) -> None:
+    with pytest.raises(VariablesError, match=r"lynq\.sh/extra") as error:
         variables_of(a_node(extra=extra))
-    assert "4711" not in str(refused.value)
+    assert "4711" not in str(error.value)

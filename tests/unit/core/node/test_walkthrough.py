@@ -1,4 +1,4 @@
-"""A node's life from its first pass to its end, through what the package offers and no more."""
+"""A node from its first reconcile to its deletion, with the core alone."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -60,7 +60,7 @@ class Cluster:
             verdict=evaluate_readiness(obj),
             labels=metadata["labels"],
             annotations=metadata["annotations"],
-            owners=tuple(this["uid"] for this in metadata.get("ownerReferences", ())),
+            owners=tuple(reference["uid"] for reference in metadata.get("ownerReferences", ())),
         )
 
     def facts(self, node: LynqNode, resource: TResource) -> ResourceFacts:
@@ -77,7 +77,9 @@ class Cluster:
         around = PassContext(owner_of(node), NOW)
         graph = build_graph(entries_of(node.spec))
         while True:
-            facts = {this.id: self.facts(node, this) for this in all_resources(node.spec)}
+            facts = {
+                resource.id: self.facts(node, resource) for resource in all_resources(node.spec)
+            }
             step = next_step(graph, facts, around)
             for write in step.writes:
                 self.writes += 1
@@ -99,10 +101,10 @@ class Cluster:
         self, node: LynqNode, facts: dict[str, ResourceFacts]
     ) -> tuple[tuple[ResourceOutcome, ...], list[InventoryItem]]:
         inventory = read_inventory(self.status, "shop", variables_of(node))
-        unrendered = {this for this, known in facts.items() if known.desired is None}
-        wanted = [known.ref for known in facts.values() if known.desired is not None]
-        leaving = self.remove(node, stale_items(inventory, wanted, unrendered))
-        return leaving, [item for item in inventory if item.id in unrendered]
+        unresolved = {id_ for id_, fact in facts.items() if fact.desired is None}
+        desired = [fact.ref for fact in facts.values() if fact.desired is not None]
+        pruning = self.remove(node, stale_items(inventory, desired, unresolved))
+        return pruning, [item for item in inventory if item.id in unresolved]
 
     def remove(
         self, node: LynqNode, items: tuple[InventoryItem, ...]
@@ -114,12 +116,12 @@ class Cluster:
                 owner_of(node),
                 OrphanReason.LYNQ_NODE_DELETED,
             )
-            for removal in step.deletions:
+            for deletion in step.deletions:
                 self.writes += 1
-                gone = self.objects.pop(removal.item.ref)
-                if removal.retain:
+                gone = self.objects.pop(deletion.item.ref)
+                if deletion.retain:
                     gone["metadata"]["labels"] = {"lynq.sh/orphaned": "true"}
-                    self.objects[removal.item.ref] = gone
+                    self.objects[deletion.item.ref] = gone
             if not step.deletions:
                 return step.outcomes
 
@@ -131,7 +133,7 @@ def node_with(*resources: TResource, plan: str = "pro") -> LynqNode:
     return a_node(*resources, extra=f'{{"n":"0","plan":"{plan}"}}', rollout_update_start="")
 
 
-def test_a_node_comes_changes_and_goes() -> None:
+def test_node_is_created_changed_and_deleted() -> None:
     cluster = Cluster()
     node = node_with(WEB, CONFIG, SPACE)
 
@@ -160,7 +162,7 @@ def test_a_node_comes_changes_and_goes() -> None:
     assert cluster.names() == {"tenant-acme"}
 
 
-def test_a_typo_in_a_template_takes_nothing_away() -> None:
+def test_broken_template_deletes_nothing() -> None:
     cluster = Cluster()
     before = cluster.reconcile(node_with(CONFIG, SPACE))
     broken = msgspec.structs.replace(CONFIG, spec={**CONFIG.spec, "data": {"x": "{{ .typo }}"}})
@@ -171,7 +173,7 @@ def test_a_typo_in_a_template_takes_nothing_away() -> None:
     assert cluster.reconcile(node_with(CONFIG, SPACE)).failed_resources == 0
 
 
-def test_facts_of_the_world_are_all_that_a_step_knows() -> None:
+def test_step_depends_on_its_arguments_only() -> None:
     node = node_with(CONFIG)
     cluster = Cluster()
     cluster.reconcile(node)

@@ -1,7 +1,4 @@
-"""A JSONPath as plain data: segments, each with the selectors that it goes by.
-
-Read a text piece by piece, and tell where it goes wrong.
-"""
+"""The data model of a JSONPath: segments with selectors; and the scanner of its text."""
 
 import re
 from collections.abc import Callable
@@ -10,12 +7,12 @@ from typing import Final, NoReturn, TypeAlias
 
 
 class PathError(Exception):
-    """A text is no JSONPath; says where and what to write instead."""
+    """A text is not a valid JSONPath; the message has the position and the fix."""
 
     def __init__(self, text: str, position: int, problem: str) -> None:
         self.position = position
         """Counted from 0."""
-        super().__init__(f'"{text}" is no JSONPath: {problem} at character {position + 1}')
+        super().__init__(f'"{text}" is not a valid JSONPath: {problem} at character {position + 1}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +31,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A stretch of a list, as in Python."""
+    """A range of a list, as in Python."""
 
     start: int | None
     stop: int | None
@@ -48,18 +45,18 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Those keys or items whose values pass a test."""
+    """The keys or items whose values pass a test."""
 
     source: str
-    """What was written, by which two filters compare."""
+    """The text of the filter; two filters are equal if their texts are."""
     passes: Callable[[object], bool]
 
     def __eq__(self, other: object) -> bool:
-        """Compare what was written."""
+        """Compare the texts."""
         return isinstance(other, Filter) and other.source == self.source
 
     def __hash__(self) -> int:
-        """Go by what was written."""
+        """Hash the text."""
         return hash(self.source)
 
 
@@ -68,15 +65,15 @@ Selector: TypeAlias = Name | Index | Slice | Wildcard | Filter
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One step of a path."""
+    """One segment of a path."""
 
     selectors: tuple[Selector, ...]
     descends: bool = False
-    """Whether the step is `..`: it starts at every depth."""
+    """Whether the segment is `..`: it applies at every depth."""
 
 
 Path: TypeAlias = tuple[Segment, ...]
-"""From the object's root. A path without segments names no field."""
+"""Segments from the root of the object. A path without segments selects no field."""
 
 
 _SPACE: Final = re.compile(r"\s*")
@@ -86,7 +83,7 @@ _NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?([eE][-+]?\d{1,3})?")
 
 
 class Scanner:
-    """A text, and how far it has been read."""
+    """A text and the position of the next character."""
 
     __slots__ = ("position", "text")
 
@@ -96,11 +93,11 @@ class Scanner:
 
     @property
     def at_end(self) -> bool:
-        """Whether nothing is left."""
+        """Whether the text is consumed."""
         return self.position == len(self.text)
 
     def take(self, *words: str) -> str:
-        """Read the first of the words that comes next; "" if none does."""
+        """Consume the first of these words that is next; "" if none is."""
         for word in words:
             if self.text.startswith(word, self.position):
                 self.position += len(word)
@@ -108,43 +105,43 @@ class Scanner:
         return ""
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Read what the pattern matches here."""
-        found = pattern.match(self.text, self.position)
-        if found:
-            self.position = found.end()
-        return found
+        """Consume what the pattern matches at the position."""
+        match = pattern.match(self.text, self.position)
+        if match:
+            self.position = match.end()
+        return match
 
     def skip_space(self) -> None:
-        """Read white space, where it may be."""
+        """Consume white space, if there is any."""
         self.match(_SPACE)
 
     def expect(self, word: str) -> None:
-        """Read the word, after any white space, or refuse the text."""
+        """Consume the word, after any white space; raises PathError."""
         self.skip_space()
         if not self.take(word):
-            self.refuse(f'"{word}" is missing')
+            self.reject(f'"{word}" is missing')
 
     def quoted(self) -> str | None:
-        """Read a text in either kind of quotes; a backslash takes the next character as it is."""
-        found = self.match(_QUOTED)
-        if found is None:
+        """Consume a string in single or double quotes; a backslash escapes the next character."""
+        match = self.match(_QUOTED)
+        if match is None:
             return None
-        return _ESCAPE.sub(r"\1", found[1] if found[1] is not None else found[2])
+        return _ESCAPE.sub(r"\1", match[1] if match[1] is not None else match[2])
 
     def number(self) -> int | float | None:
-        """Read a number."""
-        found = self.match(_NUMBER)
-        if found is None:
+        """Consume a number."""
+        match = self.match(_NUMBER)
+        if match is None:
             return None
-        return float(found[0]) if found[1] or found[2] else int(found[0])
+        return float(match[0]) if match[1] or match[2] else int(match[0])
 
     def integer(self) -> int | None:
-        """Read a whole number, or refuse another."""
+        """Consume an integer; raises PathError for another number."""
         number = self.number()
         if isinstance(number, float):
-            self.refuse("a whole number is wanted")
+            self.reject("an integer is expected")
         return number
 
-    def refuse(self, problem: str) -> NoReturn:
-        """Say what is wrong here."""
+    def reject(self, problem: str) -> NoReturn:
+        """Raise PathError at the position."""
         raise PathError(self.text, self.position, problem)

@@ -1,13 +1,12 @@
-"""Copy the live values of ignored fields into the wanted object, element by element.
+"""Copies the live values of ignored fields into the desired object.
 
-A field that is not there live is taken out of the wanted object too: whoever owns it has removed
-it. To leave all ignored fields out would not do, as the API server would take that for their
-removal. An item of a list that is not live yet is created with all that the manifest says.
+An ignored field that the live object lacks is removed from the desired object too: its owner has
+removed it. Ignored fields cannot just be left out, because the API server would remove them. A list
+item that is not live yet is created with all fields of the manifest.
 
-Which item of a live list is which of the wanted one.
-
-Other controllers put items of their own in front or between. Where items have a key that tells
-them apart, as in a pod's containers, the key counts; elsewhere only the position is left.
+Items of a desired list are matched with live items. Other controllers insert items of their own, so
+items are matched by their merge key where they have one, as the containers of a pod do, and by
+position elsewhere.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -26,11 +25,11 @@ from lynq.core.node.ignore_fields.jsonpath import (
 )
 
 ABSENT: Final = object()
-"""Stands for the counterpart that is not there; null is a value."""
+"""The counterpart of an item that is not live; None would be the value null."""
 
 _KeyOf: TypeAlias = Callable[[Mapping[str, Any]], Hashable]
 
-# The merge keys of the built-in kinds, by the list's own key; all others go by name.
+# Merge keys of the built-in kinds, by the key of the list; all other lists are keyed by name.
 _MERGE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "volumeMounts": ("mountPath",),
     "volumeDevices": ("devicePath",),
@@ -42,23 +41,23 @@ _MERGE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def counterparts(wanted: Sequence[object], live: object, field: str) -> list[object]:
-    """Return for each wanted item its live one, or ABSENT; `field` is the list's key."""
+def counterparts(desired: Sequence[object], live: object, field: str) -> list[object]:
+    """Return the live item of each desired one, or ABSENT; `field` is the key of the list."""
     items = live if isinstance(live, list) else []
     by_key = _keyed(items, field)
-    keys = _keys(wanted, field)
+    keys = _keys(desired, field)
     if by_key is None or keys is None:
-        return [items[place] if place < len(items) else ABSENT for place in range(len(wanted))]
+        return [items[index] if index < len(items) else ABSENT for index in range(len(desired))]
     return [by_key.get(key, ABSENT) for key in keys]
 
 
-def live_only(wanted: Sequence[object], live: object, field: str) -> list[object]:
-    """Return the live items that no wanted one stands for, in their order."""
+def live_only(desired: Sequence[object], live: object, field: str) -> list[object]:
+    """Return the live items without a desired counterpart, in their order."""
     items = live if isinstance(live, list) else []
     by_key = _keyed(items, field)
-    keys = _keys(wanted, field)
+    keys = _keys(desired, field)
     if by_key is None or keys is None:
-        return items[len(wanted) :]
+        return items[len(desired) :]
     return [item for key, item in by_key.items() if key not in set(keys)]
 
 
@@ -68,7 +67,7 @@ def _keyed(items: Sequence[object], field: str) -> dict[Hashable, object] | None
 
 
 def _keys(items: Sequence[object], field: str) -> list[Hashable] | None:
-    """Return the items' keys, if each has one and no two the same."""
+    """Return the keys of the items, if every item has one and they are unique."""
     key_of = _port if field == "ports" else _by(_MERGE_KEYS.get(field, ("name",)))
     keys: list[Hashable] = []
     for item in items:
@@ -88,124 +87,124 @@ def _by(names: tuple[str, ...]) -> _KeyOf:
 
 
 def _port(item: Mapping[str, Any]) -> Hashable:
-    """Return the key of a container's or a Service's port; the API server fills in TCP."""
+    """Return the key of a container's or Service's port; the API server defaults to TCP."""
     number = item.get("containerPort", item.get("port"))
     protocol = item.get("protocol") or "TCP"
     return (number, protocol) if isinstance(number, int) and isinstance(protocol, str) else None
 
 
 def keep_live(
-    wanted: dict[str, Any], live: dict[str, Any], paths: Iterable[Path]
+    desired: dict[str, Any], live: dict[str, Any], paths: Iterable[Path]
 ) -> dict[str, Any]:
-    """Return the wanted object with the live values of the fields that the paths name."""
-    kept = deepcopy(wanted)
+    """Return the desired object with the live values of the fields that the paths select."""
+    kept = deepcopy(desired)
     for path in paths:
         if path:
             _walk(kept, live, path, "")
     return kept
 
 
-def _walk(wanted: object, live: object, path: Path, field: str) -> None:
-    """Follow the path in both; `field` is the key under which `wanted` was found."""
+def _walk(desired: object, live: object, path: Path, field: str) -> None:
+    """Follow the path in both objects; `field` is the key of `desired` in its parent."""
     if path[0].descends:
-        # What lies deeper goes first: a step here may replace it by what is live anyway.
-        for inner, counterpart, key in list(_children(wanted, live, field)):
+        # Deeper values first: this segment may replace them by live values.
+        for inner, counterpart, key in list(_children(desired, live, field)):
             _walk(inner, counterpart, path, key)
-    if isinstance(wanted, dict):
-        _in_object(wanted, live if isinstance(live, dict) else {}, path[0], path[1:])
-    elif isinstance(wanted, list):
-        _in_list(wanted, live, path, field)
+    if isinstance(desired, dict):
+        _in_object(desired, live if isinstance(live, dict) else {}, path[0], path[1:])
+    elif isinstance(desired, list):
+        _in_list(desired, live, path, field)
 
 
-def _children(wanted: object, live: object, field: str) -> Iterator[tuple[object, object, str]]:
-    if isinstance(wanted, dict):
-        known = live if isinstance(live, dict) else {}
-        for key, value in wanted.items():
-            yield value, known.get(key), key
-    elif isinstance(wanted, list):
-        for item, counterpart in zip(wanted, counterparts(wanted, live, field), strict=True):
+def _children(desired: object, live: object, field: str) -> Iterator[tuple[object, object, str]]:
+    if isinstance(desired, dict):
+        counterpart_of = live if isinstance(live, dict) else {}
+        for key, value in desired.items():
+            yield value, counterpart_of.get(key), key
+    elif isinstance(desired, list):
+        for item, counterpart in zip(desired, counterparts(desired, live, field), strict=True):
             if counterpart is not ABSENT:
                 yield item, counterpart, field
 
 
-def _in_object(wanted: dict[str, Any], live: dict[str, Any], step: Segment, rest: Path) -> None:
-    for selector in step.selectors:
-        for key in _selected_keys(selector, wanted, live):
+def _in_object(desired: dict[str, Any], live: dict[str, Any], segment: Segment, rest: Path) -> None:
+    for selector in segment.selectors:
+        for key in _selected_keys(selector, desired, live):
             if rest:
-                _enter(wanted, live, key, rest, may_create=isinstance(selector, Name))
+                _enter(desired, live, key, rest, may_create=isinstance(selector, Name))
             elif key in live:
-                wanted[key] = deepcopy(live[key])
+                desired[key] = deepcopy(live[key])
             else:
-                wanted.pop(key, None)
+                desired.pop(key, None)
 
 
-def _selected_keys(selector: Selector, wanted: dict[str, Any], live: dict[str, Any]) -> list[str]:
+def _selected_keys(selector: Selector, desired: dict[str, Any], live: dict[str, Any]) -> list[str]:
     if isinstance(selector, Name):
         return [selector.key]
-    every = [*wanted, *(key for key in live if key not in wanted)]
+    every = [*desired, *(key for key in live if key not in desired)]
     if isinstance(selector, Wildcard):
         return every
     if isinstance(selector, Filter):
-        return [key for key in every if selector.passes(live.get(key, wanted.get(key)))]
+        return [key for key in every if selector.passes(live.get(key, desired.get(key)))]
     return []
 
 
 def _enter(
-    wanted: dict[str, Any], live: dict[str, Any], key: str, rest: Path, *, may_create: bool
+    desired: dict[str, Any], live: dict[str, Any], key: str, rest: Path, *, may_create: bool
 ) -> None:
-    inner, counterpart = wanted.get(key), live.get(key)
+    inner, counterpart = desired.get(key), live.get(key)
     if inner is None and may_create and isinstance(counterpart, dict):
         created: dict[str, Any] = {}
         _walk(created, counterpart, rest, key)
         if created:
-            wanted[key] = created
+            desired[key] = created
     else:
         _walk(inner, counterpart, rest, key)
 
 
-def _in_list(wanted: list[Any], live: object, path: Path, field: str) -> None:
-    step, rest = path[0], path[1:]
-    pairs = counterparts(wanted, live, field)
-    chosen = _places(step, wanted, pairs)
+def _in_list(desired: list[Any], live: object, path: Path, field: str) -> None:
+    segment, rest = path[0], path[1:]
+    pairs = counterparts(desired, live, field)
+    chosen = _indexes(segment, desired, pairs)
     if rest:
-        for place in chosen:
-            if pairs[place] is not ABSENT:
-                _walk(wanted[place], pairs[place], rest, field)
+        for index in chosen:
+            if pairs[index] is not ABSENT:
+                _walk(desired[index], pairs[index], rest, field)
         return
-    added = [item for item in live_only(wanted, live, field) if _takes_new(step, item)]
+    added = [item for item in live_only(desired, live, field) if _selects_new(segment, item)]
     kept = [
-        deepcopy(pairs[place]) if place in chosen else item
-        for place, item in enumerate(wanted)
-        if not (place in chosen and pairs[place] is ABSENT)
+        deepcopy(pairs[index]) if index in chosen else item
+        for index, item in enumerate(desired)
+        if not (index in chosen and pairs[index] is ABSENT)
     ]
-    wanted[:] = kept + deepcopy(added)
+    desired[:] = kept + deepcopy(added)
 
 
-def _places(step: Segment, wanted: list[Any], pairs: list[object]) -> list[int]:
-    """Return the places of the wanted list that the step names; none beyond its end."""
-    every = range(len(wanted))
-    found: set[int] = set()
-    for selector in step.selectors:
+def _indexes(segment: Segment, desired: list[Any], pairs: list[object]) -> list[int]:
+    """Return the indexes of the desired list that the segment selects."""
+    every = range(len(desired))
+    indexes: set[int] = set()
+    for selector in segment.selectors:
         match selector:
             case Wildcard():
-                found.update(every)
-            case Index(number) if -len(wanted) <= number < len(wanted):
-                found.add(number % len(wanted))
+                indexes.update(every)
+            case Index(number) if -len(desired) <= number < len(desired):
+                indexes.add(number % len(desired))
             case Slice(start, stop, by):
-                found.update(every[start:stop:by])
+                indexes.update(every[start:stop:by])
             case Filter():
-                found.update(
-                    place
-                    for place in every
-                    if selector.passes(wanted[place])
-                    or (pairs[place] is not ABSENT and selector.passes(pairs[place]))
+                indexes.update(
+                    index
+                    for index in every
+                    if selector.passes(desired[index])
+                    or (pairs[index] is not ABSENT and selector.passes(pairs[index]))
                 )
-    return sorted(found)
+    return sorted(indexes)
 
 
-def _takes_new(step: Segment, item: object) -> bool:
-    """Return whether a live item that nobody wants is named as a whole."""
+def _selects_new(segment: Segment, item: object) -> bool:
+    """Return whether the segment selects a live item that is not desired."""
     return any(
         isinstance(selector, Wildcard) or (isinstance(selector, Filter) and selector.passes(item))
-        for selector in step.selectors
+        for selector in segment.selectors
     )

@@ -1,9 +1,7 @@
-"""Parse a JSONPath: `$.a.b`, `a.b`, `$..x`, `['a']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `[?(…)]`.
+"""Parses a JSONPath: `$.a.b`, `a.b`, `$..x`, `['a']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `[?(…)]`.
 
-Filters of a JSONPath: `?(@.name == 'x' && @.ports[0] > 80)`.
-
-A filter is compiled into one function. It never raises: values that cannot be compared just do
-not pass.
+A filter, `?(@.name == 'x' && @.ports[0] > 80)`, is compiled into one function. The function never
+raises: values that cannot be compared do not pass.
 """
 
 import re
@@ -25,10 +23,11 @@ from lynq.core.node.ignore_fields.jsonpath import (
     Wildcard,
 )
 
-_DEEPEST: Final = 20
+_MAX_DEPTH: Final = 20
+_MAX_LENGTH: Final = 1000
 _KEY: Final = re.compile(r"[\w-]+")
 _ABSENT: Final = object()
-_WORDS: Final = {"true": True, "false": False, "null": None}
+_LITERALS: Final = {"true": True, "false": False, "null": None}
 _ORDERS: Final = {"<=": le, ">=": ge, "<": lt, ">": gt}
 
 Test: TypeAlias = Callable[[object], bool]
@@ -37,34 +36,34 @@ FilterStep: TypeAlias = str | int
 
 
 def parse_filter(scanner: Scanner) -> Filter:
-    """Read what follows the question mark; raises PathError."""
+    """Parse the text after the question mark; raises PathError."""
     start = scanner.position
-    passes = _either(scanner, 0)
+    passes = _any_of(scanner, 0)
     return Filter(scanner.text[start : scanner.position], passes)
 
 
-def _either(scanner: Scanner, depth: int) -> Test:
-    tests = [_both(scanner, depth)]
-    while _takes(scanner, "||"):
-        tests.append(_both(scanner, depth))
+def _any_of(scanner: Scanner, depth: int) -> Test:
+    tests = [_all_of(scanner, depth)]
+    while _take(scanner, "||"):
+        tests.append(_all_of(scanner, depth))
     return tests[0] if len(tests) == 1 else lambda value: any(test(value) for test in tests)
 
 
-def _both(scanner: Scanner, depth: int) -> Test:
-    tests = [_one(scanner, depth)]
-    while _takes(scanner, "&&"):
-        tests.append(_one(scanner, depth))
+def _all_of(scanner: Scanner, depth: int) -> Test:
+    tests = [_test(scanner, depth)]
+    while _take(scanner, "&&"):
+        tests.append(_test(scanner, depth))
     return tests[0] if len(tests) == 1 else lambda value: all(test(value) for test in tests)
 
 
-def _one(scanner: Scanner, depth: int) -> Test:
-    if depth > _DEEPEST:
-        scanner.refuse("it is nested too deep")
-    if _takes(scanner, "!"):
-        inner = _one(scanner, depth + 1)
+def _test(scanner: Scanner, depth: int) -> Test:
+    if depth > _MAX_DEPTH:
+        scanner.reject("the filter is nested too deep")
+    if _take(scanner, "!"):
+        inner = _test(scanner, depth + 1)
         return lambda value: not inner(value)
-    if _takes(scanner, "("):
-        inner = _either(scanner, depth + 1)
+    if _take(scanner, "("):
+        inner = _any_of(scanner, depth + 1)
         scanner.expect(")")
         return inner
     return _comparison(scanner)
@@ -78,7 +77,7 @@ def _comparison(scanner: Scanner) -> Test:
         right, _ = _operand(scanner)
         return _compared(left, operator, right)
     if not is_path:
-        scanner.refuse("a comparison is missing")
+        scanner.reject("a comparison is missing")
     return lambda value: left(value) is not _ABSENT
 
 
@@ -92,7 +91,7 @@ def _compared(left: Operand, operator: str, right: Operand) -> Test:
 
 
 def _operand(scanner: Scanner) -> tuple[Operand, bool]:
-    """Return what gives the operand's value, and whether it is a path."""
+    """Return a function of the operand's value, and whether the operand is a path."""
     scanner.skip_space()
     if scanner.take("@"):
         steps = _steps(scanner)
@@ -100,10 +99,10 @@ def _operand(scanner: Scanner) -> tuple[Operand, bool]:
     text = scanner.quoted()
     literal: object = text if text is not None else scanner.number()
     if literal is None:
-        word = scanner.take(*_WORDS)
+        word = scanner.take(*_LITERALS)
         if not word:
-            scanner.refuse("@, a text in quotes, a number, true, false or null is missing")
-        literal = _WORDS[word]
+            scanner.reject("expected @, a quoted string, a number, true, false or null")
+        literal = _LITERALS[word]
     return lambda _: literal, False
 
 
@@ -112,11 +111,11 @@ def _steps(scanner: Scanner) -> tuple[FilterStep, ...]:
     while True:
         if scanner.take("."):
             key = scanner.match(_KEY)
-            steps.append(key[0] if key else scanner.refuse("a key is missing"))
+            steps.append(key[0] if key else scanner.reject("a key is missing"))
         elif scanner.take("["):
             name = scanner.quoted()
             step = name if name is not None else scanner.integer()
-            steps.append(step if step is not None else scanner.refuse("a key is missing"))
+            steps.append(step if step is not None else scanner.reject("a key is missing"))
             scanner.expect("]")
         else:
             return tuple(steps)
@@ -137,7 +136,7 @@ def _inside(value: object, step: FilterStep) -> object:
 
 
 def _equal(left: object, right: object) -> bool:
-    # JSON's true is no 1, as it would be to Python.
+    # In JSON true differs from 1; in Python they are equal.
     return isinstance(left, bool) == isinstance(right, bool) and left == right
 
 
@@ -150,20 +149,17 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _takes(scanner: Scanner, word: str) -> bool:
+def _take(scanner: Scanner, word: str) -> bool:
     scanner.skip_space()
     return bool(scanner.take(word))
 
 
-_LONGEST: Final = 1000
-
-
 @lru_cache(maxsize=1024)
 def parse_path(text: str) -> Path:
-    """Return the path; raises PathError. The empty text and a bare `$` name no field."""
+    """Return the path; raises PathError. The empty text and a bare `$` select no field."""
     scanner = Scanner(text)
-    if len(text) > _LONGEST:
-        scanner.refuse(f"it has more than {_LONGEST} characters")
+    if len(text) > _MAX_LENGTH:
+        scanner.reject(f"the path has more than {_MAX_LENGTH} characters")
     segments: list[Segment] = []
     if not scanner.take("$") and (first := scanner.match(_KEY)):
         segments.append(Segment((Name(first[0]),)))
@@ -173,7 +169,7 @@ def parse_path(text: str) -> Path:
 
 
 def path_problem(text: str) -> str | None:
-    """Return what is wrong with a path; None if nothing is."""
+    """Return why a path is invalid; None if it is valid."""
     try:
         parse_path(text)
     except PathError as error:
@@ -184,7 +180,7 @@ def path_problem(text: str) -> str | None:
 def _segment(scanner: Scanner) -> Segment:
     dots = scanner.take("..", ".")
     descends = dots == ".."
-    # After one dot a bracket would be `$.['a']`, which many write and all parsers forgive.
+    # `$.['a']` is common, and other parsers accept it as well.
     if scanner.take("["):
         return Segment(_bracket(scanner), descends)
     if dots and scanner.take("*"):
@@ -192,8 +188,8 @@ def _segment(scanner: Scanner) -> Segment:
     if dots and (key := scanner.match(_KEY)):
         return Segment((Name(key[0]),), descends)
     if dots:
-        scanner.refuse('a key is missing; keys with other characters go into brackets: ["a/b"]')
-    return scanner.refuse("unexpected character; a path is written like $.spec.replicas")
+        scanner.reject('a key is missing; write a key with other characters in brackets: ["a/b"]')
+    return scanner.reject("unexpected character; a path is written like $.spec.replicas")
 
 
 def _bracket(scanner: Scanner) -> tuple[Selector, ...]:
@@ -220,10 +216,10 @@ def _range(scanner: Scanner) -> Index | Slice:
     start = scanner.integer()
     if not scanner.take(":"):
         if start is None:
-            scanner.refuse("a key in quotes, a number, * or a filter is missing")
+            scanner.reject("expected a quoted key, a number, * or a filter")
         return Index(start)
     stop = scanner.integer()
     step = scanner.integer() if scanner.take(":") else None
     if step is not None and step <= 0:
-        scanner.refuse("a slice goes forward")
+        scanner.reject("the step of a slice must be positive")
     return Slice(start, stop, step)

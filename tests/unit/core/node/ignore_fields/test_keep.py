@@ -1,4 +1,4 @@
-"""How the live values of ignored fields get into the wanted object."""
+"""keep_live copies the live values of ignored fields into the desired object."""
 
 from copy import deepcopy
 from typing import Any
@@ -19,7 +19,7 @@ JSON = st.recursive(
 OBJECTS = st.dictionaries(KEYS, JSON, max_size=4)
 NAMES = st.sampled_from(["x", "y", "z"])
 # Not by position: an item that is taken out makes another one the first.
-TOLD_APART = st.dictionaries(
+WITH_UNIQUE_KEYS = st.dictionaries(
     st.sampled_from(["a", "b", "name"]),
     st.recursive(
         st.integers(0, 3),
@@ -53,15 +53,15 @@ PATHS = BY_KEY | st.sampled_from(
 )
 
 
-def kept(path: str, wanted: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
-    return keep_live(wanted, live, [parse_path(path)])
+def kept(path: str, desired: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
+    return keep_live(desired, live, [parse_path(path)])
 
 
 @pytest.mark.parametrize(
-    ("path", "wanted", "live", "result"),
+    ("path", "desired", "live", "result"),
     [
         pytest.param("$.a.b", {"a": {"b": 1}}, {"a": {"b": 5}}, {"a": {"b": 5}}, id="copied"),
-        pytest.param("a.b", {"a": {"b": 1}}, {"a": {}}, {"a": {}}, id="not live, not wanted"),
+        pytest.param("a.b", {"a": {"b": 1}}, {"a": {}}, {"a": {}}, id="absent live field"),
         pytest.param("a.b", {"a": {"b": 1}}, {}, {"a": {}}, id="its parent is not live"),
         pytest.param("a.b", {}, {"a": {"b": 5, "c": 1}}, {"a": {"b": 5}}, id="path is created"),
         pytest.param("a.b.c", {}, {"a": {"d": 5}}, {}, id="no empty path is created"),
@@ -83,82 +83,82 @@ def kept(path: str, wanted: dict[str, Any], live: dict[str, Any]) -> dict[str, A
         pytest.param("a[*].b", {}, {"a": [{"b": 1}]}, {}, id="no list is created"),
     ],
 )  # fmt: skip
-def test_plain_fields(
-    path: str, wanted: dict[str, Any], live: dict[str, Any], result: dict[str, Any]
+def test_field_gets_its_live_value(
+    path: str, desired: dict[str, Any], live: dict[str, Any], result: dict[str, Any]
 ) -> None:
-    assert kept(path, wanted, live) == result
+    assert kept(path, desired, live) == result
 
 
 def pod(**images: Any) -> dict[str, Any]:
     return {"containers": [{"name": name, "resources": value} for name, value in images.items()]}
 
 
-def test_each_container_keeps_its_own_value() -> None:
-    wanted, live = pod(web=1, log=2), pod(web=10, log=20)
-    assert kept("$.containers[*].resources", wanted, live) == live
+def test_every_container_gets_its_own_live_value() -> None:
+    desired, live = pod(web=1, log=2), pod(web=10, log=20)
+    assert kept("$.containers[*].resources", desired, live) == live
 
 
-def test_items_are_matched_by_name_wherever_they_are() -> None:
-    wanted, live = pod(web=1, log=2), pod(injected=9, log=20, web=10)
-    assert kept("containers[*].resources", wanted, live) == pod(web=10, log=20)
-    assert kept("containers[0].resources", wanted, live) == pod(web=10, log=2)
+def test_items_are_matched_by_name_at_any_position() -> None:
+    desired, live = pod(web=1, log=2), pod(injected=9, log=20, web=10)
+    assert kept("containers[*].resources", desired, live) == pod(web=10, log=20)
+    assert kept("containers[0].resources", desired, live) == pod(web=10, log=2)
 
 
-def test_a_container_that_is_not_live_yet_is_created_as_its_manifest_says() -> None:
-    wanted, live = pod(web=1, new=2), pod(web=10)
-    assert kept("containers[*].resources", wanted, live) == pod(web=10, new=2)
+def test_container_that_is_not_live_is_created_from_the_manifest() -> None:
+    desired, live = pod(web=1, new=2), pod(web=10)
+    assert kept("containers[*].resources", desired, live) == pod(web=10, new=2)
 
 
-def test_a_filter_names_one_item() -> None:
-    wanted, live = pod(web=1, log=2), pod(log=20, web=10)
-    assert kept("containers[?(@.name=='log')].resources", wanted, live) == pod(web=1, log=20)
+def test_filter_selects_one_item() -> None:
+    desired, live = pod(web=1, log=2), pod(log=20, web=10)
+    assert kept("containers[?(@.name=='log')].resources", desired, live) == pod(web=1, log=20)
 
 
-def test_a_whole_item_named_by_a_filter_comes_and_goes_with_the_live_one() -> None:
+def test_item_selected_as_a_whole_follows_the_live_one() -> None:
     path = "containers[?(@.name=='side')]"
     assert kept(path, pod(web=1), pod(web=10, side=5)) == pod(web=1, side=5)
     assert kept(path, pod(web=1, side=5), pod(web=10)) == pod(web=1)
 
 
 def test_ports_are_matched_by_number_and_protocol() -> None:
-    wanted = {"ports": [{"port": 80}, {"port": 80, "protocol": "UDP"}]}
+    desired = {"ports": [{"port": 80}, {"port": 80, "protocol": "UDP"}]}
     live = {
         "ports": [
             {"port": 80, "protocol": "UDP", "nodePort": 2},
             {"port": 80, "protocol": "TCP", "nodePort": 1},
         ]
     }
-    assert kept("ports[*].nodePort", wanted, live) == {
+    assert kept("ports[*].nodePort", desired, live) == {
         "ports": [{"port": 80, "nodePort": 1}, {"port": 80, "protocol": "UDP", "nodePort": 2}]
     }
 
 
 def test_items_without_distinct_keys_are_matched_by_position() -> None:
-    wanted = {"env": [{"name": "a", "v": 1}, {"name": "a", "v": 2}]}
+    desired = {"env": [{"name": "a", "v": 1}, {"name": "a", "v": 2}]}
     live = {"env": [{"name": "b", "v": 5}, {"name": "a", "v": 6}]}
-    assert kept("env[*].v", wanted, live) == {"env": [{"name": "a", "v": 5}, {"name": "a", "v": 6}]}
+    assert kept("env[*].v", desired, live) == {
+        "env": [{"name": "a", "v": 5}, {"name": "a", "v": 6}]
+    }
 
 
 @given(OBJECTS, OBJECTS, PATHS)
-def test_neither_input_is_touched_nor_shared(
-    wanted: dict[str, Any], live: dict[str, Any], path: str
+def test_inputs_are_neither_modified_nor_shared(
+    desired: dict[str, Any], live: dict[str, Any], path: str
 ) -> None:
-    before = deepcopy((wanted, live))
-    result = kept(path, wanted, live)
+    before = deepcopy((desired, live))
+    result = kept(path, desired, live)
     for value in result.values():
         if isinstance(value, dict | list):
             value.clear()
-    assert (wanted, live) == before
+    assert (desired, live) == before
 
 
-@given(TOLD_APART, TOLD_APART, BY_KEY)
-def test_keeping_again_changes_nothing(
-    wanted: dict[str, Any], live: dict[str, Any], path: str
-) -> None:
-    once = kept(path, wanted, live)
+@given(WITH_UNIQUE_KEYS, WITH_UNIQUE_KEYS, BY_KEY)
+def test_keep_live_is_idempotent(desired: dict[str, Any], live: dict[str, Any], path: str) -> None:
+    once = kept(path, desired, live)
     assert kept(path, once, live) == once
 
 
 @given(OBJECTS, PATHS)
-def test_what_is_live_as_wanted_stays(wanted: dict[str, Any], path: str) -> None:
-    assert kept(path, wanted, wanted) == wanted
+def test_equal_live_object_changes_nothing(desired: dict[str, Any], path: str) -> None:
+    assert kept(path, desired, desired) == desired

@@ -1,4 +1,4 @@
-"""Which texts are a JSONPath, and what they mean."""
+"""parse_path: valid JSONPaths and their segments, invalid ones and their errors."""
 
 from contextlib import suppress
 
@@ -48,7 +48,7 @@ def names(*keys: str) -> tuple[Segment, ...]:
         ("[0]", (Segment((Index(0),)),)),
     ],
 )
-def test_what_a_path_means(text: str, path: tuple[Segment, ...]) -> None:
+def test_path_is_parsed_into_segments(text: str, path: tuple[Segment, ...]) -> None:
     assert parse_path(text) == path
 
 
@@ -83,13 +83,13 @@ def test_what_a_path_means(text: str, path: tuple[Segment, ...]) -> None:
         "a" * 1001,
     ],
 )
-def test_what_is_no_path(text: str) -> None:
+def test_invalid_path_is_rejected(text: str) -> None:
     with pytest.raises(PathError, match="at character"):
         parse_path(text)
 
 
 @given(PUNCTUATION)
-def test_any_text_is_a_path_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     with suppress(PathError):
         assert all(segment.selectors for segment in parse_path(text))
 
@@ -121,13 +121,13 @@ def test_any_text_is_a_path_or_refused(text: str) -> None:
         ("@.n > 1", {"n": True}, False),
     ],
 )
-def test_what_passes_a_filter(condition: str, value: object, passes: bool) -> None:  # noqa: FBT001
+def test_filter_compares_values(condition: str, value: object, passes: bool) -> None:  # noqa: FBT001
     (segment,) = parse_path(f"[?{condition}]")
     (selector,) = segment.selectors
     assert isinstance(selector, Filter)
     assert selector.passes(value) is passes
 
 
-def test_what_is_wrong_with_a_path_is_told_in_words() -> None:
+def test_path_problem_describes_an_invalid_path() -> None:
     assert path_problem("$.spec.replicas") is None
-    assert "no JSONPath" in (path_problem("$.spec[") or "")
+    assert "is not a valid JSONPath" in (path_problem("$.spec[") or "")
