@@ -28,7 +28,7 @@ async def test_form_becomes_valid_when_its_hub_appears(env: Environment) -> None
 
     async with env.run_controllers():
         invalid = await wait_for_form_condition(env, "Valid", "False", "ValidationFailed")
-        assert 'no LynqHub "hub"' in invalid["message"]
+        assert 'LynqHub "hub" not found' in invalid["message"]
         await env.wait_for_event("HubNotFound")
         await env.create_hub()
         await wait_for_form_condition(env, "Valid", "True", "ValidationPassed")

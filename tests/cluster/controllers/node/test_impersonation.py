@@ -39,7 +39,7 @@ SECRET = {
 }
 
 AS_WRITER = {"lynq.sh/service-account": "writer"}
-FORM_MISSING = 'the form "web" does not exist'
+FORM_MISSING = 'LynqForm "web" does not exist'
 
 
 async def create_account(env: Environment, account: str, *rules: Any) -> None:
@@ -114,7 +114,7 @@ async def test_node_annotation_does_not_choose_service_account(
         await create_node(env, entry("settings"), annotations=AS_WRITER)
         resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
         assert FORM_MISSING in resource["message"]
-        assert "create the form, or delete the node" in resource["message"]
+        assert "create the LynqForm, or delete the LynqNode" in resource["message"]
         assert not await exists(env, "settings")
         await delete_node(env)
         await wait_for_deletion(env, NODES, NODE)
@@ -185,7 +185,7 @@ async def test_nothing_is_written_for_unreadable_form(
     async with running_operator(env):
         await create_node(env, entry("settings"))
         resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
-        assert 'the form "web" cannot be read' in resource["message"]
+        assert 'LynqForm "web" cannot be read' in resource["message"]
         assert "$.configMaps" in resource["message"]
         assert not await exists(env, "settings")
 
@@ -242,7 +242,7 @@ async def test_disallowed_namespace_object_is_not_written(env: Environment, by: 
             ],
         )
         resource = await wait_for_resource_state(env, NODE, "outside", "Failed")
-        assert f'the namespace "{other}" is not among' in resource["message"]
+        assert f'namespace "{other}" is not in' in resource["message"]
         await wait_for_resource_state(env, NODE, "inside", "Ready")
         await wait_for_resource_state(env, NODE, "own", "Ready")
         obj = await env.client.get(NAMESPACES, other)
