@@ -55,8 +55,8 @@ async def test_state_converges_after_repeated_sigkill(
     await wait_until_converged(model)
     assert await model.uids(*STABLE) == before
     for obj in foreign:
-        place, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
-        assert await env.client.get(CONFIG_MAPS, name, place) == obj
+        namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
+        assert await env.client.get(CONFIG_MAPS, name, namespace) == obj
     # Statuses of hub and form follow within two seconds; then nothing is written.
     await asyncio.sleep(3)
     replica.proxy.writes.clear()

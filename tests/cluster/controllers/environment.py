@@ -276,14 +276,14 @@ class Environment:
     async def wait_for_deletion(self, resource: Any, name: str) -> None:
         """Wait until an object does not exist."""
 
-        async def gone() -> bool:
+        async def deleted() -> bool:
             try:
                 await self.get(resource, name)
             except NotFound:
                 return True
             return False
 
-        await eventually(gone, within=30, every=0.05)
+        await eventually(deleted, within=30, every=0.05)
 
     async def wait_until_idle(self) -> None:
         """Wait until the controllers have sent no request for 1.3 seconds."""

@@ -63,8 +63,8 @@ async def wait_for_node_condition(
 
     async def matches() -> Object:
         node = await _existing_node(env, name)
-        found, why = node_condition(node, condition_type)
-        assert (found, reason and why) == (status, reason), node.get("status")
+        actual_status, actual_reason = node_condition(node, condition_type)
+        assert (actual_status, reason and actual_reason) == (status, reason), node.get("status")
         assert node["status"]["observedGeneration"] == node["metadata"]["generation"]
         return node
 
@@ -102,11 +102,11 @@ async def wait_for_deletion(
 ) -> None:
     """Wait until an object does not exist."""
 
-    async def gone() -> bool:
+    async def deleted() -> bool:
         try:
             await env.get(resource, name)
         except NotFound:
             return True
         return False
 
-    await eventually(gone, within=within, every=0.05)
+    await eventually(deleted, within=within, every=0.05)

@@ -34,15 +34,12 @@ async def test_alerts_and_panels_query_existing_metrics(
             return any(resource.get("state") == "Conflicted" for resource in listed)
 
         await eventually(conflicted, within=30, every=0.2)
-        found = ""
 
-        def complete() -> bool:
-            nonlocal found
-            complaints = missing(tmp_path, run.scrape())
-            assert complaints == ""
+        def all_exist() -> bool:
+            assert missing(tmp_path, run.scrape()) == ""
             return True
 
-        await eventually(complete, within=20, every=1)
+        await eventually(all_exist, within=20, every=1)
         # The host label is that of client-go: without scheme, with port.
         pattern = (
             r'rest_client_requests_total\{code="200",host="127\.0\.0\.1:\d+",method="GET"\} \d+'

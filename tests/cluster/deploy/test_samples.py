@@ -78,6 +78,6 @@ async def test_row_of_database_server_becomes_tenant_with_every_policy(
         await tenancy.force_sync()
         await tenancy.wait_for_deletion("policies")
     # Its deletionPolicy is Retain.
-    name, place = f"{tenancy.uid}-password", tenancy.namespace
-    kept = await tenancy.installer.client.get(SECRETS, name, place)
+    name = f"{tenancy.uid}-password"
+    kept = await tenancy.installer.client.get(SECRETS, name, tenancy.namespace)
     assert kept["metadata"]["labels"]["lynq.sh/orphaned"] == "true"

@@ -86,7 +86,7 @@ async def run_until_crash(env: Environment, crash: Crash, *, idle: float = 2.0) 
     return True
 
 
-@pytest.mark.parametrize("is_sent", [False, True], ids=["unsent", "unanswered"])
+@pytest.mark.parametrize("is_sent", [False, True], ids=["before send", "after send"])
 @pytest.mark.parametrize("at", range(1, 8))
 async def test_node_converges_after_crash_during_create(
     env: Environment, at: int, *, is_sent: bool

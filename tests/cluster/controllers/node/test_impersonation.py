@@ -256,13 +256,13 @@ async def test_namespace_no_longer_allowed_survives_and_blocks_finalizer(
 ) -> None:
     name = f"kube-{uuid.uuid4().hex[:8]}"
     async with running_operator(env, namespaces=()):
-        await create_node(env, namespaces=[manifest_entry("place", NAMESPACE, nameTemplate=name)])
+        await create_node(env, namespaces=[manifest_entry("space", NAMESPACE, nameTemplate=name)])
         await wait_for_node_ready(env, NODE)
     async with running_operator(env, namespaces=(), allowed_namespaces=("tenant-*",)):
-        resource = await wait_for_resource_state(env, NODE, "place", "Failed")
+        resource = await wait_for_resource_state(env, NODE, "space", "Failed")
         assert "--allowed-namespaces" in resource["message"]
         await delete_node(env)
-        kept = await wait_for_resource_state(env, NODE, "place", "Deleting")
+        kept = await wait_for_resource_state(env, NODE, "space", "Deleting")
         assert "--allowed-namespaces" in kept["message"]
         assert "deletionTimestamp" not in (await env.client.get(NAMESPACES, name))["metadata"]
     async with running_operator(env, namespaces=()):

@@ -58,9 +58,9 @@ async def test_objects_removed_from_spec_are_deleted_or_retained(env: Environmen
         assert labels(obj)["lynq.sh/managed"] == "true"
         assert obj["data"] == {"plan": "pro"}
 
-        gone = await wait_for_event(env, "OrphanedResourceDeleted", about=NODE)
-        assert gone.startswith("Normal: ")
-        assert "deleted" in gone
+        message = await wait_for_event(env, "OrphanedResourceDeleted", about=NODE)
+        assert message.startswith("Normal: ")
+        assert "deleted" in message
         assert "kept" in await wait_for_event(env, "OrphanedResourceRetained", about=NODE)
         await wait_for_event(env, "OrphanMarkersAdded", about="kept")
         node = await wait_for_node_ready(env, NODE)

@@ -37,14 +37,14 @@ LONG_NAME = "acme-" + "very-" * 14 + "long-web"
 async def wait_for_deletion_in(
     env: Environment, resource: Resource, name: str, namespace: str | None
 ) -> None:
-    async def gone() -> bool:
+    async def deleted() -> bool:
         try:
             await env.client.get(resource, name, namespace)
         except NotFound:
             return True
         return False
 
-    await eventually(gone, within=20, every=0.05)
+    await eventually(deleted, within=20, every=0.05)
 
 
 async def test_object_in_another_namespace_is_tracked_by_labels(env: Environment) -> None:

@@ -77,11 +77,11 @@ async def stop_serving_v1beta1(client: Client, group: str) -> None:
 
 
 async def wait_until_deleted(env: Environment, resource: Resource, namespace: str) -> None:
-    async def gone() -> bool:
+    async def deleted() -> bool:
         return not (await env.client.list(resource, namespace)).items
 
     # A failed deletion is retried after 30 s.
-    await eventually(gone, within=60, every=0.1)
+    await eventually(deleted, within=60, every=0.1)
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -89,11 +89,11 @@ async def wait_until_deleted(env: Environment, resource: Resource, namespace: st
 async def test_object_of_unserved_version_is_deleted(
     env: Environment, removed_from: str, *, restarted: bool
 ) -> None:
-    async with widgets(env.client) as group, extra_namespace(env) as place:
+    async with widgets(env.client) as group, extra_namespace(env) as other_namespace:
         v1 = Resource(group, "v1", "Widget", "widgets", namespaced=True)
         manifest = {"apiVersion": f"{group}/v1beta1", "kind": "Widget"}
-        widget = manifest_entry("widget", manifest, targetNamespace=place)
-        namespaces = (env.namespace, place)
+        widget = manifest_entry("widget", manifest, targetNamespace=other_namespace)
+        namespaces = (env.namespace, other_namespace)
 
         async def remove() -> None:
             if removed_from == "node":
@@ -101,12 +101,12 @@ async def test_object_of_unserved_version_is_deleted(
                 await wait_for_deletion(env, NODES, NODE, within=30)
             else:
                 await update_node(env, entry("other"), manifests=[])
-            await wait_until_deleted(env, v1, place)
+            await wait_until_deleted(env, v1, other_namespace)
 
         async with running_operator(env, namespaces=namespaces):
             await create_node(env, manifests=[widget])
             await wait_for_node_ready(env, NODE)
-            assert len((await env.client.list(v1, place)).items) == 1
+            assert len((await env.client.list(v1, other_namespace)).items) == 1
             if not restarted:
                 await stop_serving_v1beta1(env.client, group)
                 await remove()
@@ -119,23 +119,23 @@ async def test_object_of_unserved_version_is_deleted(
 async def test_go_inventory_entry_resolves_to_group_of_its_object(
     env: Environment,
 ) -> None:
-    drawn = uuid.uuid4().hex[:8]
-    first, second = f"a{drawn}.example.com", f"b{drawn}.example.com"
+    suffix = uuid.uuid4().hex[:8]
+    first, second = f"a{suffix}.example.com", f"b{suffix}.example.com"
     async with (
-        served_custom_kind(env.client, first) as others,
-        served_custom_kind(env.client, second) as ours,
-        extra_namespace(env) as place,
+        served_custom_kind(env.client, first) as foreign,
+        served_custom_kind(env.client, second) as owned,
+        extra_namespace(env) as other_namespace,
     ):
         node = await create_node(env, entry("settings"))
         tracked = {"lynq.sh/node": NODE, "lynq.sh/node-namespace": env.namespace}
-        for resource, marks in ((others, {}), (ours, tracked)):
-            metadata = {"name": "thing", "namespace": place, "labels": marks}
+        for resource, labels in ((foreign, {}), (owned, tracked)):
+            metadata = {"name": "thing", "namespace": other_namespace, "labels": labels}
             await env.client.create(resource, {"metadata": metadata})
-        status = {"appliedResources": [f"Gadget/{place}/thing@old"]}
+        status = {"appliedResources": [f"Gadget/{other_namespace}/thing@old"]}
         patch = {"status": status}
         name = node["metadata"]["name"]
         await env.client.patch(NODES, name, patch, env.namespace, subresource="status")
-        async with running_operator(env, namespaces=(env.namespace, place)):
-            await wait_until_deleted(env, ours, place)
+        async with running_operator(env, namespaces=(env.namespace, other_namespace)):
+            await wait_until_deleted(env, owned, other_namespace)
             await wait_for_node_ready(env, NODE)
-            assert len((await env.client.list(others, place)).items) == 1
+            assert len((await env.client.list(foreign, other_namespace)).items) == 1
