@@ -61,7 +61,7 @@ async def test_invalid_objects_are_denied_with_the_path(apply: Apply) -> None:
     )
     told = await apply(hub(uid=""))
     assert 'admission webhook "vlynqhub.kb.io" denied the request: ' in told
-    assert "spec.valueMappings.uid: missing" in told
+    assert "spec.valueMappings.uid: required" in told
 
 
 async def test_dependency_cycle_is_denied(apply: Apply) -> None:

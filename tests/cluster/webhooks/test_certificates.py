@@ -86,7 +86,7 @@ async def test_certificate_is_renewed_without_restart(admission: Admission) -> N
 
             await eventually(is_renewed)
             await _more(answers)
-        assert all("spec.valueMappings.uid: missing" in each for each in answers)
+        assert all("spec.valueMappings.uid: required" in each for each in answers)
         after = await secret(admission)
         assert after["ca.crt"] == kept["ca.crt"]
         assert await shown(server) == after["tls.crt"]
@@ -119,7 +119,7 @@ async def test_ca_rotation_overlaps_old_and_new_trust(
             for each in (server, other):
                 await eventually(partial(_has_shown, each, third["tls.crt"]))
             await _more(answers)
-        assert all("spec.valueMappings.uid: missing" in each for each in answers)
+        assert all("spec.valueMappings.uid: required" in each for each in answers)
 
 
 async def _more(answers: list[str]) -> None:

@@ -116,7 +116,7 @@ async def test_invalid_hub_is_denied(session: aiohttp.ClientSession, server: Web
     response = await asked(session, server, VALIDATE_HUB, body)
     assert response["allowed"] is False
     assert (response["status"]["code"], response["status"]["reason"]) == (403, "Forbidden")
-    assert response["status"]["message"].startswith("spec.valueMappings.uid: missing")
+    assert response["status"]["message"].startswith("spec.valueMappings.uid: required")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from lynq.controllers.hub.state import (
 )
 from lynq.core.guard.announcements import rows_by_reason, unannounced
 from lynq.core.guard.approval import approval_removal
-from lynq.core.hub.events import fresh, row_rejected, standing_events
+from lynq.core.hub.events import new_events, ongoing_events, row_rejected
 from lynq.core.hub.schedule import retry_delay, sync_interval
 from lynq.core.hub.status import SyncResult, is_worth_writing, next_status
 from lynq.kube import Result, WorkQueue
@@ -58,8 +58,8 @@ class HubStatusWriter:
             hub,
             self._world.census.of(key),
             forms=len(self._world.forms.by(BY_HUB, key)),
-            synced=self._with_refused(key, memory),
-            unread=memory.unread,
+            last_sync=self._with_refused(key, memory),
+            read_failure=memory.unread,
             push=memory.push,
             now=self._world.now(),
         )
@@ -91,7 +91,7 @@ class HubStatusWriter:
         }
         return replace(
             synced,
-            unmade=synced.unmade + len(memory.refused) - len(here),
+            missing=synced.missing + len(memory.refused) - len(here),
             kept=synced.kept | here,
         )
 
@@ -240,8 +240,8 @@ class HubController:
         found = unannounced(rejections, memory.told)
         memory.told = found.announced
         self._teller.tell(hub, *map(row_rejected, found.rejections))
-        standing = standing_events(hub, decided.plan, source_changed=decided.source_changed)
-        self._teller.tell(hub, *fresh(standing, memory.standing))
+        standing = ongoing_events(hub, decided.plan, source_changed=decided.source_changed)
+        self._teller.tell(hub, *new_events(standing, memory.standing))
         memory.standing = standing
         key = hub.metadata.key
         self._world.series.record_rejected_rows(key, rows_by_reason(rejections))

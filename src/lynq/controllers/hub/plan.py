@@ -140,11 +140,11 @@ class HubPlanner:
         memory.crowded = any(
             each.reason is RejectionReason.NODE_NAME_TAKEN for each in found.screened.rejections
         )
-        memory.synced = SyncResult.by(
+        memory.synced = SyncResult.from_plan(
             found,
             hub,
             rows.at,
-            identity=rows.identity,
+            source_identity=rows.identity,
             source_changed=decided.source_changed,
         )
         _prune(memory, self._world, hub.metadata.namespace)

@@ -1,15 +1,11 @@
-"""Why a node has to be written again, found out with as little work as can be.
+"""Find the nodes to create or update: compare desired nodes with existing ones.
 
-A new form and new values show in the annotations. Whether somebody edited the node's spec shows
-only in comparison with a fresh render, so that is done once for each generation of the node: a
-`Mark` remembers it. Marks are a memory that may be lost: then one sync renders all nodes.
+A changed form or row is visible in the annotations of a node. An edited spec is visible only in a
+comparison with a fresh render, which is done once per generation of the node; a `CheckedSpec`
+records it. Checked specs may be lost: then one sync renders all nodes again.
 
-Goes through the wanted nodes of one form, and notes which of them have to be written and why.
-
-Nothing is rendered here but what has no mark: a node that waits for its turn for an hour would
-otherwise be rendered in every sync of that hour.
-
-The writes of a plan: which node is made, changed or removed, why, and what is told about it.
+Writes are rendered only when they are admitted. A node that waits for a slot under maxSkew is not
+rendered in every sync.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,79 +30,79 @@ from lynq.core.hub.row_values import RenderFailure, RowRenderError, RowValues
 
 
 class UpdateCause(Enum):
-    """Why a node is written again."""
+    """Why a node is updated."""
 
     FORM = "form"
-    """Its form has another generation."""
+    """The form has a new generation."""
     DATA = "data"
-    """Its row has other values."""
+    """The row has new values."""
     DRIFT = "drift"
-    """Somebody changed it by hand."""
+    """The node was edited."""
 
 
 class CheckedSpec(NamedTuple):
-    """What a node's spec was found to be right for."""
+    """The node generation, form and values for which a spec was found to be up to date."""
 
     node_uid: str
     node_generation: int
     form_uid: str
-    values: int
-    """The hash of the row's values: a mark lives no longer than the process."""
+    values_hash: int
+    """The hash of the row values; valid within this process only."""
 
 
 CheckedSpecs: TypeAlias = Mapping[str, CheckedSpec]
-"""By the name of the node."""
+"""By node name."""
 
 
-def checked_spec_of(node: LynqNode, wanted: DesiredNode) -> CheckedSpec:
-    """Return the mark for a node whose spec is as wanted.
+def checked_spec_of(node: LynqNode, desired: DesiredNode) -> CheckedSpec:
+    """Return the record for a node whose spec is up to date.
 
-    The form's generation is in the node's annotations, and compared each time.
+    The generation of the form is not part of it: the annotation is compared in every sync.
     """
     return CheckedSpec(
         node.metadata.uid,
         node.metadata.generation,
-        wanted.form.metadata.uid,
-        hash(wanted.values),
+        desired.form.metadata.uid,
+        hash(desired.values),
     )
 
 
-def visible_cause(node: LynqNode, wanted: DesiredNode) -> UpdateCause | None:
-    """Return why the node has to be written, as far as its metadata tells."""
-    if form_generation(node) != wanted.form.metadata.generation:
+def visible_cause(node: LynqNode, desired: DesiredNode) -> UpdateCause | None:
+    """Return why the node must be updated, as far as its metadata shows."""
+    if form_generation(node) != desired.form.metadata.generation:
         return UpdateCause.FORM
-    if RowValues.reflected_by(node, wanted.values.uid) != wanted.values:
+    if RowValues.reflected_by(node, desired.values.uid) != desired.values:
         return UpdateCause.DATA
-    return None if _is_marked_as_ours(node, wanted) else UpdateCause.DRIFT
+    return None if _has_desired_metadata(node, desired) else UpdateCause.DRIFT
 
 
-def spec_differs(node: LynqNode, wanted: DesiredNode, now: datetime) -> bool:
-    """Return whether the node's spec is another than a render gives; raises RenderError.
+def spec_differs(node: LynqNode, desired: DesiredNode, now: datetime) -> bool:
+    """Return whether the spec differs from a fresh render; raises RowRenderError.
 
-    One whose digest is of another spec counts too: the Go operator has written it meanwhile.
+    A spec digest of another spec counts as a difference: the Go operator wrote the node since.
     """
-    spec = wanted.spec(written_at(node) or now, node.spec)
-    marks = node.metadata.annotations
-    digest = marks.get(ANNOTATION_SPEC_DIGEST)
-    return node.spec != spec or (digest is not None and digest != spec_digest(spec, marks))
+    spec = desired.spec(written_at(node) or now, node.spec)
+    annotations = node.metadata.annotations
+    digest = annotations.get(ANNOTATION_SPEC_DIGEST)
+    return node.spec != spec or (digest is not None and digest != spec_digest(spec, annotations))
 
 
-def _is_marked_as_ours(node: LynqNode, wanted: DesiredNode) -> bool:
-    known = node.metadata
+def _has_desired_metadata(node: LynqNode, desired: DesiredNode) -> bool:
+    metadata = node.metadata
     return (
-        wanted.labels.items() <= known.labels.items()
-        and known.annotations.get(ANNOTATION_HUB_ID) == wanted.hub.metadata.name
-        and known.annotations.get(ANNOTATION_SERVICE_ACCOUNT)
-        == (wanted.form.spec.service_account_name or None)
+        desired.labels.items() <= metadata.labels.items()
+        and metadata.annotations.get(ANNOTATION_HUB_ID) == desired.hub.metadata.name
+        and metadata.annotations.get(ANNOTATION_SERVICE_ACCOUNT)
+        == (desired.form.spec.service_account_name or None)
         and written_at(node) is not None
-        and FINALIZER_NODE in known.finalizers
-        and wanted.owner in known.owner_references
+        and FINALIZER_NODE in metadata.finalizers
+        and desired.owner in metadata.owner_references
     )
 
 
 @dataclass(frozen=True, slots=True)
 class NodeCreation:
-    """A node to make."""
+    """A node to create."""
 
     pair: NodePair
     node: LynqNode
@@ -114,23 +110,23 @@ class NodeCreation:
 
 @dataclass(frozen=True, slots=True)
 class NodeUpdate:
-    """A node to write again."""
+    """A node to update."""
 
     pair: NodePair
     cause: UpdateCause
     before: LynqNode
     after: LynqNode
-    """With the resourceVersion of `before`: whoever wrote in between is not overwritten."""
+    """With the resourceVersion of `before`, so that a concurrent write causes a conflict."""
 
 
 NodeWrite: TypeAlias = NodeCreation | NodeUpdate
 
 
 class DeletionCause(Enum):
-    """Why a node goes."""
+    """Why a node is deleted."""
 
-    ROW_GONE = "its row is gone or inactive"
-    FORM_GONE = "its form is gone"
+    ROW_GONE = "its row was deleted or deactivated"
+    FORM_GONE = "its form was deleted"
     HUB_GONE = "its hub is being deleted"
 
 
@@ -141,83 +137,82 @@ class NodeDeletion:
     pair: NodePair
     name: str
     node_uid: str
-    """The precondition of the delete: a node made anew under the same name is not meant."""
+    """The precondition of the delete: a re-created node of the same name must not match."""
     why: DeletionCause
     version: str = ""
-    """The resourceVersion that was looked at, if the removal is void when the node has changed:
-    somebody may have paused or protected it."""
+    """The resourceVersion as a further precondition; empty if a changed node is deleted, too. A
+    concurrent change may have paused or protected the node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """A form of which nodes wait for a place under maxSkew."""
+    """A form with nodes that wait for a slot under maxSkew."""
 
     form: str
     waiting: tuple[str, ...]
     max_skew: int
     updating: int
-    """How many nodes hold a place."""
+    """The number of nodes that hold a slot."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeDifferences:
-    """What was found, by the node's name."""
+    """The differences by node name."""
 
     pending: dict[str, Callable[[], NodeWrite]] = field(default_factory=dict)
-    """How to make each write that is due."""
+    """Functions that render the writes."""
     failures: dict[str, RenderFailure] = field(default_factory=dict)
-    marks: dict[str, CheckedSpec] = field(default_factory=dict)
-    """Nodes that are as wanted."""
+    checked_specs: dict[str, CheckedSpec] = field(default_factory=dict)
+    """The nodes that are up to date."""
 
 
 def find_differences(
-    wanted: Mapping[str, DesiredNode],
+    desired: Mapping[str, DesiredNode],
     existing: Mapping[str, LynqNode],
-    marks: CheckedSpecs,
+    checked_specs: CheckedSpecs,
     now: datetime,
 ) -> NodeDifferences:
-    """Compare wanted nodes with those that exist.
+    """Compare the desired nodes with the existing ones.
 
-    Nodes that are leaving are waited for: the name is free when they are gone. Paused ones are
-    left as they are.
+    A node that is being deleted is re-created once its name is free. A paused node is not changed.
     """
-    found = NodeDifferences()
-    for name, each in wanted.items():
+    differences = NodeDifferences()
+    for name, desired_node in desired.items():
         node = existing.get(name)
         if node is None:
-            found.pending[name] = partial(_create, each, now)
+            differences.pending[name] = partial(_create, desired_node, now)
         elif not is_deleting(node) and not is_paused(node):
-            _compare(node, each, marks.get(name), now, found)
-    return found
+            _compare(node, desired_node, checked_specs.get(name), now, differences)
+    return differences
 
 
 def _compare(
     node: LynqNode,
-    wanted: DesiredNode,
-    known: CheckedSpec | None,
+    desired: DesiredNode,
+    last_checked: CheckedSpec | None,
     now: datetime,
-    found: NodeDifferences,
+    differences: NodeDifferences,
 ) -> None:
     name = node.metadata.name
-    cause = visible_cause(node, wanted)
+    cause = visible_cause(node, desired)
     if cause is None:
-        mark = checked_spec_of(node, wanted)
+        checked = checked_spec_of(node, desired)
         try:
-            if mark == known or not spec_differs(node, wanted, now):
-                found.marks[name] = mark
+            if checked == last_checked or not spec_differs(node, desired, now):
+                differences.checked_specs[name] = checked
                 return
         except RowRenderError as error:
-            found.failures[name] = error.failure
+            differences.failures[name] = error.failure
             return
         cause = UpdateCause.DRIFT
-    found.pending[name] = partial(_update, node, wanted, cause, now)
+    differences.pending[name] = partial(_update, node, desired, cause, now)
 
 
-def _create(wanted: DesiredNode, now: datetime) -> NodeCreation:
-    return NodeCreation(wanted.pair, wanted.new(now))
+def _create(desired: DesiredNode, now: datetime) -> NodeCreation:
+    return NodeCreation(desired.pair, desired.new(now))
 
 
-def _update(node: LynqNode, wanted: DesiredNode, cause: UpdateCause, now: datetime) -> NodeUpdate:
-    # Undoing an edit gives nothing new: `now` in templates stays what it was.
+def _update(node: LynqNode, desired: DesiredNode, cause: UpdateCause, now: datetime) -> NodeUpdate:
+    # A corrected edit is not a change of row or form: `now` in templates stays the same.
     written = written_at(node) if cause is UpdateCause.DRIFT else None
-    return NodeUpdate(wanted.pair, cause, node, wanted.updated(node, written or now))
+    return NodeUpdate(desired.pair, cause, node, desired.updated(node, written or now))

@@ -239,7 +239,7 @@ def _assemble(
         screened=screened,
         kept=frozenset(rejected | unrendered),
         missing=screened.missing - len(rejected) + len(failures) - len(unrendered),
-        checked_specs=_merged(form_plan.differences.marks for form_plan in form_plans),
+        checked_specs=_merged(form_plan.differences.checked_specs for form_plan in form_plans),
         recheck_at=_earliest(each.recheck_at for each in admitted),
         approval=deletions.approval,
     )

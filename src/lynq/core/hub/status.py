@@ -1,13 +1,8 @@
-"""A hub's status: what the last complete read saw, and how its nodes are now.
+"""The status of a hub: the result of the last sync, its conditions and its node counts.
 
-A read that fails changes the condition Ready and nothing else: what was counted stays true.
-
-The conditions of a hub: Ready, DeletionHeld, Paused, and PushConnected where push is wanted.
-
-A condition about which nothing is known yet stays as it was: after a restart a removal is held
-until the first read says otherwise.
-
-How reading went: what a complete read amounted to, why one failed, how the push channel is.
+A failed read changes only the condition Ready; the counts of the last complete read remain valid. A
+condition without new information keeps its last status: after a restart, DeletionHeld remains True
+until the first sync.
 """
 
 from collections.abc import Iterator
@@ -25,47 +20,55 @@ from lynq.core.guard.deletion import held_message
 from lynq.core.hub.node_counts import NodeCounts, NodeHealth
 from lynq.core.hub.plan import HubPlan
 
+MAX_SYNC_TIME_AGE: Final = timedelta(minutes=5)
+"""How old lastSyncTime may become while nothing else in the status changes."""
+_MAX_CAUSE: Final = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """What has to be remembered of the last complete read."""
+    """The result of the last complete read, as far as the status reports it."""
 
-    at: datetime
+    read_at: datetime
     generation: int
-    """The hub's generation by which the rows were read."""
+    """The generation of the hub with which the rows were read."""
     desired: int
-    unmade: int
+    """The number of desired nodes."""
+    missing: int
+    """The number of desired nodes that cannot be created."""
     kept: frozenset[str]
+    """Existing nodes whose row is rejected or cannot be rendered."""
     rejected_rows: RejectedRows | None
-    held: str
-    """What the guard says about the removals it holds; empty if it holds none."""
-    identity: str = ""
-    """Stands for what was read. While removals are held because it has changed, it is the old one:
-    then a restart does not make anybody forget the change."""
+    held_message: str
+    """The message of the condition DeletionHeld; empty if no deletion is held."""
+    source_identity: str = ""
+    """The identity of the source that was read. While deletions are held because the source has
+    changed, the previous identity is kept, so that a restart does not lose the change."""
 
     @classmethod
-    def by(
+    def from_plan(
         cls,
         plan: HubPlan,
         hub: LynqHub,
-        at: datetime,
+        read_at: datetime,
         *,
-        identity: str = "",
+        source_identity: str = "",
         source_changed: bool = False,
     ) -> "SyncResult":
-        """Return what a plan leaves to be told."""
+        """Return the result of the sync that applies the plan."""
         guard = hub.spec.deletion_guard
+        message = held_message(plan.verdict, guard, source_changed=source_changed)
+        if plan.held and source_changed:
+            source_identity = hub.status.source_identity
         return cls(
-            at=at,
+            read_at=read_at,
             generation=hub.metadata.generation,
             desired=plan.screened.desired,
-            unmade=plan.missing,
+            missing=plan.missing,
             kept=plan.kept,
             rejected_rows=rejected_rows(plan.screened),
-            held=held_message(plan.verdict, guard, source_changed=source_changed)
-            if plan.held
-            else "",
-            identity=hub.status.source_identity if plan.held and source_changed else identity,
+            held_message=message if plan.held else "",
+            source_identity=source_identity,
         )
 
 
@@ -74,75 +77,135 @@ class ReadFailure:
     """The last read failed."""
 
     cause: str
-    """Why, without passwords."""
+    """The error message, without passwords."""
     generation: int
 
 
 @dataclass(frozen=True, slots=True)
 class PushState:
-    """How the push channel is."""
+    """The state of the push channel."""
 
     connected: bool
     message: str
 
 
-_LONGEST_CAUSE: Final = 1000
-
-
-def wanted_conditions(
+def next_status(
     hub: LynqHub,
-    synced: SyncResult | None,
-    unread: ReadFailure | None,
+    counts: NodeCounts,
+    *,
+    forms: int,
+    last_sync: SyncResult | None,
+    read_failure: ReadFailure | None = None,
+    push: PushState | None = None,
+    now: datetime,
+) -> HubStatus:
+    """Return the desired status of the hub.
+
+    `last_sync` is the last complete read of this process, `read_failure` the failure of a later
+    read. Without either of them, the existing counts and conditions remain.
+    """
+    status = replace(
+        hub.status,
+        observed_generation=_observed_generation(hub, last_sync, read_failure),
+        referencing_templates=forms,
+        conditions=merge_conditions(
+            hub.status.conditions, _conditions(hub, last_sync, read_failure, push, now)
+        ),
+    )
+    return _with_counts(status, last_sync, counts) if last_sync else status
+
+
+def is_worth_writing(before: HubStatus, after: HubStatus) -> bool:
+    """Return whether to write the status: an idle hub causes no requests.
+
+    lastSyncTime changes with every read. If nothing else changed, it is written only every few
+    minutes.
+    """
+    if replace(after, last_sync_time=before.last_sync_time) != before:
+        return True
+    if after.last_sync_time is None or before.last_sync_time is None:
+        return after.last_sync_time != before.last_sync_time
+    return after.last_sync_time - before.last_sync_time >= MAX_SYNC_TIME_AGE
+
+
+def _with_counts(status: HubStatus, last_sync: SyncResult, counts: NodeCounts) -> HubStatus:
+    # A node whose row is rejected counts as failed, but only once if it is not ready either.
+    rejected = sum(counts.health(name) is not NodeHealth.FAILED for name in last_sync.kept)
+    return replace(
+        status,
+        desired=last_sync.desired,
+        ready=counts.count(NodeHealth.READY),
+        failed=counts.count(NodeHealth.FAILED) + last_sync.missing + rejected,
+        rejected_rows=last_sync.rejected_rows,
+        last_sync_time=last_sync.read_at.replace(microsecond=0),
+        source_identity=last_sync.source_identity,
+    )
+
+
+def _observed_generation(
+    hub: LynqHub, last_sync: SyncResult | None, read_failure: ReadFailure | None
+) -> int:
+    """Return the generation of the last read; a paused hub needs no read."""
+    if hub.spec.paused:
+        return hub.metadata.generation
+    last_read = read_failure or last_sync
+    return last_read.generation if last_read else hub.status.observed_generation
+
+
+def _conditions(
+    hub: LynqHub,
+    last_sync: SyncResult | None,
+    read_failure: ReadFailure | None,
     push: PushState | None,
     now: datetime,
 ) -> Iterator[Condition]:
-    """Yield the conditions as they are now, in a fixed order."""
-    wanted = {
-        ConditionType.READY: _ready(synced, unread, now),
-        ConditionType.DELETION_HELD: _deletion_held(synced, now),
+    """Yield the current conditions in a fixed order."""
+    conditions = {
+        ConditionType.READY: _ready(last_sync, read_failure, now),
+        ConditionType.DELETION_HELD: _deletion_held(last_sync, now),
         ConditionType.PAUSED: _paused(hub, now),
     }
     if hub.spec.source.changes is ChangeDetection.PUSH:
-        wanted[ConditionType.PUSH_CONNECTED] = _push_connected(hub, push, now)
-    for aspect, known in wanted.items():
-        if each := known or find_condition(hub.status.conditions, aspect):
-            yield each
+        conditions[ConditionType.PUSH_CONNECTED] = _push_connected(hub, push, now)
+    for condition_type, current in conditions.items():
+        if condition := current or find_condition(hub.status.conditions, condition_type):
+            yield condition
 
 
 def _ready(
-    synced: SyncResult | None, unread: ReadFailure | None, now: datetime
+    last_sync: SyncResult | None, read_failure: ReadFailure | None, now: datetime
 ) -> Condition | None:
-    if unread:
+    if read_failure:
         return new_condition(
             ConditionType.READY,
             ConditionReason.DATABASE_CONNECTION_FAILED,
-            f"the rows could not be read, so nothing was changed: {unread.cause[:_LONGEST_CAUSE]}",
+            f"reading rows failed, nodes are not changed: {read_failure.cause[:_MAX_CAUSE]}",
             holds=False,
-            generation=unread.generation,
+            generation=read_failure.generation,
             now=now,
         )
-    if synced is None:
+    if last_sync is None:
         return None
     return new_condition(
         ConditionType.READY,
         ConditionReason.DATABASE_CONNECTED,
-        "all rows were read",
+        "all rows are read",
         holds=True,
-        generation=synced.generation,
+        generation=last_sync.generation,
         now=now,
     )
 
 
-def _deletion_held(synced: SyncResult | None, now: datetime) -> Condition | None:
-    if synced is None:
+def _deletion_held(last_sync: SyncResult | None, now: datetime) -> Condition | None:
+    if last_sync is None:
         return None
-    held = bool(synced.held)
+    held = bool(last_sync.held_message)
     return new_condition(
         ConditionType.DELETION_HELD,
         ConditionReason.DELETION_GUARD_EXCEEDED if held else ConditionReason.WITHIN_LIMITS,
-        synced.held or "no removal is held",
+        last_sync.held_message or "no deletion is held",
         holds=held,
-        generation=synced.generation,
+        generation=last_sync.generation,
         now=now,
     )
 
@@ -152,7 +215,7 @@ def _paused(hub: LynqHub, now: datetime) -> Condition:
     return new_condition(
         ConditionType.PAUSED,
         ConditionReason.PAUSED if paused else ConditionReason.NOT_PAUSED,
-        "no rows are read until spec.paused is set back" if paused else "not paused",
+        "rows are not read while spec.paused is true" if paused else "not paused",
         holds=paused,
         generation=hub.metadata.generation,
         now=now,
@@ -170,68 +233,3 @@ def _push_connected(hub: LynqHub, push: PushState | None, now: datetime) -> Cond
         generation=hub.metadata.generation,
         now=now,
     )
-
-
-STALE: Final = timedelta(minutes=5)
-"""How old `lastSyncTime` may become in the API server while it is all that changes."""
-
-
-def next_status(
-    hub: LynqHub,
-    tally: NodeCounts,
-    *,
-    forms: int,
-    synced: SyncResult | None,
-    unread: ReadFailure | None = None,
-    push: PushState | None = None,
-    now: datetime,
-) -> HubStatus:
-    """Return the status that the hub should have.
-
-    `synced` is the last complete read since the start of the process, `unread` the failure after
-    it. As long as there is neither, what the status says already stays.
-    """
-    status = replace(
-        hub.status,
-        observed_generation=_observed(hub, synced, unread),
-        referencing_templates=forms,
-        conditions=merge_conditions(
-            hub.status.conditions, wanted_conditions(hub, synced, unread, push, now)
-        ),
-    )
-    return _node_counts(status, synced, tally) if synced else status
-
-
-def is_worth_writing(before: HubStatus, after: HubStatus) -> bool:
-    """Return whether the API server should know: an idle hub costs it nothing.
-
-    The time of the last read moves with every read. If it is all that moved, it is written now and
-    then only.
-    """
-    if replace(after, last_sync_time=before.last_sync_time) != before:
-        return True
-    if after.last_sync_time is None or before.last_sync_time is None:
-        return after.last_sync_time != before.last_sync_time
-    return after.last_sync_time - before.last_sync_time >= STALE
-
-
-def _node_counts(status: HubStatus, synced: SyncResult, tally: NodeCounts) -> HubStatus:
-    # A node whose row is rejected counts as failed, but not twice if it is not ready anyway.
-    rejected = sum(tally.health(name) is not NodeHealth.FAILED for name in synced.kept)
-    return replace(
-        status,
-        desired=synced.desired,
-        ready=tally.count(NodeHealth.READY),
-        failed=tally.count(NodeHealth.FAILED) + synced.unmade + rejected,
-        rejected_rows=synced.rejected_rows,
-        last_sync_time=synced.at.replace(microsecond=0),
-        source_identity=synced.identity,
-    )
-
-
-def _observed(hub: LynqHub, synced: SyncResult | None, unread: ReadFailure | None) -> int:
-    """Return the newest generation that the status speaks about; a pause needs no read."""
-    if hub.spec.paused:
-        return hub.metadata.generation
-    looked = unread or synced
-    return looked.generation if looked else hub.status.observed_generation

@@ -1,7 +1,7 @@
-"""Everything that can be said about a hub before its database is asked, found at once.
+"""Validate a hub without a connection to its database: find all problems at once.
 
-Admission refuses by it. The hub's controller meets the same rules when it reads: a source block
-that is missing, or a name that is more than a name, never gets as far as a connection.
+Admission denies a hub with errors. The hub controller applies the same rules before it connects, so
+that a missing source block or an invalid identifier never reaches a database.
 """
 
 import re
@@ -19,10 +19,10 @@ from lynq.api.source import (
     table_problem,
 )
 
-_NO_TIME: Final = re.compile(r"0+[smh]")
+_ZERO_DURATION: Final = re.compile(r"0+[smh]")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
-_TAKEN: Final = {"hubId": "the hub's name", "templateRef": "the form's name"}
-_OVERRIDDEN: Final = ("uid", "activate")
+_RESERVED: Final = {"hubId": "the name of the hub", "templateRef": "the name of the form"}
+_OVERRIDABLE: Final = ("uid", "activate")
 
 
 def validate_hub(spec: HubSpec) -> tuple[Problem, ...]:
@@ -31,8 +31,8 @@ def validate_hub(spec: HubSpec) -> tuple[Problem, ...]:
 
 
 def _check_source(source: HubSource) -> Iterator[Problem]:
-    if _NO_TIME.fullmatch(source.sync_interval):
-        yield _warning("spec.source.syncInterval", "1s is taken: rows are not read more often")
+    if _ZERO_DURATION.fullmatch(source.sync_interval):
+        yield _warning("spec.source.syncInterval", "too short: 1s is used instead")
     path = f"spec.source.{source.type}"
     match source.block:
         case DatabaseServer() as server:
@@ -42,17 +42,17 @@ def _check_source(source: HubSource) -> Iterator[Problem]:
             yield from _check_file(file.path, f"{path}.path")
             yield from _check_table(file.table, source.type)
         case None:
-            yield Problem(path, f"missing: type {source.type} needs the block {source.type}")
+            yield Problem(path, f"required for type {source.type}")
 
 
 def _check_server(server: DatabaseServer, path: str) -> Iterator[Problem]:
     for name, value, meaning in (
-        ("host", server.host, "the host name or address of the database server"),
-        ("username", server.username, "the user to log in as"),
-        ("database", server.database, "the name of the database"),
+        ("host", server.host, "host name or address of the database server"),
+        ("username", server.username, "user name for the database"),
+        ("database", server.database, "name of the database"),
     ):
         if not value.strip():
-            yield Problem(f"{path}.{name}", f"missing: give {meaning}")
+            yield Problem(f"{path}.{name}", f"required: {meaning}")
     yield from _check_ref(server.password_ref, f"{path}.passwordRef")
     if server.tls:
         yield from _check_tls(server.tls, f"{path}.tls")
@@ -60,7 +60,7 @@ def _check_server(server: DatabaseServer, path: str) -> Iterator[Problem]:
 
 def _check_tls(tls: Tls, path: str) -> Iterator[Problem]:
     if (tls.cert_ref is None) != (tls.key_ref is None):
-        yield Problem(f"{path}.keyRef", "certRef and keyRef belong together: give both or neither")
+        yield Problem(f"{path}.keyRef", "certRef and keyRef must be set together")
     yield from _check_ref(tls.key_ref, f"{path}.keyRef")
 
 
@@ -69,50 +69,50 @@ def _check_ref(ref: SecretKeyRef | None, path: str) -> Iterator[Problem]:
         return
     for name, value in (("name", ref.name), ("key", ref.key)):
         if not value:
-            yield Problem(f"{path}.{name}", "missing: give name and key of the Secret")
+            yield Problem(f"{path}.{name}", "required: name and key of the Secret")
 
 
 def _check_table(table: str, engine: SourceType) -> Iterator[Problem]:
     path = f"spec.source.{engine}.table"
     if not table:
-        yield Problem(path, "missing: give the table or view that holds the rows")
+        yield Problem(path, "required: name of the table or view with the rows")
         return
     longest = LONGEST_NAME[engine]
     too_long = (length_problem(part, longest) for part in table.split("."))
-    if wrong := table_problem(table) or next(filter(None, too_long), None):
-        yield Problem(path, wrong)
+    if problem := table_problem(table) or next(filter(None, too_long), None):
+        yield Problem(path, problem)
 
 
-def _check_file(path: str, place: str) -> Iterator[Problem]:
-    if not path:
-        yield Problem(place, "missing: give the file, relative to the operator's --sqlite-dir")
-    elif "\0" in path:
-        yield Problem(place, "a path has a control character in it")
-    # An absolute path may lie below --sqlite-dir; only the operator can tell.
-    elif ".." in path.split("/") and not path.startswith("/"):
-        yield from _check_climbing(path, place)
+def _check_file(file_path: str, field_path: str) -> Iterator[Problem]:
+    if not file_path:
+        yield Problem(field_path, "required: path relative to --sqlite-dir of the operator")
+    elif "\0" in file_path:
+        yield Problem(field_path, "must not contain a control character")
+    # Whether an absolute path is below --sqlite-dir is checked by the operator.
+    elif not file_path.startswith("/") and _leaves_directory(file_path):
+        yield Problem(field_path, "must not lead out of --sqlite-dir")
 
 
-def _check_climbing(path: str, place: str) -> Iterator[Problem]:
+def _leaves_directory(file_path: str) -> bool:
     depth = 0
-    for step in path.split("/"):
-        depth += {"..": -1, ".": 0, "": 0}.get(step, 1)
+    for segment in file_path.split("/"):
+        depth += {"..": -1, ".": 0, "": 0}.get(segment, 1)
         if depth < 0:
-            yield Problem(place, "the path leads out of --sqlite-dir")
-            return
+            return True
+    return False
 
 
 def _check_mappings(spec: HubSpec) -> Iterator[Problem]:
     mappings, engine = spec.value_mappings, spec.source.type
     path = "spec.valueMappings"
     for name, column, meaning in (
-        ("uid", mappings.uid, "identifies the row"),
-        ("activate", mappings.activate, "says whether the row is active"),
+        ("uid", mappings.uid, "column that identifies the row"),
+        ("activate", mappings.activate, "column that activates the row"),
     ):
         if column:
             yield from _check_column(column, f"{path}.{name}", engine)
         else:
-            yield Problem(f"{path}.{name}", f"missing: give the column that {meaning}")
+            yield Problem(f"{path}.{name}", f"required: {meaning}")
     if mappings.host_or_url:
         yield from _check_column(mappings.host_or_url, f"{path}.hostOrUrl", engine)
         yield _warning(
@@ -126,17 +126,17 @@ def _check_extras(spec: HubSpec) -> Iterator[Problem]:
     for variable, column in sorted(extras.items()):
         path = at_key("spec.extraValueMappings", variable)
         yield from _check_column(column, path, spec.source.type)
-        if variable in _TAKEN:
-            yield _warning(path, f"has no effect: .{variable} is {_TAKEN[variable]}")
-        elif variable in _OVERRIDDEN:
-            yield _warning(path, f"takes the place of the usual .{variable} in templates")
+        if variable in _RESERVED:
+            yield _warning(path, f"has no effect: .{variable} is {_RESERVED[variable]}")
+        elif variable in _OVERRIDABLE:
+            yield _warning(path, f"overrides the built-in variable .{variable} in templates")
         elif not _IDENTIFIER.fullmatch(variable):
-            yield _warning(path, "templates cannot read it as a field, only by index")
+            yield _warning(path, "not an identifier: templates can read it by index only")
 
 
 def _check_column(column: str, path: str, engine: SourceType) -> Iterator[Problem]:
-    if wrong := name_problem(column) or length_problem(column, LONGEST_NAME[engine]):
-        yield Problem(path, wrong)
+    if problem := name_problem(column) or length_problem(column, LONGEST_NAME[engine]):
+        yield Problem(path, problem)
 
 
 def _warning(path: str, message: str) -> Problem:

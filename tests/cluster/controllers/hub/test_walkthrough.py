@@ -47,7 +47,7 @@ async def test_deleted_form_deletes_its_nodes(env: Environment) -> None:
         assert 'LynqNode "beta-worker"' in await env.wait_for_event(
             "LynqNodeDeleted", containing="beta-worker"
         )
-        await env.wait_for_event("LynqNodeDeleting", containing="its form is gone")
+        await env.wait_for_event("LynqNodeDeleting", containing="its form was deleted")
 
 
 async def test_deactivated_row_deletes_its_nodes(env: Environment) -> None:

@@ -1,4 +1,4 @@
-"""What is told about a sync."""
+"""Events of a sync."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from lynq.core.hub.events import (
     deleted,
     deleting,
     deletion_failed,
-    fresh,
+    new_events,
+    ongoing_events,
     query_failed,
     row_rejected,
-    standing_events,
     update_event,
 )
 from unit.core.hub.fixtures import ARow, Cluster, a_form, a_hub, planned, resource, rows, synced
@@ -34,7 +34,7 @@ def change(row: ARow, form: LynqForm, cluster: Cluster | None = None) -> Event:
     return update_event(update)
 
 
-def test_a_new_form_is_told_with_both_generations_and_every_kind() -> None:
+def test_form_update_names_generations_and_kinds() -> None:
     form = a_form(
         "web",
         of_kind("c", "ConfigMap"),
@@ -46,21 +46,22 @@ def test_a_new_form_is_told_with_both_generations_and_every_kind() -> None:
     )
     assert change(ARow("a"), form) == Event(
         EventReason.TEMPLATE_APPLIED,
-        "the form's generation 3 -> 4, 7 resources [2 Deployment(s) 1 DaemonSet(s) 1 ConfigMap(s) "
-        '1 Namespace(s) 1 Certificate(s) 1 Resource(s)] (form "web", hub "shop", uid "a")',
+        "applied form generation 3 -> 4, 7 resources [2 Deployment(s) 1 DaemonSet(s) "
+        "1 ConfigMap(s) 1 Namespace(s) 1 Certificate(s) 1 Resource(s)] "
+        '(form "web", hub "shop", uid "a")',
     )
 
 
 @pytest.mark.parametrize(
     "row", [ARow("a", activate="yes"), ARow("a", host_or_url="x"), ARow("a", {"plan": "gold"})]
 )
-def test_new_values_are_told_without_what_they_are(row: ARow) -> None:
+def test_data_update_shows_no_values(row: ARow) -> None:
     event = change(row, a_form(generation=3))
     assert event.reason == "DataUpdated"
-    assert event.message == 'the row has new values (form "web", hub "shop", uid "a")'
+    assert event.message == 'applied new values of the row (form "web", hub "shop", uid "a")'
 
 
-def test_undoing_an_edit_is_told() -> None:
+def test_reverted_edit_emits_drift_corrected() -> None:
     cluster = Cluster()
     synced(cluster, rows("a"), a_form())
     node = cluster.nodes["a-web"]
@@ -68,47 +69,47 @@ def test_undoing_an_edit_is_told() -> None:
     assert change(ARow("a"), a_form(), cluster).reason == "DriftCorrected"
 
 
-def test_an_unknown_old_generation_is_a_question_mark() -> None:
+def test_unknown_old_generation_is_a_question_mark() -> None:
     cluster = Cluster()
     synced(cluster, rows("a"), a_form())
     cluster.edit("a-web", annotations={})
     assert "generation ? -> 1," in change(ARow("a"), a_form(), cluster).message
 
 
-def test_removals_are_told_with_row_form_and_reason() -> None:
-    removal = NodeDeletion(NodePair("a", "web"), "a-web", "uid-1", DeletionCause.ROW_GONE)
-    told = [deleting(removal), deleted(removal), deletion_failed(removal, "forbidden")]
-    assert [(each.reason.value, each.warns) for each in told] == [
+def test_deletion_events_name_row_form_and_cause() -> None:
+    deletion = NodeDeletion(NodePair("a", "web"), "a-web", "uid-1", DeletionCause.ROW_GONE)
+    events = [deleting(deletion), deleted(deletion), deletion_failed(deletion, "forbidden")]
+    assert [(event.reason.value, event.warns) for event in events] == [
         ("LynqNodeDeleting", False),
         ("LynqNodeDeleted", False),
         ("LynqNodeDeletionFailed", True),
     ]
-    assert told[0].message == (
-        'deleting LynqNode "a-web" (form "web", uid "a"): its row is gone or inactive'
+    assert events[0].message == (
+        'deleting LynqNode "a-web" (form "web", uid "a"): its row was deleted or deactivated'
     )
-    assert told[2].message.endswith("forbidden; it will be tried again")
+    assert events[2].message.endswith("forbidden; retrying")
 
 
-def test_waiting_nodes_are_told() -> None:
-    order = planned(Cluster(), rows("a", "b", "c"), a_form(max_skew=1))
-    [event] = standing_events(a_hub(), order)
+def test_throttled_rollout_emits_event() -> None:
+    plan = planned(Cluster(), rows("a", "b", "c"), a_form(max_skew=1))
+    [event] = ongoing_events(a_hub(), plan)
     assert event.reason == "RolloutThrottled"
-    assert event.message == '2 nodes wait for form "web": maxSkew is 1, 0 are on their way'
+    assert event.message == '2 nodes of form "web" wait to be updated: maxSkew is 1, 0 not ready'
 
 
-def test_held_removals_are_told_with_their_digest() -> None:
+def test_held_deletion_event_has_digest() -> None:
     hub = a_hub(deletion_guard=DeletionGuard(max_count=1, max_percent=0))
     cluster = Cluster()
     synced(cluster, rows("a", "b"), a_form())
-    order = planned(cluster, [], a_form(), hub=hub)
-    [event] = standing_events(hub, order)
+    plan = planned(cluster, [], a_form(), hub=hub)
+    [event] = ongoing_events(hub, plan)
     assert (event.reason.value, event.warns) == ("DeletionHeld", True)
-    assert event.message.endswith(f"2 nodes, {order.verdict.digest}")
+    assert event.message.endswith(f"2 nodes, {plan.verdict.digest}")
 
 
-def test_a_template_that_fails_for_many_rows_is_told_once() -> None:
+def test_template_that_fails_for_many_rows_emits_one_event() -> None:
     form = a_form("web", resource(name_template="{{ .plan }}"))
-    [event] = standing_events(a_hub(), planned(Cluster(), rows("c", "a", "b"), form))
+    [event] = ongoing_events(a_hub(), planned(Cluster(), rows("c", "a", "b"), form))
     assert (event.reason.value, event.warns) == ("TemplateRenderFailed", True)
     assert event.message == (
         'uid "a" and 2 more: form "web", resource "app", nameTemplate, line 1: '
@@ -116,14 +117,14 @@ def test_a_template_that_fails_for_many_rows_is_told_once() -> None:
     )
 
 
-def test_what_was_told_in_the_last_pass_is_not_told_again() -> None:
-    order = planned(Cluster(), rows("a", "b"), a_form(max_skew=1))
-    events = standing_events(a_hub(), order)
-    assert fresh(events, ()) == events
-    assert fresh(events, events) == ()
+def test_events_of_last_reconcile_are_not_emitted_again() -> None:
+    plan = planned(Cluster(), rows("a", "b"), a_form(max_skew=1))
+    events = ongoing_events(a_hub(), plan)
+    assert new_events(events, ()) == events
+    assert new_events(events, events) == ()
 
 
-def test_rejected_rows_and_failed_reads_are_told() -> None:
+def test_rejected_rows_and_failed_reads_emit_warnings() -> None:
     [rejection] = planned(Cluster(), rows("UP_"), a_form()).screened.rejections
     event = row_rejected(rejection)
     assert (event.reason.value, event.warns) == ("RowRejected", True)

@@ -1,4 +1,4 @@
-"""What a hub's status says after a read, a failed read, and none at all."""
+"""The status of a hub after a complete read, a failed read, and before the first read."""
 
 from datetime import timedelta
 from typing import Any
@@ -37,122 +37,131 @@ LOST = ReadFailure("no route to host", generation=2)
 
 
 def counted(cluster: Cluster) -> NodeCounts:
-    tally = NodeCounts()
+    counts = NodeCounts()
     for node in cluster.nodes.values():
-        tally.put(node)
-    return tally
+        counts.put(node)
+    return counts
 
 
 def after(
-    cluster: Cluster, given_rows: list[ARow], *forms: LynqForm, hub: LynqHub | None = None
+    cluster: Cluster, active_rows: list[ARow], *forms: LynqForm, hub: LynqHub | None = None
 ) -> HubStatus:
-    """Return the status after a sync, with all nodes ready that there are."""
+    """Return the status after a sync when all existing nodes are ready."""
     hub = hub or a_hub()
-    order = synced(cluster, given_rows, *forms, hub=hub)
+    plan = synced(cluster, active_rows, *forms, hub=hub)
     cluster.settle(NOON)
     return next_status(
-        hub, counted(cluster), forms=len(forms), synced=SyncResult.by(order, hub, NOON), now=NOON
+        hub,
+        counted(cluster),
+        forms=len(forms),
+        last_sync=SyncResult.from_plan(plan, hub, NOON),
+        now=NOON,
     )
 
 
-def said(status: HubStatus) -> dict[str, tuple[str, str]]:
-    return {each.type: (each.status.value, each.reason) for each in status.conditions}
+def conditions_of(status: HubStatus) -> dict[str, tuple[str, str]]:
+    return {
+        condition.type: (condition.status.value, condition.reason)
+        for condition in status.conditions
+    }
 
 
-def test_a_complete_read() -> None:
+def test_complete_read() -> None:
     status = after(Cluster(), rows("a", "b", "c"), a_form("web"), a_form("db"))
     assert (status.referencing_templates, status.desired) == (2, 6)
     assert (status.ready, status.failed) == (6, 0)
     assert (status.last_sync_time, status.observed_generation) == (NOON, 2)
     assert status.rejected_rows is None
-    assert said(status) == {
+    assert conditions_of(status) == {
         "Ready": ("True", "DatabaseConnected"),
         "DeletionHeld": ("False", "WithinLimits"),
         "Paused": ("False", "NotPaused"),
     }
-    assert {each.observed_generation for each in status.conditions} == {2}
+    assert {condition.observed_generation for condition in status.conditions} == {2}
 
 
-def test_a_rejected_row_stays_desired_and_counts_as_failed() -> None:
+def test_rejected_row_is_desired_and_failed() -> None:
     status = after(Cluster(), [ARow("a"), ARow("UP"), ARow(None)], a_form())
     assert (status.desired, status.ready, status.failed) == (3, 1, 2)
     assert status.rejected_rows is not None
     assert status.rejected_rows.count == 2
 
 
-def test_a_row_that_cannot_be_rendered_counts_as_failed() -> None:
+def test_row_that_cannot_be_rendered_counts_as_failed() -> None:
     form = a_form("web", resource(name_template="{{ .plan }}"))
     status = after(Cluster(), [ARow("a"), ARow("b", {"plan": "x"})], form)
     assert (status.desired, status.ready, status.failed) == (2, 1, 1)
 
 
-def test_a_rejected_row_whose_node_is_not_ready_counts_as_failed_once() -> None:
+def test_rejected_row_with_unready_node_counts_as_failed_once() -> None:
     cluster = Cluster()
     hub = a_hub()
     synced(cluster, rows("a"), a_form())
-    order = planned(cluster, [ARow("a", {"x": "x" * 300_000})], a_form())
+    plan = planned(cluster, [ARow("a", {"x": "x" * 300_000})], a_form())
     for ready in (True, False):
         cluster.settle(NOON, ready=ready)
-        seen = SyncResult.by(order, hub, NOON)
-        status = next_status(hub, counted(cluster), forms=1, synced=seen, now=NOON)
+        last_sync = SyncResult.from_plan(plan, hub, NOON)
+        status = next_status(hub, counted(cluster), forms=1, last_sync=last_sync, now=NOON)
         assert (status.desired, status.failed) == (1, 1)
 
 
-def test_a_failed_read_changes_nothing_but_the_condition() -> None:
+def test_failed_read_changes_only_the_condition() -> None:
     before = after(Cluster(), rows("a", "b"), a_form())
     hub = replace(a_hub(), status=before)
-    # After a restart nothing else is known than the status.
-    status = next_status(hub, NodeCounts(), forms=1, synced=None, unread=LOST, now=at(60))
+    # After a restart there is no state but the status.
+    status = next_status(hub, NodeCounts(), forms=1, last_sync=None, read_failure=LOST, now=at(60))
     assert replace(status, conditions=before.conditions) == before
-    assert said(status)["Ready"] == ("False", "DatabaseConnectionFailed")
-    [ready] = [each for each in status.conditions if each.type == "Ready"]
+    assert conditions_of(status)["Ready"] == ("False", "DatabaseConnectionFailed")
+    [ready] = [condition for condition in status.conditions if condition.type == "Ready"]
     assert ready.message.endswith(": no route to host")
     assert ready.last_transition_time == at(60)
 
 
-def test_a_cause_without_end_comes_to_an_end() -> None:
-    unread = ReadFailure("x" * 100_000, generation=2)
-    status = next_status(a_hub(), NodeCounts(), forms=1, synced=None, unread=unread, now=NOON)
-    assert all(len(each.message) < 32768 for each in status.conditions)
+def test_long_error_is_cut() -> None:
+    read_failure = ReadFailure("x" * 100_000, generation=2)
+    status = next_status(
+        a_hub(), NodeCounts(), forms=1, last_sync=None, read_failure=read_failure, now=NOON
+    )
+    assert all(len(condition.message) < 32768 for condition in status.conditions)
 
 
-def test_before_the_first_read_the_status_stays() -> None:
+def test_status_is_unchanged_before_first_read() -> None:
     before = after(Cluster(), rows("a", "b"), a_form())
     hub = replace(a_hub(), status=before)
-    assert next_status(hub, NodeCounts(), forms=1, synced=None, now=at(60)) == before
+    assert next_status(hub, NodeCounts(), forms=1, last_sync=None, now=at(60)) == before
 
 
-def test_a_new_hub_says_nothing_it_does_not_know() -> None:
-    status = next_status(a_hub(), NodeCounts(), forms=0, synced=None, now=NOON)
-    assert said(status) == {"Paused": ("False", "NotPaused")}
+def test_new_hub_has_only_paused_condition() -> None:
+    status = next_status(a_hub(), NodeCounts(), forms=0, last_sync=None, now=NOON)
+    assert conditions_of(status) == {"Paused": ("False", "NotPaused")}
     assert status.observed_generation == 0
 
 
-def test_a_spec_that_was_not_read_with_yet_is_not_observed() -> None:
+def test_generation_is_observed_after_read() -> None:
     before = after(Cluster(), rows("a"), a_form())
     hub = a_hub()
-    order = planned(Cluster(), rows("a"), a_form())
-    seen = SyncResult.by(order, hub, NOON)
+    plan = planned(Cluster(), rows("a"), a_form())
+    last_sync = SyncResult.from_plan(plan, hub, NOON)
     newer = replace(hub, metadata=replace(hub.metadata, generation=3), status=before)
-    status = next_status(newer, NodeCounts(), forms=1, synced=seen, now=at(1))
+    status = next_status(newer, NodeCounts(), forms=1, last_sync=last_sync, now=at(1))
     assert status.observed_generation == 2
 
 
-def test_held_removals() -> None:
+def test_held_deletions() -> None:
     hub = a_hub(deletion_guard=DeletionGuard(max_count=1, max_percent=0))
     cluster = Cluster()
     synced(cluster, rows("a", "b"), a_form(), hub=hub)
     status = after(cluster, [], a_form(), hub=hub)
-    assert said(status)["DeletionHeld"] == ("True", "DeletionGuardExceeded")
-    [held] = [each for each in status.conditions if each.type == "DeletionHeld"]
+    assert conditions_of(status)["DeletionHeld"] == ("True", "DeletionGuardExceeded")
+    [held] = [condition for condition in status.conditions if condition.type == "DeletionHeld"]
     assert "2 nodes, " in held.message
     restarted = replace(hub, status=status)
-    assert next_status(restarted, NodeCounts(), forms=1, synced=None, now=at(60)) == status
+    assert next_status(restarted, NodeCounts(), forms=1, last_sync=None, now=at(60)) == status
 
 
-def test_a_paused_hub() -> None:
-    status = next_status(a_hub(paused=True), NodeCounts(), forms=1, synced=None, now=NOON)
-    assert said(status) == {"Paused": ("True", "Paused")}
+def test_paused_hub() -> None:
+    status = next_status(a_hub(paused=True), NodeCounts(), forms=1, last_sync=None, now=NOON)
+    assert conditions_of(status) == {"Paused": ("True", "Paused")}
     assert status.observed_generation == 2
 
 
@@ -165,20 +174,20 @@ def test_a_paused_hub() -> None:
         (HubSource(type=SourceType.SQLITE), PushState(connected=True, message=""), None),
     ],
 )
-def test_the_push_channel(source: HubSource, push: PushState | None, expected: Any) -> None:
+def test_push_connected(source: HubSource, push: PushState | None, expected: Any) -> None:
     hub = a_hub(source=source)
-    status = next_status(hub, NodeCounts(), forms=1, synced=None, push=push, now=NOON)
-    assert said(status).get("PushConnected") == expected
+    status = next_status(hub, NodeCounts(), forms=1, last_sync=None, push=push, now=NOON)
+    assert conditions_of(status).get("PushConnected") == expected
 
 
 @given(st.integers(0, 600))
-def test_an_idle_hub_is_written_now_and_then_only(seconds: int) -> None:
+def test_idle_hub_is_written_every_five_minutes(seconds: int) -> None:
     before = after(Cluster(), rows("a"), a_form())
     later = replace(before, last_sync_time=NOON + timedelta(seconds=seconds))
     assert is_worth_writing(before, later) == (seconds >= 300)
     assert is_worth_writing(before, replace(later, ready=7))
 
 
-def test_a_first_read_is_worth_writing() -> None:
+def test_first_read_is_written() -> None:
     assert is_worth_writing(HubStatus(), HubStatus(last_sync_time=NOON))
     assert not is_worth_writing(HubStatus(), HubStatus())

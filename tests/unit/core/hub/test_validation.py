@@ -1,4 +1,4 @@
-"""What a hub is refused for, and warned of, with the exact place."""
+"""Errors and warnings of a hub, with the exact path."""
 
 from typing import Any
 
@@ -29,12 +29,12 @@ def hub(
     return convert(spec, HubSpec)
 
 
-def mysql(**changed: Any) -> HubSpec:
-    return hub({"mysql": {**MYSQL, **changed}})
+def mysql(**fields: Any) -> HubSpec:
+    return hub({"mysql": {**MYSQL, **fields}})
 
 
-def postgresql(**changed: Any) -> HubSpec:
-    return hub({"type": "postgresql", "postgresql": {**MYSQL, **changed}})
+def postgresql(**fields: Any) -> HubSpec:
+    return hub({"type": "postgresql", "postgresql": {**MYSQL, **fields}})
 
 
 def sqlite(path: str) -> HubSpec:
@@ -44,7 +44,7 @@ def sqlite(path: str) -> HubSpec:
 @pytest.mark.parametrize(
     "spec", [hub(), mysql(table="sales.tenants"), postgresql(), sqlite("a/../b.db"), sqlite("/d/b")]
 )
-def test_a_good_hub_has_no_problem(spec: HubSpec) -> None:
+def test_valid_hub_has_no_problem(spec: HubSpec) -> None:
     assert validate_hub(spec) == ()
 
 
@@ -53,24 +53,24 @@ def test_a_good_hub_has_no_problem(spec: HubSpec) -> None:
     [
         (
             hub({"mysql": None}),
-            "spec.source.mysql: missing: type mysql needs the block mysql",
+            "spec.source.mysql: required for type mysql",
         ),
         (
             hub({"type": "sqlite"}),
-            "spec.source.sqlite: missing: type sqlite needs the block sqlite",
+            "spec.source.sqlite: required for type sqlite",
         ),
         (
             mysql(host=""),
-            "spec.source.mysql.host: missing: give the host name or address of the database server",
+            "spec.source.mysql.host: required: host name or address of the database server",
         ),
-        (mysql(username=" "), "spec.source.mysql.username: missing: give the user to log in as"),
+        (mysql(username=" "), "spec.source.mysql.username: required: user name for the database"),
         (
             postgresql(database=""),
-            "spec.source.postgresql.database: missing: give the name of the database",
+            "spec.source.postgresql.database: required: name of the database",
         ),
         (
             mysql(table=""),
-            "spec.source.mysql.table: missing: give the table or view that holds the rows",
+            "spec.source.mysql.table: required: name of the table or view with the rows",
         ),
         (
             mysql(table="a.b.c"),
@@ -86,26 +86,20 @@ def test_a_good_hub_has_no_problem(spec: HubSpec) -> None:
         ),
         (
             mysql(passwordRef={"name": "db", "key": ""}),
-            "spec.source.mysql.passwordRef.key: missing: give name and key of the Secret",
+            "spec.source.mysql.passwordRef.key: required: name and key of the Secret",
         ),
         (
             mysql(tls={"certRef": {"name": "a", "key": "b"}}),
-            (
-                "spec.source.mysql.tls.keyRef: certRef and keyRef belong together: "
-                "give both or neither"
-            ),
+            "spec.source.mysql.tls.keyRef: certRef and keyRef must be set together",
         ),
-        (sqlite("a/../../etc/x"), "spec.source.sqlite.path: the path leads out of --sqlite-dir"),
+        (sqlite("a/../../etc/x"), "spec.source.sqlite.path: must not lead out of --sqlite-dir"),
         (
             hub(mappings={"uid": ""}),
-            "spec.valueMappings.uid: missing: give the column that identifies the row",
+            "spec.valueMappings.uid: required: column that identifies the row",
         ),
         (
             hub(mappings={"activate": ""}),
-            (
-                "spec.valueMappings.activate: missing: "
-                "give the column that says whether the row is active"
-            ),
+            "spec.valueMappings.activate: required: column that activates the row",
         ),
         (
             hub(mappings={"uid": "i`d"}),
@@ -121,8 +115,8 @@ def test_a_good_hub_has_no_problem(spec: HubSpec) -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_an_error(spec: HubSpec, expected: str) -> None:
-    assert [str(each) for each in errors(validate_hub(spec))] == [expected]
+def test_error(spec: HubSpec, expected: str) -> None:
+    assert [str(problem) for problem in errors(validate_hub(spec))] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -137,31 +131,31 @@ def test_what_cannot_be_read_is_an_error(spec: HubSpec, expected: str) -> None:
         ),
         (
             hub({"syncInterval": "0s"}),
-            "spec.source.syncInterval: 1s is taken: rows are not read more often",
+            "spec.source.syncInterval: too short: 1s is used instead",
         ),
         (
             hub(extras={"hubId": "x"}),
-            "spec.extraValueMappings.hubId: has no effect: .hubId is the hub's name",
+            "spec.extraValueMappings.hubId: has no effect: .hubId is the name of the hub",
         ),
         (
             hub(extras={"uid": "x"}),
-            "spec.extraValueMappings.uid: takes the place of the usual .uid in templates",
+            "spec.extraValueMappings.uid: overrides the built-in variable .uid in templates",
         ),
         (
             hub(extras={"a-b": "x"}),
-            "spec.extraValueMappings.a-b: templates cannot read it as a field, only by index",
+            "spec.extraValueMappings.a-b: not an identifier: templates can read it by index only",
         ),
     ],
 )
-def test_what_will_make_somebody_wonder_is_a_warning(spec: HubSpec, expected: str) -> None:
-    found = validate_hub(spec)
-    assert [str(each) for each in warnings(found)] == [expected]
-    assert errors(found) == ()
+def test_warning(spec: HubSpec, expected: str) -> None:
+    problems = validate_hub(spec)
+    assert [str(problem) for problem in warnings(problems)] == [expected]
+    assert errors(problems) == ()
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_found_at_once() -> None:
     spec = hub({"mysql": {**MYSQL, "host": "", "table": ""}}, {"uid": ""}, {"plan": "a;"})
-    assert [each.path for each in errors(validate_hub(spec))] == [
+    assert [problem.path for problem in errors(validate_hub(spec))] == [
         "spec.source.mysql.host",
         "spec.source.mysql.table",
         "spec.valueMappings.uid",
@@ -173,7 +167,7 @@ names = st.text(alphabet="ab.`'\";#-/* \n\\[]é", max_size=6)
 
 
 @given(table=names, uid=names, activate=names, extra=names)
-def test_admission_and_the_reader_agree_about_names(
+def test_admission_and_reader_agree_about_names(
     table: str, uid: str, activate: str, extra: str
 ) -> None:
     spec = hub(
