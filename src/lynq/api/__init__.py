@@ -1,8 +1,8 @@
-"""The three kinds of Lynq as types: what a hub, a form and a node may say, and what it means.
+"""The API types: LynqHub, LynqForm and LynqNode.
 
-Everything else in the package imports from here, and nothing here imports from anywhere else.
-Names of labels, annotations and finalizers are in `lynq.api.names`, the words of conditions and
-events in `lynq.api.reasons`, the CRDs made from these types in `lynq.api.crds`.
+All other packages import this one, and it imports none of them. Labels, annotations and finalizers
+are in `lynq.api.names`, reasons of conditions in `lynq.api.reasons`, events in `lynq.api.events`,
+the generated CRDs in `lynq.api.crds`.
 """
 
 from lynq.api.conditions import Condition, ConditionStatus

@@ -1,10 +1,4 @@
-"""Conditions: the short answers in a status to "is it so, since when, and why".
-
-Conditions from one status to the next: `lastTransitionTime` moves when the status does.
-
-The same wanted conditions give the same list, item by item and in the same order, so a status that
-says nothing new is not written.
-"""
+"""Conditions of hubs, forms and nodes, and their merge into an existing status."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -19,41 +13,40 @@ from lynq.api.wire import Int64, Time, Wire, list_map
 
 
 class ConditionStatus(StrEnum):
-    """Whether a condition holds."""
+    """Status of a condition."""
 
     TRUE = "True"
     """The condition holds."""
     FALSE = "False"
     """The condition does not hold."""
     UNKNOWN = "Unknown"
-    """It could not be found out."""
+    """The operator cannot determine the status."""
 
 
 class Condition(Wire, frozen=True, kw_only=True):
-    """One aspect of the object's state: whether it holds, since when, and why."""
+    """One aspect of the observed state of the object."""
 
     type: Annotated[str, Meta(max_length=316)]
-    """Which aspect this is about, for example Ready. An object has one condition of each type."""
+    """Type of the condition, for example Ready."""
 
     status: ConditionStatus
-    """Whether the condition holds."""
+    """Status of the condition."""
 
     reason: Annotated[
         str,
         Meta(min_length=1, max_length=1024, pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"),
     ]
-    """Why the status is what it is, as one CamelCase word that scripts can compare."""
+    """Reason of the status, as a CamelCase word for programs."""
 
     message: Annotated[str, Meta(max_length=32768)]
-    """The same for people: what happened, to which object, and what to do about it."""
+    """Human-readable reason of the status, and what to do about it."""
 
     last_transition_time: Time
-    """When the status last changed between True, False and Unknown. A new reason or message
-    alone does not move it."""
+    """Time of the last change of the status. A new reason or message alone does not change it."""
 
     observed_generation: Annotated[Int64, Meta(ge=0)] = 0
-    """The metadata.generation of the object that was looked at. If it is older than the object's,
-    the condition speaks about an earlier spec."""
+    """The metadata.generation that the condition is based on. If it is lower than that of the
+    object, the condition is out of date."""
 
 
 # The Go operator declared plain lists but never wrote a type twice; docs/design/crds.md.
@@ -61,7 +54,7 @@ Conditions = Annotated[tuple[Condition, ...], list_map("type")]
 
 
 def new_condition(
-    aspect: ConditionType,
+    condition_type: ConditionType,
     reason: ConditionReason,
     message: str,
     *,
@@ -69,36 +62,40 @@ def new_condition(
     generation: int,
     now: datetime,
 ) -> Condition:
-    """Return a condition as it would be if it came true, or stopped being true, just now."""
+    """Return a condition that transitions now."""
     return Condition(
-        type=aspect,
+        type=condition_type,
         status=ConditionStatus.TRUE if holds else ConditionStatus.FALSE,
         reason=reason,
         message=message,
-        # Kubernetes knows no parts of seconds here.
+        # Condition times have a resolution of seconds.
         last_transition_time=now.replace(microsecond=0),
         observed_generation=generation,
     )
 
 
 def merge_conditions(
-    previous: Iterable[Condition], wanted: Iterable[Condition]
+    previous: Iterable[Condition], desired: Iterable[Condition]
 ) -> tuple[Condition, ...]:
-    """Return the wanted conditions, each with the time since which it has had its status."""
-    since = {(each.type, each.status): each.last_transition_time for each in previous}
-    return tuple(_since(each, since.get((each.type, each.status))) for each in wanted)
+    """Return the desired conditions; an unchanged status keeps its transition time."""
+    transitions = {(item.type, item.status): item.last_transition_time for item in previous}
+    return tuple(
+        _with_transition(item, transitions.get((item.type, item.status))) for item in desired
+    )
 
 
-def find_condition(conditions: Iterable[Condition], aspect: ConditionType) -> Condition | None:
-    """Return the condition of a type, if there is one."""
-    return next((each for each in conditions if each.type == aspect), None)
+def find_condition(
+    conditions: Iterable[Condition], condition_type: ConditionType
+) -> Condition | None:
+    """Return the condition of a type, if it exists."""
+    return next((condition for condition in conditions if condition.type == condition_type), None)
 
 
-def is_true(conditions: Iterable[Condition], aspect: ConditionType) -> bool:
-    """Return whether there is a condition of that type and it is True."""
-    found = find_condition(conditions, aspect)
-    return found is not None and found.status is ConditionStatus.TRUE
+def is_true(conditions: Iterable[Condition], condition_type: ConditionType) -> bool:
+    """Return whether the condition of a type exists and is True."""
+    condition = find_condition(conditions, condition_type)
+    return condition is not None and condition.status is ConditionStatus.TRUE
 
 
-def _since(wanted: Condition, moment: datetime | None) -> Condition:
-    return wanted if moment is None else replace(wanted, last_transition_time=moment)
+def _with_transition(condition: Condition, time: datetime | None) -> Condition:
+    return condition if time is None else replace(condition, last_transition_time=time)

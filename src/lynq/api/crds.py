@@ -1,7 +1,7 @@
-"""The CustomResourceDefinitions of the three kinds, made from the types.
+"""Generates the CustomResourceDefinitions of the three kinds from the types.
 
-`lynq install` and the tests take them from here as objects. The files in deploy/crds are the same
-for people and for kubectl: `python -m lynq.api.crds` writes them, `--check` only compares.
+`lynq install` and the tests use the objects. `python -m lynq.api.crds` writes the same objects to
+deploy/crds; `--check` compares only.
 """
 
 import argparse
@@ -29,12 +29,12 @@ _HEADER = "# Generated from src/lynq/api by `make crds`. Change the types, not t
 
 
 def build() -> list[Manifest]:
-    """Make the CRDs of the three kinds."""
+    """Return the CRDs of the three kinds."""
     return [definition(kind) for kind in KINDS]
 
 
 def definition(kind: CustomKind) -> Manifest:
-    """Make the CRD of one kind."""
+    """Return the CRD of one kind."""
     names = kind.definition
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -86,7 +86,7 @@ def _root(kind: CustomKind) -> Schema:
                 "type": "string",
             },
             "kind": {"description": f"The kind: {kind.definition.kind}.", "type": "string"},
-            "metadata": {"type": "object"},  # the API server brings the rest, and refuses more
+            "metadata": {"type": "object"},  # the API server adds the rest of the schema
             "spec": structural_schema(types["spec"]),
             "status": structural_schema(types["status"]),
         },
@@ -94,13 +94,13 @@ def _root(kind: CustomKind) -> Schema:
 
 
 def files() -> Iterator[tuple[str, str]]:
-    """Name and content of each file of deploy/crds."""
+    """Yield name and content of each file of deploy/crds."""
     for crd in build():
         yield f"{GROUP}_{crd['spec']['names']['plural']}.yaml", _HEADER + to_yaml(crd)
 
 
 def to_yaml(manifest: Manifest) -> str:
-    """Write a manifest as YAML for people: no aliases, paragraphs as blocks."""
+    """Return a manifest as readable YAML: no aliases, paragraphs as blocks."""
     return yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
 
 
@@ -118,7 +118,7 @@ _Dumper.add_representer(str, _text)
 
 
 def stale(directory: Path) -> list[str]:
-    """Name the files in a directory that are not what the types say."""
+    """Return the names of the files in a directory that differ from the types."""
     return [
         name
         for name, content in files()
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write(options.directory)
         return 0
     for name in (outdated := stale(options.directory)):
-        sys.stderr.write(f"{options.directory / name} is not what src/lynq/api says: `make crds`\n")
+        sys.stderr.write(f"{options.directory / name} is out of date: run `make crds`\n")
     return 1 if outdated else 0
 
 

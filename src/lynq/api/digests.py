@@ -1,4 +1,4 @@
-"""Whether a node still is what its hub wrote: its spec, and the row in its annotations."""
+"""Digest of a node's spec and row, to detect edits of what the hub wrote."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ from lynq.api.node import LynqNode, NodeSpec
 
 _DIGITS: Final = 16
 _ROW: Final = (ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL, ANNOTATION_HUB_ID)
-"""What the templates of a spec are rendered with, and so what its objects are called, too."""
+"""The annotations that the templates of a spec are rendered with."""
 
 
 def spec_digest(spec: NodeSpec, annotations: Mapping[str, str]) -> str:
-    """Return the digest of a spec and the row that it is rendered with.
+    """Return the digest of a spec and its row.
 
-    It is the same for what the spec is once the API server has stored it.
+    The digest does not change when the API server stores the spec.
     """
     row = [annotations.get(key) for key in _ROW]
     text = msgspec.json.encode([_stored(spec), row], order="sorted")
@@ -31,23 +31,23 @@ def spec_digest(spec: NodeSpec, annotations: Mapping[str, str]) -> str:
 
 
 def is_untouched(node: LynqNode) -> bool:
-    """Return whether a node is what its hub wrote, as far as the node says what that was."""
-    written = node.metadata.annotations.get(ANNOTATION_SPEC_DIGEST)
+    """Return whether the digest of a node matches its spec and row; True without a digest."""
+    digest = node.metadata.annotations.get(ANNOTATION_SPEC_DIGEST)
     try:
-        return written is None or written == spec_digest(node.spec, node.metadata.annotations)
+        return digest is None or digest == spec_digest(node.spec, node.metadata.annotations)
     except RecursionError:
-        # No hub writes what is nested that deep: no form may be.
+        # Forms are limited in depth, so the hub did not write this spec.
         return False
 
 
 def _stored(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return a value as the API server gives it back: with all defaults, and 2.0 as 2."""
+    """Return a value as the API server returns it: with all defaults, and 2.0 as 2."""
     if isinstance(value, msgspec.Struct):
-        return {key: _stored(each) for key, each in msgspec.structs.asdict(value).items()}
+        return {key: _stored(item) for key, item in msgspec.structs.asdict(value).items()}
     if isinstance(value, dict):
-        return {key: _stored(each) for key, each in value.items()}
+        return {key: _stored(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_stored(each) for each in value]
+        return [_stored(item) for item in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value

@@ -1,4 +1,4 @@
-"""LynqForm: the blueprint of what every row of a hub gets."""
+"""LynqForm: the resources that are created for every row of a hub."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar
@@ -31,116 +31,116 @@ NamespacePattern = Annotated[
 
 
 class Rollout(Wire, frozen=True, kw_only=True):
-    """How fast a changed form reaches the nodes."""
+    """Limits of the rollout of a changed form."""
 
     max_skew: Annotated[Int32, Meta(ge=0), default(0)] = 0
-    """How many nodes may be on their way at once: written with the new form, but not ready yet.
-    The next one follows the moment one of them is ready. New rows count too. 0, the default,
-    means all at once."""
+    """Maximum number of LynqNodes that are updated to the new form and not Ready yet. The next
+    LynqNode is updated as soon as one of them is Ready. LynqNodes of new rows count too. 0, the
+    default, means all at once."""
 
     progress_deadline_seconds: Annotated[Int32, Meta(ge=60, le=3600)] = 600
-    """How long a rollout may go on without progress, in seconds: no further node becoming ready.
-    Then its phase is Failed, until a node becomes ready, is repaired by its row, or the form is
-    changed. Nodes that are not ready keep counting against maxSkew. Defaults to 600."""
+    """Maximum time in seconds in which no further LynqNode becomes Ready. After that the phase of
+    the rollout is Failed, until a LynqNode becomes Ready, is fixed by a change of its row, or the
+    form changes. LynqNodes that are not Ready still count against maxSkew. Defaults to 600."""
 
 
 class FormSpec(ResourceLists, frozen=True, kw_only=True):
-    """The hub whose rows are taken, and the resources that each of them gets."""
+    """The hub, and the resources that are created for each of its active rows."""
 
     lists_keyed_by: ClassVar[str | None] = "id"
 
     hub_id: Annotated[str, rule("self == oldSelf", "hubId is immutable")]
-    """Name of the LynqHub, in the same namespace, whose rows are taken. It cannot be changed:
-    make another form instead, and delete this one."""
+    """Name of the LynqHub in the same namespace. It cannot be changed: create another LynqForm
+    instead, and delete this one."""
 
     rollout: Rollout | None = None
-    """How fast changes reach the nodes. Without this block all nodes are changed at once."""
+    """Limits of the rollout of changes. Without this block all LynqNodes are updated at once."""
 
     paused: bool = False
-    """If true, changes of rows and of this form are not handed on to its nodes, and none are made
-    or removed, until it is set back. Shown in the condition Paused."""
+    """If true, LynqNodes of this form are neither created, updated nor deleted. Reported in the
+    condition Paused."""
 
     service_account_name: Annotated[str, Meta(max_length=253, pattern=_SUBDOMAIN)] | None = None
-    """ServiceAccount, in the form's namespace, as which the resources are written and deleted, so
-    that the form can do no more than this account may. Without it the operator's own rights
-    hold."""
+    """ServiceAccount in the form's namespace that the operator impersonates to apply and delete the
+    resources, so that the permissions of this account apply. Without it the operator's own
+    permissions apply."""
 
     allowed_namespaces: tuple[NamespacePattern, ...] = ()
-    """Namespaces that targetNamespace may lead to, by name or with * for any characters, for
-    example tenant-*. A resource meant for another namespace fails. The form's own namespace is
-    always allowed. An empty list allows all that the operator allows."""
+    """Namespaces that targetNamespace may render to, by name or with * for any characters, for
+    example tenant-*. A resource in another namespace fails. The form's own namespace is always
+    allowed. An empty list allows every namespace that the operator allows."""
 
 
 class RolloutPhase(StrEnum):
-    """How far a rollout has come."""
+    """The phase of a rollout."""
 
     IDLE = "Idle"
-    """No node has the new form yet."""
+    """No LynqNode is updated yet."""
     IN_PROGRESS = "InProgress"
-    """Some nodes have it, and not all of them are ready."""
+    """Some LynqNodes are updated, and not all of them are Ready."""
     FAILED = "Failed"
-    """No node became ready within progressDeadlineSeconds."""
+    """No LynqNode became Ready within progressDeadlineSeconds."""
     COMPLETE = "Complete"
-    """All nodes have it and are ready."""
+    """All LynqNodes are updated and Ready."""
 
 
 class RolloutStatus(Wire, frozen=True, kw_only=True):
-    """The rollout of the form's present generation."""
+    """The rollout of the form's current generation."""
 
     phase: RolloutPhase | None = None
-    """How far the rollout has come."""
+    """Phase of the rollout."""
 
     target_generation: Int64 = 0
-    """The form's generation that is being rolled out."""
+    """The metadata.generation of the form that is rolled out."""
 
     total_nodes: Int32 = 0
-    """Number of nodes of this form."""
+    """Number of LynqNodes of this form."""
 
     updated_nodes: Int32 = 0
-    """Number of nodes that have been written with the target generation."""
+    """Number of LynqNodes that are updated to the target generation."""
 
     updating_nodes: Int32 = 0
-    """Number of updated nodes that are not ready yet: never more than maxSkew."""
+    """Number of updated LynqNodes that are not Ready yet: never more than maxSkew."""
 
     ready_updated_nodes: Int32 = 0
-    """Number of updated nodes that are ready."""
+    """Number of updated LynqNodes that are Ready."""
 
     start_time: Time | None = None
-    """When this rollout began."""
+    """Start time of the rollout."""
 
     completion_time: Time | None = None
-    """When the last node became ready. Absent while the rollout goes on."""
+    """Time at which the last LynqNode became Ready. Absent while the rollout is in progress."""
 
     message: str = ""
-    """The state of the rollout in words, with the node that holds it up, if there is one."""
+    """Human-readable state of the rollout, with the LynqNode that it waits for, if any."""
 
 
 class FormStatus(Wire, frozen=True, kw_only=True):
-    """Whether the form is valid, and how many nodes are ready. Written by the operator only."""
+    """The observed state of the form, written by the operator."""
 
     observed_generation: Int64 = 0
-    """The metadata.generation of the form that this status speaks about."""
+    """The metadata.generation of the form that this status is based on."""
 
     total_nodes: Int32 = 0
-    """Number of nodes of this form, one per active row."""
+    """Number of LynqNodes of this form, one per active row."""
 
     ready_nodes: Int32 = 0
-    """Number of nodes of this form that are Ready."""
+    """Number of LynqNodes of this form that are Ready."""
 
     rollout: RolloutStatus | None = None
-    """The rollout of the present generation. Absent unless spec.rollout limits it."""
+    """The rollout of the current generation. Absent unless spec.rollout limits it."""
 
     conditions: Conditions = ()
-    """Valid: the form can be used; if not, its nodes stay as they are and the message says why.
-    Applied: all of its nodes are ready. Paused: spec.paused is set."""
+    """Valid: the form is valid; LynqNodes of an invalid form are not changed, and the message is
+    the reason. Applied: all LynqNodes of the form are Ready. Paused: spec.paused is true."""
 
 
 class LynqForm(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
-    """The blueprint of what every active row of a hub gets.
+    """The resources that are created for every active row of a hub.
 
-    A LynqForm holds templates of Kubernetes objects, in one list per kind, with their policies
-    and the order in which they depend on each other. A hub can have many forms; each makes one
-    LynqNode per active row, named after the row's uid and the form.
+    A LynqForm holds templates of Kubernetes objects, in one list per kind, with their policies and
+    dependencies. A hub can have many forms. For each form and active row the operator creates one
+    LynqNode, named after the row's uid and the form.
     """
 
     definition: ClassVar[Definition] = Definition(

@@ -1,4 +1,4 @@
-"""LynqHub: where the rows are, how often to look, which columns mean what."""
+"""LynqHub: the source of rows, the mapping of its columns, and the status of the sync."""
 
 from typing import Annotated, ClassVar
 
@@ -26,14 +26,14 @@ class ValueMappings(Wire, frozen=True, kw_only=True):
     """The columns that Lynq itself reads."""
 
     uid: str
-    """Column that identifies the row, for example tenant_id. Its value becomes .uid in templates
-    and part of the names of nodes, so it must be unique, fit into a label (at most 63
-    characters), and stay the same for the life of the tenant."""
+    """Column that identifies the row, for example tenant_id. Its value is .uid in templates and
+    part of the names of LynqNodes. It must be unique, valid as a label value (at most 63
+    characters), and must not change during the life of the tenant."""
 
     activate: str
-    """Column that says whether the row is active. Active are a true boolean and the texts 1, true,
-    TRUE, True, yes, YES and Yes; anything else, NULL included, means that the tenant's resources
-    are taken away."""
+    """Column that decides whether the row is active: a true boolean, or one of the texts 1, true,
+    TRUE, True, yes, YES and Yes. For any other value, NULL included, the LynqNodes of the row are
+    deleted."""
 
     host_or_url: str = ""
     """Deprecated: map the column in extraValueMappings and use the template function toHost.
@@ -41,106 +41,106 @@ class ValueMappings(Wire, frozen=True, kw_only=True):
 
 
 class DeletionGuard(Wire, frozen=True, kw_only=True):
-    """How many nodes one sync may remove before a person is asked."""
+    """Limits of the deletions in one sync. A sync above the limits waits for approval."""
 
     max_count: Annotated[Int32, Meta(ge=0)] = 10
-    """Number of nodes that a sync may always remove. Defaults to 10."""
+    """Number of LynqNodes that a sync may delete without approval. Defaults to 10."""
 
     max_percent: Annotated[Int32, Meta(ge=0, le=100)] = 30
-    """Share of the hub's nodes, in percent, that a sync may always remove. Defaults to 30. A sync
-    is held only if it exceeds both limits."""
+    """Percentage of the hub's LynqNodes that a sync may delete without approval. Defaults to 30. A
+    sync is held only if it exceeds both limits."""
 
     disabled: bool = False
-    """If true, nothing is ever held: an emptied table removes every tenant of the hub."""
+    """If true, deletions are never held: an emptied table deletes every LynqNode of the hub."""
 
 
 class HubSpec(Wire, frozen=True, kw_only=True):
-    """Where the rows are, and what their columns mean."""
+    """The source of rows, and the meaning of its columns."""
 
     source: HubSource
-    """The database, how to connect to it, and how often to look."""
+    """The database, the connection to it, and the interval of reads."""
 
     value_mappings: ValueMappings
-    """The columns that Lynq itself reads: which row it is, and whether it is active."""
+    """The columns that Lynq itself reads: the identity of the row, and whether it is active."""
 
     extra_value_mappings: dict[str, str] = field(default_factory=dict)
     """Further columns for templates, as variable: column. With planId: subscription_plan, a
     template reads the column subscription_plan as {{ .planId }}. Only mapped columns are read."""
 
     paused: bool = False
-    """If true, the hub neither reads rows nor changes nodes until it is set back; everything that
-    runs keeps running. Shown in the condition Paused."""
+    """If true, the operator neither reads rows nor creates, updates or deletes LynqNodes of this
+    hub. Existing LynqNodes are still reconciled. Reported in the condition Paused."""
 
     deletion_guard: Annotated[DeletionGuard, default({})] = DeletionGuard()
-    """Protection against rows that vanish by mistake. A sync that would remove more nodes than
-    both limits allow removes none and sets the condition DeletionHeld, whose message ends with a
-    digest; it goes on when the annotation lynq.sh/approve-deletion has that digest as value.
-    Deleting a hub or form by hand is not held."""
+    """Protection against rows that disappear by mistake. A sync that would delete more LynqNodes
+    than both limits allow deletes none, and sets the condition DeletionHeld with a digest at the
+    end of its message. Set the annotation lynq.sh/approve-deletion to that digest to approve the
+    deletions. The deletion of a hub or form is not held."""
 
 
 class RejectedRow(Wire, frozen=True, kw_only=True):
-    """A row that could not be used."""
+    """A row that was rejected."""
 
     uid: str = ""
-    """The row's uid, shortened if it is very long, empty if the row has none."""
+    """The row's uid, truncated if it is very long, empty if the row has none."""
 
     reason: str = ""
-    """Why the row was set apart, as one word, for example DuplicateUid."""
+    """Why the row was rejected, as a CamelCase word, for example DuplicateUid."""
 
     message: str = ""
     """What is wrong with the row, and what to do about it."""
 
 
 class RejectedRows(Wire, frozen=True, kw_only=True):
-    """The rows that the last sync had to set apart; all others went on."""
+    """The rows that the last sync rejected. All other rows were synced."""
 
     count: Int32 = 0
-    """How many active rows were set apart."""
+    """Number of active rows that were rejected."""
 
     rows: Annotated[tuple[RejectedRow, ...], Meta(max_length=20)] = ()
-    """The first 20 of them, in the order of their uid."""
+    """The first 20 rejected rows, ordered by uid."""
 
 
 class HubStatus(Wire, frozen=True, kw_only=True):
-    """What the last sync saw. Written by the operator only."""
+    """The observed state of the hub, written by the operator."""
 
     observed_generation: Int64 = 0
-    """The metadata.generation of the hub that this status speaks about."""
+    """The metadata.generation of the hub that this status is based on."""
 
     referencing_templates: Int32 = 0
-    """Number of LynqForms whose hubId names this hub."""
+    """Number of LynqForms whose hubId is this hub."""
 
     desired: Int32 = 0
-    """Number of nodes that should exist: referencing forms × active rows. A rejected row stays in
-    this number, so that the gap is visible."""
+    """Number of desired LynqNodes: referencing forms × active rows, rejected rows included."""
 
     ready: Int32 = 0
-    """Number of the hub's nodes that are Ready."""
+    """Number of the hub's LynqNodes that are Ready."""
 
     failed: Int32 = 0
-    """Number of the hub's nodes that are not Ready, and of those that could not be made."""
+    """Number of the hub's LynqNodes that are not Ready, and of those that could not be created."""
 
     rejected_rows: RejectedRows | None = None
-    """The rows that could not be used. Absent when there are none."""
+    """The rejected rows. Absent if there are none."""
 
     last_sync_time: Time | None = None
-    """When all rows were last read completely."""
+    """Time of the last complete read of all rows."""
 
     source_identity: str = ""
-    """Stands for what is being read: place, table, columns and their types. After a change of it
-    the deletion guard holds every removal above deletionGuard.maxCount."""
+    """Digest of the source: server, table, columns and their types. After it changes, the deletion
+    guard holds every sync that deletes more than deletionGuard.maxCount LynqNodes."""
 
     conditions: Conditions = ()
-    """Ready: the last read of the database succeeded. DeletionHeld: the deletion guard keeps
-    nodes whose rows have vanished. Paused: spec.paused is set. PushConnected: the channel of
-    changes: Push is up."""
+    """Ready: the last read of the database succeeded. DeletionHeld: the deletion guard holds
+    deletions of LynqNodes. Paused: spec.paused is true. PushConnected: the push channel of changes:
+    Push is connected."""
 
 
 class LynqHub(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """A table or view whose active rows become tenants.
 
-    A LynqHub says where the rows are and which columns mean what. For every active row and every
-    LynqForm that refers to the hub, the operator makes one LynqNode in the same namespace.
+    A LynqHub defines the source of rows and the meaning of its columns. For every active row and
+    every LynqForm that references the hub, the operator creates one LynqNode in the same
+    namespace.
     """
 
     definition: ClassVar[Definition] = Definition(

@@ -1,6 +1,6 @@
-"""The names that come from rows: a node's name, its label value, and what Kubernetes takes.
+"""Names of nodes, label values for them, and the validity of names and label values.
 
-Patterns are matched with `fullmatch`: `$` would let a newline at the end pass.
+Patterns are matched with `fullmatch`: `$` would accept a trailing newline.
 """
 
 import hashlib
@@ -8,56 +8,56 @@ import re
 from typing import Final, NamedTuple
 
 LABEL_LIMIT: Final = 63
-"""The longest value of a label."""
+"""Characters of the longest label value."""
 NAME_LIMIT: Final = 253
-"""The longest name of an object."""
+"""Characters of the longest object name."""
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _PART = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = re.compile(rf"{_PART}(\.{_PART})*")
 
-_HASH = 8
-_KEPT = LABEL_LIMIT - _HASH - 1
+_HASH_DIGITS = 8
+_PREFIX = LABEL_LIMIT - _HASH_DIGITS - 1
 
 
-# A named tuple: one is made for every row × form of every sync, and it sorts as we want it to.
+# A named tuple: cheap to create for every row and form of every sync, and sortable.
 class NodePair(NamedTuple):
-    """A row and a form: what one node is for."""
+    """The row and the form of a node."""
 
     uid: str
     form: str
 
 
 def node_name(pair: NodePair) -> str:
-    """Return the name of the pair's node."""
+    """Return the name of the node of a row and form."""
     return f"{pair.uid}-{pair.form}"
 
 
 def is_label_value(text: str) -> bool:
-    """Return whether a label can have this value; the empty value is not meant."""
+    """Return whether the text is a valid label value; the empty text is not."""
     return len(text) <= LABEL_LIMIT and _LABEL_VALUE.fullmatch(text) is not None
 
 
 def is_subdomain(text: str) -> bool:
-    """Return whether an object can have this name."""
+    """Return whether the text is a valid object name (DNS subdomain)."""
     return len(text) <= NAME_LIMIT and _SUBDOMAIN.fullmatch(text) is not None
 
 
 def tracking_label(name: str) -> str:
     """Return the value of `lynq.sh/node` for the node `name`.
 
-    A cut right behind a `.` or `-` does no harm: in a label's value these may follow each other,
-    only its two ends must be letters or digits.
+    A name that is cut behind a `.` or `-` still gives a valid label value: only its first and last
+    characters must be letters or digits.
     """
     if len(name) <= LABEL_LIMIT:
         return name
-    return f"{name[:_KEPT]}-{hashlib.sha256(name.encode()).hexdigest()[:_HASH]}"
+    return f"{name[:_PREFIX]}-{hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]}"
 
 
 def tracked_name(label: str, annotation: str | None) -> str:
-    """Return which node an object is tracked by, from `lynq.sh/node` and `lynq.sh/node-name`.
+    """Return the node of an object, from `lynq.sh/node` and `lynq.sh/node-name`.
 
-    A short name can be chosen so that it looks like the label of a long one. The annotation tells
-    them apart; one that does not fit its label was not written by us and counts for nothing.
+    A short name can equal the label of a long one; the annotation distinguishes them. An annotation
+    that does not match its label was not written by the operator, and is ignored.
     """
     return annotation if annotation and tracking_label(annotation) == label else label

@@ -1,4 +1,4 @@
-"""LynqNode: one row × one form, and the state of its resources."""
+"""LynqNode: the resources of one row and one form, and their status."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar
@@ -25,44 +25,44 @@ from lynq.api.wire import (
 
 
 class NodeSpec(ResourceLists, frozen=True, kw_only=True):
-    """The row, the form, and the form's resources with the row's names and labels filled in.
+    """The row, the form, and the form's resources with rendered names, labels and annotations.
 
-    Written by the hub; changes made by hand are undone at the next sync. nameTemplate,
-    labelsTemplate and annotationsTemplate hold the finished texts; spec and targetNamespace are
-    still templates.
+    Written by the hub controller, which reverts manual changes at the next sync. nameTemplate,
+    labelsTemplate and annotationsTemplate are rendered; spec and targetNamespace are still
+    templates.
     """
 
     uid: str
     """The row's uid."""
 
     template_ref: str
-    """Name of the LynqForm, in the same namespace."""
+    """Name of the LynqForm in the same namespace."""
 
 
 class ResourceState(StrEnum):
-    """How far one resource has come."""
+    """The state of one resource."""
 
     WAITING = "Waiting"
-    """Not written yet: something that it depends on is not ready."""
+    """Not applied yet: a dependency is not ready."""
     PROGRESSING = "Progressing"
-    """Written, and not ready yet."""
+    """Applied, and not ready yet."""
     READY = "Ready"
-    """Written and ready."""
+    """Applied and ready."""
     FAILED = "Failed"
-    """Could not be rendered or written, or was not ready in time."""
+    """Could not be rendered or applied, or was not ready in time."""
     CONFLICTED = "Conflicted"
-    """Left alone, because someone else owns a field of it and its conflictPolicy is Stuck."""
+    """Not applied: another manager owns one of its fields, and its conflictPolicy is Stuck."""
     SKIPPED = "Skipped"
-    """Not written, because something that it depends on has failed."""
+    """Not applied: a dependency failed."""
     DELETING = "Deleting"
-    """No longer wanted, and not gone yet."""
+    """No longer desired, and being deleted."""
 
 
 class ResourceStatus(Wire, frozen=True, kw_only=True):
-    """One object of this node: which it is, how far it has come, and why not further."""
+    """One object of the LynqNode: its identity, its state, and the reason of the state."""
 
     id: str
-    """Id of the entry in the form."""
+    """Id of the resource in the form."""
 
     api_version: str = ""
     """API group and version of the object, for example apps/v1."""
@@ -71,81 +71,82 @@ class ResourceStatus(Wire, frozen=True, kw_only=True):
     """Kind of the object."""
 
     namespace: Annotated[str, default("")] = ""
-    """Namespace that the object is in, empty for kinds without one."""
+    """Namespace of the object, empty for cluster-scoped kinds."""
 
     name: str
     """Name of the object, empty if its template could not be rendered."""
 
     state: ResourceState
-    """How far the object has come."""
+    """State of the object."""
 
     reason: str = ""
-    """Why it is in this state, as one CamelCase word that scripts can compare."""
+    """Reason of the state, as a CamelCase word for programs."""
 
     message: str = ""
-    """The same for people: what is missing, and what to do about it."""
+    """Human-readable reason of the state, and what to do about it."""
 
     since: Time | None = None
-    """When the object came into this state."""
+    """Time of the last transition to this state."""
 
     fields_digest: str = ""
-    """Digest of the fields that the operator owned after its last write of the object: another one
-    later means that somebody took a field, also while no operator ran."""
+    """Digest of the managed fields that the operator owned after its last write of the object. A
+    different digest means that another manager took over a field, even while the operator was
+    down."""
 
 
 class NodeStatus(Wire, frozen=True, kw_only=True):
-    """How far the node's resources have come. Written by the operator only."""
+    """The observed state of the LynqNode, written by the operator."""
 
     observed_generation: Int64 = 0
-    """The metadata.generation of the node that this status speaks about."""
+    """The metadata.generation of the LynqNode that this status is based on."""
 
     ready_resources: Int32 = 0
     """Number of resources that are ready."""
 
     desired_resources: Int32 = 0
-    """Number of resources that the node should have."""
+    """Number of resources in spec."""
 
     failed_resources: Int32 = 0
     """Number of resources that failed, conflicts included."""
 
     skipped_resources: Int32 = 0
-    """Number of resources that were skipped because something they depend on has failed."""
+    """Number of resources that were skipped because a dependency failed."""
 
     skipped_resource_ids: tuple[str, ...] = ()
     """Ids of the skipped resources."""
 
     applied_resources: tuple[str, ...] = ()
-    """Every object that the node answers for, as Kind/namespace/name@id, for example
+    """Inventory: every object of the LynqNode, as Kind/namespace/name@id, for example
     Deployment/shop/acme-web@web."""
 
     last_full_reconcile_at: Time | None = None
-    """When all resources were last written whether they had changed or not. The next time is due
-    --force-reapply-interval after it."""
+    """Time at which all resources were last applied, changed or not. The next time is
+    --force-reapply-interval later."""
 
     observed_update_start: str = ""
-    """The annotation lynq.sh/rollout-update-start that this status speaks about: the hub's last
-    write that the resources reflect."""
+    """The annotation lynq.sh/rollout-update-start that this status is based on: the last write of
+    the hub controller that the resources reflect."""
 
     last_handled_force_reconcile: str = ""
-    """The value of the annotation lynq.sh/force-reconcile that was last acted upon."""
+    """The last handled value of the annotation lynq.sh/force-reconcile."""
 
     # Not by id alone: while a renamed resource is being replaced, both objects carry the id.
     resources: Annotated[
         tuple[ResourceStatus, ...], list_map("id", "kind", "namespace", "name")
     ] = ()
-    """Every object of the node: which it is, how far it has come, and why not further."""
+    """Every object of the LynqNode, with its state."""
 
     conditions: Conditions = ()
-    """Ready: all resources are ready. Progressing: resources are being written. Conflicted:
-    someone else owns a field of a resource. Degraded: something needs attention. Paused: the
-    annotation lynq.sh/paused is set."""
+    """Ready: all resources are ready. Progressing: resources are being applied. Conflicted: another
+    manager owns a field of a resource. Degraded: resources failed, conflict, or are not ready.
+    Paused: the annotation lynq.sh/paused is "true"."""
 
 
 class LynqNode(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
-    """One active row × one form, and the state of its resources.
+    """The resources of one active row and one form.
 
-    LynqNodes are made, changed and removed by the hub: to add or remove a tenant, change its row.
-    status.resources tells of every object whether it is ready, and if not, why.
+    The hub controller creates, updates and deletes LynqNodes: to add or remove a tenant, change its
+    row. status.resources reports the state of every object.
     """
 
     definition: ClassVar[Definition] = Definition(

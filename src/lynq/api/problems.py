@@ -1,4 +1,4 @@
-"""A problem of a hub or form: where it is, what is wrong, and whether it can be used anyway."""
+"""Problems of the spec of a hub or form: errors and warnings with the path of the field."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,33 +10,33 @@ from lynq.api.events import EventReason
 from lynq.api.text import and_more
 
 SHOWN: Final = 20
-"""How many problems a message lists, unless told."""
-_LONGEST: Final = 500
+"""Number of problems in a message, unless the caller chooses another."""
+_MAX_LENGTH: Final = 500
 _WORD: Final = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
 
 
 class ProblemKind(Enum):
-    """How much a problem matters."""
+    """Severity of a problem."""
 
     ERROR = "error"
-    """The object cannot be used."""
+    """The object is invalid."""
     WARNING = "warning"
-    """It can be used, and somebody will wonder."""
+    """The object is valid, but may not do what its author expects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing to correct in a hub or form."""
+    """One problem of a hub or form."""
 
     path: str
     """The field, for example `spec.deployments[1].nameTemplate`."""
     message: str
     kind: ProblemKind = ProblemKind.ERROR
     event: EventReason | None = None
-    """The event of its own that scripts know this problem by, if it has one."""
+    """The event reason of this problem, if it has one of its own."""
 
     def __str__(self) -> str:
-        """Write it as admission answers it."""
+        """Return path and message, as in a denial of the webhook."""
         return f"{self.path}: {self.message}"
 
 
@@ -46,19 +46,19 @@ def at_key(path: str, key: str) -> str:
 
 
 def errors(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems that keep the object from being used."""
-    return tuple(each for each in problems if each.kind is ProblemKind.ERROR)
+    """Return the problems that make the object invalid."""
+    return tuple(problem for problem in problems if problem.kind is ProblemKind.ERROR)
 
 
 def warnings(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems that do not."""
-    return tuple(each for each in problems if each.kind is ProblemKind.WARNING)
+    """Return the problems of a valid object."""
+    return tuple(problem for problem in problems if problem.kind is ProblemKind.WARNING)
 
 
 def summary(problems: Sequence[Problem], *, shown: int = SHOWN) -> str:
-    """Return the problems as one message that fits into a condition, however many there are."""
-    return and_more([_cut(str(each)) for each in problems], shown=shown, separator="; ")
+    """Return the problems as one message of bounded length."""
+    return and_more([_truncated(str(problem)) for problem in problems], shown=shown, separator="; ")
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+def _truncated(text: str) -> str:
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"

@@ -1,13 +1,9 @@
-"""From a struct to the structural OpenAPI schema that a CRD wants.
+"""Generates the structural OpenAPI schema of a CRD from a struct.
 
-Structural means: every level says its type, nothing is a reference, nothing is nullable. The
-walk goes over msgspec's own view of the types, so the API server and `msgspec.json.decode` apply
-the same limits.
-
-Descriptions: the string literal under a field, as text for `kubectl explain`.
-
-Python keeps no docstrings of attributes (and under -OO none at all), so they are read from the
-source of the class. Editors show the same strings, which is why they are not in a table.
+Structural means: every level has a type, without references and nullable fields. The schema is
+built from msgspec's type information, so the API server and `msgspec.json.decode` apply the same
+limits. Descriptions are the string literals under the fields. Python keeps no docstrings of
+attributes (and none at all under -OO), so they are parsed from the source of the class.
 """
 
 import ast
@@ -27,7 +23,7 @@ from lynq.api.wire import Wire
 
 @cache
 def attribute_docs(cls: type) -> dict[str, str]:
-    """Find the description of each attribute of a class, its bases included."""
+    """Return the description of each attribute of a class, including inherited ones."""
     docs: dict[str, str] = {}
     for ancestor in reversed(cls.__mro__):
         if ancestor.__module__.startswith("lynq."):
@@ -36,12 +32,12 @@ def attribute_docs(cls: type) -> dict[str, str]:
 
 
 def class_doc(cls: type) -> str:
-    """Find the description of a class itself."""
+    """Return the description of a class."""
     return unwrap(ast.get_docstring(_definition(cls)) or "")
 
 
 def unwrap(text: str) -> str:
-    """Make each paragraph one line: how wide a line is, the reader's terminal decides."""
+    """Join the lines of each paragraph: kubectl wraps them to the width of the terminal."""
     paragraphs = re.split(r"\n\s*\n", cleandoc(text))
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
@@ -78,7 +74,7 @@ Schema = dict[str, Any]
 
 
 def structural_schema(struct: type[Wire]) -> Schema:
-    """Make the schema of a struct, described by its docstring."""
+    """Return the schema of a struct, with its docstring as description."""
     return {"description": class_doc(struct)} | _schema(inspect.type_info(struct))
 
 
@@ -94,7 +90,7 @@ def _with_markers(of: inspect.Metadata) -> Schema:
 
 @_schema.register
 def _optional(of: inspect.UnionType) -> Schema:
-    return _schema(_besides_none(of))
+    return _schema(_without_none(of))
 
 
 @_schema.register
@@ -104,12 +100,12 @@ def _boolean(_: inspect.BoolType) -> Schema:
 
 @_schema.register
 def _integer(of: inspect.IntType) -> Schema:
-    return {"type": "integer"} | _given(minimum=of.ge, maximum=of.le)
+    return {"type": "integer"} | _present(minimum=of.ge, maximum=of.le)
 
 
 @_schema.register
 def _string(of: inspect.StrType) -> Schema:
-    limits = _given(minLength=of.min_length, maxLength=of.max_length, pattern=of.pattern)
+    limits = _present(minLength=of.min_length, maxLength=of.max_length, pattern=of.pattern)
     return {"type": "string"} | limits
 
 
@@ -135,7 +131,7 @@ def _array(of: inspect.VarTupleType) -> Schema:
     items = _schema(of.item_type)
     if isinstance(of.item_type, inspect.StructType):
         items = {"description": class_doc(of.item_type.cls)} | items
-    return {"type": "array", **_given(maxItems=of.max_length), "items": items}
+    return {"type": "array", **_present(maxItems=of.max_length), "items": items}
 
 
 @_schema.register
@@ -143,9 +139,9 @@ def _object(of: inspect.StructType) -> Schema:
     owner = cast("type[Wire]", of.cls)
     return {
         "type": "object",
-        **_given(required=[field.encode_name for field in of.fields if field.required]),
+        **_present(required=[field.encode_name for field in of.fields if field.required]),
         "properties": {field.encode_name: _property(owner, field) for field in of.fields},
-        **_given(**{"x-kubernetes-validations": [rule.as_schema() for rule in owner.cel_rules]}),
+        **_present(**{"x-kubernetes-validations": [rule.as_schema() for rule in owner.cel_rules]}),
     }
 
 
@@ -157,7 +153,7 @@ def _property(owner: type[Wire], field: inspect.Field) -> Schema:
 
 def _description(owner: type[Wire], field: inspect.Field) -> str:
     description = attribute_docs(owner)[field.name]
-    of = _besides_none(field.type)
+    of = _without_none(field.type)
     return (
         f"{description}\n\n{_choices(of.cls)}" if isinstance(of, inspect.EnumType) else description
     )
@@ -167,8 +163,8 @@ def _choices(of: type[Enum]) -> str:
     return "\n".join(f"- {member.value}: {attribute_docs(of)[member.name]}" for member in of)
 
 
-def _besides_none(of: inspect.Type) -> inspect.Type:
-    # `| None` says "may be absent". It does not say `nullable`: absent is absent on the wire.
+def _without_none(of: inspect.Type) -> inspect.Type:
+    # `| None` means optional and not `nullable`: null values are not encoded.
     if not isinstance(of, inspect.UnionType):
         return of
     (only,) = (member for member in of.types if not isinstance(member, inspect.NoneType))
@@ -176,7 +172,7 @@ def _besides_none(of: inspect.Type) -> inspect.Type:
 
 
 def _default(field: inspect.Field) -> Schema:
-    """Tell the API server about a default, unless it only says "nothing"."""
+    """Return the CRD default of a field, unless it is empty."""
     if field.default is NODEFAULT or isinstance(field.default, Struct) or not field.default:
         return {}
     return {"default": msgspec.to_builtins(field.default)}
@@ -192,5 +188,5 @@ def _list_key(owner: type[Wire], schema: Schema) -> Schema:
     }
 
 
-def _given(**parts: object) -> Schema:
+def _present(**parts: object) -> Schema:
     return {name: part for name, part in parts.items() if part not in (None, [])}

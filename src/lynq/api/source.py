@@ -1,9 +1,8 @@
-"""Where a hub's rows are: the databases, and how to connect to them.
+"""The sources of a hub: databases, connections, and valid names of tables and columns.
 
-What the name of a column, table or schema may be: one rule for admission and for who reads.
-
-Names come from whoever may write a hub and end up in a statement, so characters that end a name or
-begin a comment are refused outright, although every dialect quotes what is left.
+Names come from the spec of a hub and become part of an SQL statement. The driver quotes them; in
+addition, characters that end a name or start a comment are rejected, by the same rule in admission
+and in the reader.
 """
 
 import unicodedata
@@ -19,50 +18,49 @@ NonEmpty = Annotated[str, Meta(min_length=1)]
 
 
 class SourceType(StrEnum):
-    """Which kind of database the rows are in."""
+    """Type of the database."""
 
     MYSQL = "mysql"
-    """MySQL or MariaDB, described in the block mysql."""
+    """MySQL or MariaDB, configured in mysql."""
     POSTGRESQL = "postgresql"
-    """PostgreSQL, described in the block postgresql."""
+    """PostgreSQL, configured in postgresql."""
     SQLITE = "sqlite"
-    """A SQLite file below the directory that the operator was given by --sqlite-dir, described
-    in the block sqlite."""
+    """SQLite file in the operator's --sqlite-dir, configured in sqlite."""
 
 
 class ChangeDetection(StrEnum):
-    """How the hub learns that rows have changed."""
+    """Detection of changed rows."""
 
     POLL = "Poll"
-    """By reading all rows once per syncInterval."""
+    """All rows are read once per syncInterval."""
     PUSH = "Push"
-    """The database tells, within milliseconds: by MySQL's binlog, PostgreSQL's LISTEN/NOTIFY or
-    SQLite's data_version. Polling goes on as a backstop, and the condition PushConnected shows
-    whether the channel is up."""
+    """The database notifies the operator within milliseconds, by MySQL's binlog, PostgreSQL's
+    LISTEN/NOTIFY or SQLite's data_version. Polling continues as a fallback. The condition
+    PushConnected reports the state of the push channel."""
 
 
 class TlsMode(StrEnum):
-    """How much is asked of an encrypted connection."""
+    """Encryption and verification of a connection."""
 
     DISABLE = "disable"
-    """Never encrypted."""
+    """Not encrypted."""
     PREFER = "prefer"
-    """Encrypted if the server offers it, without checking who answers."""
+    """Encrypted if the server supports it. The server is not verified."""
     REQUIRE = "require"
-    """Always encrypted, without checking who answers."""
+    """Encrypted. The server is not verified."""
     VERIFY_CA = "verify-ca"
-    """Always encrypted, and the server's certificate must be signed by a trusted authority."""
+    """Encrypted. The server's certificate must be signed by a trusted CA."""
     VERIFY_FULL = "verify-full"
-    """As verify-ca, and the certificate must name the host."""
+    """As verify-ca, and the certificate must be valid for the host."""
 
 
 class KeyHolder(StrEnum):
-    """What kind of object holds a key."""
+    """Kind of an object with data."""
 
     SECRET = "Secret"  # noqa: S105 - a kind
     """A Secret."""
     CONFIG_MAP = "ConfigMap"
-    """A ConfigMap: for certificates, which are no secret."""
+    """A ConfigMap, for certificates."""
 
 
 class SecretKeyRef(Wire, frozen=True, kw_only=True):
@@ -89,7 +87,7 @@ class ObjectKeyRef(Wire, frozen=True, kw_only=True):
 
 
 class Tls(Wire, frozen=True, kw_only=True):
-    """How the connection is encrypted, and who is trusted at the other end."""
+    """Encryption of the connection, and verification of the server."""
 
     cel_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -100,80 +98,80 @@ class Tls(Wire, frozen=True, kw_only=True):
     )
 
     mode: TlsMode = TlsMode.VERIFY_FULL
-    """How much is asked of the connection. Defaults to verify-full."""
+    """Encryption and verification of the connection. Defaults to verify-full."""
 
     ca_ref: ObjectKeyRef | None = None
-    """Certificate authorities (PEM) that may have signed the server's certificate. Defaults to
-    those that the operator's machine trusts. Only for verify-ca and verify-full."""
+    """CA certificates (PEM) that the server's certificate is verified with. Defaults to the CAs of
+    the operator's image. Only for verify-ca and verify-full."""
 
     cert_ref: ObjectKeyRef | None = None
-    """Client certificate (PEM) to log in with, for servers that ask for one. Goes with keyRef."""
+    """Client certificate (PEM), for servers that require one. Requires keyRef."""
 
     key_ref: SecretKeyRef | None = None
-    """Private key (PEM, without passphrase) of certRef, always in a Secret."""
+    """Private key (PEM, without passphrase) of certRef, in a Secret."""
 
 
 class DatabaseServer(Wire, frozen=True, kw_only=True):
-    """What a hub must know about any database server; each engine adds its port."""
+    """The connection to a database server; each engine adds its port."""
 
     host: str
     """Host name or address of the server, for example db.example.com."""
 
     username: str
-    """User to log in as. It needs no more than the right to select from the table."""
+    """User of the connection. It only needs the permission to select from the table."""
 
     password_ref: SecretKeyRef | None = None
-    """Where the password is. A changed Secret is picked up without a restart. Without this block
-    the password is empty."""
+    """Password, in a Secret. A changed Secret is used without a restart. Without this block the
+    password is empty."""
 
     database: str
     """Name of the database."""
 
     table: str
-    """Table or view that holds one row per tenant, optionally with its schema: tenants or
-    sales.tenants. A view is the place for joins, filters and computed columns."""
+    """Table or view with one row per tenant, optionally with its schema: tenants or sales.tenants.
+    Use a view for joins, filters and computed columns."""
 
     tls: Tls | None = None
-    """How the connection is encrypted. Without this block it is not."""
+    """Encryption of the connection. Without this block the connection is not encrypted."""
 
     connect_timeout: Timeout = "5s"
-    """How long connecting and logging in may take, for example 5s. Defaults to 5s."""
+    """Timeout of connection and login, for example 5s. Defaults to 5s."""
 
     query_timeout: Timeout = "60s"
-    """How long reading all rows may take, for example 60s or 5m. A read that takes longer has
-    failed: nothing is changed or deleted, and it is tried again. Defaults to 60s."""
+    """Timeout of the read of all rows, for example 60s or 5m. A read that times out is retried, and
+    changes nothing. Defaults to 60s."""
 
 
 class MySQL(DatabaseServer, frozen=True, kw_only=True):
-    """A MySQL or MariaDB server, and the table in it."""
+    """A table of a MySQL or MariaDB server."""
 
     port: Port = 3306
     """TCP port of the server. Defaults to 3306."""
 
 
 class PostgreSQL(DatabaseServer, frozen=True, kw_only=True):
-    """A PostgreSQL server, and the table in it."""
+    """A table of a PostgreSQL server."""
 
     port: Port = 5432
     """TCP port of the server. Defaults to 5432."""
 
 
 class SQLite(Wire, frozen=True, kw_only=True):
-    """A SQLite database file, and the table in it."""
+    """A table of a SQLite database file."""
 
     path: Annotated[str, Meta(min_length=1, max_length=4096)]
-    """File of the database, relative to the operator's --sqlite-dir. The file is opened read-only
-    and must lie below that directory, symbolic links resolved; an operator without that flag
-    refuses SQLite hubs."""
+    """Path of the database file, relative to the operator's --sqlite-dir. The file is opened
+    read-only and must be in that directory after symbolic links are resolved. Without that flag the
+    operator rejects SQLite hubs."""
 
     table: NonEmpty
-    """Table or view that holds one row per tenant."""
+    """Table or view with one row per tenant."""
 
 
 class HubSource(Wire, frozen=True, kw_only=True):
-    """Where the rows are, and how often to look."""
+    """The source of rows, and the interval of reads."""
 
-    # None for mysql: the Go operator's CRD took such hubs, and left it to the webhook to refuse.
+    # No rule for mysql: the CRD of the Go operator accepted such hubs, and its webhook denied them.
     cel_rules: ClassVar[tuple[Rule, ...]] = tuple(
         Rule(
             f"self.type != '{engine}' || has(self.{engine})",
@@ -185,15 +183,14 @@ class HubSource(Wire, frozen=True, kw_only=True):
     )
 
     type: SourceType
-    """Which kind of database the rows are in. The block of the same name says where it is."""
+    """Type of the database. The block of the same name defines the connection."""
 
     sync_interval: Interval = "30s"
-    """How often all rows are read, as a whole number of seconds, minutes or hours: 30s, 5m, 1h.
-    After a failed read the next attempts come at growing intervals, never longer than this one.
-    Defaults to 30s."""
+    """Interval of reads of all rows, as a whole number of seconds, minutes or hours: 30s, 5m, 1h. A
+    failed read is retried with exponential back-off up to this interval. Defaults to 30s."""
 
     changes: ChangeDetection = ChangeDetection.POLL
-    """How the hub learns between two reads that rows have changed. Defaults to Poll."""
+    """Detection of changed rows between two reads. Defaults to Poll."""
 
     mysql: MySQL | None = None
     """The MySQL or MariaDB server, for type mysql."""
@@ -216,37 +213,37 @@ LONGEST_NAME: Final = {
     SourceType.POSTGRESQL: 63,
     SourceType.SQLITE: 1024,
 }
-"""Bytes of the longest name. PostgreSQL would cut a longer one, and so read another column."""
+"""Bytes of the longest name. PostgreSQL truncates longer ones, and so reads another column."""
 
 _QUOTES: Final = frozenset("'\"`[]\\")
 _COMMENTS: Final = ("--", "/*", "*/", "#")
 _CONTROLS: Final = frozenset(("Cc", "Cs", "Zl", "Zp"))
-_PARTS_OF_A_TABLE: Final = 2
+_MAX_TABLE_PARTS: Final = 2
 
 
 def name_problem(text: str) -> str | None:
-    """Return why this can be no name of a column; None if it can."""
+    """Return why the text is not a valid column name; None if it is."""
     if not text or text != text.strip():
-        return "a name is empty, or begins or ends with a space"
+        return "a name is empty, or starts or ends with a space"
     if any(unicodedata.category(char) in _CONTROLS for char in text):
-        return "a name has a control character in it"
+        return "a name contains a control character"
     if not _QUOTES.isdisjoint(text):
-        return f"{text!r} has a quote, bracket or backslash in it"
+        return f"{text!r} contains a quote, bracket or backslash"
     if ";" in text or any(comment in text for comment in _COMMENTS):
-        return f"{text!r} has a semicolon or a comment in it"
+        return f"{text!r} contains a semicolon or a comment"
     return None
 
 
 def table_problem(text: str) -> str | None:
-    """Return why this is no table or view, with or without its schema; None if it can be."""
+    """Return why the text is not a valid `table` or `schema.table`; None if it is."""
     parts = text.split(".")
-    if len(parts) > _PARTS_OF_A_TABLE:
-        return f"{text!r} has more than one dot: write table or schema.table"
-    return next((wrong for part in parts if (wrong := name_problem(part))), None)
+    if len(parts) > _MAX_TABLE_PARTS:
+        return f"{text!r} has more than one dot: use table or schema.table"
+    return next((problem for part in parts if (problem := name_problem(part))), None)
 
 
 def length_problem(text: str, longest: int) -> str | None:
-    """Return why the name is too long for an engine; None if it is not."""
+    """Return why the name is too long for an engine; None if it fits."""
     if len(text.encode(errors="surrogatepass")) <= longest:
         return None
-    return f"a name may have {longest} bytes at most"
+    return f"a name is limited to {longest} bytes"

@@ -1,16 +1,12 @@
-"""The base of every type on the wire, and what a field can tell the API server about itself.
+"""Base class and field markers of the API types, printer columns, and RFC 3339 times.
 
 The three kinds are plain msgspec structs: snake_case here, camelCase in JSON. Unknown fields are
-dropped, absent ones take their default, and what still has its default is left out when encoded.
-The CRDs are generated from the same declarations (`lynq.api.schema`), so a limit is written once:
+dropped, absent ones get their default, and fields with their default value are not encoded. The
+CRDs are generated from the same declarations (`lynq.api.schema`):
 
 * type, `Meta(ge=…, le=…, pattern=…)` and the markers below become the field's schema,
-* the default becomes the CRD's default, unless it only says "nothing" (None, False, 0, "", empty),
-* the string under a field becomes its description, for the editor and for `kubectl explain`.
-
-What a kind is called and how `kubectl get` shows it: the part of a CRD besides its schema.
-
-Times as annotations hold them: RFC 3339.
+* the default becomes the CRD's default, unless it is empty (None, False, 0, "", no items),
+* the string under a field becomes its description, for editors and for `kubectl explain`.
 """
 
 from dataclasses import dataclass
@@ -29,27 +25,27 @@ class Rule:
     at: str | None = None
     """The field that the error names, relative to the object: ".keyRef"."""
     reason: str | None = None
-    """How the error is classed: "FieldValueRequired" and the like."""
+    """The reason of the error, for example "FieldValueRequired"."""
 
     def as_schema(self) -> dict[str, str]:
-        """Give the rule as an item of `x-kubernetes-validations`."""
+        """Return the rule as an item of `x-kubernetes-validations`."""
         optional = {"fieldPath": self.at, "reason": self.reason}
-        given = {name: value for name, value in optional.items() if value is not None}
-        return {"rule": self.cel, "message": self.message, **given}
+        present = {name: value for name, value in optional.items() if value is not None}
+        return {"rule": self.cel, "message": self.message, **present}
 
 
 class Wire(Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True):
-    """The base of what is read from and written to the API server.
+    """Base class of the types that are exchanged with the API server.
 
-    Frozen, because it sits in caches that many readers share. `gc=False` is sound because JSON
-    has no cycles, and keeps 50,000 cached objects out of the garbage collector's rounds.
+    Frozen, because cached objects are shared. `gc=False` is safe because JSON has no cycles, and
+    saves the garbage collector from traversing 50,000 cached objects.
     """
 
     cel_rules: ClassVar[tuple[Rule, ...]] = ()
-    """What must hold for the object as a whole."""
+    """CEL rules of the object as a whole."""
 
     lists_keyed_by: ClassVar[str | None] = None
-    """The field by which the objects in each of its lists are told apart."""
+    """The list-map key of each of its lists of objects."""
 
 
 def rule(cel: str, message: str) -> Meta:
@@ -58,12 +54,12 @@ def rule(cel: str, message: str) -> Meta:
 
 
 def list_map(*keys: str) -> Meta:
-    """Mark a list whose objects are told apart by these fields: no two alike, merged singly."""
+    """Mark a list as a list-map with these keys: keys are unique, and items are merged by key."""
     return _extra({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)})
 
 
 def default(value: object) -> Meta:
-    """Mark a field with a CRD default that Python's own would not become."""
+    """Mark a field with a CRD default that differs from the default of the type."""
     return _extra({"default": value})
 
 
@@ -93,7 +89,7 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The names of a kind, and its columns."""
+    """The names of a kind, and its printer columns."""
 
     kind: str
     plural: str
@@ -102,17 +98,17 @@ class Definition:
 
     @property
     def singular(self) -> str:
-        """What `kubectl get` accepts besides the plural."""
+        """The singular name of the kind."""
         return self.kind.lower()
 
 
 def count_column(name: str, path: str, *, wide: bool = False) -> PrinterColumn:
-    """Show a number."""
+    """Return a column with a number."""
     return PrinterColumn(name, path, "integer", wide)
 
 
 def condition_column(name: str, of: str, show: str, *, wide: bool = False) -> PrinterColumn:
-    """Show the status, reason or message of one condition."""
+    """Return a column with the status, reason or message of a condition."""
     return PrinterColumn(name, f".status.conditions[?(@.type=='{of}')].{show}", wide=wide)
 
 
@@ -120,18 +116,18 @@ AGE_COLUMN = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 
 
 LONGEST_TIMESTAMP: Final = timedelta(days=3650)
-"""Longer than anybody waits, and a moment that far ahead can still be told."""
+"""The longest interval; a time that far in the future is still representable."""
 
 
-def rfc3339(moment: datetime, *, digits: Literal["auto", "microseconds"] = "auto") -> str:
-    """Return the moment in UTC, with as many digits as it has, or always to the microsecond."""
-    return moment.astimezone(UTC).isoformat(timespec=digits).replace("+00:00", "Z")
+def rfc3339(time: datetime, *, digits: Literal["auto", "microseconds"] = "auto") -> str:
+    """Format a time in UTC, with as many digits as it has, or always with microseconds."""
+    return time.astimezone(UTC).isoformat(timespec=digits).replace("+00:00", "Z")
 
 
 def parse_rfc3339(text: str) -> datetime | None:
-    """Return the moment; one without a zone could be off by hours, and is none."""
+    """Parse a time; None if it is invalid or has no time zone."""
     try:
-        moment = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if moment.tzinfo is not None else None
+    return time if time.tzinfo is not None else None

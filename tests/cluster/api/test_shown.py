@@ -163,7 +163,7 @@ def test_kubectl_explain_describes_deployments(kubectl: Callable[..., str]) -> N
     text = " ".join(kubectl("explain", "lynqform.spec.deployments").split())
     for part in (
         "FIELD: deployments <[]Object>",
-        "every wanted replica is updated, ready and available",
+        "every desired replica is updated, ready and available",
         "Templates are Go text/template with the sprig functions.",
         "id <string> -required-",
         "enum: Once, WhenNeeded",
@@ -180,7 +180,7 @@ def test_kubectl_explain_describes_deployments(kubectl: Callable[..., str]) -> N
         ("lh.spec.deletionGuard.maxPercent", "Defaults to 30."),
         ("lf.spec.hubId", "It cannot be changed"),
         ("lf.spec.rollout.maxSkew", "0, the default, means all at once."),
-        ("ln.status.resources.state", "- Waiting: Not written yet"),
+        ("ln.status.resources.state", "- Waiting: Not applied yet"),
     ],
 )
 def test_kubectl_explain_works_with_the_short_name(

@@ -74,15 +74,15 @@ def test_valid_hub_has_no_problem(spec: HubSpec) -> None:
         ),
         (
             mysql(table="a.b.c"),
-            "spec.source.mysql.table: 'a.b.c' has more than one dot: write table or schema.table",
+            "spec.source.mysql.table: 'a.b.c' has more than one dot: use table or schema.table",
         ),
         (
             mysql(table="t; DROP TABLE t"),
-            "spec.source.mysql.table: 't; DROP TABLE t' has a semicolon or a comment in it",
+            "spec.source.mysql.table: 't; DROP TABLE t' contains a semicolon or a comment",
         ),
         (
             postgresql(table="t" * 64),
-            "spec.source.postgresql.table: a name may have 63 bytes at most",
+            "spec.source.postgresql.table: a name is limited to 63 bytes",
         ),
         (
             mysql(passwordRef={"name": "db", "key": ""}),
@@ -103,15 +103,15 @@ def test_valid_hub_has_no_problem(spec: HubSpec) -> None:
         ),
         (
             hub(mappings={"uid": "i`d"}),
-            "spec.valueMappings.uid: 'i`d' has a quote, bracket or backslash in it",
+            "spec.valueMappings.uid: 'i`d' contains a quote, bracket or backslash",
         ),
         (
             hub(extras={"plan": ""}),
-            "spec.extraValueMappings.plan: a name is empty, or begins or ends with a space",
+            "spec.extraValueMappings.plan: a name is empty, or starts or ends with a space",
         ),
         (
             hub(extras={"my plan": "a--"}),
-            "spec.extraValueMappings[my plan]: 'a--' has a semicolon or a comment in it",
+            "spec.extraValueMappings[my plan]: 'a--' contains a semicolon or a comment",
         ),
     ],
 )
