@@ -1,4 +1,4 @@
-"""`lynq cluster`: a real Kubernetes control plane on this machine, without containers."""
+"""`lynq cluster`: local Kubernetes clusters without containers."""
 
 import os
 from pathlib import Path
@@ -10,8 +10,8 @@ from lynq.cluster.build import KUBERNETES, controlplane_binary
 from lynq.cluster.layout import ClusterPhase
 from lynq.cluster.progress import ProgressStep
 
-by_name = click.option(
-    "--name", default=DEFAULT_NAME, show_default=True, help="Which cluster; any number may run."
+name_option = click.option(
+    "--name", default=DEFAULT_NAME, show_default=True, help="The name of the cluster."
 )
 
 
@@ -19,47 +19,53 @@ by_name = click.option(
 def cluster() -> None:
     """Run local Kubernetes clusters on loopback.
 
-    etcd, kube-apiserver, kube-controller-manager and kube-scheduler are the real ones; KWOK plays
-    the nodes. The first start on a machine builds them, which takes some minutes.
+    etcd, kube-apiserver, kube-controller-manager and kube-scheduler are the original programs; KWOK
+    simulates the nodes. The first start on a machine builds them, which takes some minutes.
     """
 
 
 @cluster.command()
 def build() -> None:
-    """Build the control plane if this machine has none yet, as the first `up` would."""
+    """Build the control plane and print its path."""
     click.echo(controlplane_binary())
 
 
 @cluster.command()
-@by_name
+@name_option
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the data here, also after `down`; else it goes with the cluster.",
+    help="Directory of the data, which `down` keeps. Default: a directory that `down` deletes.",
 )
 def up(name: str, data_dir: Path | None) -> None:
     """Start a cluster and wait until pods can be scheduled."""
     target = LocalCluster(name)
     start(target, data_dir)
-    click.echo(f"Cluster {name} is ready. To use it:\n\n  export KUBECONFIG={target.kubeconfig}\n")
+    click.echo(
+        f"cluster {name!r} is ready. To use it, run:\n\n  export KUBECONFIG={target.kubeconfig}\n"
+    )
 
 
 @cluster.command()
-@by_name
+@name_option
 def down(name: str) -> None:
-    """Stop a cluster and remove what it left, except a chosen data directory."""
+    """Stop a cluster and delete its data.
+
+    A directory of --data-dir is kept.
+    """
     LocalCluster(name).down()
-    click.echo(f"Cluster {name} is gone.")
+    click.echo(f"cluster {name!r} deleted")
 
 
 @cluster.command()
 def status() -> None:
     """List the clusters of this machine."""
-    known = all_clusters()
-    if not known:
-        click.echo("No cluster here. Start one: lynq cluster up")
+    clusters = all_clusters()
+    if not clusters:
+        click.echo("No clusters found. Start one with: lynq cluster up")
         return
-    rows = [("NAME", "STATE", "API SERVER", "KUBECONFIG"), *(_columns(each) for each in known)]
+    header = ("NAME", "STATUS", "API SERVER", "KUBECONFIG")
+    rows = [header, *(_columns(target) for target in clusters)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -67,9 +73,12 @@ def status() -> None:
 
 
 @cluster.command()
-@by_name
+@name_option
 def kubeconfig(name: str) -> None:
-    """Print the path of a cluster's kubeconfig: export KUBECONFIG=$(lynq cluster kubeconfig)."""
+    """Print the path of a cluster's kubeconfig.
+
+    Example: export KUBECONFIG=$(lynq cluster kubeconfig)
+    """
     click.echo(_running(name).kubeconfig)
 
 
@@ -77,22 +86,22 @@ def kubeconfig(name: str) -> None:
     context_settings={
         "ignore_unknown_options": True,
         "help_option_names": [],
-        # What follows kubectl's own verb is kubectl's: `expose` has a --name, too.
+        # Options behind the command of kubectl are its own: `expose` has a --name too.
         "allow_interspersed_args": False,
     }
 )
-@by_name
+@name_option
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(name: str, arguments: tuple[str, ...]) -> None:
-    """Run the kubectl that comes with the control plane, as the cluster's admin."""
+    """Run the kubectl of the control plane as admin of a cluster."""
     binary = str(controlplane_binary())
     config = f"--kubeconfig={_running(name).kubeconfig}"
     os.execv(binary, [binary, "kubectl", config, *arguments])  # noqa: S606
 
 
 def start(target: LocalCluster, data_dir: Path | None = None) -> None:
-    """Start a cluster and tell how it goes."""
-    controlplane_binary()  # its building shows its own progress
+    """Start a cluster and report the progress."""
+    controlplane_binary()  # reports its own progress
     with ProgressStep(f"Starting Kubernetes {KUBERNETES}, cluster {target.name}", usually="5 s"):
         target.up(directory=data_dir)
 
@@ -101,16 +110,16 @@ def _running(name: str) -> LocalCluster:
     target = LocalCluster(name)
     if not target.alive:
         raise click.ClickException(
-            f"no cluster named {name} is running: lynq cluster up --name {name}"
+            f"cluster {name!r} is not running; start it with: lynq cluster up --name {name}"
         )
     return target
 
 
-def _columns(each: LocalCluster) -> tuple[str, ...]:
-    if not each.alive:
-        return each.name, f"dead, remove it: lynq cluster down --name {each.name}", "", ""
-    record = each.layout.read()
-    if record is None:  # its supervisor has yet to say a word
-        return each.name, str(ClusterPhase.STARTING), "", ""
+def _columns(target: LocalCluster) -> tuple[str, ...]:
+    if not target.alive:
+        return target.name, f"stopped (lynq cluster down --name {target.name})", "", ""
+    record = target.layout.read()
+    if record is None:  # not written by the supervisor yet
+        return target.name, str(ClusterPhase.STARTING), "", ""
     server = f"https://127.0.0.1:{record.ports.apiserver}"
-    return each.name, str(record.phase), server, str(each.kubeconfig)
+    return target.name, str(record.phase), server, str(target.kubeconfig)

@@ -1,4 +1,4 @@
-"""The options of every command that talks to a cluster."""
+"""The options of commands that connect to a cluster."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,13 +17,16 @@ def connection_options(command: Command) -> Command:
         "--kubeconfig",
         type=_file,
         metavar="FILE",
-        help="Else $KUBECONFIG, else the pod's service account, else ~/.kube/config.",
+        help="Path of the kubeconfig. Default: $KUBECONFIG, the pod's service account, or "
+        "~/.kube/config.",
     )
-    context = click.option("--context", help="The context in it; else its current one.")
+    context = click.option(
+        "--context", help="Context of the kubeconfig. Default: its current-context."
+    )
     return kubeconfig(context(command))
 
 
 def _file(text: str) -> Path | None:
-    """Read the path of a file that is there; as with Go's flags, an empty one was not given."""
-    found: Path | None = _FILE.convert(text, None, None) if text else None
-    return found
+    """Parse the path of an existing file; like with Go's flags, an empty path is none."""
+    path: Path | None = _FILE.convert(text, None, None) if text else None
+    return path

@@ -1,4 +1,4 @@
-"""`lynq install`: puts the three kinds into a cluster."""
+"""`lynq install`: installs the CRDs."""
 
 import asyncio
 from pathlib import Path
@@ -13,18 +13,23 @@ from lynq.kube.crd_install import install_crd
 
 @click.command()
 @connection_options
-@click.option("--dry-run", is_flag=True, help="Let the API server check, but store nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Validate on the API server without storing anything."
+)
 def install(kubeconfig: Path | None, context: str | None, dry_run: bool) -> None:
-    """Apply the definitions of LynqHub, LynqForm and LynqNode to the current cluster."""
+    """Install the CRDs of Lynq.
+
+    The kinds are LynqHub, LynqForm and LynqNode. Existing CRDs are updated.
+    """
     asyncio.run(install_all(kubeconfig, context, dry_run=dry_run))
 
 
 async def install_all(
     kubeconfig: Path | None, context: str | None = None, *, dry_run: bool = False
 ) -> None:
-    """Install every definition and say what became of it."""
+    """Install every CRD and print the results."""
     suffix = " (dry run)" if dry_run else ""
     async with Client.connect(load_config(kubeconfig=kubeconfig, context=context)) as client:
-        for definition in crds.build():
-            outcome = await install_crd(client, definition, dry_run=dry_run)
-            click.echo(f"{definition['metadata']['name']} {outcome}{suffix}")
+        for crd in crds.build():
+            result = await install_crd(client, crd, dry_run=dry_run)
+            click.echo(f"{crd['metadata']['name']} {result}{suffix}")

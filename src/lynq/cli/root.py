@@ -1,4 +1,4 @@
-"""The root of the command line: gathers the subcommands and tells errors in one line."""
+"""The root command: registers the subcommands and prints expected errors in one line."""
 
 from importlib.metadata import version
 from typing import Any
@@ -16,10 +16,10 @@ from lynq.sources import SourceError
 
 
 class _Commands(click.Group):
-    """A group whose expected failures are messages, not tracebacks."""
+    """A group that prints expected errors without a traceback."""
 
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  what click declares
-        """Run the chosen command."""
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  declared by click
+        """Run the subcommand."""
         try:
             return super().invoke(ctx)
         except (ClusterError, KubeError, SourceError) as error:

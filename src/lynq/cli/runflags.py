@@ -1,4 +1,4 @@
-"""The flags of `lynq run`: those of the Go operator with its defaults, and ours."""
+"""The flags of `lynq run`: those of the Go operator with its defaults, and additional ones."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -17,7 +17,7 @@ Decorator = Callable[[Any], Any]
 
 def run_flags(command: Command) -> Command:
     """Add all flags."""
-    groups = (_SERVERS, _WEBHOOKS, _WORK, _LEADING, _LOGS)
+    groups = (_SERVERS, _WEBHOOKS, _CONTROLLERS, _LEADER_ELECTION, _LOGS)
     flags = [flag for group in groups for flag in group]
     return reduce(
         lambda decorated, flag: flag(decorated), reversed(flags), connection_options(command)
@@ -25,10 +25,10 @@ def run_flags(command: Command) -> Command:
 
 
 def _boolean(name: str, text: str, *, default: bool = False) -> Decorator:
-    given = str(default).lower()
-    shown = f"{text}  [default: {given}]"
-    # Mostly written without a value, so none is shown.
-    return click.option(name, type=boolean, default=given, metavar=" ", help=shown)
+    value = str(default).lower()
+    text = f"{text}  [default: {value}]"
+    # Mostly used without a value, so the help has no placeholder for it.
+    return click.option(name, type=boolean, default=value, metavar=" ", help=text)
 
 
 def _workers(kind: str, default: int) -> Decorator:
@@ -37,7 +37,7 @@ def _workers(kind: str, default: int) -> Decorator:
         type=click.IntRange(min=1, max=1000),
         default=default,
         show_default=True,
-        help=f"How many {kind}s are worked on at once.",
+        help=f"Number of Lynq{kind.capitalize()}s that are reconciled concurrently.",
     )
 
 
@@ -47,7 +47,7 @@ def _address(name: str, default: str, text: str) -> Decorator:
         type=address,
         default=default,
         show_default=True,
-        help=f"{text}, as :8081 or 127.0.0.1:8081; 0 is off.",
+        help=f"{text}, such as :8081 or 127.0.0.1:8081. Use 0 to disable it.",
     )
 
 
@@ -57,52 +57,54 @@ def _certificate(server: str, purpose: str) -> tuple[Decorator, ...]:
             f"--{server}-cert-path",
             type=click.Path(file_okay=False),
             default="",
-            help=f"Directory with the certificate {purpose}",
+            help=f"Directory of the certificate {purpose}",
         ),
         click.option(
             f"--{server}-cert-name",
             default="tls.crt",
             show_default=True,
-            help="The certificate's file in it.",
+            help="File name of the certificate.",
         ),
         click.option(
             f"--{server}-cert-key",
             default="tls.key",
             show_default=True,
-            help="The key's file in it.",
+            help="File name of the private key.",
         ),
     )
 
 
 _SERVERS: Final = (
-    _address("--metrics-bind-address", "0", "Where /metrics is served"),
+    _address("--metrics-bind-address", "0", "Address of /metrics"),
     _boolean(
         "--metrics-secure",
-        "Serve /metrics by HTTPS, and only to those whose token may get it.",
+        "Serve /metrics over HTTPS, with authentication and authorization.",
         default=True,
     ),
     _boolean(
         "--metrics-per-node",
-        "Give every node series of its own; else those of a namespace share them, for big fleets.",
+        "Expose metrics per LynqNode. Disable it in large installations to expose them per "
+        "namespace.",
         default=True,
     ),
     *_certificate(
-        "metrics", "for /metrics, read again when it changes; else a self-signed one is made."
+        "metrics",
+        "of /metrics; reloaded when it changes. Without it, a self-signed certificate is created.",
     ),
-    _address("--health-probe-bind-address", ":8081", "Where /healthz and /readyz are served"),
+    _address("--health-probe-bind-address", ":8081", "Address of /healthz and /readyz"),
     _boolean(
         "--enable-http2",
-        "Known for the sake of old manifests: our servers speak HTTP/1.1 only, and a warning says "
-        "so when this is on.",
+        "Accepted for compatibility. All servers use HTTP/1.1 only; a warning is logged if this is "
+        "set.",
     ),
-    _boolean("--enable-pprof", "Serve profiles of this process on 127.0.0.1:6060/debug/pprof/."),
+    _boolean("--enable-pprof", "Serve profiles on 127.0.0.1:6060/debug/pprof/."),
 )
 
 _WEBHOOKS: Final = (
     _boolean(
         "--enable-webhooks",
-        "Serve the admission webhooks; without them the operator still refuses what is wrong, "
-        "but only once it is stored.",
+        "Serve the admission webhooks. Without them, invalid objects are stored, and reported in "
+        "their status.",
         default=True,
     ),
     click.option(
@@ -110,46 +112,45 @@ _WEBHOOKS: Final = (
         type=click.IntRange(min=0, max=65535),
         default=9443,
         show_default=True,
-        help="Where the webhooks are served, on every interface; 0 is any port that is free.",
+        help="Port of the webhooks on all interfaces. 0 selects a free port.",
     ),
     *_certificate(
         "webhook",
-        "for the webhooks, read again when it changes; else one is taken from "
-        "/tmp/k8s-webhook-server/serving-certs if it is there, else made, renewed and trusted by "
-        "ourselves.",
+        "of the webhooks; reloaded when it changes. Without it, the certificate in "
+        "/tmp/k8s-webhook-server/serving-certs is used. If there is none, the operator creates and "
+        "rotates certificates of its own CA.",
     ),
     click.option(
         "--webhook-service-name",
         default="lynq-webhook-service",
         show_default=True,
         metavar="NAME",
-        help="The Service that leads to the webhooks: a certificate of our own is made for it.",
+        help="Service of the webhooks, for which the operator's own certificate is issued.",
     ),
     click.option(
         "--webhook-secret-name",
         default="webhook-server-cert",
         show_default=True,
         metavar="NAME",
-        help="The Secret in which that certificate is kept.",
+        help="Secret of that certificate.",
     ),
     click.option(
         "--webhook-namespace",
         default="",
         metavar="NAME",
-        help="Where that Service and Secret are; else in the pod's namespace, and outside of pods "
-        "in default.",
+        help="Namespace of that Service and Secret. Default: the namespace of the pod, or default.",
     ),
     click.option(
         "--webhook-configuration-prefix",
         default="lynq-",
         show_default=True,
         metavar="PREFIX",
-        help="The names of the configurations that are told to trust our own certificate are "
+        help="Prefix of the webhook configurations in which the caBundle is set: "
         "PREFIXmutating-webhook-configuration and PREFIXvalidating-webhook-configuration.",
     ),
 )
 
-_WORK: Final = (
+_CONTROLLERS: Final = (
     _workers("hub", 3),
     _workers("form", 5),
     _workers("node", 10),
@@ -158,83 +159,84 @@ _WORK: Final = (
         type=duration,
         default="10m",
         show_default=True,
-        help="How often every resource is written again although nothing has changed.",
+        help="Interval after which every resource is applied again, even without a change.",
     ),
     click.option(
         "--sqlite-dir",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Where SQLite databases may lie; without it hubs of that type are refused.",
+        help="Directory of SQLite databases. Without it, hubs of this type are rejected.",
     ),
     click.option(
         "--watch-namespaces",
         default="",
         metavar="NAME,NAME",
-        help="Work on hubs, forms and nodes in these namespaces only; else in all.",
+        help="Namespaces of the hubs, forms and nodes to reconcile. Default: all.",
     ),
     click.option(
         "--allowed-namespaces",
         default="",
         metavar="NAME,PREFIX-*",
-        help="Where targetNamespace may lead besides the form's own namespace; else anywhere.",
+        help="Namespaces allowed as targetNamespace besides that of the form. Default: all.",
     ),
     _boolean(
         "--require-service-account",
-        "Write nothing for forms that name no serviceAccountName.",
+        "Apply no resources of forms without a serviceAccountName.",
     ),
     click.option(
         "--shard",
         default="0/1",
         show_default=True,
         metavar="N/M",
-        help="Work on share N of M, counted from 0; the others run in processes of their own.",
+        help="Reconcile shard N of M, counted from 0. Each shard is a separate process.",
     ),
     click.option(
         "--max-inflight",
         type=click.IntRange(min=1, max=10_000),
         default=64,
         show_default=True,
-        help="How many requests to the API server may be under way at once.",
+        help="Maximum number of concurrent requests to the API server.",
     ),
 )
 
-_LEADING: Final = (
-    _boolean("--leader-elect", "Of several replicas let one work: the one that holds the Lease."),
+_LEADER_ELECTION: Final = (
+    _boolean(
+        "--leader-elect", "Enable leader election, so that only one of several replicas is active."
+    ),
     click.option(
         "--leader-election-namespace",
         default="",
         metavar="NAME",
-        help="Where the Lease is; else in the pod's namespace, and outside of pods in default.",
+        help="Namespace of the Lease. Default: the namespace of the pod, or default.",
     ),
 )
 
 _LOGS: Final = (
     _boolean(
         "--zap-devel",
-        "For development: by default console and debug, nothing is left out, and unexpected "
-        "exceptions show their texts, which can hold values.",
+        "Development defaults: console encoder, level debug, stack traces from warn on, no "
+        "sampling. Messages of unexpected exceptions are logged, which can contain values.",
     ),
     click.option(
         "--zap-encoder",
         type=click.Choice(ENCODINGS, case_sensitive=False),
-        help="How log lines are written.  [default: json]",
+        help="Log encoding.  [default: json]",
     ),
     click.option(
         "--zap-log-level",
         type=level,
-        help="From where on: debug, info, warn, error, panic, or a number above 0, which is debug."
+        help="Log level: debug, info, warn, error, panic, or a number above 0, which is debug."
         "  [default: info]",
     ),
     click.option(
         "--zap-stacktrace-level",
         type=click.Choice(STACKTRACE_LEVELS, case_sensitive=False),
-        help="From where on an exception is written with the places it came through."
-        "  [default: error]",
+        help="Level from which stack traces are logged.  [default: error]",
     ),
     click.option(
         "--zap-time-encoding",
         type=click.Choice(TIME_ENCODINGS, case_sensitive=False),
         default="epoch",
         show_default=True,
-        help="How moments are written.",
+        help="Encoding of timestamps.",
     ),
 )

@@ -1,4 +1,4 @@
-"""`lynq source`: what a database needs before a hub can read it by push."""
+"""`lynq source`: prepares databases for push."""
 
 import click
 
@@ -8,7 +8,7 @@ from lynq.sources.query import Table
 
 @click.group()
 def source() -> None:
-    """Prepare the databases that hubs read."""
+    """Prepare the databases of hubs."""
 
 
 @source.command("sql-trigger")
@@ -16,24 +16,24 @@ def source() -> None:
     "--table",
     required=True,
     metavar="[SCHEMA.]TABLE",
-    help=f"The table to put the trigger on. Without a schema it is in {DEFAULT_SCHEMA}.",
+    help=f"Table of the trigger. The default schema is {DEFAULT_SCHEMA}.",
 )
 @click.option(
     "--for",
     "view",
     metavar="[SCHEMA.]VIEW",
-    help="The view that the hub reads, if the table is one of those behind it.",
+    help="View that the hub reads, if the table is one of its base tables.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["postgresql"]),
     default="postgresql",
     show_default=True,
-    help="The database engine. MySQL and SQLite need no trigger.",
+    help="Database engine. MySQL and SQLite need no trigger.",
 )
-def sql_trigger(table: str, view: str | None, engine: str) -> None:  # noqa: ARG001 - one so far
-    """Print the SQL that makes a table tell Lynq of its changes, for hubs with `changes: Push`.
+def sql_trigger(table: str, view: str | None, engine: str) -> None:  # noqa: ARG001 - only one engine so far
+    """Print the SQL of a trigger that notifies Lynq of changes, for hubs with `changes: Push`.
 
-    Nothing is run: read it, then give it to psql as the table's owner.
+    The SQL is only printed. Review it, and run it with psql as the owner of the table.
     """
     click.echo(trigger_sql(Table.named(table), Table.named(view) if view else None), nl=False)

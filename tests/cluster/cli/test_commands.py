@@ -35,7 +35,7 @@ def lynq(tmp_path: Path) -> Lynq:
 
 
 def test_a_cluster_by_hand(lynq: Lynq) -> None:
-    assert "No cluster here" in lynq("cluster", "status").stdout
+    assert "No clusters found" in lynq("cluster", "status").stdout
     up = lynq("cluster", "up", "--name", "mine")
     assert up.returncode == 0, up.stderr
     assert "export KUBECONFIG=" in up.stdout
@@ -57,7 +57,7 @@ def test_a_cluster_by_hand(lynq: Lynq) -> None:
             "--dry-run=client",
         )
         exposed = lynq("cluster", "kubectl", "--name", "mine", *expose)
-        assert "no cluster named" not in exposed.stderr
+        assert "is not running" not in exposed.stderr
         assert "service/other" in exposed.stdout
         again = lynq("cluster", "up", "--name", "mine")
         assert again.returncode == 1
@@ -65,7 +65,7 @@ def test_a_cluster_by_hand(lynq: Lynq) -> None:
     finally:
         down = lynq("cluster", "down", "--name", "mine")
     assert down.returncode == 0, down.stderr
-    assert "No cluster here" in lynq("cluster", "status").stdout
+    assert "No clusters found" in lynq("cluster", "status").stdout
 
 
 def test_a_cluster_that_has_yet_to_say_a_word_is_starting(lynq: Lynq, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_name_that_leads_elsewhere(lynq: Lynq, command: str, name: str) -> Non
 def test_a_cluster_that_is_not_there(lynq: Lynq, command: str) -> None:
     answer = lynq("cluster", command, "--name", "absent")
     assert answer.returncode == 1
-    assert "no cluster named absent" in answer.stderr
+    assert "cluster 'absent'" in answer.stderr
     assert "Traceback" not in answer.stderr
 
 

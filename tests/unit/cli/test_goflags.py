@@ -65,8 +65,8 @@ def test_nothing_is_a_flag_after_two_dashes() -> None:
     [
         (("-nonsense",), "No such option"),
         (("--name",), "requires an argument"),
-        (("--leader-elect=maybe",), "neither true nor false"),
-        (("--leader-elect=",), "neither true nor false"),
+        (("--leader-elect=maybe",), "is not a boolean"),
+        (("--leader-elect=",), "is not a boolean"),
     ],
 )
 def test_a_wrong_flag_is_a_clear_message(args: tuple[str, ...], message: str) -> None:
@@ -107,5 +107,5 @@ def test_a_log_level_is_a_name_or_a_number(text: str, meant: str) -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1", "loud", ""])
 def test_what_is_no_log_level_is_refused(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no level"):
+    with pytest.raises(click.BadParameter, match="is not a log level"):
         level(text)

@@ -1,1 +1,1 @@
-"""`lynq demo`: the story of a few tenants on a local cluster."""
+"""`lynq demo`: changes rows of a table and shows the effects in a local cluster."""

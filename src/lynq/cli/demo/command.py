@@ -1,4 +1,4 @@
-"""`lynq demo`: starts everything, tells the story, and leaves it running for a look around."""
+"""`lynq demo`: starts a cluster and the operator, runs the demo, and leaves both running."""
 
 import asyncio
 import shutil
@@ -15,7 +15,7 @@ from lynq.api import LynqForm, LynqHub
 from lynq.cli.cluster import start
 from lynq.cli.demo import operator
 from lynq.cli.demo.rows import FILE, TenantTable
-from lynq.cli.demo.story import NAMESPACE, Story
+from lynq.cli.demo.story import Story
 from lynq.cli.install import install_all
 from lynq.cluster import LocalCluster
 from lynq.cluster.layout import clusters_directory
@@ -24,18 +24,20 @@ from lynq.kube.resource import resource_of
 
 NAME: Final = "demo"
 
-_KINDS: Final = {each.definition.kind: resource_of(each.definition) for each in (LynqHub, LynqForm)}
+_KINDS: Final = {kind.definition.kind: resource_of(kind.definition) for kind in (LynqHub, LynqForm)}
 _CLOSING: Final = """
-Cluster and operator go on in the background. Try:
+The cluster and the operator keep running in the background. Try:
 
   {kubectl} get lynqhubs,lynqforms,lynqnodes,deployments,services
-  {kubectl} get lynqnode acme-web -o yaml       # which resource, in which state, why
-  {kubectl} delete deployment acme-app          # it comes back
+  {kubectl} get lynqnode acme-web -o yaml       # state and reason of every resource
+  {kubectl} delete deployment acme-app          # it is re-created
   {sql}
   tail -f {log}
 
-The table is {table}, the hub and the form are in
-{manifests}. To end it all:
+The table is {table}.
+The hub and the form are in {manifests}.
+
+To stop and delete everything, run:
 
   {lynq} cluster down --name {name}
 """
@@ -43,34 +45,41 @@ _CHANGE: Final = "UPDATE tenants SET replicas = 5 WHERE name = 'acme'"
 
 
 @click.command()
-@click.option("--exit", "ends", is_flag=True, help="Take everything down at the end.")
-def demo(ends: bool) -> None:
-    """Turn rows of a SQLite table into running resources, on a local cluster."""
+@click.option(
+    "--exit", "cleanup", is_flag=True, help="Stop the cluster and the operator at the end."
+)
+def demo(cleanup: bool) -> None:
+    """Run a demo on a local cluster.
+
+    Rows of a SQLite table become resources, and changes of the rows change the resources.
+    """
     target = LocalCluster(NAME)
     if target.alive:
-        click.echo(f"The cluster {NAME} is already running.")
+        click.echo(f"cluster {NAME!r} is already running")
     else:
         start(target)
     try:
-        asyncio.run(_tell(target, TenantTable(_directory() / FILE)))
+        asyncio.run(_run(target, TenantTable(_directory() / FILE)))
     finally:
-        if ends:
+        if cleanup:
             target.down()
             operator.wait_for_end(_directory())
             shutil.rmtree(_directory(), ignore_errors=True)
-    if not ends:
+    if not cleanup:
         click.echo(_closing())
 
 
-async def _tell(target: LocalCluster, table: TenantTable) -> None:
+async def _run(target: LocalCluster, table: TenantTable) -> None:
     await install_all(target.kubeconfig)
     table.create()
     operator.ensure_running(target, table.path.parent)
     async with Client.connect(load_config(kubeconfig=target.kubeconfig)) as client:
         for manifest in yaml.safe_load_all(_manifests().read_text()):
             await client.apply(_KINDS[manifest["kind"]], manifest, manager="lynq-demo", force=True)
-            click.echo(f"{manifest['kind']} {NAMESPACE}/{manifest['metadata']['name']} applied")
-        await Story(Console(), client, table).tell()
+            click.echo(
+                f"{manifest['kind'].lower()}/{manifest['metadata']['name']} serverside-applied"
+            )
+        await Story(Console(), client, table).run()
 
 
 def _directory() -> Path:

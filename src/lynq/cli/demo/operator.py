@@ -1,6 +1,6 @@
-"""The demo's operator: the same as `lynq run`, in the background, for as long as its cluster lives.
+"""The operator of the demo: `lynq run` in the background, until its cluster is stopped.
 
-It holds a lock while it runs, so that a second demo finds the first one's operator.
+It holds a lock while it runs, so that a second demo uses the operator of the first one.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ LOG: Final = "operator.log"
 
 _LOCK: Final = "operator.lock"
 _START_SECONDS: Final = 30.0
-_LOOK_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 0.5
 
 
 def ensure_running(target: LocalCluster, directory: Path) -> None:
-    """Start the operator unless it runs; return when it does."""
+    """Start the operator unless it is running, and wait until it is."""
     if _is_running(directory):
         return
     command = [sys.executable, "-P", "-m", "lynq.cli.demo.operator", target.name, str(directory)]
@@ -33,12 +33,12 @@ def ensure_running(target: LocalCluster, directory: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while not _is_running(directory):
         if process.poll() is not None or time.monotonic() > deadline:
-            raise ClusterError(f"the operator did not start, see {directory / LOG}")
+            raise ClusterError(f"the operator did not start; see {directory / LOG}")
         time.sleep(0.05)
 
 
 def wait_for_end(directory: Path) -> None:
-    """Wait until the operator has seen that its cluster is gone."""
+    """Wait until the operator has stopped after its cluster."""
     deadline = time.monotonic() + _START_SECONDS
     while _is_running(directory) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -56,7 +56,7 @@ def _is_running(directory: Path) -> bool:
 
 
 async def _operate(target: LocalCluster, directory: Path) -> None:
-    # Loaded here: the demo itself starts without the controllers.
+    # Imported lazily: the demo itself starts without the controllers.
     from lynq.controllers.manager import Process, ProcessSettings  # noqa: PLC0415
     from lynq.controllers.options import Options  # noqa: PLC0415
     from lynq.kube import Client, load_config  # noqa: PLC0415
@@ -69,7 +69,7 @@ async def _operate(target: LocalCluster, directory: Path) -> None:
     ):
         group.create_task(Process(settings, client).run(stop))
         while target.alive:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         stop.set()
 
 
@@ -83,7 +83,7 @@ def main(name: str, directory: str) -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            # Another one was faster.
+            # Another operator was started concurrently.
             return
         lock.write(str(os.getpid()))
         lock.flush()

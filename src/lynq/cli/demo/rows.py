@@ -1,4 +1,4 @@
-"""The demo's table of tenants: a SQLite file that anybody can change while it is being read."""
+"""The demo's table of tenants: a SQLite file."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Final
 
 FILE: Final = "tenants.db"
 
-# In one transaction: whoever reads meanwhile must not see an empty table.
+# One transaction: a concurrent read must not see an empty table.
 _TABLE: Final = """
 BEGIN;
 DROP TABLE IF EXISTS tenants;
@@ -26,7 +26,7 @@ COMMIT;
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A tenant as its row has it."""
+    """A row of the table."""
 
     name: str
     active: bool
@@ -37,25 +37,25 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class TenantTable:
-    """The tenants in one file."""
+    """The table of tenants in one file."""
 
     path: Path
 
     def create(self) -> None:
-        """Have three tenants, whatever was there before."""
+        """Create the table with three tenants; replaces an existing one."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(self.path)) as connection:
-            # Readers and writers do not keep each other waiting.
+            # Readers and writers do not block each other.
             connection.execute("PRAGMA journal_mode=WAL")
             connection.executescript(_TABLE)
 
     def change(self, statement: str) -> None:
-        """Run one statement that changes rows."""
+        """Execute one statement."""
         with closing(sqlite3.connect(self.path)) as connection, connection:
             connection.execute(statement)
 
     def rows(self) -> Sequence[Tenant]:
-        """Return all tenants by name."""
+        """Return all tenants, ordered by name."""
         query = "SELECT name, active, plan, image, replicas FROM tenants ORDER BY name"
         with closing(sqlite3.connect(self.path)) as connection:
             return [

@@ -1,7 +1,7 @@
-"""The demo's story: five changes of the table, and what becomes of each in the cluster.
+"""The steps of the demo: changes of the table, and their expected effects in the cluster.
 
-Each chapter ends when the cluster is as the rows want it. If it does not become so in time, the
-demo has failed, and says where.
+A step ends when the cluster has reached the expected state. If it does not within the timeout, the
+demo fails.
 """
 
 import asyncio
@@ -25,27 +25,27 @@ from lynq.kube.resource import resource_of
 NAMESPACE: Final = "default"
 NODES: Final = resource_of(LynqNode.definition)
 
-_CHAPTER_SECONDS: Final = 90.0
-_GLANCE_SECONDS: Final = 0.1
+_STEP_TIMEOUT: Final = 90.0
+_POLL_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
-    """A change of the table, and what has to come of it."""
+class DemoStep:
+    """A change of the table, and the expected state."""
 
     title: str
     statement: str
-    """What is done to the table; "" if nothing."""
+    """The SQL statement; "" for none."""
     until: Callable[[Nodes], bool]
 
 
 def _ready(*tenants: str, with_value: str = "") -> Callable[[Nodes], bool]:
-    """Wait for tenants that are ready with what their rows say."""
+    """Return whether the nodes of tenants are ready with the current values of their rows."""
 
-    def so(nodes: Nodes) -> bool:
+    def are_ready(nodes: Nodes) -> bool:
         return all(name in nodes and _is_ready(nodes[name], with_value) for name in tenants)
 
-    return so
+    return are_ready
 
 
 def _is_ready(node: LynqNode, value: str) -> bool:
@@ -57,34 +57,34 @@ def _is_ready(node: LynqNode, value: str) -> bool:
     )
 
 
-def _tells_why(node: LynqNode) -> bool:
-    """Return whether a node says what it waits for, and not only that something was begun."""
+def _reports_problem(node: LynqNode) -> bool:
+    """Return whether the status of a node contains why a resource is not ready."""
     return any(
-        each.message and each.reason != ReadinessReason.GENERATION_NOT_OBSERVED
-        for each in node.status.resources
-        if each.state is ResourceState.PROGRESSING
+        resource.message and resource.reason != ReadinessReason.GENERATION_NOT_OBSERVED
+        for resource in node.status.resources
+        if resource.state is ResourceState.PROGRESSING
     )
 
 
-CHAPTERS: Final[Sequence[Chapter]] = (
-    Chapter("Three rows, one form: three tenants", "", _ready("acme", "beta", "corp")),
-    Chapter(
-        "acme buys the pro plan and two more replicas",
+STEPS: Final[Sequence[DemoStep]] = (
+    DemoStep("Three rows and one form create three tenants", "", _ready("acme", "beta", "corp")),
+    DemoStep(
+        "acme upgrades to the pro plan with three replicas",
         "UPDATE tenants SET plan = 'pro', replicas = 3 WHERE name = 'acme'",
         _ready("acme", with_value='"replicas":"3"'),
     ),
-    Chapter(
-        "beta leaves: its row is deactivated, and everything it had goes",
+    DemoStep(
+        "beta is deactivated: its LynqNode and all resources are deleted",
         "UPDATE tenants SET active = 0 WHERE name = 'beta'",
         lambda nodes: "beta" not in nodes,
     ),
-    Chapter(
-        "corp gets an image that does not exist; its node says what is wrong, nobody else suffers",
+    DemoStep(
+        "corp gets an image that does not exist: its LynqNode reports why, the others stay ready",
         "UPDATE tenants SET image = 'shop/nonexistent:9' WHERE name = 'corp'",
-        lambda nodes: "corp" in nodes and _tells_why(nodes["corp"]) and _ready("acme")(nodes),
+        lambda nodes: "corp" in nodes and _reports_problem(nodes["corp"]) and _ready("acme")(nodes),
     ),
-    Chapter(
-        "corp's row is repaired",
+    DemoStep(
+        "corp gets a valid image and is ready again",
         "UPDATE tenants SET image = 'shop/web:1.1' WHERE name = 'corp'",
         _ready("corp", with_value="shop/web:1.1"),
     ),
@@ -92,34 +92,34 @@ CHAPTERS: Final[Sequence[Chapter]] = (
 
 
 class Story:
-    """Tells the story to a console."""
+    """Runs the steps and prints them to a console."""
 
     def __init__(self, console: Console, client: Client, table: TenantTable) -> None:
         self._console = console
         self._client = client
         self._table = table
 
-    async def tell(self) -> None:
-        """Go through all chapters; raises ClusterError if one does not end well."""
-        for number, chapter in enumerate(CHAPTERS, start=1):
-            self._console.print(f"\n[bold]{number}. {chapter.title}[/bold]", soft_wrap=True)
-            if chapter.statement:
-                self._console.print(f"   [cyan]{chapter.statement}[/cyan]", highlight=False)
-                self._table.change(chapter.statement)
-            took = await self._play(chapter)
-            self._console.print(f"   done in {took:.1f} s", style="green", highlight=False)
+    async def run(self) -> None:
+        """Run all steps; raises ClusterError if one times out."""
+        for number, step in enumerate(STEPS, start=1):
+            self._console.print(f"\n[bold]{number}. {step.title}[/bold]", soft_wrap=True)
+            if step.statement:
+                self._console.print(f"   [cyan]{step.statement}[/cyan]", highlight=False)
+                self._table.change(step.statement)
+            seconds = await self._run_step(step)
+            self._console.print(f"   done in {seconds:.1f} s", style="green", highlight=False)
 
-    async def _play(self, chapter: Chapter) -> float:
+    async def _run_step(self, step: DemoStep) -> float:
         with View(self._console) as view:
             while True:
                 nodes = await self._nodes()
                 view.show(self._table.rows(), nodes)
-                if chapter.until(nodes):
+                if step.until(nodes):
                     return view.elapsed
-                if view.elapsed > _CHAPTER_SECONDS:
-                    raise ClusterError(f"this did not come true in time: {chapter.title}")
-                await asyncio.sleep(_GLANCE_SECONDS)
+                if view.elapsed > _STEP_TIMEOUT:
+                    raise ClusterError(f"timed out after {_STEP_TIMEOUT:.0f} s: {step.title}")
+                await asyncio.sleep(_POLL_SECONDS)
 
     async def _nodes(self) -> Nodes:
-        found = await self._client.list(NODES, NAMESPACE, into=LynqNode)
-        return {node.metadata.labels.get(LABEL_UID, ""): node for node in found}
+        nodes = await self._client.list(NODES, NAMESPACE, into=LynqNode)
+        return {node.metadata.labels.get(LABEL_UID, ""): node for node in nodes}

@@ -1,4 +1,4 @@
-"""Shows rows, nodes and resources side by side: live on a terminal, line by line elsewhere."""
+"""Displays rows, nodes and resources: a live table on a terminal, else lines."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -17,28 +17,28 @@ from lynq.api.reasons import ConditionType
 from lynq.cli.demo.rows import Tenant
 
 Nodes = Mapping[str, LynqNode]
-"""The nodes by the tenant they belong to."""
+"""The nodes by tenant."""
 
-_SIGNS: Final = {
+_SYMBOLS: Final = {
     ResourceState.READY: ("✓", "green"),
     ResourceState.PROGRESSING: ("…", "yellow"),
     ResourceState.WAITING: ("·", "dim"),
     ResourceState.DELETING: ("…", "dim"),
 }
-_WRONG: Final = ("✗", "red")
+_FAILED_SYMBOL: Final = ("✗", "red")
 
 
 class View:
-    """One chapter of the story on the screen."""
+    """The display of one step."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live = Live(console=console, transient=False) if console.is_terminal else None
-        self._began = time.monotonic()
-        self._said: dict[str, str] = {}
+        self._started = time.monotonic()
+        self._printed: dict[str, str] = {}
 
     def __enter__(self) -> Self:
-        """Begin to show."""
+        """Start the display."""
         if self._live:
             self._live.start()
         return self
@@ -49,44 +49,48 @@ class View:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Leave the last picture standing."""
+        """Stop the display; its last state remains visible."""
         if self._live:
             self._live.stop()
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the chapter began."""
-        return time.monotonic() - self._began
+        """Seconds since the start of the step."""
+        return time.monotonic() - self._started
 
     def show(self, rows: Sequence[Tenant], nodes: Nodes) -> None:
-        """Show how things are now."""
+        """Display the current state."""
         if self._live:
             self._live.update(Group(_grid(rows, nodes)))
         else:
-            self._say(rows, nodes)
+            self._print_changes(rows, nodes)
 
-    def _say(self, rows: Sequence[Tenant], nodes: Nodes) -> None:
-        """Print a line for each tenant of which there is something new to say."""
+    def _print_changes(self, rows: Sequence[Tenant], nodes: Nodes) -> None:
+        """Print a line for each tenant whose state changed."""
         for name in sorted({row.name for row in rows} | nodes.keys()):
-            line = f"{name}: {_node_words(nodes.get(name))}"
-            if self._said.get(name) != line:
-                self._said[name] = line
-                said = f"  {self.elapsed:5.1f} s  {line}"
-                self._console.print(said, highlight=False, soft_wrap=True)
+            line = f"{name}: {_node_summary(nodes.get(name))}"
+            if self._printed.get(name) != line:
+                self._printed[name] = line
+                text = f"  {self.elapsed:5.1f} s  {line}"
+                self._console.print(text, highlight=False, soft_wrap=True)
 
 
 def _grid(rows: Sequence[Tenant], nodes: Nodes) -> Grid:
-    grid = Grid("tenant", "row", "node", "resources", "why not ready", box=None, pad_edge=False)
-    known = {row.name: row for row in rows}
-    for name in sorted(known.keys() | nodes.keys()):
+    grid = Grid("TENANT", "ROW", "NODE", "RESOURCES", "MESSAGE", box=None, pad_edge=False)
+    rows_by_name = {row.name: row for row in rows}
+    for name in sorted(rows_by_name.keys() | nodes.keys()):
         node = nodes.get(name)
         grid.add_row(
-            name, _row_words(known.get(name)), _state(node), _resources(node), Text(_why(node))
+            name,
+            _row_summary(rows_by_name.get(name)),
+            _state(node),
+            _resources(node),
+            Text(_message(node)),
         )
     return grid
 
 
-def _row_words(row: Tenant | None) -> Text:
+def _row_summary(row: Tenant | None) -> Text:
     if row is None:
         return Text("-")
     text = f"{row.plan}, {row.replicas} × {row.image}"
@@ -98,7 +102,7 @@ def _state(node: LynqNode | None) -> Text:
         return Text("-", style="dim")
     ready = find_condition(node.status.conditions, ConditionType.READY)
     if is_deleting(node):
-        return Text("going", style="yellow")
+        return Text("deleting", style="yellow")
     if ready is None:
         return Text("new", style="yellow")
     is_ready = ready.status is ConditionStatus.TRUE
@@ -107,20 +111,20 @@ def _state(node: LynqNode | None) -> Text:
 
 def _resources(node: LynqNode | None) -> Text:
     text = Text()
-    for each in node.status.resources if node else ():
-        sign, style = _SIGNS.get(each.state, _WRONG)
-        text.append(f"{' ' if text else ''}{sign}{each.kind}", style=style)
+    for resource in node.status.resources if node else ():
+        symbol, style = _SYMBOLS.get(resource.state, _FAILED_SYMBOL)
+        text.append(f"{' ' if text else ''}{symbol}{resource.kind}", style=style)
     return text
 
 
-def _why(node: LynqNode | None) -> str:
-    told = [each.message for each in node.status.resources if each.message] if node else []
-    return told[0] if told else ""
+def _message(node: LynqNode | None) -> str:
+    resources = node.status.resources if node else ()
+    return next((resource.message for resource in resources if resource.message), "")
 
 
-def _node_words(node: LynqNode | None) -> str:
+def _node_summary(node: LynqNode | None) -> str:
     if node is None:
         return "no node"
-    states = ", ".join(f"{each.kind} {each.state}" for each in node.status.resources)
-    why = f" ({_why(node)})" if _why(node) else ""
-    return f"node {_state(node)}{': ' if states else ''}{states}{why}"
+    states = ", ".join(f"{resource.kind} {resource.state}" for resource in node.status.resources)
+    message = f" ({_message(node)})" if _message(node) else ""
+    return f"node {_state(node)}{': ' if states else ''}{states}{message}"
