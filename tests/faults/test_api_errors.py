@@ -39,6 +39,7 @@ async def test_state_converges_after_api_errors(
                 if number % 2:
                     model.text = f"{{{{ .plan }}}} {number}"
                     await env.patch(FORMS, "web", {"spec": form_spec(other_namespace, model.text)})
+                # The next change comes at a random step of the reconcile.
                 await asyncio.sleep(rng.uniform(0.2, 1.2))
         faults.active = False
         await wait_until_converged(model)

@@ -47,6 +47,7 @@ async def test_state_converges_after_repeated_sigkill(
         if number % 3 == 2:
             model.text = f"{{{{ .plan }}}} {number}"
             await env.patch(FORMS, "web", {"spec": form_spec(other_namespace, model.text)})
+        # The kill hits a random step of the reconcile.
         await asyncio.sleep(rng.uniform(0, 2.5))
         replica.kill()
         model.change_rows(rng, spare=STABLE)

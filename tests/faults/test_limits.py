@@ -44,6 +44,7 @@ async def test_max_skew_holds_during_api_errors_and_restarts(env: Environment) -
     image, plan = "nginx:1", "pro"
     async with recording(env) as history:
         for number in range(5):
+            # Change and restart come at random steps of the rollout.
             async with run_in_background(intercepted_operator(env, faults).run(asyncio.Event())):
                 await asyncio.sleep(rng.uniform(1, 3))
                 if number % 2:

@@ -1,7 +1,7 @@
 // Gorender renders a form's strings for many rows with Go's text/template and sprig, parsed once, on one thread.
 //
 // It reads {"strings": [...], "rows": [...], "rounds": n} and answers, for the fastest round, the nanoseconds of CPU time and a
-// digest of all that it rendered.
+// digest of the rendered strings.
 package main
 
 import (
