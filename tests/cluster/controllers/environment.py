@@ -290,7 +290,7 @@ class Environment:
         count = -1
         while count != len(self.requests.sent):
             count = len(self.requests.sent)
-            # Longer than the second for which a hub batches status writes.
+            # Longer than the interval between two status writes of a hub or form.
             await asyncio.sleep(1.3)
 
     # Acting as the node controller

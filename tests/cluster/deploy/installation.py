@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import yaml
 
@@ -23,9 +22,6 @@ from deploy.manifests import Object, manager, one
 from lynq.kube import Client, Discovery, Resource
 from lynq.kube.errors import AlreadyExists, NotFound
 from waiting import eventually
-
-_SHARED: Final = ("CustomResourceDefinition", "Namespace")
-"""Kinds whose objects other tests use as well."""
 
 
 @dataclass(slots=True)
