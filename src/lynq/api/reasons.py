@@ -81,8 +81,6 @@ class ConditionReason(StrEnum):
     """The row's values in the node's annotations cannot be read."""
     DEPENDENCY_ERROR = "DependencyError"
     """Ready: ids or dependIds make no graph."""
-    SORT_ERROR = "SortError"
-    """Ready: the graph has no order."""
     DEPENDENCY_CYCLE = "DependencyCycle"
     """Degraded: ids or dependIds make no graph."""
     # Node, Progressing

@@ -178,7 +178,7 @@ async def test_missing_source_block_and_missing_secret_are_reported(env: Environ
         blockless = await env.wait_for_condition("Ready", "False", "blockless")
         secretless = await env.wait_for_condition("Ready", "False", "secretless")
 
-    assert "needs the block mysql" in blockless["message"]
+    assert "required for type mysql" in blockless["message"]
     assert 'no Secret "absent"' in secretless["message"]
 
 
