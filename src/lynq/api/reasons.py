@@ -1,37 +1,37 @@
-"""The words for scripts: types and reasons of conditions, reasons of events and of rejections.
+"""Types and reasons of conditions, and reasons of orphans and rejected rows.
 
-Alerts, dashboards and test suites compare them, so they are part of the contract, those of the
-Go operator included. Each is spelt here once.
+Alerts, dashboards and test suites compare them: they are part of the contract, and include those of
+the Go operator.
 """
 
 from enum import StrEnum
 
 
 class ConditionType(StrEnum):
-    """Which aspect of a hub, form or node a condition is about."""
+    """The type of a condition of a hub, form or node."""
 
     READY = "Ready"
     """Hub: the last read succeeded. Node: all resources are ready."""
     DELETION_HELD = "DeletionHeld"
-    """Hub: the deletion guard keeps nodes whose rows have vanished."""
+    """Hub: the deletion guard holds deletions of nodes."""
     PUSH_CONNECTED = "PushConnected"
-    """Hub: the channel of `changes: Push` is up."""
+    """Hub: the push channel of `changes: Push` is connected."""
     PAUSED = "Paused"
-    """Any kind: nothing is changed until a person lets it go on."""
+    """Any kind: reconciles are paused by the user."""
     VALID = "Valid"
-    """Form: it can be used."""
+    """Form: the spec is valid."""
     APPLIED = "Applied"
-    """Form: all of its nodes are ready."""
+    """Form: all nodes are ready."""
     PROGRESSING = "Progressing"
-    """Node: resources are being written."""
+    """Node: resources are being applied."""
     CONFLICTED = "Conflicted"
-    """Node: someone else owns a field of a resource."""
+    """Node: another manager owns a field of a resource."""
     DEGRADED = "Degraded"
-    """Node: something needs attention."""
+    """Node: resources failed, conflict, or are not ready."""
 
 
 class ConditionReason(StrEnum):
-    """Why a condition has its status."""
+    """The reason of a condition."""
 
     # Hub, Ready
     DATABASE_CONNECTED = "DatabaseConnected"
@@ -40,24 +40,24 @@ class ConditionReason(StrEnum):
     """The rows could not be read completely; nothing was changed."""
     # Hub, DeletionHeld
     DELETION_GUARD_EXCEEDED = "DeletionGuardExceeded"
-    """More nodes would go than the guard allows; they wait for approval."""
+    """The sync would delete more nodes than the guard allows; it waits for approval."""
     WITHIN_LIMITS = "WithinLimits"
-    """The guard holds nothing."""
+    """The guard holds no deletions."""
     # Hub, PushConnected
     CHANNEL_CONNECTED = "ChannelConnected"
-    """The database tells of changes as they happen."""
+    """The database notifies the operator of changes."""
     CHANNEL_LOST = "ChannelLost"
-    """The channel is down and being set up again; polling goes on."""
+    """The channel is disconnected and reconnects; polling continues."""
     # All kinds, Paused
     PAUSED = "Paused"
-    """A person asked for it."""
+    """The user paused the object."""
     NOT_PAUSED = "NotPaused"
-    """Work goes on as usual."""
+    """The object is reconciled."""
     # Form, Valid
     VALIDATION_PASSED = "ValidationPassed"
-    """The form can be used."""
+    """The form is valid."""
     VALIDATION_FAILED = "ValidationFailed"
-    """The form cannot be used; the message lists why."""
+    """The form is invalid; the message lists the problems."""
     # Form, Applied
     NO_NODES = "NoNodes"
     """The form has no node yet."""
@@ -69,64 +69,64 @@ class ConditionReason(StrEnum):
     RECONCILED = "Reconciled"
     """All resources are ready."""
     RESOURCES_FAILED_AND_CONFLICTED = "ResourcesFailedAndConflicted"
-    """Resources failed and resources are in conflict; a conflict counts as both."""
+    """Resources failed and conflict; a conflict counts as both."""
     RESOURCES_CONFLICTED = "ResourcesConflicted"
-    """Resources are in conflict with another owner."""
+    """Other managers own fields of resources."""
     RESOURCES_FAILED = "ResourcesFailed"
     """Resources failed."""
     NOT_ALL_RESOURCES_READY = "NotAllResourcesReady"
-    """Nothing failed, and not everything is ready yet."""
-    # Node, Ready and Degraded: nothing could be tried
+    """No resource failed, and not all are ready yet."""
+    # Node, Ready and Degraded: no resource can be applied
     VARIABLES_BUILD_ERROR = "VariablesBuildError"
-    """The row's values in the node's annotations cannot be read."""
+    """The row values in the node's annotations are invalid."""
     DEPENDENCY_ERROR = "DependencyError"
-    """Ready: ids or dependIds make no graph."""
+    """Ready: ids or dependIds are invalid."""
     DEPENDENCY_CYCLE = "DependencyCycle"
-    """Degraded: ids or dependIds make no graph."""
+    """Degraded: ids or dependIds are invalid."""
     # Node, Progressing
     RECONCILING = "Reconciling"
-    """Resources are being written."""
+    """Resources are being applied."""
     RECONCILE_COMPLETE = "ReconcileComplete"
-    """There is nothing left to write."""
+    """All applicable resources are applied."""
     # Node, Conflicted
     RESOURCE_CONFLICT = "ResourceConflict"
     """Another manager owns a field that a resource sets."""
     NO_CONFLICT = "NoConflict"
-    """Nobody else claims our fields."""
+    """There are no field conflicts."""
     # Node, Degraded
     RESOURCE_FAILURES_AND_CONFLICTS = "ResourceFailuresAndConflicts"
-    """Resources failed and resources are in conflict."""
+    """Resources failed and conflict."""
     RESOURCE_FAILURES = "ResourceFailures"
     """Resources failed."""
     RESOURCE_CONFLICTS = "ResourceConflicts"
-    """Resources are in conflict."""
+    """Other managers own fields of resources."""
     RESOURCES_NOT_READY = "ResourcesNotReady"
-    """Resources are not ready, or not yet."""
+    """Resources are not ready."""
     HEALTHY = "Healthy"
-    """Nothing needs attention."""
+    """All resources are ready or progressing."""
 
 
 class OrphanReason(StrEnum):
-    """Why a retained object is an orphan: the value of `lynq.sh/orphaned-reason`."""
+    """Why an object was retained: the value of `lynq.sh/orphaned-reason`."""
 
     REMOVED_FROM_TEMPLATE = "RemovedFromTemplate"
-    """Its entry left the form."""
+    """The resource was removed from the form."""
     LYNQ_NODE_DELETED = "LynqNodeDeleted"
-    """Its node was deleted."""
+    """The node was deleted."""
 
 
 class RejectionReason(StrEnum):
-    """Why a row was set apart: the reason in `status.rejectedRows` and in the metric."""
+    """Why a row was rejected: the reason in `status.rejectedRows` and in the metric."""
 
     EMPTY_UID = "EmptyUid"
     """The uid is NULL or empty."""
     INVALID_UID = "InvalidUid"
-    """The uid cannot be a label's value, or is over 63 characters."""
+    """The uid is not a valid label value, or is longer than 63 characters."""
     INVALID_NODE_NAME = "InvalidNodeName"
-    """`{uid}-{form}` is no DNS subdomain, or over 253 characters."""
+    """`{uid}-{form}` is not a DNS subdomain, or is longer than 253 characters."""
     DUPLICATE_UID = "DuplicateUid"
-    """Another row with other values has the same uid."""
+    """Another row with different values has the same uid."""
     NODE_NAME_TAKEN = "NodeNameTaken"
-    """Another pair of row and form gives the same node name."""
+    """Another pair of row and form has the same node name."""
     VALUES_TOO_LARGE = "ValuesTooLarge"
-    """The row's values are over 200 KiB."""
+    """The row's values exceed 200 KiB."""

@@ -125,6 +125,9 @@ Resources = tuple[TResource, ...]
 class ResourceLists(Wire, frozen=True, kw_only=True):
     """The resources of a form or node, one list per kind."""
 
+    # A base class, because these fields are part of the spec of both kinds. Their order is the
+    # canonical order of resources.
+
     service_accounts: Resources = ()
     """ServiceAccounts. Ready as soon as they exist."""
 

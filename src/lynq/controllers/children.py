@@ -195,7 +195,7 @@ class Children:
         discovery: Discovery,
         metrics: RuntimeMetrics,
         *,
-        wake: Callable[[ChildChange], None],
+        on_change: Callable[[ChildChange], None],
         namespaces: tuple[str, ...] = (),
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
@@ -203,7 +203,7 @@ class Children:
         self._client = client
         self._discovery = discovery
         self._metrics = metrics
-        self._on_change = wake
+        self._on_change = on_change
         self._namespaces = namespaces
         self._kinds: dict[tuple[str, str], WatchedKind] = {}
         self._discovering: set[tuple[str, str]] = set()

@@ -18,7 +18,7 @@ async def test_node_change_during_shutdown_starts_no_watch() -> None:
     node = replace(a_node(), status=NodeStatus(resources=(listed,)))
     async with Client.connect(ClusterConfig("http://127.0.0.1:1")) as client:
         children = Children(
-            client, Discovery(client), RuntimeMetrics.unexposed(), wake=lambda _: None
+            client, Discovery(client), RuntimeMetrics.unexposed(), on_change=lambda _: None
         )
         running = asyncio.create_task(children.run())
         await asyncio.sleep(0)

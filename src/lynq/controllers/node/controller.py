@@ -45,7 +45,7 @@ class NodeController:
             context.client,
             discovery,
             context.runtime_metrics,
-            wake=self._child_changed,
+            on_change=self._child_changed,
             namespaces=context.options.namespaces,
             timing=context.timing,
         )

@@ -179,7 +179,7 @@ class ResourceWrite:
         if self._ignores_fields:
             # Encoded and decoded, because the digest of managedFields is one of raw JSON.
             obj = msgspec.json.decode(msgspec.json.encode(self._response), type=kind.into)
-        kind.absorb(obj)
+        kind.store_response(obj)
         child = kind.child(key_of(ref))
         if child and self._ignores_fields:
             self.state.bodies[ref] = LiveBody.of(fingerprint_of(child), self._response)
