@@ -76,16 +76,6 @@ class ChildChange:
     became_ready: bool = False
     """Whether the object is a workload that became ready."""
 
-    @property
-    def by_us(self) -> bool:
-        """Alias of `is_own_write`."""
-        return self.is_own_write
-
-    @property
-    def is_up(self) -> bool:
-        """Alias of `became_ready`."""
-        return self.became_ready
-
 
 class WatchedKind:
     """The watched objects of one kind."""
@@ -179,9 +169,6 @@ class WatchedKind:
         finally:
             self.is_own_write = False
 
-    absorb = store_response  # alias
-    absorb_deleted = store_deletion  # alias
-
 
 class Children:
     """The watches of all kinds that nodes have objects of.
@@ -245,8 +232,6 @@ class Children:
         """Start the watches of the kinds in a node's status."""
         for resource in node.status.resources:
             self._start_watch(resource.api_version, resource.kind)
-
-    seek = start_watches  # alias
 
     def are_workloads_ready(self, node: LynqNode) -> bool:
         """Return whether the workloads of a node are ready; its status can be behind.
@@ -327,9 +312,6 @@ def node_by_label(live: LiveObject) -> ObjectKey | None:
     if not label or not namespace:
         return None
     return ObjectKey(namespace, tracked_name(label, live.annotations.get(ANNOTATION_NODE_NAME)))
-
-
-node_named_by = node_by_label  # alias
 
 
 def _nodes_by_label(child: Child) -> Iterator[ObjectKey]:

@@ -60,8 +60,6 @@ class ClientSelector:
         if ref.is_namespace:
             self._check_namespace(node, ref.name)
 
-    check_removal = check_deletion  # alias
-
     def _check_namespace(self, node: LynqNode, namespace: str) -> None:
         if namespace in ("", node.metadata.namespace):
             return

@@ -21,10 +21,10 @@ from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector, NotAllowed
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, is_transient
 from lynq.controllers.node.slow_render import RenderPool
-from lynq.controllers.node.state import CachedRender, LiveBody, NodeState, ObjectPlace
+from lynq.controllers.node.state import CachedRender, LiveBody, NodeState
 from lynq.core.node.decide import is_done_once
 from lynq.core.node.desired_object import DesiredObject, ignores_fields, prepare
-from lynq.core.node.objects import ObjectRef, Owner, owner_of, ref_of
+from lynq.core.node.objects import ObjectIdentity, ObjectRef, Owner, owner_of, ref_of
 from lynq.core.node.render import Rendered, Renderer, RenderError
 from lynq.core.node.state import LastWrite, ResourceFacts, WriteRejection
 from lynq.kube import Client, Discovery
@@ -95,7 +95,7 @@ class Observer:
         variables: Mapping[str, str],
         state: NodeState,
         *,
-        listed: Collection[ObjectPlace],
+        listed: Collection[ObjectIdentity],
         now: datetime,
     ) -> dict[str, ObservedResource]:
         """Return every resource by id; `listed` are the objects of the inventory."""
@@ -146,7 +146,7 @@ class _Observation:
     node: LynqNode
     renderer: Renderer
     state: NodeState
-    listed: Collection[ObjectPlace]
+    listed: Collection[ObjectIdentity]
     now: datetime
 
     @property
@@ -252,7 +252,7 @@ class _Observation:
         """Read an object that no cache holds, if it may exist and must not be written blindly."""
         # A forced apply that does not know the live object would overwrite the ignored fields.
         forces = resource.conflict_policy is ConflictPolicy.FORCE
-        if ref.place in self.listed or (forces and ignores_fields(resource)):
+        if ref.identity in self.listed or (forces and ignores_fields(resource)):
             return await self.observer.fetch(kind, ref)
         return None
 

@@ -23,13 +23,13 @@ from lynq.controllers.context import ControllerContext
 from lynq.controllers.node.apply import Applier, ApplyProgress
 from lynq.controllers.node.observe import ObservedResource, Observer, key_of
 from lynq.controllers.node.prune import Pruner, PruneResult
-from lynq.controllers.node.state import NodeState, NodeStates, ObjectPlace
+from lynq.controllers.node.state import NodeState, NodeStates
 from lynq.controllers.node.status import StatusReporter, status_report
 from lynq.core.graph.build import build_graph, entries_of
 from lynq.core.graph.model import Graph
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.inventory import InventoryItem, read_inventory
-from lynq.core.node.objects import ObjectRef, ref_of
+from lynq.core.node.objects import ObjectIdentity, ObjectRef, ref_of
 from lynq.core.node.prune import select_prunable
 from lynq.core.node.schedule import force_due_at, is_force_due, requeue_at
 from lynq.core.node.status import InvalidNode, invalid_status, inventory_status, next_status
@@ -250,12 +250,14 @@ class NodeReconciler:
         return Result(max((at - now).total_seconds(), timing.min_node_requeue))
 
 
-def _previously_applied(status: NodeStatus, inventory: Iterable[InventoryItem]) -> set[ObjectPlace]:
+def _previously_applied(
+    status: NodeStatus, inventory: Iterable[InventoryItem]
+) -> set[ObjectIdentity]:
     """Return the objects of the inventory that the node has tried to apply."""
     never_applied = {
-        ref_of(entry).place for entry in status.resources if entry.state in _NEVER_APPLIED
+        ref_of(entry).identity for entry in status.resources if entry.state in _NEVER_APPLIED
     }
-    return {item.ref.place for item in inventory} - never_applied
+    return {item.ref.identity for item in inventory} - never_applied
 
 
 def _contested(progress: ApplyProgress) -> Iterable[ObjectRef]:
@@ -266,11 +268,11 @@ def _contested(progress: ApplyProgress) -> Iterable[ObjectRef]:
             yield outcome.ref
 
 
-def _has_changed(progress: ApplyProgress, places: Iterable[ObjectPlace]) -> bool:
+def _has_changed(progress: ApplyProgress, identities: Iterable[ObjectIdentity]) -> bool:
     """Return whether the cache has another state of one of these objects than was observed."""
-    places = frozenset(places)
+    identities = frozenset(identities)
     for resource in progress.observed.values():
-        if resource.kind is not None and resource.ref.place in places:
+        if resource.kind is not None and resource.ref.identity in identities:
             observed, cached = resource.child, resource.kind.child(key_of(resource.ref))
             if (observed and observed.live) != (cached and cached.live):
                 return True

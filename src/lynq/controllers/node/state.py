@@ -17,10 +17,8 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.resource import all_resources
 from lynq.controllers.node.slow_render import PendingRender
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
-from lynq.core.node.objects import ObjectRef
+from lynq.core.node.objects import ObjectIdentity, ObjectRef
 from lynq.core.node.state import LastWrite, WriteCause, WriteRejection
-
-ObjectPlace = tuple[str, str, str, str]
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
@@ -95,7 +93,7 @@ class NodeState:
     pending_update_start: str = ""
     """The annotation `lynq.sh/rollout-update-start` until the node is Ready with it."""
     status_written_at: datetime = _NEVER
-    contested: frozenset[ObjectPlace] = frozenset()
+    contested: frozenset[ObjectIdentity] = frozenset()
     """Desired objects that belong to another node."""
 
     def reset_on_new_generation(self, node: LynqNode) -> None:
@@ -198,7 +196,7 @@ class NodeStates:
     def __init__(self, timing: Timing = DEFAULT_TIMING) -> None:
         self._timing = timing
         self._states: dict[ObjectKey, NodeState] = {}
-        self._contenders: dict[ObjectPlace, set[ObjectKey]] = {}
+        self._contenders: dict[ObjectIdentity, set[ObjectKey]] = {}
 
     def of(self, node: LynqNode) -> NodeState:
         """Return the state of a node; a re-created node of the same name starts empty."""
@@ -218,21 +216,21 @@ class NodeStates:
 
     def set_contested(self, node: LynqNode, refs: Iterable[ObjectRef]) -> None:
         """Record which desired objects of a node belong to another node."""
-        places = frozenset(ref.place for ref in refs)
-        self._set_contested(node.metadata.key, self.of(node), places)
+        identities = frozenset(ref.identity for ref in refs)
+        self._set_contested(node.metadata.key, self.of(node), identities)
 
     def contenders(self, ref: ObjectRef) -> set[ObjectKey]:
         """Return the nodes that wait for another node to release an object."""
-        return set(self._contenders.get(ref.place, ()))
+        return set(self._contenders.get(ref.identity, ()))
 
     def _set_contested(
-        self, key: ObjectKey, state: NodeState, places: frozenset[ObjectPlace]
+        self, key: ObjectKey, state: NodeState, identities: frozenset[ObjectIdentity]
     ) -> None:
-        for place in state.contested - places:
-            contenders = self._contenders.get(place, set())
+        for identity in state.contested - identities:
+            contenders = self._contenders.get(identity, set())
             contenders.discard(key)
             if not contenders:
-                self._contenders.pop(place, None)
-        for place in places:
-            self._contenders.setdefault(place, set()).add(key)
-        state.contested = places
+                self._contenders.pop(identity, None)
+        for identity in identities:
+            self._contenders.setdefault(identity, set()).add(key)
+        state.contested = identities

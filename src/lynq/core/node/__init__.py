@@ -1,8 +1,9 @@
-"""The node's core: from a LynqNode and what the caches know, to the next writes and its status.
+"""The node's core: from a LynqNode and the observed objects to the next writes and the status.
 
-Pure: no socket, no clock. A pass of the controller is
+Pure: no socket, no clock. A reconcile calls
 
-    variables_of → Renderer.render → prepare → next_step, next_removals → next_status
+    variables_of → Renderer.render → prepare → select_prunable, next_prune_step → next_step
+    → next_status → requeue_at
 
-and docs/design/node.md has the decisions behind it.
+and the controller sends the writes.
 """

@@ -95,13 +95,13 @@ def stale_items(
     its objects stay: a typo in a template must not delete a tenant.
     """
     desired, unresolved_ids = tuple(desired), frozenset(unresolved)
-    places = {ref.place for ref in desired}
+    identities = {ref.identity for ref in desired}
     names = {(ref.kind, ref.namespace, ref.name) for ref in desired}
     return tuple(
         item
         for item in inventory
         if item.id not in unresolved_ids
-        and item.ref.place not in places
+        and item.ref.identity not in identities
         and not _may_be_desired(item.ref, names)
     )
 

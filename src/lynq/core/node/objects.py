@@ -9,6 +9,9 @@ from lynq.api import LynqNode, ResourceStatus
 from lynq.api.metadata import ObjectKey
 from lynq.core.readiness.verdict import Readiness
 
+ObjectIdentity = tuple[str, str, str, str]
+"""Group, kind, namespace and name: an object is the same in every version of its group."""
+
 
 class ObjectRef(NamedTuple):
     """A reference to an object; the namespace of a cluster-scoped object is ""."""
@@ -29,7 +32,7 @@ class ObjectRef(NamedTuple):
         return (self.group, self.kind) == ("", "Namespace")
 
     @property
-    def place(self) -> tuple[str, str, str, str]:
+    def identity(self) -> ObjectIdentity:
         """The identity of the object, which is the same in every version of its group."""
         return self.group, self.kind, self.namespace, self.name
 

@@ -125,9 +125,9 @@ def inventory_status(
     the inventory is written first. The rest of an existing status stays until the resources have
     been applied.
     """
-    listed = {item.ref.place for item in inventory}
+    listed = {item.ref.identity for item in inventory}
     refs = [outcome.ref for outcome in report.outcomes]
-    if not report.is_applying or all(not ref.name or ref.place in listed for ref in refs):
+    if not report.is_applying or all(not ref.name or ref.identity in listed for ref in refs):
         return None
     status = next_status(previous, report, now)
     entries = {_entry_key(entry): entry for entry in previous.resources}

@@ -89,7 +89,7 @@ def _duplicates(facts: Mapping[str, ResourceFacts]) -> dict[str, str]:
     for resource_id, resource in facts.items():
         if resource.desired is None:
             continue
-        first_id = first_ids.setdefault(resource.ref.place, resource_id)
+        first_id = first_ids.setdefault(resource.ref.identity, resource_id)
         if first_id != resource_id:
             duplicates[resource_id] = first_id
     return duplicates

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lynq.api import DeletionPolicy, LynqNode, ResourceState
-from lynq.api.metadata import OwnerReference
+from lynq.api import DeletionPolicy, LynqNode, OwnerReference, ResourceState
 from lynq.api.names import ANNOTATION_SPEC_DIGEST
 from lynq.api.reasons import OrphanReason
 from lynq.core.graph.model import Entry
