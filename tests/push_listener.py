@@ -1,16 +1,13 @@
-"""Databases that change under a test's hand, and somebody who listens to their push channel."""
+"""A consumer of push channels that records their events."""
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field
 
-from databases import Server
 from lynq.sources import (
-    MySQLSettings,
-    PostgreSQLSettings,
+    ENGINES,
     Settings,
     SourceChange,
     SourceChangeKind,
@@ -18,9 +15,8 @@ from lynq.sources import (
     open_changes,
 )
 from lynq.sources.push.channel import ChangeNotifier, PushTiming
+from lynq.sources.query import Table
 from waiting import eventually
-
-S = TypeVar("S", MySQLSettings, PostgreSQLSettings)
 
 QUICK = PushTiming(
     interval=0.05,
@@ -32,108 +28,97 @@ QUICK = PushTiming(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ChangingTable(Generic[S]):
-    """A server, how a source reaches it, and how a test changes it."""
-
-    server: Server
-    settings: S
-    execute: Callable[..., Awaitable[None]]
-
-    def logged_in_as(self, user: str, password: str) -> S:
-        return replace(self.settings, username=user, password=password)
-
-
 class CountingNotifier(ChangeNotifier):
-    """A bell that counts how often it was rung."""
+    """A notifier that counts the reported changes."""
 
     def __init__(self) -> None:
         super().__init__(QUICK.interval)
-        self.rings = 0
-        self.up = False
-        self.problem: SourceError | None = None
+        self.changes = 0
+        self.is_connected = False
+        self.error: SourceError | None = None
 
     def connected(self, *, settled: bool = True) -> None:
-        self.up = True
+        self.is_connected = True
         super().connected(settled=settled)
 
     def changed(self, *, settled: bool = True) -> None:
-        self.rings += 1
+        self.changes += 1
         super().changed(settled=settled)
 
     def lost(self, error: SourceError) -> None:
-        self.problem = error
+        self.error = error
         super().lost(error)
 
 
 @asynccontextmanager
-async def notifications(listen: Callable[[ChangeNotifier], Any]) -> AsyncIterator[CountingNotifier]:
-    """Run a listener without anything that retries or waits; what is yielded counts its rings."""
-    bell = CountingNotifier()
+async def count_changes(settings: Settings, table: str) -> AsyncIterator[CountingNotifier]:
+    """Run the engine's listener without retries and rate limit; yield once it is connected."""
+    notifier = CountingNotifier()
+    listen = ENGINES[settings.engine].listen
     async with asyncio.TaskGroup() as group:
-        listener = group.create_task(listen(bell))
+        listener = group.create_task(listen(settings, Table.named(table), QUICK, notifier))
         try:
-            await eventually(lambda: bell.up or bell.problem)
-            yield bell
+            await eventually(lambda: notifier.is_connected or notifier.error)
+            yield notifier
         finally:
             listener.cancel()
 
 
 @dataclass(slots=True)
 class PushListener:
-    """What was heard so far."""
+    """The events of a push channel so far."""
 
-    words: list[SourceChange] = field(default_factory=list)
+    events: list[SourceChange] = field(default_factory=list)
 
     @property
-    def wake_ups(self) -> int:
-        return sum(word.kind is SourceChangeKind.ARRIVED for word in self.words)
+    def arrivals(self) -> int:
+        return sum(event.kind is SourceChangeKind.ARRIVED for event in self.events)
 
     @property
     def state(self) -> SourceChangeKind | None:
-        """The last word about the channel itself."""
-        states = (word.kind for word in reversed(self.words))
-        return next((kind for kind in states if kind is not SourceChangeKind.ARRIVED), None)
+        """The last event about the channel itself."""
+        kinds = (event.kind for event in reversed(self.events))
+        return next((kind for kind in kinds if kind is not SourceChangeKind.ARRIVED), None)
 
     async def connected(self) -> None:
-        """Wait until the channel is up and the wake-up for it has come."""
+        """Wait until the channel is up and the change that follows has arrived."""
 
-        def woken_since() -> bool:
-            kinds = [word.kind for word in self.words]
+        def has_arrived_since() -> bool:
+            kinds = [event.kind for event in self.events]
             last = len(kinds) - kinds[::-1].index(SourceChangeKind.CONNECTED)
             return SourceChangeKind.ARRIVED in kinds[last:]
 
         await eventually(
-            lambda: self.state is SourceChangeKind.CONNECTED and woken_since(), within=20
+            lambda: self.state is SourceChangeKind.CONNECTED and has_arrived_since(), within=20
         )
 
     async def lost(self) -> SourceChange:
-        """Wait until the channel is down, and return what was said of it."""
+        """Wait until the channel is down, and return the event."""
         await eventually(lambda: self.state is SourceChangeKind.LOST, within=20)
-        return next(word for word in reversed(self.words) if word.kind is SourceChangeKind.LOST)
+        return next(event for event in reversed(self.events) if event.kind is SourceChangeKind.LOST)
 
 
 @asynccontextmanager
 async def listen_to(
     settings: Settings, table: str, timing: PushTiming = QUICK
 ) -> AsyncIterator[PushListener]:
-    """Open a push channel and hear what it says."""
-    ears = PushListener()
+    """Open a push channel and record its events."""
+    listener = PushListener()
 
-    async def hear() -> None:
+    async def record() -> None:
         async with open_changes(settings, table, timing) as changes:
-            async for word in changes:
-                ears.words.append(word)
+            async for event in changes:
+                listener.events.append(event)
 
-    task = asyncio.create_task(hear())
+    task = asyncio.create_task(record())
     try:
-        yield ears
+        yield listener
     finally:
         task.cancel()
         await asyncio.wait([task])
 
 
 def push_threads() -> list[str]:
-    """Return the names of the threads that push channels have."""
+    """Return the names of the threads of push channels."""
     names = (thread.name for thread in threading.enumerate())
     return [name for name in names if name.startswith(("binlog of", "data_version of"))]

@@ -1,8 +1,8 @@
 """The contract of a database engine: settings, reads and change notifications."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from lynq.api import SourceType
 from lynq.sources.push.channel import ChangeNotifier, PushTiming
@@ -37,6 +37,6 @@ class Engine(Generic[B, S]):
     """Builds the connection settings from the block of the spec."""
     open: Callable[[S], Source]
     """Returns a source, which connects when it is first read."""
-    listen: Callable[[S, Table, PushTiming, ChangeNotifier], Awaitable[None]]
+    listen: Callable[[S, Table, PushTiming, ChangeNotifier], Coroutine[Any, Any, None]]
     """Reports changes of a table to the notifier. It never returns: it raises a SourceError when
     the connection is lost, and cleans up when it is cancelled."""
