@@ -1,4 +1,4 @@
-"""Real database servers for tests: started on free ports, gone with the test run."""
+"""Real database servers for tests, started on free ports and stopped with the test run."""
 
 import os
 import pwd
@@ -25,31 +25,31 @@ PROGRAM_FOLDERS = ("/usr/sbin", "/usr/lib/postgresql/*/bin")
 
 @dataclass(slots=True)
 class Process:
-    """The process of a server that we run ourselves: it can be stopped, and started again."""
+    """The process of a server that the test run started: it can be stopped and restarted."""
 
     command: list[str]
     log: Path
     end: signal.Signals
     ready: tuple[str, ...] = ("true",)
-    """A command that succeeds when the server is ready; an open port is not enough for some."""
+    """A command that succeeds when the server is ready; an open port is not sufficient."""
     _process: "subprocess.Popen[bytes] | None" = None
 
     def start(self, host: str, port: int) -> None:
-        """Start it and wait until it answers."""
+        """Start the server and wait until it is ready."""
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(self.command, stdout=out, stderr=out, cwd="/")
-        _wait_until(lambda: _answers(host, port) and self._is_ready(), self._process, self.log)
+        _wait_until(lambda: _accepts(host, port) and self._is_ready(), self._process, self.log)
 
     def _is_ready(self) -> bool:
         return not subprocess.run(self.ready, capture_output=True, check=False).returncode
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal, such as SIGSTOP, which makes a server silent without ending it."""
+        """Send a signal, such as SIGSTOP, which silences a server without ending it."""
         if self._process:
             self._process.send_signal(number)
 
     def stop(self) -> None:
-        """Stop it and wait until it is gone."""
+        """Stop the server and wait for its end."""
         if not self._process:
             return
         self._process.send_signal(self.end)
@@ -63,7 +63,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where a database server listens and who may do everything there."""
+    """The address of a database server, and a user with all privileges."""
 
     host: str
     port: int
@@ -73,20 +73,20 @@ class Server:
     process: Process | None = field(default=None, repr=False, compare=False)
 
     def start(self) -> None:
-        """Start the server again after `stop`, with what it had stored."""
+        """Restart the server after `stop`, with its data."""
         if not self.process:
-            raise RuntimeError("a server named in the environment is not ours to start or stop")
+            raise RuntimeError("a server named in the environment cannot be started or stopped")
         self.process.start(self.host, self.port)
 
     def stop(self) -> None:
-        """Stop the server for a while."""
+        """Stop the server until `start`."""
         if not self.process:
-            raise RuntimeError("a server named in the environment is not ours to start or stop")
+            raise RuntimeError("a server named in the environment cannot be started or stopped")
         self.process.stop()
 
     @classmethod
     def named(cls, url: str) -> "Server":
-        """Return the server that somebody named in the environment."""
+        """Return the server of a URL in the environment."""
         parts = urlsplit(url)
         if not (parts.hostname and parts.port and parts.username):
             raise ValueError("name a test server as scheme://user:password@host:port/database")
@@ -109,8 +109,8 @@ def mariadb(*options: str) -> Iterator[Server]:
             "--auth-root-authentication-method=normal",
         ]
         _check([*account, *install, f"--datadir={data}", "--skip-test-db"])
-        first = folder / "first.sql"
-        first.write_text(
+        init_file = folder / "init.sql"
+        init_file.write_text(
             f"CREATE DATABASE IF NOT EXISTS {server.database} CHARACTER SET utf8mb4;\n"
             f"GRANT ALL ON *.* TO '{server.user}'@'%' IDENTIFIED BY '{server.password}'"
             " WITH GRANT OPTION;\n"
@@ -119,7 +119,7 @@ def mariadb(*options: str) -> Iterator[Server]:
             _program("mariadbd"),
             "--no-defaults",
             f"--datadir={data}",
-            f"--init-file={first}",
+            f"--init-file={init_file}",
         ]
         command += [
             f"--socket={folder / 'socket'}",
@@ -129,8 +129,8 @@ def mariadb(*options: str) -> Iterator[Server]:
         ]
         with _running(
             server, Process([*account, *command], folder / "log", signal.SIGTERM)
-        ) as ours:
-            yield ours
+        ) as running:
+            yield running
 
 
 @contextmanager
@@ -157,12 +157,12 @@ def postgresql() -> Iterator[Server]:
         ready = (_program("pg_isready"), "-h", server.host, "-p", str(server.port))
         # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients.
         process = Process([*account, *command], folder / "log", signal.SIGINT, ready)
-        with _running(server, process) as ours:
-            yield ours
+        with _running(server, process) as running:
+            yield running
 
 
 async def in_mariadb(server: Server, *statements: str) -> None:
-    """Run statements as the one who may do everything."""
+    """Run statements with all privileges."""
     connection: Any = await asyncmy.connect(
         host=server.host,
         port=server.port,
@@ -177,7 +177,7 @@ async def in_mariadb(server: Server, *statements: str) -> None:
 
 
 async def in_postgresql(server: Server, *statements: str) -> None:
-    """Run statements as the one who may do everything."""
+    """Run statements with all privileges."""
     connection: Any = await asyncpg.connect(
         host=server.host,
         port=server.port,
@@ -212,10 +212,10 @@ def _program(name: str) -> str:
 
 @contextmanager
 def _folder(account: str) -> Iterator[tuple[Path, list[str]]]:
-    """Make a folder for a server, and say how to run a command as the folder's owner.
+    """Create a folder for a server; yield it and a command prefix that runs as the folder's owner.
 
-    PostgreSQL refuses to run as root, so root lends the folder to an account without rights.
-    The kernel ends the server when the test run dies: it gets no chance to be left behind.
+    PostgreSQL refuses to run as root, so root gives the folder to an unprivileged account. The
+    kernel ends the server when the test run dies, so no server is left behind.
     """
     folder = Path(tempfile.mkdtemp(prefix="lynq-tests-"))
     prefix = ["setpriv", "--pdeathsig", "KILL"]
@@ -229,17 +229,17 @@ def _folder(account: str) -> Iterator[tuple[Path, list[str]]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _account(wanted: str) -> pwd.struct_passwd:
+def _account(name: str) -> pwd.struct_passwd:
     try:
-        return pwd.getpwnam(wanted)
+        return pwd.getpwnam(name)
     except KeyError:
         return pwd.getpwnam("nobody")
 
 
 def _check(command: list[str]) -> None:
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
-    if answer.returncode:
-        raise RuntimeError(f"{command} failed:\n{answer.stdout}{answer.stderr}")
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+    if result.returncode:
+        raise RuntimeError(f"{command} failed:\n{result.stdout}{result.stderr}")
 
 
 @contextmanager
@@ -251,7 +251,7 @@ def _running(server: Server, process: Process) -> Iterator[Server]:
         process.stop()
 
 
-def _answers(host: str, port: int) -> bool:
+def _accepts(host: str, port: int) -> bool:
     try:
         socket.create_connection((host, port), timeout=1).close()
     except OSError:

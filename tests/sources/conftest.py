@@ -25,7 +25,7 @@ def postgresql() -> Iterator[Server]:
 
 @pytest.fixture(params=["mysql", "postgresql", "sqlite"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
-    """Each of the three in turn."""
+    """Each engine in turn."""
     if request.param == "mysql":
         return mariadb_at(request.getfixturevalue("mariadb"))
     if request.param == "postgresql":
@@ -35,7 +35,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
 
 @pytest.fixture(params=["mysql", "postgresql"])
 def server_engine(request: pytest.FixtureRequest) -> MariaDB | PostgreSQL:
-    """Each of the two that are reached over a network."""
+    """Each engine with a server in turn."""
     if request.param == "mysql":
         return mariadb_at(request.getfixturevalue("mariadb"))
     return postgresql_at(request.getfixturevalue("postgresql"))

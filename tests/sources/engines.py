@@ -1,4 +1,4 @@
-"""The three engines as the contract suite needs them: alike in what differs between them."""
+"""The databases of the contract suite, with one interface for all engines."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -26,17 +26,17 @@ from lynq.sources import (
 
 
 class Engine(Protocol):
-    """A real database, with a door for the test beside that of the source."""
+    """A real database that a test can change."""
 
     @property
     def settings(self) -> Settings:
         """How a source reaches it."""
 
     async def execute(self, *statements: str) -> None:
-        """Run statements as somebody who may do everything."""
+        """Run statements with all privileges."""
 
     async def insert(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Insert rows, values as they are."""
+        """Insert rows with unchanged values."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class MariaDB:
     async def insert(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
         async with self.connection() as connection, connection.cursor() as cursor:
             for row in rows:
-                marks = ", ".join(["%s"] * len(row))
-                await cursor.execute(f"INSERT INTO {table} VALUES ({marks})", row)
+                placeholders = ", ".join(["%s"] * len(row))
+                await cursor.execute(f"INSERT INTO {table} VALUES ({placeholders})", row)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Any]:
@@ -81,8 +81,8 @@ class PostgreSQL:
     async def insert(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
         async with self.connection() as connection:
             for row in rows:
-                marks = ", ".join(f"${position}" for position in range(1, len(row) + 1))
-                await connection.execute(f"INSERT INTO {table} VALUES ({marks})", *row)
+                placeholders = ", ".join(f"${position}" for position in range(1, len(row) + 1))
+                await connection.execute(f"INSERT INTO {table} VALUES ({placeholders})", *row)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Any]:
@@ -117,8 +117,8 @@ class SQLite:
     async def insert(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
         with closing(sqlite3.connect(self.file)) as connection, connection:
             for row in rows:
-                marks = ", ".join("?" * len(row))
-                connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)
+                placeholders = ", ".join("?" * len(row))
+                connection.execute(f"INSERT INTO {table} VALUES ({placeholders})", row)
 
 
 def mariadb_at(server: Server) -> MariaDB:
@@ -150,9 +150,9 @@ def new_table() -> str:
 
 
 def tenants(table: str, **changes: Any) -> Query:
-    """Ask for uid, activate and plan."""
-    asked = Query(table=table, uid="uid", activate="activate", extras={"planId": "plan"})
-    return replace(asked, **changes)
+    """Return a query for uid, activate and plan."""
+    query = Query(table=table, uid="uid", activate="activate", extras={"planId": "plan"})
+    return replace(query, **changes)
 
 
 TENANTS = "(uid VARCHAR(63), activate VARCHAR(10), plan VARCHAR(200))"

@@ -1,4 +1,4 @@
-"""A TCP proxy that does to a connection what networks do: refuse, cut, reset, fall silent."""
+"""A TCP proxy that injects faults: refuse, cut, reset, silence."""
 
 import asyncio
 import socket
@@ -11,7 +11,7 @@ _CHUNK = 1 << 14
 
 
 class Fault(Enum):
-    """What happens to the server's words once enough of them have passed."""
+    """The fault after a number of bytes from the server."""
 
     NONE = "none"
     RESET = "reset"
@@ -20,7 +20,7 @@ class Fault(Enum):
 
 
 class Proxy:
-    """Stands between a client and a server; `fault` holds for all connections, from now on."""
+    """Forwards between a client and a server; the fault applies to all connections."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -28,27 +28,27 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self.port = 0
         self.fault = Fault.NONE
-        self.passing = 0
-        """Bytes from the server that still pass before the fault."""
+        self.remaining = 0
+        """Bytes from the server that are forwarded before the fault."""
         self.accepted = 0
-        """Connections so far."""
+        """Number of accepted connections."""
 
-    def breaks(self, fault: Fault, *, after: int = 0) -> None:
+    def inject(self, fault: Fault, *, after: int = 0) -> None:
         self.fault = fault
-        self.passing = after
+        self.remaining = after
 
     async def listen(self) -> None:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def refuse(self) -> None:
-        """Stop to listen, and drop everybody."""
+        """Stop listening, and drop all connections."""
         if self._server:
             self._server.close()
         await self.drop()
 
     async def drop(self) -> None:
-        """Drop everybody who is connected."""
+        """Drop all connections."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -60,42 +60,44 @@ class Proxy:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         try:
-            there = await asyncio.open_connection(*self._target)
+            upstream = await asyncio.open_connection(*self._target)
         except OSError:
             _reset(writer)
             return
-        up = asyncio.ensure_future(_pump(reader, there[1]))
+        forward = asyncio.ensure_future(_forward(reader, upstream[1]))
         try:
-            await self._answer(there[0], writer)
+            await self._forward_responses(upstream[0], writer)
         except asyncio.CancelledError:
             _reset(writer)
         finally:
-            up.cancel()
-            there[1].close()
+            forward.cancel()
+            upstream[1].close()
             writer.close()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward_responses(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         with suppress(ConnectionError):
             while data := await reader.read(_CHUNK):
                 if self.fault is not Fault.NONE:
-                    data = data[: self.passing]
-                    self.passing -= len(data)
+                    data = data[: self.remaining]
+                    self.remaining -= len(data)
                 writer.write(data)
                 await writer.drain()
-                if self.fault is not Fault.NONE and not self.passing:
+                if self.fault is not Fault.NONE and not self.remaining:
                     break
             else:
                 return
-        await self._break(writer)
+        await self._fail(writer)
 
-    async def _break(self, writer: asyncio.StreamWriter) -> None:
+    async def _fail(self, writer: asyncio.StreamWriter) -> None:
         if self.fault is Fault.RESET:
             _reset(writer)
         if self.fault is Fault.SILENCE:
             await asyncio.Event().wait()
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(ConnectionError):
         while data := await reader.read(_CHUNK):
             writer.write(data)
@@ -103,7 +105,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """Close with RST in place of FIN."""
+    """Close with RST instead of FIN."""
     linger = struct.pack("ii", 1, 0)
     sock: socket.socket | None = writer.get_extra_info("socket")
     if sock:

@@ -1,4 +1,4 @@
-"""What goes wrong is told apart by type, named in words, and never with the password."""
+"""Errors of reads: one type per cause, a message without secrets."""
 
 import asyncio
 import os
@@ -40,13 +40,13 @@ CANARY = "c4nary-pässwörd-€"
 
 
 async def failure(settings: Settings, query: Query, **changes: Any) -> SourceError:
-    """Return the error of a read, after making sure that it tells no secret."""
+    """Return the error of a read, after checking that it contains no secret."""
     async with opened(settings, **changes) as source:
         with pytest.raises(SourceError) as caught:
             await read(source, query)
-    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+    shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
     for secret in (CANARY, getattr(settings, "password", "") or CANARY):
-        assert secret not in told
+        assert secret not in shown
     return caught.value
 
 
@@ -58,7 +58,7 @@ async def table_of(engine: Engine) -> str:
     return table
 
 
-async def test_a_missing_table(engine: Engine) -> None:
+async def test_missing_table_is_reported(engine: Engine) -> None:
     await table_of(engine)
     error = await failure(engine.settings, tenants("nowhere"))
     assert type(error) is errors.MissingTable
@@ -66,14 +66,14 @@ async def test_a_missing_table(engine: Engine) -> None:
     assert str(engine.settings.endpoint) in str(error)
 
 
-async def test_a_missing_column_is_named(engine: Engine) -> None:
+async def test_missing_column_is_named(engine: Engine) -> None:
     table = await table_of(engine)
     error = await failure(engine.settings, tenants(table, extras={"x": "nothere"}))
     assert type(error) is errors.MissingColumn
     assert "no column nothere" in str(error)
 
 
-async def test_a_view_whose_table_is_gone(engine: Engine) -> None:
+async def test_view_of_a_dropped_table_fails(engine: Engine) -> None:
     table = await table_of(engine)
     await engine.execute(f"CREATE VIEW v{table} AS SELECT * FROM {table}")
     cascade = " CASCADE" if isinstance(engine, PostgreSQL) else ""
@@ -82,47 +82,47 @@ async def test_a_view_whose_table_is_gone(engine: Engine) -> None:
     assert isinstance(error, errors.QueryFailed)
 
 
-async def test_a_wrong_password(server_engine: MariaDB | PostgreSQL) -> None:
+async def test_wrong_password_is_reported(server_engine: MariaDB | PostgreSQL) -> None:
     error = await failure(server_engine.settings, tenants("t"), password=CANARY)
     assert type(error) is errors.WrongPassword
     assert "user tester" in str(error)
 
 
-async def test_an_unknown_user(server_engine: MariaDB | PostgreSQL) -> None:
-    error = await failure(server_engine.settings, tenants("t"), username="nobody-here")
+async def test_unknown_user_is_reported(server_engine: MariaDB | PostgreSQL) -> None:
+    error = await failure(server_engine.settings, tenants("t"), username="unknown-user")
     assert isinstance(error, errors.LoginFailed)
 
 
-async def test_a_missing_database(server_engine: MariaDB | PostgreSQL) -> None:
+async def test_missing_database_is_reported(server_engine: MariaDB | PostgreSQL) -> None:
     error = await failure(server_engine.settings, tenants("t"), database="nowhere")
     assert type(error) is errors.MissingDatabase
     assert "database nowhere" in str(error)
 
 
-async def test_an_unknown_host(server_engine: MariaDB | PostgreSQL) -> None:
+async def test_unknown_host_is_reported(server_engine: MariaDB | PostgreSQL) -> None:
     error = await failure(server_engine.settings, tenants("t"), host="nowhere.invalid")
     assert type(error) is errors.UnknownHost
     assert "nowhere.invalid" in str(error)
 
 
-async def test_nobody_listens(server_engine: MariaDB | PostgreSQL) -> None:
+async def test_refused_connection_is_reported(server_engine: MariaDB | PostgreSQL) -> None:
     for host in ("127.0.0.1", "localhost"):
         error = await failure(server_engine.settings, tenants("t"), host=host, port=1)
         assert type(error) is errors.Refused
         assert f"{host}:1" in str(error)
 
 
-async def test_a_missing_grant_on_the_table(server_engine: MariaDB | PostgreSQL) -> None:
+async def test_missing_grant_on_the_table_is_reported(server_engine: MariaDB | PostgreSQL) -> None:
     table = await table_of(server_engine)
-    settings = await stranger(server_engine)
+    settings = await unprivileged_user(server_engine)
     error = await failure(settings, tenants(table))
     assert type(error) is errors.MissingGrant
     assert "SELECT" in str(error)
 
 
-async def test_a_missing_grant_on_one_column(server_engine: MariaDB | PostgreSQL) -> None:
+async def test_missing_grant_on_a_column_is_reported(server_engine: MariaDB | PostgreSQL) -> None:
     table = await table_of(server_engine)
-    settings = await stranger(server_engine)
+    settings = await unprivileged_user(server_engine)
     await server_engine.execute(f"GRANT SELECT (uid, activate) ON {table} TO {settings.username}")
     error = await failure(settings, tenants(table))
     assert type(error) is errors.MissingGrant
@@ -131,20 +131,20 @@ async def test_a_missing_grant_on_one_column(server_engine: MariaDB | PostgreSQL
     assert [row.uid for row in rows] == ["a"]
 
 
-async def test_select_on_the_table_is_all_the_right_it_takes(
+async def test_select_on_the_table_is_sufficient(
     server_engine: MariaDB | PostgreSQL,
 ) -> None:
     table = await table_of(server_engine)
-    settings = await stranger(server_engine)
+    settings = await unprivileged_user(server_engine)
     await server_engine.execute(f"GRANT SELECT ON {table} TO {settings.username}")
     async with opened(settings) as source:
         _, summary = await read(source, tenants(table))
     assert summary.seen == 1
 
 
-async def test_a_rotated_password_is_new_settings(server_engine: MariaDB | PostgreSQL) -> None:
+async def test_rotated_password_needs_new_settings(server_engine: MariaDB | PostgreSQL) -> None:
     table = await table_of(server_engine)
-    settings = await stranger(server_engine)
+    settings = await unprivileged_user(server_engine)
     await server_engine.execute(f"GRANT SELECT ON {table} TO {settings.username}")
     async with opened(settings) as source:
         await read(source, tenants(table))
@@ -162,10 +162,10 @@ async def test_a_rotated_password_is_new_settings(server_engine: MariaDB | Postg
     assert summary.seen == 1
 
 
-async def test_the_server_has_no_connection_to_spare(
+async def test_exhausted_server_is_reported(
     server_engine: MariaDB | PostgreSQL,
 ) -> None:
-    settings = await stranger(server_engine)
+    settings = await unprivileged_user(server_engine)
     limit = (
         f"ALTER USER {settings.username} WITH MAX_USER_CONNECTIONS 1"
         if isinstance(server_engine, MariaDB)
@@ -177,18 +177,18 @@ async def test_the_server_has_no_connection_to_spare(
     assert type(error) is errors.TooManyConnections
 
 
-async def test_the_pool_has_no_connection_to_spare(server_engine: MariaDB | PostgreSQL) -> None:
+async def test_exhausted_pool_is_reported(server_engine: MariaDB | PostgreSQL) -> None:
     table = await table_of(server_engine)
     async with opened(server_engine.settings, pool_size=1, connect_timeout=0.5) as source:
-        async with source.read(tenants(table)) as holding:
-            await anext(aiter(holding))
+        async with source.read(tenants(table)) as reading:
+            await anext(aiter(reading))
             with pytest.raises(errors.TooManyConnections, match="all 1 connections"):
                 await read(source, tenants(table))
         _, summary = await read(source, tenants(table))
     assert summary.seen == 1
 
 
-async def test_a_value_that_a_view_cannot_cast_is_not_shown(postgresql: Server) -> None:
+async def test_value_of_a_failed_cast_is_not_shown(postgresql: Server) -> None:
     engine = postgresql_at(postgresql)
     table = await table_of(engine)
     await engine.execute(
@@ -200,7 +200,7 @@ async def test_a_value_that_a_view_cannot_cast_is_not_shown(postgresql: Server) 
     assert "22P02" in str(error)
 
 
-async def test_settings_show_no_secret() -> None:
+async def test_repr_of_settings_hides_secrets() -> None:
     for settings in (
         MySQLSettings(host="h", username="u", password=CANARY, database="d"),
         PostgreSQLSettings(host="h", username="u", password=CANARY, database="d"),
@@ -208,19 +208,19 @@ async def test_settings_show_no_secret() -> None:
         assert CANARY not in repr(settings)
 
 
-async def test_a_password_of_any_characters_works(server_engine: MariaDB | PostgreSQL) -> None:
+async def test_password_may_contain_any_characters(server_engine: MariaDB | PostgreSQL) -> None:
     table = await table_of(server_engine)
-    settings = await stranger(server_engine, password=CANARY)
+    settings = await unprivileged_user(server_engine, password=CANARY)
     await server_engine.execute(f"GRANT SELECT ON {table} TO {settings.username}")
     async with opened(settings) as source:
         _, summary = await read(source, tenants(table))
     assert summary.seen == 1
 
 
-async def stranger(
-    engine: MariaDB | PostgreSQL, password: str = "stranger-secret"
+async def unprivileged_user(
+    engine: MariaDB | PostgreSQL, password: str = "user-secret"
 ) -> MySQLSettings | PostgreSQLSettings:
-    """Make a user who may log in and nothing else."""
+    """Create a user without privileges besides the login."""
     name = f"u_{new_table()}"
     if isinstance(engine, MariaDB):
         await engine.execute(
@@ -241,13 +241,15 @@ class TestSQLite:
         await SQLite(settings).execute(f"CREATE TABLE t {TENANTS}")
         return settings
 
-    async def test_no_directory_is_no_sqlite(self, settings: SQLiteSettings) -> None:
+    async def test_file_is_rejected_without_a_directory(self, settings: SQLiteSettings) -> None:
         error = await failure(settings, tenants("t"), directory=None)
         assert isinstance(error, errors.InvalidSettings)
         assert "--sqlite-dir" in str(error)
 
     @pytest.mark.parametrize("path", ["../outside.db", "sub/../../outside.db", ".", "", "a\0b"])
-    async def test_a_path_that_leads_out(self, settings: SQLiteSettings, path: str) -> None:
+    async def test_path_out_of_the_directory_is_rejected(
+        self, settings: SQLiteSettings, path: str
+    ) -> None:
         assert settings.directory
         outside = replace(settings, path="outside.db", directory=settings.directory.parent)
         await SQLite(outside).execute(f"CREATE TABLE t {TENANTS}")
@@ -256,12 +258,12 @@ class TestSQLite:
         assert error.field == "sqlite.path"
 
     @pytest.mark.parametrize("path", ["x" * 300, "x/" * 3000, "rows.db\ud800"])
-    async def test_a_path_that_no_file_can_have(self, settings: SQLiteSettings, path: str) -> None:
+    async def test_invalid_path_is_rejected(self, settings: SQLiteSettings, path: str) -> None:
         error = await failure(settings, tenants("t"), path=path)
         assert isinstance(error, errors.InvalidSettings)
         assert error.field == "sqlite.path"
 
-    async def test_a_link_that_leads_out(self, settings: SQLiteSettings) -> None:
+    async def test_link_out_of_the_directory_is_rejected(self, settings: SQLiteSettings) -> None:
         assert settings.directory
         outside = settings.directory.parent / "outside.db"
         outside.touch()
@@ -269,40 +271,40 @@ class TestSQLite:
         error = await failure(settings, tenants("t"), path="link.db")
         assert isinstance(error, errors.InvalidSettings)
 
-    async def test_a_link_that_stays_inside_is_followed(self, settings: SQLiteSettings) -> None:
+    async def test_link_inside_the_directory_is_followed(self, settings: SQLiteSettings) -> None:
         assert settings.directory
         (settings.directory / "link.db").symlink_to("rows.db")
         async with opened(settings, path="link.db") as source:
             _, summary = await read(source, tenants("t"))
         assert summary.seen == 0
 
-    async def test_links_in_a_circle(self, settings: SQLiteSettings) -> None:
+    async def test_cycle_of_links_is_rejected(self, settings: SQLiteSettings) -> None:
         assert settings.directory
         (settings.directory / "circle.db").symlink_to("circle.db")
         error = await failure(settings, tenants("t"), path="circle.db")
         assert isinstance(error, errors.InvalidSettings | errors.MissingDatabase)
 
-    async def test_a_missing_file_is_not_made(self, settings: SQLiteSettings) -> None:
+    async def test_missing_file_is_not_created(self, settings: SQLiteSettings) -> None:
         assert settings.directory
         error = await failure(settings, tenants("t"), path="nowhere.db")
         assert type(error) is errors.MissingDatabase
         assert not (settings.directory / "nowhere.db").exists()
 
-    async def test_a_folder_and_a_pipe_are_no_files(self, settings: SQLiteSettings) -> None:
+    async def test_directory_and_pipe_are_rejected(self, settings: SQLiteSettings) -> None:
         assert settings.directory
         (settings.directory / "folder").mkdir()
         os.mkfifo(settings.directory / "pipe")
         for path in ("folder", "pipe"):
             assert type(await failure(settings, tenants("t"), path=path)) is errors.MissingDatabase
 
-    async def test_a_file_that_is_no_database(self, settings: SQLiteSettings) -> None:
+    async def test_file_that_is_no_database_is_rejected(self, settings: SQLiteSettings) -> None:
         assert settings.directory
         (settings.directory / "text.db").write_text("no database" * 100)
         error = await failure(settings, tenants("t"), path="text.db")
         assert type(error) is errors.QueryFailed
         assert "no SQLite database" in str(error)
 
-    async def test_a_damaged_file_is_never_half_a_table(self, settings: SQLiteSettings) -> None:
+    async def test_damaged_file_is_never_a_partial_table(self, settings: SQLiteSettings) -> None:
         engine = SQLite(settings)
         await engine.insert("t", [(f"u{n}", "1", "x" * 150) for n in range(5000)])
         content = bytearray(engine.file.read_bytes())
@@ -313,7 +315,7 @@ class TestSQLite:
         assert type(error) is errors.QueryFailed
         assert "damaged" in str(error)
 
-    async def test_what_a_writer_left_behind_when_it_died_is_not_read(
+    async def test_unfinished_transaction_of_a_dead_writer_is_not_read(
         self, settings: SQLiteSettings
     ) -> None:
         engine = SQLite(settings)
@@ -328,7 +330,7 @@ class TestSQLite:
         assert type(error) is errors.QueryFailed
         assert "in the middle of a transaction" in str(error)
 
-    async def test_text_that_is_no_utf8_is_not_shown(self, settings: SQLiteSettings) -> None:
+    async def test_text_that_is_not_utf8_is_not_shown(self, settings: SQLiteSettings) -> None:
         await SQLite(settings).execute(
             "INSERT INTO t VALUES ('a', '1', CAST(x'63346e617279ff' AS TEXT))"
         )
@@ -336,13 +338,13 @@ class TestSQLite:
         assert type(error) is errors.QueryFailed
         assert "c4nary" not in "".join(traceback.format_exception(error))
 
-    async def test_a_missing_right_on_the_file(self, settings: SQLiteSettings) -> None:
+    async def test_unreadable_file_is_reported(self, settings: SQLiteSettings) -> None:
         if os.geteuid() == 0:
             pytest.skip("root may read everything")
         SQLite(settings).file.chmod(0)
         assert type(await failure(settings, tenants("t"))) is errors.MissingGrant
 
-    async def test_a_file_in_a_folder_without_write_rights(self, settings: SQLiteSettings) -> None:
+    async def test_file_in_a_read_only_directory_is_read(self, settings: SQLiteSettings) -> None:
         assert settings.directory
         mode = stat.S_IMODE(settings.directory.stat().st_mode)
         settings.directory.chmod(0o555)
@@ -354,35 +356,35 @@ class TestSQLite:
         assert summary.seen == 0
         assert {path.name for path in settings.directory.iterdir()} == {"rows.db"}
 
-    async def test_a_view_may_only_compute(self, settings: SQLiteSettings) -> None:
+    async def test_view_may_not_load_extensions(self, settings: SQLiteSettings) -> None:
         await SQLite(settings).execute(
             "CREATE VIEW evil AS SELECT uid, activate, load_extension('x') AS plan FROM t"
         )
         assert isinstance(await failure(settings, tenants("evil")), errors.QueryFailed)
 
-    async def test_a_column_is_never_taken_for_a_text(self, settings: SQLiteSettings) -> None:
+    async def test_unknown_column_is_never_read_as_a_text(self, settings: SQLiteSettings) -> None:
         await SQLite(settings).execute("INSERT INTO t VALUES ('a', '1', 'x')")
         error = await failure(settings, tenants("t", extras={"x": "nothere"}))
         assert type(error) is errors.MissingColumn
 
 
-async def test_a_server_without_tls_is_never_shown_the_password() -> None:
-    heard = bytearray()
+async def test_password_is_never_sent_in_clear_text() -> None:
+    received = bytearray()
 
-    async def play(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Greet as MySQL does, and ask for the password in clear."""
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Send MySQL's greeting, and request the password in clear text."""
         capabilities = (0xFFFFFFFF & ~(1 << 11)).to_bytes(4, "little")
         greeting = b"\x0a8.0.0\0" + bytes(4) + b"12345678\0" + capabilities[:2]
         greeting += b"\x2d\x02\x00" + capabilities[2:] + b"\x15" + bytes(10)
         greeting += b"123456789012\0mysql_native_password\0"
         writer.write(len(greeting).to_bytes(3, "little") + b"\0" + greeting)
-        heard.extend(await reader.read(4096))
+        received.extend(await reader.read(4096))
         switch = b"\xfemysql_clear_password\0"
         writer.write(len(switch).to_bytes(3, "little") + b"\x02" + switch)
-        heard.extend(await reader.read(4096))
+        received.extend(await reader.read(4096))
         writer.close()
 
-    server = await asyncio.start_server(play, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         settings = MySQLSettings(
             host="127.0.0.1",
@@ -392,6 +394,6 @@ async def test_a_server_without_tls_is_never_shown_the_password() -> None:
             database="d",
         )
         error = await failure(settings, tenants("t"))
-    assert b"user" in heard
-    assert CANARY.encode() not in heard
+    assert b"user" in received
+    assert CANARY.encode() not in received
     assert type(error) is errors.LoginFailed

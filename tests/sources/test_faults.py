@@ -1,4 +1,4 @@
-"""What networks and servers do to a read: it is complete, or it failed, never some of it."""
+"""Faults of networks and servers: a read is complete or it fails, never partial."""
 
 import asyncio
 import sqlite3
@@ -31,12 +31,12 @@ ROWS = 4000
 
 @pytest.fixture
 async def table(engine: Engine) -> str:
-    return await filled(engine)
+    return await create_table(engine)
 
 
 @pytest.fixture
 async def server_table(server_engine: MariaDB | PostgreSQL) -> str:
-    return await filled(server_engine)
+    return await create_table(server_engine)
 
 
 @pytest.fixture
@@ -45,33 +45,33 @@ async def proxy(server_engine: MariaDB | PostgreSQL) -> AsyncIterator[Proxy]:
         yield proxy
 
 
-async def filled(engine: Engine) -> str:
+async def create_table(engine: Engine) -> str:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
     await fill(engine, table, ROWS)
     return table
 
 
-async def is_well(source: Source, table: str) -> bool:
+async def is_complete(source: Source, table: str) -> bool:
     _, summary = await read(source, tenants(table))
     return summary.seen == ROWS
 
 
-async def test_refused_and_back(
+async def test_refused_connection_fails_until_the_server_returns(
     server_engine: MariaDB | PostgreSQL, server_table: str, proxy: Proxy
 ) -> None:
     async with opened(server_engine.settings, port=proxy.port) as source:
-        assert await is_well(source, server_table)
+        assert await is_complete(source, server_table)
         await proxy.refuse()
         with pytest.raises(errors.Refused):
             await read(source, tenants(server_table))
         await proxy.listen()
-        assert await is_well(source, server_table)
+        assert await is_complete(source, server_table)
 
 
 @pytest.mark.parametrize("fault", [Fault.RESET, Fault.CUT])
 @pytest.mark.parametrize("after", [1, 1000, 20_000, 50_000])
-async def test_cut_in_mid_result(
+async def test_connection_lost_during_a_read_fails_it(
     server_engine: MariaDB | PostgreSQL,
     server_table: str,
     proxy: Proxy,
@@ -79,18 +79,18 @@ async def test_cut_in_mid_result(
     after: int,
 ) -> None:
     async with opened(server_engine.settings, port=proxy.port) as source:
-        assert await is_well(source, server_table)
-        proxy.breaks(fault, after=after)
+        assert await is_complete(source, server_table)
+        proxy.inject(fault, after=after)
         reading = source.read(tenants(server_table))
         with pytest.raises((errors.Interrupted, errors.SourceConnectionFailed)):
             await reading.all()
         with pytest.raises(errors.NotComplete):
             _ = reading.summary
-        proxy.breaks(Fault.NONE)
-        assert await is_well(source, server_table)
+        proxy.inject(Fault.NONE)
+        assert await is_complete(source, server_table)
 
 
-async def test_every_place_to_cut_is_a_failure(
+async def test_connection_lost_at_any_byte_fails_the_read(
     server_engine: MariaDB | PostgreSQL, proxy: Proxy
 ) -> None:
     table = new_table()
@@ -98,7 +98,7 @@ async def test_every_place_to_cut_is_a_failure(
     await fill(server_engine, table, 30)
     failures = 0
     for after in range(0, 6000, 29):
-        proxy.breaks(Fault.CUT, after=after)
+        proxy.inject(Fault.CUT, after=after)
         async with opened(server_engine.settings, port=proxy.port) as source:
             try:
                 _, summary = await read(source, tenants(table))
@@ -110,91 +110,91 @@ async def test_every_place_to_cut_is_a_failure(
     assert failures > 10
 
 
-async def test_silence_in_mid_result_ends_with_the_query_timeout(
+async def test_silence_during_a_read_fails_at_query_timeout(
     server_engine: MariaDB | PostgreSQL, server_table: str, proxy: Proxy
 ) -> None:
     settings = server_engine.settings
     async with opened(settings, port=proxy.port, query_timeout=0.5) as source:
-        assert await is_well(source, server_table)
-        proxy.breaks(Fault.SILENCE, after=30_000)
+        assert await is_complete(source, server_table)
+        proxy.inject(Fault.SILENCE, after=30_000)
         began = time.monotonic()
         with pytest.raises(errors.QueryTimedOut, match=r"longer than 0\.5 s"):
             await read(source, tenants(server_table))
         assert time.monotonic() - began < 3
-        proxy.breaks(Fault.NONE)
-        assert await is_well(source, server_table)
+        proxy.inject(Fault.NONE)
+        assert await is_complete(source, server_table)
 
 
-async def test_silence_while_connecting_ends_with_the_connect_timeout(
+async def test_silence_while_connecting_fails_at_connect_timeout(
     server_engine: MariaDB | PostgreSQL, server_table: str, proxy: Proxy
 ) -> None:
     async with opened(server_engine.settings, port=proxy.port, connect_timeout=0.4) as source:
-        proxy.breaks(Fault.SILENCE)
+        proxy.inject(Fault.SILENCE)
         began = time.monotonic()
         with pytest.raises(errors.ConnectTimedOut, match=r"within 0\.4 s"):
             await read(source, tenants(server_table))
         assert time.monotonic() - began < 3
-        proxy.breaks(Fault.NONE)
-        assert await is_well(source, server_table)
+        proxy.inject(Fault.NONE)
+        assert await is_complete(source, server_table)
 
 
-async def test_an_idle_connection_that_died_is_replaced(
+async def test_dead_idle_connection_is_replaced(
     server_engine: MariaDB | PostgreSQL, server_table: str, proxy: Proxy
 ) -> None:
     async with opened(server_engine.settings, port=proxy.port) as source:
-        assert await is_well(source, server_table)
+        assert await is_complete(source, server_table)
         await proxy.drop()
-        assert await is_well(source, server_table)
+        assert await is_complete(source, server_table)
         assert proxy.accepted == 2
 
 
-async def test_an_idle_connection_that_fell_silent_is_replaced(
+async def test_silent_idle_connection_is_replaced(
     server_engine: MariaDB | PostgreSQL, server_table: str, proxy: Proxy
 ) -> None:
     async with opened(server_engine.settings, port=proxy.port, connect_timeout=0.4) as source:
-        assert await is_well(source, server_table)
-        proxy.breaks(Fault.SILENCE)
-        reading = asyncio.ensure_future(is_well(source, server_table))
+        assert await is_complete(source, server_table)
+        proxy.inject(Fault.SILENCE)
+        reading = asyncio.ensure_future(is_complete(source, server_table))
         await eventually(lambda: proxy.accepted == 2)
         with pytest.raises(errors.ConnectTimedOut):
             await reading
 
 
-async def test_a_connection_is_kept_between_reads(
+async def test_connection_is_kept_between_reads(
     server_engine: MariaDB | PostgreSQL, server_table: str, proxy: Proxy
 ) -> None:
     async with opened(server_engine.settings, port=proxy.port) as source:
         for _ in range(5):
-            assert await is_well(source, server_table)
+            assert await is_complete(source, server_table)
     assert proxy.accepted == 1
 
 
-async def test_a_connection_is_replaced_after_its_lifetime(
+async def test_connection_is_replaced_after_its_lifetime(
     server_engine: MariaDB | PostgreSQL, server_table: str, proxy: Proxy
 ) -> None:
     async with opened(server_engine.settings, port=proxy.port, pool_lifetime=0.0) as source:
         for _ in range(3):
-            assert await is_well(source, server_table)
+            assert await is_complete(source, server_table)
     assert proxy.accepted == 3
 
 
-async def test_a_restarted_server_is_read_again(request: pytest.FixtureRequest) -> None:
+async def test_restarted_server_is_read_again(request: pytest.FixtureRequest) -> None:
     for name, at in (("mariadb", mariadb_at), ("postgresql", postgresql_at)):
         server = request.getfixturevalue(name)
         if not server.process:
             pytest.skip("a server named in the environment is not ours to restart")
         engine: Engine = at(server)
-        table = await filled(engine)
+        table = await create_table(engine)
         async with opened(engine.settings) as source:
-            assert await is_well(source, table)
+            assert await is_complete(source, table)
             server.stop()
             with pytest.raises(errors.SourceConnectionFailed):
                 await read(source, tenants(table))
             server.start()
-            assert await is_well(source, table)
+            assert await is_complete(source, table)
 
 
-async def test_a_server_stopped_in_mid_result_is_a_failure(request: pytest.FixtureRequest) -> None:
+async def test_server_stopped_during_a_read_fails_it(request: pytest.FixtureRequest) -> None:
     for name, at in (("mariadb", mariadb_at), ("postgresql", postgresql_at)):
         server = request.getfixturevalue(name)
         if not server.process:
@@ -219,7 +219,7 @@ async def test_a_server_stopped_in_mid_result_is_a_failure(request: pytest.Fixtu
                 _ = reading.summary
 
 
-async def test_killed_in_mid_result_is_a_failure(server_engine: MariaDB | PostgreSQL) -> None:
+async def test_kill_during_a_read_fails_it(server_engine: MariaDB | PostgreSQL) -> None:
     table = new_table()
     await server_engine.execute(
         f"CREATE TABLE {table} (uid VARCHAR(63), activate INTEGER, plan TEXT)"
@@ -241,17 +241,17 @@ async def test_killed_in_mid_result_is_a_failure(server_engine: MariaDB | Postgr
 
 
 async def kill(engine: MariaDB | PostgreSQL, table: str, *, connection_too: bool) -> None:
-    """Kill whoever reads the table."""
+    """Kill the statement or connection that reads the table."""
     if isinstance(engine, PostgreSQL):
-        how = "terminate" if connection_too else "cancel"
+        action = "terminate" if connection_too else "cancel"
         async with engine.connection() as connection:
             await connection.execute(
-                f"SELECT pg_{how}_backend(pid) FROM pg_locks"
+                f"SELECT pg_{action}_backend(pid) FROM pg_locks"
                 f" WHERE relation = '{table}'::regclass AND pid <> pg_backend_pid()"
             )
             if not connection_too:
-                # Between two fetches nothing runs that could be cancelled: it hits the next one
-                # or none, so that the cut must be made sure in another way.
+                # Between two fetches no statement runs that could be cancelled, so the connection
+                # is terminated too.
                 await connection.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_locks"
                     f" WHERE relation = '{table}'::regclass AND pid <> pg_backend_pid()"
@@ -266,20 +266,20 @@ async def kill(engine: MariaDB | PostgreSQL, table: str, *, connection_too: bool
             await cursor.execute(f"KILL {'' if connection_too else 'QUERY '}{id_}")
 
 
-async def test_a_locked_table_ends_with_the_timeout(engine: Engine, table: str) -> None:
+async def test_locked_table_fails_at_the_timeout(engine: Engine, table: str) -> None:
     async with locked(engine, table), opened(engine.settings, query_timeout=1.2) as source:
         began = time.monotonic()
-        # SQLite's lock and our own deadline end at the same time: on a busy machine either is told.
-        told = errors.SourceTimedOut if isinstance(engine, SQLite) else errors.Locked
-        with pytest.raises(told):
+        # SQLite's lock and the read's deadline end at the same time: either error may be raised.
+        expected = errors.SourceTimedOut if isinstance(engine, SQLite) else errors.Locked
+        with pytest.raises(expected):
             await read(source, tenants(table))
         assert time.monotonic() - began < 10
 
 
-async def test_a_lock_that_goes_in_time_is_waited_for(engine: Engine, table: str) -> None:
+async def test_lock_released_in_time_is_waited_for(engine: Engine, table: str) -> None:
     async with opened(engine.settings, query_timeout=20) as source:
         async with locked(engine, table):
-            reading = asyncio.ensure_future(is_well(source, table))
+            reading = asyncio.ensure_future(is_complete(source, table))
             done, _ = await asyncio.wait([reading], timeout=0.2)
             assert not done
         assert await reading
@@ -302,7 +302,7 @@ async def locked(engine: Engine, table: str) -> AsyncIterator[None]:
             yield
 
 
-async def test_a_slow_query_ends_with_the_timeout(engine: Engine) -> None:
+async def test_slow_query_fails_at_the_timeout(engine: Engine) -> None:
     table = new_table()
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
     sleeping = {MariaDB: "SELECT SLEEP(30)", PostgreSQL: "SELECT 1 FROM pg_sleep(30)"}
@@ -317,9 +317,9 @@ async def test_a_slow_query_ends_with_the_timeout(engine: Engine) -> None:
         assert time.monotonic() - began < 3
 
 
-async def test_a_column_dropped_between_reads_is_missing(engine: Engine, table: str) -> None:
+async def test_column_dropped_between_reads_is_reported_missing(engine: Engine, table: str) -> None:
     async with opened(engine.settings) as source:
-        assert await is_well(source, table)
+        assert await is_complete(source, table)
         await engine.execute(f"ALTER TABLE {table} DROP COLUMN plan")
         with pytest.raises(errors.MissingColumn, match="plan"):
             await read(source, tenants(table))
@@ -328,9 +328,9 @@ async def test_a_column_dropped_between_reads_is_missing(engine: Engine, table: 
     assert summary.seen == ROWS
 
 
-async def test_a_column_renamed_between_reads_is_missing(engine: Engine, table: str) -> None:
+async def test_column_renamed_between_reads_is_reported_missing(engine: Engine, table: str) -> None:
     async with opened(engine.settings) as source:
-        assert await is_well(source, table)
+        assert await is_complete(source, table)
         await engine.execute(f"ALTER TABLE {table} RENAME COLUMN plan TO tier")
         with pytest.raises(errors.MissingColumn, match="plan"):
             await read(source, tenants(table))
@@ -338,7 +338,7 @@ async def test_a_column_renamed_between_reads_is_missing(engine: Engine, table: 
     assert summary.seen == ROWS
 
 
-async def test_a_type_changed_between_reads_shows(engine: Engine, table: str) -> None:
+async def test_changed_type_changes_the_identity(engine: Engine, table: str) -> None:
     if isinstance(engine, SQLite):
         pytest.skip("SQLite cannot change a type; test_fingerprints swaps the table")
     change = "MODIFY plan TEXT" if isinstance(engine, MariaDB) else "ALTER plan TYPE TEXT"
@@ -351,9 +351,7 @@ async def test_a_type_changed_between_reads_shows(engine: Engine, table: str) ->
     assert before.digest == after.digest
 
 
-async def test_a_column_dropped_while_reading_waits_or_fails_but_is_never_half(
-    engine: Engine, table: str
-) -> None:
+async def test_column_dropped_during_a_read_never_truncates_it(engine: Engine, table: str) -> None:
     async with opened(engine.settings, query_timeout=20) as source:
         async with source.read(tenants(table)) as reading:
             pages = aiter(reading)
@@ -369,7 +367,7 @@ async def test_a_column_dropped_while_reading_waits_or_fails_but_is_never_half(
 
 async def _drop_column(engine: Engine, table: str) -> None:
     if isinstance(engine, SQLite):
-        # A thread: it waits for our lock, and this is the loop that would have to give it up.
+        # In a thread, because it waits for a lock that this loop holds.
         def drop() -> None:
             with closing(sqlite3.connect(engine.file, timeout=20)) as connection, connection:
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN plan")
@@ -379,7 +377,7 @@ async def _drop_column(engine: Engine, table: str) -> None:
         await engine.execute(f"ALTER TABLE {table} DROP COLUMN plan")
 
 
-async def test_closing_the_source_fails_what_is_being_read(engine: Engine, table: str) -> None:
+async def test_close_fails_reads_in_progress(engine: Engine, table: str) -> None:
     async with opened(engine.settings) as source, source.read(tenants(table)) as reading:
         pages = aiter(reading)
         await anext(pages)

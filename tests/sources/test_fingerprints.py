@@ -1,4 +1,4 @@
-"""Digests: equal where nothing changed, different where something did."""
+"""Digests and identities of reads: different exactly if rows or columns differ."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ async def summary_of(engine: Engine, query: Query) -> ReadSummary:
         return (await read(source, query))[1]
 
 
-async def test_an_untouched_table_reads_the_same(engine: Engine) -> None:
+async def test_unchanged_table_has_an_equal_summary(engine: Engine) -> None:
     table = new_table()
     await engine.execute(
         f"CREATE TABLE {table} {TENANTS}",
@@ -21,7 +21,7 @@ async def test_an_untouched_table_reads_the_same(engine: Engine) -> None:
     assert await summary_of(engine, tenants(table)) == first
 
 
-async def test_what_is_not_mapped_or_not_active_does_not_count(engine: Engine) -> None:
+async def test_unmapped_columns_and_inactive_rows_do_not_change_the_digest(engine: Engine) -> None:
     table = new_table()
     await engine.execute(
         f"CREATE TABLE {table} (uid VARCHAR(9), activate VARCHAR(9), plan VARCHAR(9), x INTEGER)",
@@ -35,7 +35,7 @@ async def test_what_is_not_mapped_or_not_active_does_not_count(engine: Engine) -
     assert await summary_of(engine, tenants(table)) == before
 
 
-async def test_a_changed_value_changes_its_row_and_the_whole(engine: Engine) -> None:
+async def test_changed_value_changes_digest_of_row_and_table(engine: Engine) -> None:
     table = new_table()
     await engine.execute(
         f"CREATE TABLE {table} {TENANTS}",
@@ -52,7 +52,7 @@ async def test_a_changed_value_changes_its_row_and_the_whole(engine: Engine) -> 
     assert before.identity == after.identity
 
 
-async def test_a_renamed_variable_changes_the_rows(engine: Engine) -> None:
+async def test_renamed_variable_changes_the_digest(engine: Engine) -> None:
     table = new_table()
     await engine.execute(
         f"CREATE TABLE {table} {TENANTS}", f"INSERT INTO {table} VALUES ('a', '1', 'gold')"
@@ -64,18 +64,18 @@ async def test_a_renamed_variable_changes_the_rows(engine: Engine) -> None:
     assert len({one.digest, other.digest, url.digest}) == 3
 
 
-async def test_a_row_has_the_same_digest_on_every_engine(engine: Engine) -> None:
+async def test_row_digest_is_the_same_on_every_engine(engine: Engine) -> None:
     table = new_table()
     await engine.execute(
         f"CREATE TABLE {table} {TENANTS}", f"INSERT INTO {table} VALUES ('a', '1', 'gold')"
     )
     async with opened(engine.settings) as source:
         (row,), _ = await read(source, tenants(table))
-    # This literal is the contract: nodes are compared with digests of an earlier version.
+    # The literal is a contract: digests are compared across versions.
     assert row.digest.hex()[:16] == "7a781720f1049824"
 
 
-async def test_another_type_is_another_identity(engine: Engine) -> None:
+async def test_column_types_are_part_of_the_identity(engine: Engine) -> None:
     one, other = new_table(), new_table()
     await engine.execute(
         f"CREATE TABLE {one} (uid VARCHAR(20), activate INTEGER, plan VARCHAR(20))",
@@ -90,7 +90,7 @@ async def test_another_type_is_another_identity(engine: Engine) -> None:
     assert before.digest != after.digest
 
 
-async def test_a_wider_column_is_the_same_identity(engine: Engine) -> None:
+async def test_wider_column_keeps_the_identity(engine: Engine) -> None:
     one, other = new_table(), new_table()
     await engine.execute(
         f"CREATE TABLE {one} (uid VARCHAR(20), activate INTEGER, plan VARCHAR(20))",
@@ -101,16 +101,16 @@ async def test_a_wider_column_is_the_same_identity(engine: Engine) -> None:
     assert replace(after, table=one) == before
 
 
-async def test_another_place_or_table_is_another_identity(engine: Engine) -> None:
+async def test_endpoint_and_table_are_part_of_the_identity(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}", f"CREATE TABLE {table}_b {TENANTS}")
-    here = (await summary_of(engine, tenants(table))).identity
-    there = (await summary_of(engine, tenants(f"{table}_b"))).identity
-    elsewhere = replace(here, endpoint=replace(here.endpoint, database="other"))
-    assert len({here.digest, there.digest, elsewhere.digest}) == 3
+    first = (await summary_of(engine, tenants(table))).identity
+    second = (await summary_of(engine, tenants(f"{table}_b"))).identity
+    third = replace(first, endpoint=replace(first.endpoint, database="other"))
+    assert len({first.digest, second.digest, third.digest}) == 3
 
 
-async def test_a_schema_can_be_named(engine: Engine) -> None:
+async def test_table_may_include_its_schema(engine: Engine) -> None:
     table = new_table()
     await engine.execute(
         f"CREATE TABLE {table} {TENANTS}", f"INSERT INTO {table} VALUES ('a', '1', 'gold')"

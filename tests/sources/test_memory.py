@@ -1,4 +1,4 @@
-"""Memory is bounded by pages, not by the table."""
+"""The memory of a read is bounded by pages, not by the table."""
 
 import asyncio
 import tracemalloc
@@ -11,16 +11,16 @@ from lynq.sources import Query
 from sources.engines import Engine, MariaDB, PostgreSQL, new_table, opened
 
 ROWS = 40_000
-"""1,000,000 rows are the bench's; of these already, all at once would be more than the limit."""
+"""The benchmark reads 1,000,000 rows; all of these at once already exceed the limit."""
 
 LIMIT = 8 * 1024 * 1024
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_a_large_table_is_read_in_little_memory(
+def test_memory_of_a_read_is_bounded_by_pages(
     engine: Engine, loop: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
-    # On uvloop too, the operator's: it reads from sockets in another way than asyncio.
+    # uvloop, which the operator uses, reads from sockets differently.
     with asyncio.Runner(loop_factory=loop) as runner:
         peak = runner.run(peak_of_reading(engine))
     assert peak < LIMIT
@@ -32,7 +32,7 @@ async def peak_of_reading(engine: Engine) -> int:
     declared = ", ".join(f"{column} VARCHAR(60)" for column in columns)
     await engine.execute(
         f"CREATE TABLE {table} (uid VARCHAR(20), activate INTEGER, {declared})",
-        f"INSERT INTO {table} {many(engine, columns)}",
+        f"INSERT INTO {table} {select_rows(engine, columns)}",
     )
     query = Query(
         table=table, uid="uid", activate="activate", extras={column: column for column in columns}
@@ -43,7 +43,7 @@ async def peak_of_reading(engine: Engine) -> int:
         reading = source.read(query)
         async for page in reading:
             count += len(page)
-            # Whoever is slow must not be drowned: the rest waits at the server.
+            # A slow consumer must not buffer the rest of the table.
             await tick()
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
@@ -52,13 +52,13 @@ async def peak_of_reading(engine: Engine) -> int:
 
 
 async def tick() -> None:
-    """Let the loop run for a while, as any caller does between two pages."""
+    """Run the loop for a while, as a caller does between two pages."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
-def many(engine: Engine, columns: list[str]) -> str:
-    """Return a SELECT that makes the rows, at the server."""
+def select_rows(engine: Engine, columns: list[str]) -> str:
+    """Return a SELECT that generates the rows on the server."""
     number = "i" if not isinstance(engine, MariaDB) else "seq"
     values = ", ".join(f"'some text of usual length for {column}'" for column in columns)
     if isinstance(engine, MariaDB):

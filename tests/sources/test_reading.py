@@ -1,4 +1,4 @@
-"""What every engine promises about a read."""
+"""The contract of a read, for every engine."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ ACTIVE = ("1", "true", "TRUE", "True", "yes", "YES", "Yes")
 INACTIVE = ("0", "false", "on", "y", "t", "tRUE", " 1", "1 ", "2", "", None)
 
 
-async def test_active_are_the_seven_texts_and_nothing_else(engine: Engine) -> None:
+async def test_exactly_seven_texts_are_active(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
     await engine.insert(table, [(f"a{n}", text, "") for n, text in enumerate(ACTIVE)])
@@ -24,7 +24,7 @@ async def test_active_are_the_seven_texts_and_nothing_else(engine: Engine) -> No
     assert summary.active == len(ACTIVE)
 
 
-async def test_a_boolean_column_says_what_is_active(engine: Engine) -> None:
+async def test_boolean_column_decides_which_rows_are_active(engine: Engine) -> None:
     table = new_table()
     await engine.execute(
         f"CREATE TABLE {table} (uid VARCHAR(20), activate BOOLEAN)",
@@ -36,7 +36,7 @@ async def test_a_boolean_column_says_what_is_active(engine: Engine) -> None:
     assert rows[0].activate in {"1", "true"}
 
 
-async def test_a_row_has_all_that_is_mapped(engine: Engine) -> None:
+async def test_row_has_all_mapped_columns(engine: Engine) -> None:
     table = new_table()
     await engine.execute(
         f"CREATE TABLE {table} (uid VARCHAR(20), activate INTEGER, url VARCHAR(50), n INTEGER)",
@@ -61,14 +61,14 @@ async def test_a_row_has_all_that_is_mapped(engine: Engine) -> None:
     assert names == ["uid", "activate", "url", "n", "uid", "n"]
 
 
-async def test_null_and_the_empty_text_are_the_same_text(engine: Engine) -> None:
+async def test_null_is_the_empty_text(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
     await engine.insert(table, [("a", "1", None), ("b", "1", ""), ("c", "1", "x")])
     assert await texts(engine, table) == ["", "", "x"]
 
 
-async def test_an_empty_table_is_read_completely(engine: Engine) -> None:
+async def test_empty_table_is_a_complete_read(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
     async with opened(engine.settings) as source:
@@ -77,7 +77,7 @@ async def test_an_empty_table_is_read_completely(engine: Engine) -> None:
     assert (summary.seen, summary.active) == (0, 0)
 
 
-async def test_a_view_is_read_like_a_table(engine: Engine) -> None:
+async def test_view_is_read_like_a_table(engine: Engine) -> None:
     table = new_table()
     await engine.execute(
         f"CREATE TABLE {table} {TENANTS}",
@@ -102,7 +102,7 @@ async def test_pages_add_up_to_the_table(engine: Engine) -> None:
     assert reading.summary.seen == 4000
 
 
-async def test_the_summary_is_not_there_before_the_end(engine: Engine) -> None:
+async def test_summary_exists_only_after_the_end(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
     await fill(engine, table, 1000)
@@ -115,7 +115,7 @@ async def test_the_summary_is_not_there_before_the_end(engine: Engine) -> None:
         assert reading.summary.seen == 1000
 
 
-async def test_a_reading_is_of_one_moment(engine: Engine) -> None:
+async def test_reading_is_one_snapshot(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
     if "sqlite" in engine.settings.endpoint.engine:
@@ -134,7 +134,7 @@ async def test_a_reading_is_of_one_moment(engine: Engine) -> None:
     assert {row.extras["planId"] for row in seen} == {"p"}
 
 
-async def test_a_reading_can_be_given_up_and_the_source_goes_on(engine: Engine) -> None:
+async def test_abandoned_reading_keeps_the_source_usable(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
     await fill(engine, table, 3000)
@@ -149,7 +149,7 @@ async def test_a_reading_can_be_given_up_and_the_source_goes_on(engine: Engine) 
     assert summary.seen == 3000
 
 
-async def test_a_cancelled_reading_leaves_nothing_behind(engine: Engine) -> None:
+async def test_cancelled_reading_keeps_the_source_usable(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
     await fill(engine, table, 3000)
@@ -163,7 +163,7 @@ async def test_a_cancelled_reading_leaves_nothing_behind(engine: Engine) -> None
     assert summary.seen == 3000
 
 
-async def test_many_readings_at_once_share_the_pool(engine: Engine) -> None:
+async def test_concurrent_readings_share_the_pool(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
     await fill(engine, table, 500)
@@ -172,7 +172,7 @@ async def test_many_readings_at_once_share_the_pool(engine: Engine) -> None:
     assert {summary.seen for _, summary in counts} == {500}
 
 
-async def test_a_closed_source_reads_no_more(engine: Engine) -> None:
+async def test_closed_source_rejects_reads(engine: Engine) -> None:
     table = new_table()
     await engine.execute(f"CREATE TABLE {table} {TENANTS}")
     async with opened(engine.settings) as source:

@@ -1,7 +1,7 @@
-"""A table that is rewritten or replaced just as a reading begins is never taken for an empty one.
+"""A table that is rewritten or replaced while a read begins is never read as empty.
 
-The reading's snapshot is older than the rows, and the lock that it waited for is what let them in:
-an MVCC server then shows a table without rows, and says nothing.
+The snapshot of the read is older than the new rows, which are committed while the read waits for
+the lock. An MVCC server then shows a table without rows, and no error.
 """
 
 import asyncio
@@ -36,27 +36,29 @@ REWRITING = {
     ("how", "through_a_view"),
     [*((how, False) for how in REWRITING), ("truncated and filled", True)],
 )
-async def test_postgresql(
+async def test_postgresql_rewritten_table_fails_the_read(
     request: pytest.FixtureRequest, how: str, *, through_a_view: bool
 ) -> None:
     engine = postgresql_at(request.getfixturevalue("postgresql"))
-    table = await filled(engine)
-    asked = f"v{table}" if through_a_view else table
+    table = await create_table(engine)
+    target = f"v{table}" if through_a_view else table
     if through_a_view:
         await engine.execute(f"CREATE VIEW v{table} AS SELECT * FROM {table}")
-    async with engine.connection() as somebody, opened(engine.settings) as source:
-        async with somebody.transaction():
+    async with engine.connection() as writer, opened(engine.settings) as source:
+        async with writer.transaction():
             for statement in REWRITING[how]:
-                await somebody.execute(statement.format(t=table))
-            reading = asyncio.ensure_future(read(source, tenants(asked)))
-            await eventually(lambda: waits(engine, somebody))
+                await writer.execute(statement.format(t=table))
+            reading = asyncio.ensure_future(read(source, tenants(target)))
+            await eventually(lambda: is_blocking(engine, writer))
         with pytest.raises(errors.Interrupted, match="rewritten"):
             await reading
-        _, summary = await read(source, tenants(asked))
+        _, summary = await read(source, tenants(target))
     assert summary.seen > 0
 
 
-async def test_postgresql_a_partition(request: pytest.FixtureRequest) -> None:
+async def test_postgresql_rewritten_partition_fails_the_read(
+    request: pytest.FixtureRequest,
+) -> None:
     engine = postgresql_at(request.getfixturevalue("postgresql"))
     table = new_table()
     await engine.execute(
@@ -64,39 +66,39 @@ async def test_postgresql_a_partition(request: pytest.FixtureRequest) -> None:
         f"CREATE TABLE {table}_on PARTITION OF {table} FOR VALUES IN ('1')",
         f"INSERT INTO {table} VALUES ('a', '1', 'x')",
     )
-    async with engine.connection() as somebody, opened(engine.settings) as source:
-        async with somebody.transaction():
-            await somebody.execute(f"TRUNCATE {table}_on")
-            await somebody.execute(f"INSERT INTO {table}_on VALUES ('a', '1', 'new')")
+    async with engine.connection() as writer, opened(engine.settings) as source:
+        async with writer.transaction():
+            await writer.execute(f"TRUNCATE {table}_on")
+            await writer.execute(f"INSERT INTO {table}_on VALUES ('a', '1', 'new')")
             reading = asyncio.ensure_future(read(source, tenants(table)))
-            await eventually(lambda: waits(engine, somebody))
+            await eventually(lambda: is_blocking(engine, writer))
         with pytest.raises(errors.Interrupted, match="rewritten"):
             await reading
 
 
-async def test_postgresql_a_lock_without_a_rewrite_is_no_failure(
+async def test_postgresql_lock_without_rewrite_is_no_failure(
     request: pytest.FixtureRequest,
 ) -> None:
     engine = postgresql_at(request.getfixturevalue("postgresql"))
-    table = await filled(engine)
-    async with engine.connection() as somebody, opened(engine.settings) as source:
-        async with somebody.transaction():
-            await somebody.execute(f"ALTER TABLE {table} ADD COLUMN more INTEGER")
+    table = await create_table(engine)
+    async with engine.connection() as writer, opened(engine.settings) as source:
+        async with writer.transaction():
+            await writer.execute(f"ALTER TABLE {table} ADD COLUMN more INTEGER")
             reading = asyncio.ensure_future(read(source, tenants(table)))
-            await eventually(lambda: waits(engine, somebody))
+            await eventually(lambda: is_blocking(engine, writer))
         _, summary = await reading
     assert summary.seen == 2
 
 
-async def test_mysql(request: pytest.FixtureRequest) -> None:
+async def test_mysql_rewritten_table_fails_the_read(request: pytest.FixtureRequest) -> None:
     engine = mariadb_at(request.getfixturevalue("mariadb"))
-    table = await filled(engine)
-    async with engine.connection() as somebody, opened(engine.settings) as source:
-        async with somebody.cursor() as cursor:
+    table = await create_table(engine)
+    async with engine.connection() as writer, opened(engine.settings) as source:
+        async with writer.cursor() as cursor:
             await cursor.execute(f"LOCK TABLES {table} WRITE")
             reading: asyncio.Future[tuple[object, ReadSummary]]
             reading = asyncio.ensure_future(read(source, tenants(table)))
-            await eventually(lambda: waits_for_metadata(engine, table))
+            await eventually(lambda: is_waiting_for_metadata(engine, table))
             await cursor.execute(f"TRUNCATE {table}")
             await cursor.execute(f"INSERT INTO {table} VALUES ('c', '1', 'new')")
             await cursor.execute("UNLOCK TABLES")
@@ -104,7 +106,7 @@ async def test_mysql(request: pytest.FixtureRequest) -> None:
             await reading
 
 
-async def filled(engine: MariaDB | PostgreSQL) -> str:
+async def create_table(engine: MariaDB | PostgreSQL) -> str:
     table = new_table()
     await engine.execute(
         f"CREATE TABLE {table} {TENANTS}",
@@ -113,18 +115,18 @@ async def filled(engine: MariaDB | PostgreSQL) -> str:
     return table
 
 
-async def waits(engine: PostgreSQL, somebody: object) -> bool:
-    """Say whether anybody waits for a lock of that connection."""
-    blocker = somebody.get_server_pid()  # type: ignore[attr-defined]
+async def is_blocking(engine: PostgreSQL, writer: object) -> bool:
+    """Return whether a session waits for a lock of the writer."""
+    blocker = writer.get_server_pid()  # type: ignore[attr-defined]
     async with engine.connection() as connection:
-        found: bool = await connection.fetchval(
+        blocked: bool = await connection.fetchval(
             "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid)))",
             blocker,
         )
-    return found
+    return blocked
 
 
-async def waits_for_metadata(engine: MariaDB, table: str) -> bool:
+async def is_waiting_for_metadata(engine: MariaDB, table: str) -> bool:
     async with engine.connection() as connection, connection.cursor() as cursor:
         await cursor.execute(
             "SELECT 1 FROM information_schema.processlist"

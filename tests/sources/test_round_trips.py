@@ -1,4 +1,4 @@
-"""Any text in any column comes back as it went in."""
+"""Texts are read exactly as they were written."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ EXAMPLES = 25
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 WITHOUT_NUL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 
-CURIOUS = [
+UNUSUAL = [
     "",
     " ",
     "\ufeff",
@@ -31,24 +31,24 @@ CURIOUS = [
 ]
 
 
-async def test_curious_texts(engine: Engine) -> None:
-    assert await there_and_back(engine, CURIOUS) == CURIOUS
+async def test_unusual_texts_are_read_unchanged(engine: Engine) -> None:
+    assert await write_and_read(engine, UNUSUAL) == UNUSUAL
 
 
-async def test_nul_where_the_engine_allows_it(engine: Engine) -> None:
+async def test_nul_character_is_read_unchanged(engine: Engine) -> None:
     if isinstance(engine, PostgreSQL):
-        pytest.skip("PostgreSQL has no NUL in texts")
-    assert await there_and_back(engine, ["a\0b", "\0"]) == ["a\0b", "\0"]
+        pytest.skip("PostgreSQL allows no NUL in texts")
+    assert await write_and_read(engine, ["a\0b", "\0"]) == ["a\0b", "\0"]
 
 
-async def test_ten_megabytes(engine: Engine) -> None:
+async def test_text_of_ten_megabytes_is_read_unchanged(engine: Engine) -> None:
     large = "0123456789abcdeä" * (10 * 1024 * 1024 // 17)
-    (back,) = await there_and_back(engine, [large])
+    (back,) = await write_and_read(engine, [large])
     assert back == large
 
 
 @pytest.mark.parametrize("name", ["mysql", "postgresql", "sqlite"])
-def test_any_text(
+def test_any_text_is_read_unchanged(
     name: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     engine: Engine
@@ -62,18 +62,18 @@ def test_any_text(
 
     @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
     @given(st.lists(WITHOUT_NUL if name == "postgresql" else ANY, min_size=1, max_size=30))
-    def check(given_: list[str]) -> None:
+    def check(written: list[str]) -> None:
         with asyncio.Runner() as runner:
-            assert runner.run(there_and_back(engine, given_)) == given_
+            assert runner.run(write_and_read(engine, written)) == written
 
     check()
 
 
-async def there_and_back(engine: Engine, given_: list[str]) -> list[str]:
+async def write_and_read(engine: Engine, written: list[str]) -> list[str]:
     table = new_table()
     type_ = "TEXT" if isinstance(engine, PostgreSQL | SQLite) else "LONGTEXT"
     await engine.execute(f"CREATE TABLE {table} (uid VARCHAR(9), activate INTEGER, plan {type_})")
-    await engine.insert(table, [(f"{n:06}", 1, text) for n, text in enumerate(given_)])
+    await engine.insert(table, [(f"{n:06}", 1, text) for n, text in enumerate(written)])
     back = await texts(engine, table)
     await engine.execute(f"DROP TABLE {table}")
     return back

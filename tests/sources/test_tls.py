@@ -1,4 +1,4 @@
-"""Encrypted connections: every mode against servers with TLS, without, and with a wrong name."""
+"""Every tls.mode against servers with TLS, without TLS, and with a wrong host name."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -27,16 +27,16 @@ from sources.engines import (
 )
 
 CERTIFIED = "certified"
-"""A user who must show a certificate."""
+"""A user that must log in with a certificate."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Files that a server can read, and those who sign."""
+    """Files that a server can read, and their authorities."""
 
     folder: Path
     authority: Authority
-    stranger: Authority
+    other_authority: Authority
     client: Pair
 
     def tls(self, mode: TlsMode, *, client: bool = False) -> TLS:
@@ -56,7 +56,7 @@ def keys() -> Iterator[Keys]:
     pair = authority.sign("server", "127.0.0.1")
     with TemporaryDirectory() as name:
         folder = Path(name)
-        # The servers run under accounts of their own, and must be able to read them.
+        # The servers run under their own accounts, which must be able to read the files.
         folder.chmod(0o755)
         for file, content in (
             ("ca.pem", authority.certificate),
@@ -64,7 +64,7 @@ def keys() -> Iterator[Keys]:
             ("server.key", pair.key),
         ):
             (folder / file).write_bytes(content)
-        yield Keys(folder, authority, Authority("stranger"), authority.sign(CERTIFIED))
+        yield Keys(folder, authority, Authority("other"), authority.sign(CERTIFIED))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def secure_mariadb(keys: Keys) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 async def secure_postgresql(keys: Keys, postgresql: Server) -> AsyncIterator[Server]:
-    """The server that we have, with TLS for a while."""
+    """The shared server, with TLS for this module."""
     engine = postgresql_at(postgresql)
     async with engine.connection() as connection:
         data = Path(await connection.fetchval("SHOW data_directory"))
@@ -98,9 +98,9 @@ async def secure_postgresql(keys: Keys, postgresql: Server) -> AsyncIterator[Ser
 
 @contextmanager
 def certified_login(data: Path) -> Iterator[None]:
-    """Let one user in by certificate only."""
+    """Require a certificate for one user."""
     if not data.exists():
-        pytest.skip("a server named in the environment is not ours to set up")
+        pytest.skip("a server named in the environment cannot be configured")
     hba = data / "pg_hba.conf"
     before = hba.read_text()
     hba.write_text(f"hostssl all {CERTIFIED} all cert\n{before}")
@@ -109,7 +109,7 @@ def certified_login(data: Path) -> Iterator[None]:
 
 
 def own_key(folder: Path, data: Path) -> None:
-    """Copy the key for PostgreSQL, which takes one only if nobody else may read it."""
+    """Copy the key for PostgreSQL, which requires that only its own account may read it."""
     key = folder / "postgresql.key"
     key.write_bytes((folder / "server.key").read_bytes())
     key.chmod(0o600)
@@ -125,7 +125,7 @@ def secure(request: pytest.FixtureRequest) -> MariaDB | PostgreSQL:
 
 @pytest.fixture
 async def table(secure: MariaDB | PostgreSQL) -> str:
-    """A view that says whether the connection that reads it is encrypted."""
+    """A view that returns the cipher of the connection that reads it."""
     table = new_table()
     cipher = (
         "SELECT variable_value FROM information_schema.session_status"
@@ -140,7 +140,7 @@ async def table(secure: MariaDB | PostgreSQL) -> str:
 
 
 async def cipher(engine: MariaDB | PostgreSQL, table: str, tls: TLS, host: str = "") -> str:
-    """Return how the connection of a read is encrypted."""
+    """Return the cipher of a read's connection; empty if it is not encrypted."""
     async with opened(engine.settings, tls=tls, host=host or engine.settings.host) as source:
         (row,), _ = await read(source, tenants(table))
     return row.extras["planId"]
@@ -162,7 +162,7 @@ async def test_disable_does_not_encrypt(
     assert await cipher(secure, table, keys.tls(TlsMode.DISABLE)) == ""
 
 
-async def test_another_name_is_found_out_by_verify_full_only(
+async def test_wrong_host_name_is_rejected_by_verify_full_only(
     secure: MariaDB | PostgreSQL, table: str, keys: Keys
 ) -> None:
     for mode in (TlsMode.REQUIRE, TlsMode.VERIFY_CA):
@@ -172,15 +172,15 @@ async def test_another_name_is_found_out_by_verify_full_only(
 
 
 @pytest.mark.parametrize("mode", [TlsMode.VERIFY_CA, TlsMode.VERIFY_FULL])
-async def test_an_authority_that_we_do_not_trust(
+async def test_untrusted_authority_is_rejected(
     secure: MariaDB | PostgreSQL, table: str, keys: Keys, mode: TlsMode
 ) -> None:
-    for ca in (keys.stranger.certificate.decode(), None):
+    for ca in (keys.other_authority.certificate.decode(), None):
         with pytest.raises(errors.TLSFailed, match="certificate"):
             await cipher(secure, table, replace(keys.tls(mode), ca=ca))
 
 
-async def test_a_client_shows_its_certificate(
+async def test_client_certificate_is_sent(
     secure: MariaDB | PostgreSQL, table: str, keys: Keys
 ) -> None:
     if isinstance(secure, MariaDB):
@@ -192,13 +192,15 @@ async def test_a_client_shows_its_certificate(
             f"DROP ROLE IF EXISTS {CERTIFIED}", f"CREATE ROLE {CERTIFIED} LOGIN SUPERUSER"
         )
     settings = replace(secure.settings, username=CERTIFIED, password="")
-    shown = replace(secure, settings=settings)  # type: ignore[arg-type]
-    assert await cipher(shown, table, keys.tls(TlsMode.VERIFY_FULL, client=True))
+    certified = replace(secure, settings=settings)  # type: ignore[arg-type]
+    assert await cipher(certified, table, keys.tls(TlsMode.VERIFY_FULL, client=True))
     with pytest.raises(errors.LoginFailed):
-        await cipher(shown, table, keys.tls(TlsMode.VERIFY_FULL))
+        await cipher(certified, table, keys.tls(TlsMode.VERIFY_FULL))
 
 
-async def test_a_server_without_tls(server_engine: MariaDB | PostgreSQL, keys: Keys) -> None:
+async def test_server_without_tls_is_rejected_unless_preferred(
+    server_engine: MariaDB | PostgreSQL, keys: Keys
+) -> None:
     if isinstance(server_engine, PostgreSQL):
         await server_engine.execute("ALTER SYSTEM SET ssl = off", "SELECT pg_reload_conf()")
     table = new_table()

@@ -1,4 +1,4 @@
-"""The text form of every type, per engine: what docs/sources.md promises."""
+"""The text form of every type, per engine, as documented in docs/sources.md."""
 
 from typing import Any
 
@@ -115,17 +115,23 @@ SQLITE = [
 
 
 @pytest.mark.parametrize(("type_", "written", "text"), MYSQL)
-async def test_mysql(mariadb: Server, type_: str, written: str, text: str) -> None:
+async def test_mysql_type_has_its_documented_text(
+    mariadb: Server, type_: str, written: str, text: str
+) -> None:
     await check(mariadb_at(mariadb), type_, written, text, "SET sql_mode = ''")
 
 
 @pytest.mark.parametrize(("type_", "written", "text"), POSTGRESQL)
-async def test_postgresql(postgresql: Server, type_: str, written: str, text: str) -> None:
+async def test_postgresql_type_has_its_documented_text(
+    postgresql: Server, type_: str, written: str, text: str
+) -> None:
     await check(postgresql_at(postgresql), type_, written, text)
 
 
 @pytest.mark.parametrize(("type_", "written", "text"), SQLITE)
-async def test_sqlite(tmp_path: Any, type_: str, written: str, text: str) -> None:
+async def test_sqlite_type_has_its_documented_text(
+    tmp_path: Any, type_: str, written: str, text: str
+) -> None:
     engine = SQLite(SQLiteSettings(path="rows.db", directory=tmp_path))
     await check(engine, type_, written, text)
 
@@ -142,7 +148,7 @@ async def check(engine: Engine, type_: str, written: str, text: str, *before: st
     assert [row.extras["planId"] for row in rows] == [text, ""]
 
 
-async def test_mysql_timestamps_are_in_utc_whatever_the_server_thinks(mariadb: Server) -> None:
+async def test_mysql_timestamps_are_in_utc(mariadb: Server) -> None:
     engine = mariadb_at(mariadb)
     table = new_table()
     await engine.execute(
@@ -160,7 +166,7 @@ async def test_mysql_timestamps_are_in_utc_whatever_the_server_thinks(mariadb: S
     assert [row.texts for row in rows] == [("a", "1", "2024-01-01T22:04:05Z")]
 
 
-async def test_mysql_select_limit_of_somebody_cuts_nothing(mariadb: Server) -> None:
+async def test_mysql_select_limit_of_the_server_has_no_effect(mariadb: Server) -> None:
     engine = mariadb_at(mariadb)
     table = new_table()
     await engine.execute(
@@ -176,7 +182,7 @@ async def test_mysql_select_limit_of_somebody_cuts_nothing(mariadb: Server) -> N
     assert summary.seen == 3
 
 
-async def test_mysql_char_is_never_padded_whatever_the_server_thinks(mariadb: Server) -> None:
+async def test_mysql_char_is_never_padded(mariadb: Server) -> None:
     engine = mariadb_at(mariadb)
     table = new_table()
     await engine.execute(
@@ -206,7 +212,7 @@ async def test_sqlite_generated_columns_have_their_declared_type(tmp_path: Any, 
     assert summary.identity.columns[2] == ("plan", "DATETIME")
 
 
-async def test_postgresql_types_of_somebody_with_names_of_known_ones(postgresql: Server) -> None:
+async def test_postgresql_user_types_with_names_of_system_types(postgresql: Server) -> None:
     engine = postgresql_at(postgresql)
     table, schema = new_table(), f"s{new_table()}"
     await engine.execute(

@@ -1,4 +1,4 @@
-"""Which events of a binlog wake the hub, played by hand where MariaDB has no such event."""
+"""Which binlog events are relevant, with artificial events that MariaDB does not send."""
 
 import pytest
 from pymysqlreplication.event import NotImplementedEvent, QueryEvent
@@ -26,7 +26,7 @@ def unknown(number: int) -> NotImplementedEvent:
 
 
 @pytest.mark.parametrize(
-    ("text", "wakes_table", "wakes_view"),
+    ("text", "for_table", "for_view"),
     [
         ("TRUNCATE TABLE tenants", True, True),
         ("ALTER TABLE `Tenants` ADD x INT", True, True),
@@ -38,17 +38,17 @@ def unknown(number: int) -> NotImplementedEvent:
         ("SAVEPOINT tenants", False, False),
     ],
 )
-def test_statements(text: str, *, wakes_table: bool, wakes_view: bool) -> None:
-    assert is_relevant(statement(text), TABLE) == wakes_table
-    assert is_relevant(statement(text), VIEW) == wakes_view
+def test_relevance_of_statements(text: str, *, for_table: bool, for_view: bool) -> None:
+    assert is_relevant(statement(text), TABLE) == for_table
+    assert is_relevant(statement(text), VIEW) == for_view
 
 
-def test_a_statement_from_another_database_wakes_only_if_it_names_ours() -> None:
+def test_statement_of_another_database_is_relevant_only_if_it_names_the_schema() -> None:
     assert not is_relevant(statement("DROP TABLE orders", "elsewhere"), VIEW)
     assert is_relevant(statement("DROP TABLE shop.orders", "elsewhere"), VIEW)
 
 
-def test_compressed_events_wake_for_nobody_can_see_what_is_in_them() -> None:
+def test_compressed_events_are_relevant() -> None:
     transaction_payload, compressed_statement, anonymous_gtid = 40, 165, 34
     assert is_relevant(unknown(transaction_payload), TABLE)
     assert is_relevant(unknown(compressed_statement), TABLE)
@@ -56,7 +56,7 @@ def test_compressed_events_wake_for_nobody_can_see_what_is_in_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "sentence", "kind", "told"),
+    ("code", "server_message", "kind", "message"),
     [
         (1227, "you need REPLICATION SLAVE", MissingGrant, "GRANT REPLICATION SLAVE"),
         (1236, "A slave with the same server_uuid", Interrupted, "another replica uses the same"),
@@ -65,10 +65,10 @@ def test_compressed_events_wake_for_nobody_can_see_what_is_in_them() -> None:
         (1045, "Access denied, password secret", WrongPassword, "user lynq"),
     ],
 )
-def test_refusals_are_told_apart_and_in_our_words(
-    code: int, sentence: str, kind: type[Exception], told: str
+def test_binlog_errors_have_their_own_type_and_message(
+    code: int, server_message: str, kind: type[Exception], message: str
 ) -> None:
-    error = binlog_error(Exception(code, sentence), SETTINGS)
+    error = binlog_error(Exception(code, server_message), SETTINGS)
     assert type(error) is kind
-    assert told in str(error)
-    assert sentence not in str(error)
+    assert message in str(error)
+    assert server_message not in str(error)

@@ -1,4 +1,4 @@
-"""A channel that fails is set up again, later each time, and what it says is heard."""
+"""A failed channel reconnects with back-off, and its events are delivered."""
 
 import asyncio
 from itertools import pairwise
@@ -22,9 +22,9 @@ async def take(changes: ChangeStream, count: int) -> list[SourceChangeKind]:
 
 
 @virtual_time
-async def test_a_lost_channel_is_told_and_comes_back_with_a_wake_up() -> None:
-    async def listen(bell: ChangeNotifier) -> None:
-        bell.connected()
+async def test_lost_channel_is_reported_and_reconnects_with_a_change() -> None:
+    async def listen(notifier: ChangeNotifier) -> None:
+        notifier.connected()
         await asyncio.sleep(10)
         raise Refused("gone")
 
@@ -34,12 +34,12 @@ async def test_a_lost_channel_is_told_and_comes_back_with_a_wake_up() -> None:
 
 
 @virtual_time
-async def test_attempts_come_less_and_less_often_with_chance_in_between() -> None:
+async def test_reconnects_back_off_with_jitter() -> None:
     attempts: list[float] = []
 
     async def listen(_: ChangeNotifier) -> None:
         attempts.append(now())
-        raise Refused("nobody listens")
+        raise Refused("refused")
 
     async with listening(listen, TIMING):
         await asyncio.sleep(300)
@@ -50,7 +50,7 @@ async def test_attempts_come_less_and_less_often_with_chance_in_between() -> Non
 
 
 @virtual_time
-async def test_after_a_steady_time_the_next_retry_is_a_quick_one() -> None:
+async def test_backoff_starts_over_after_a_stable_connection() -> None:
     lengths = iter([0.0, 0.0, 0.0, 0.0, 100.0, 0.0])
     pauses: list[float] = []
     ended: list[float] = []
@@ -69,13 +69,13 @@ async def test_after_a_steady_time_the_next_retry_is_a_quick_one() -> None:
 
 
 @virtual_time
-async def test_a_failure_nobody_thought_of_is_a_loss_too() -> None:
+async def test_unexpected_exception_is_reported_as_loss() -> None:
     failures = iter([KeyError("secret")])
 
-    async def listen(bell: ChangeNotifier) -> None:
+    async def listen(notifier: ChangeNotifier) -> None:
         for failure in failures:
             raise failure
-        bell.connected()
+        notifier.connected()
         await asyncio.Event().wait()
 
     async with listening(listen, TIMING) as changes:
@@ -86,7 +86,7 @@ async def test_a_failure_nobody_thought_of_is_a_loss_too() -> None:
         assert await take(changes, 1) == [SourceChangeKind.CONNECTED]
 
 
-async def test_leaving_the_block_ends_the_listener() -> None:
+async def test_listener_ends_with_the_block() -> None:
     cleaned = False
 
     async def listen(_: ChangeNotifier) -> None:
@@ -104,7 +104,7 @@ async def test_leaving_the_block_ends_the_listener() -> None:
     assert asyncio.all_tasks() == before
 
 
-async def test_what_the_hub_raises_comes_out_as_it_is() -> None:
+async def test_exception_of_the_hub_propagates() -> None:
     async def listen(_: ChangeNotifier) -> None:
         await asyncio.Event().wait()
 

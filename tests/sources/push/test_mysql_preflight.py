@@ -1,4 +1,4 @@
-"""What a MySQL or MariaDB server must answer before its binlog is followed, played by hand."""
+"""The checks before a binlog is followed, with a fake server."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ from lynq.sources.mysql.preflight import (
 )
 from lynq.sources.query import Table
 
-PLACE = Endpoint(engine="mysql", host="db", port=3306, database="shop")
+ENDPOINT = Endpoint(engine="mysql", host="db", port=3306, database="shop")
 GOOD = {"log_bin": "ON", "binlog_format": "ROW", "server_id": "1"}
 STATUS = {"File": "binlog.000007", "Position": 1234, "Binlog_Do_DB": "", "Binlog_Ignore_DB": ""}
 
 
 class Server:
-    """Answers as a server would."""
+    """Returns the rows of a server."""
 
     def __init__(
         self,
@@ -43,24 +43,24 @@ class Server:
         return next(matching)
 
 
-def test_a_table_is_followed_from_the_end_of_the_binlog() -> None:
-    answer = preflight(Server(), Table("", "tenants"), PLACE)
-    assert answer == (BinlogStart("binlog.000007", 1234), WatchedTable("shop", "tenants"))
+def test_table_is_followed_from_the_end_of_the_binlog() -> None:
+    result = preflight(Server(), Table("", "tenants"), ENDPOINT)
+    assert result == (BinlogStart("binlog.000007", 1234), WatchedTable("shop", "tenants"))
 
 
 @pytest.mark.parametrize("kind", ["VIEW", "SYSTEM VIEW"])
-def test_a_view_is_followed_by_its_database(kind: str) -> None:
-    _, watched = preflight(Server(kind=kind), Table("", "tenants"), PLACE)
+def test_view_is_followed_by_its_database(kind: str) -> None:
+    _, watched = preflight(Server(kind=kind), Table("", "tenants"), ENDPOINT)
     assert watched == WatchedTable("shop", None)
 
 
-def test_a_table_that_is_not_there_is_named() -> None:
+def test_missing_table_is_named() -> None:
     with pytest.raises(MissingTable, match=r"db:3306, database shop, table sales\.tenants"):
-        preflight(Server(kind=""), Table("sales", "tenants"), PLACE)
+        preflight(Server(kind=""), Table("sales", "tenants"), ENDPOINT)
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "problems"),
     [
         ({"log_bin": "OFF"}, ["log_bin (is OFF)"]),
         ({"binlog_format": "MIXED"}, ["binlog_format=ROW (is MIXED)"]),
@@ -72,18 +72,18 @@ def test_a_table_that_is_not_there_is_named() -> None:
         ({}, []),
     ],
 )
-def test_every_setting_that_is_missing_is_told(changed: dict[str, str], told: list[str]) -> None:
-    assert list(missing_settings({**GOOD, **changed})) == told
+def test_every_missing_setting_is_reported(changed: dict[str, str], problems: list[str]) -> None:
+    assert list(missing_settings({**GOOD, **changed})) == problems
 
 
-def test_a_server_that_has_dropped_a_setting_is_trusted() -> None:
+def test_setting_that_the_server_no_longer_has_is_not_required() -> None:
     assert not list(missing_settings({"log_bin": "ON", "server_id": "1"}))
 
 
-def test_missing_settings_are_told_together() -> None:
+def test_missing_settings_are_reported_together() -> None:
     settings = {"log_bin": "OFF", "binlog_format": "MIXED"}
     with pytest.raises(MissingSetting, match=r"log_bin \(is OFF\) and binlog_format=ROW"):
-        preflight(Server(settings), Table("", "tenants"), PLACE)
+        preflight(Server(settings), Table("", "tenants"), ENDPOINT)
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,12 @@ def test_missing_settings_are_told_together() -> None:
         ("unheard of", "SHOW MASTER STATUS"),
     ],
 )
-def test_the_end_of_the_binlog_is_asked_for_in_the_servers_words(
-    version: str, statement: str
-) -> None:
+def test_status_statement_depends_on_the_version(version: str, statement: str) -> None:
     assert status_statement(version) == statement
 
 
 @pytest.mark.parametrize(
-    ("only", "never", "filtered"),
+    ("included", "excluded", "filtered"),
     [
         ("", "", False),
         ("shop", "", False),
@@ -117,11 +115,11 @@ def test_the_end_of_the_binlog_is_asked_for_in_the_servers_words(
         ("", "a,shop", True),
     ],
 )
-def test_a_database_that_is_kept_out_of_the_binlog_is_noticed(
-    only: str, never: str, *, filtered: bool
+def test_database_excluded_from_the_binlog_is_reported(
+    included: str, excluded: str, *, filtered: bool
 ) -> None:
-    status = {**STATUS, "Binlog_Do_DB": only, "Binlog_Ignore_DB": never}
+    status = {**STATUS, "Binlog_Do_DB": included, "Binlog_Ignore_DB": excluded}
     assert is_filtered("shop", status) == filtered
     if filtered:
         with pytest.raises(MissingSetting, match="binlog_do_db"):
-            preflight(Server(status=status), Table("", "tenants"), PLACE)
+            preflight(Server(status=status), Table("", "tenants"), ENDPOINT)

@@ -143,10 +143,10 @@ async def test_stopped_backend_is_replaced_by_a_new_connection(database: Postgre
 async def test_silence_after_login_is_noticed(database: PostgreSQLPush, after: int) -> None:
     async with proxied(database.server.host, database.server.port) as proxy:
         settings = replace(database.settings, port=proxy.port, connect_timeout=1.0)
-        proxy.breaks(Fault.SILENCE, after=after)
+        proxy.inject(Fault.SILENCE, after=after)
         async with listen_to(settings, "tenants", replace(QUICK, silence=1.0)) as listener:
             await listener.lost()
-            proxy.breaks(Fault.NONE)
+            proxy.inject(Fault.NONE)
             await listener.connected()
 
 

@@ -1,4 +1,4 @@
-"""The SQL that people install, and the command that prints it."""
+"""The SQL of the trigger, and the command that prints it."""
 
 import pytest
 from click.testing import CliRunner
@@ -9,34 +9,34 @@ from lynq.sources.postgresql.trigger import channel_of, trigger_sql
 from lynq.sources.query import Table
 
 
-def test_a_channel_is_named_after_its_table() -> None:
+def test_channel_is_named_after_its_table() -> None:
     assert channel_of("public", "tenants") == "lynq_public.tenants"
 
 
 @pytest.mark.parametrize("name", ["x" * 63, "ü" * 31, "租户" * 10])
-def test_a_long_name_makes_a_short_channel_that_stays_the_same(name: str) -> None:
+def test_channel_of_a_long_name_is_short_and_stable(name: str) -> None:
     channel = channel_of("sales", name)
     assert len(channel.encode()) <= 63
     assert channel == channel_of("sales", name)
     assert channel != channel_of("sales", name[:-1])
 
 
-def test_the_channel_of_a_long_name_never_changes_between_releases() -> None:
+def test_channel_of_a_long_name_is_the_same_in_every_release() -> None:
     assert channel_of("s", "t" * 63) == f"lynq_s.{'t' * 39}_a578484bc0e147a6"
 
 
-def test_the_sql_quotes_names() -> None:
+def test_sql_quotes_names() -> None:
     sql = trigger_sql(Table("Sales Dept", "select"))
     assert 'ON "Sales Dept"."select"' in sql
     assert "('lynq_Sales Dept.select')" in sql
 
 
-def test_a_table_without_schema_is_in_public() -> None:
+def test_table_without_schema_is_in_public() -> None:
     assert trigger_sql(Table("", "tenants")) == trigger_sql(Table("public", "tenants"))
 
 
 @pytest.mark.parametrize("table", ["a;b", 'a"b', "a'b", "a--b", "a.b.c", "", "a\nb", "a\\b"])
-def test_names_that_could_be_more_than_a_name_are_refused(table: str) -> None:
+def test_unsafe_table_name_is_rejected(table: str) -> None:
     with pytest.raises(InvalidSettings, match="table"):
         Table.named(table)
     answer = CliRunner().invoke(lynq, ["source", "sql-trigger", "--table", table])
@@ -44,13 +44,13 @@ def test_names_that_could_be_more_than_a_name_are_refused(table: str) -> None:
     assert answer.output.startswith("Error: table: ")
 
 
-def test_the_command_prints_the_sql() -> None:
+def test_command_prints_the_sql() -> None:
     answer = CliRunner().invoke(lynq, ["source", "sql-trigger", "--table", "sales.tenants"])
     assert answer.exit_code == 0
     assert answer.output == trigger_sql(Table("sales", "tenants"))
 
 
-def test_the_command_knows_views() -> None:
+def test_command_prints_the_sql_for_a_view() -> None:
     arguments = ["source", "sql-trigger", "--table", "sales.tenants", "--for", "shop.active"]
     answer = CliRunner().invoke(lynq, arguments)
     assert answer.output == trigger_sql(Table("sales", "tenants"), Table("shop", "active"))

@@ -1,4 +1,4 @@
-"""A thread of its own for what blocks: it always comes back."""
+"""Threads of push channels: they end with their channel."""
 
 import asyncio
 import threading
@@ -19,7 +19,7 @@ def wait_for(event: threading.Event) -> None:
     event.wait()
 
 
-async def test_what_the_work_raises_is_raised_to_whoever_waits() -> None:
+async def test_exception_of_the_work_propagates() -> None:
     def work() -> None:
         raise ZeroDivisionError
 
@@ -28,7 +28,7 @@ async def test_what_the_work_raises_is_raised_to_whoever_waits() -> None:
     assert not workers()
 
 
-async def test_cancelling_stops_the_work_and_waits_for_the_thread() -> None:
+async def test_cancellation_stops_the_work_and_waits_for_the_thread() -> None:
     stopped = threading.Event()
     task = asyncio.create_task(
         run_in_thread(lambda: wait_for(stopped), stop=stopped.set, name=NAME)
@@ -40,17 +40,17 @@ async def test_cancelling_stops_the_work_and_waits_for_the_thread() -> None:
     assert not workers()
 
 
-async def test_cancelling_twice_still_waits_for_the_thread() -> None:
-    told, allowed = threading.Event(), threading.Event()
+async def test_second_cancellation_still_waits_for_the_thread() -> None:
+    stopped, allowed = threading.Event(), threading.Event()
 
     def work() -> None:
-        told.wait()
+        stopped.wait()
         allowed.wait()
 
-    task = asyncio.create_task(run_in_thread(work, stop=told.set, name=NAME))
+    task = asyncio.create_task(run_in_thread(work, stop=stopped.set, name=NAME))
     await eventually(workers)
     task.cancel()
-    await eventually(told.is_set)
+    await eventually(stopped.is_set)
     task.cancel()
     await asyncio.sleep(0)
     assert not task.done()
@@ -60,22 +60,22 @@ async def test_cancelling_twice_still_waits_for_the_thread() -> None:
     assert not workers()
 
 
-async def test_pulls_while_the_loop_is_busy_ring_once() -> None:
-    rings: list[int] = []
-    callback = CoalescedCallback(lambda: rings.append(1))
+async def test_schedules_while_the_loop_is_busy_run_the_callback_once() -> None:
+    calls: list[int] = []
+    callback = CoalescedCallback(lambda: calls.append(1))
 
-    def pull() -> None:
+    def schedule() -> None:
         for _ in range(10_000):
             callback.schedule()
 
-    thread = threading.Thread(target=pull)
+    thread = threading.Thread(target=schedule)
     thread.start()
     thread.join()  # the loop is busy
-    await eventually(lambda: rings)
-    assert len(rings) == 1
+    await eventually(lambda: calls)
+    assert len(calls) == 1
 
 
-async def test_the_last_pull_is_never_lost() -> None:
+async def test_last_schedule_is_never_lost() -> None:
     seen: list[int] = []
     count = 0
 

@@ -1,4 +1,4 @@
-"""Names are names, whatever somebody writes into a hub."""
+"""Names of a hub's spec: checked, quoted, and never more than a name."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ DIALECTS = [engine.dialect for engine in ENGINES.values()]
 MYSQL = ENGINES[SourceType.MYSQL].dialect
 POSTGRESQL = ENGINES[SourceType.POSTGRESQL].dialect
 
-EVIL = [
+UNSAFE = [
     "a`b",
     'a"b',
     "a'b",
@@ -37,7 +37,7 @@ EVIL = [
 ]
 
 
-@pytest.mark.parametrize("name", EVIL)
+@pytest.mark.parametrize("name", UNSAFE)
 @pytest.mark.parametrize(
     ("field", "change"),
     [
@@ -47,30 +47,28 @@ EVIL = [
         ("extraValueMappings.planId", "extras"),
     ],
 )
-def test_a_name_that_could_end_itself_is_refused_with_its_field(
-    name: str, field: str, change: str
-) -> None:
-    asked: dict[str, object] = {"table": "t", "uid": "u", "activate": "a", "extras": {"p": "q"}}
-    asked[change] = {"planId": name} if change == "extras" else name
+def test_unsafe_name_is_rejected_with_its_field(name: str, field: str, change: str) -> None:
+    arguments: dict[str, object] = {"table": "t", "uid": "u", "activate": "a", "extras": {"p": "q"}}
+    arguments[change] = {"planId": name} if change == "extras" else name
     with pytest.raises(InvalidSettings) as caught:
-        Query(**asked)  # type: ignore[arg-type]
+        Query(**arguments)  # type: ignore[arg-type]
     assert caught.value.field == field
     assert field in str(caught.value)
 
 
-def test_the_deprecated_column_is_checked_too() -> None:
+def test_host_or_url_column_is_checked() -> None:
     with pytest.raises(InvalidSettings, match="hostOrUrl"):
         Query(table="t", uid="u", activate="a", host_or_url="x;y")
 
 
 @pytest.mark.parametrize("name", ["a.b.c", ".a", "a.", "."])
-def test_a_table_has_one_dot_at_most_and_something_around_it(name: str) -> None:
+def test_table_name_has_at_most_one_dot_between_names(name: str) -> None:
     with pytest.raises(InvalidSettings, match="table"):
         Table.named(name)
 
 
 @given(name=st.text(min_size=1, max_size=70), dialect=st.sampled_from(DIALECTS))
-def test_a_quoted_name_ends_where_it_should(name: str, dialect: Dialect) -> None:
+def test_quotes_enclose_the_whole_name(name: str, dialect: Dialect) -> None:
     try:
         check_name(name, field="x")
         quoted = dialect.name(name, field="x")
@@ -80,14 +78,14 @@ def test_a_quoted_name_ends_where_it_should(name: str, dialect: Dialect) -> None
     assert quoted.count(dialect.quote) == 2
 
 
-def test_a_name_that_postgresql_would_cut_is_refused() -> None:
+def test_name_that_postgresql_would_truncate_is_rejected() -> None:
     query = Query(table="t", uid="ä" * 32, activate="a")
     with pytest.raises(InvalidSettings, match=r"valueMappings\.uid.*63 bytes"):
         query.sql(POSTGRESQL)
     assert "ä" * 32 in query.sql(MYSQL)
 
 
-def test_the_statement_asks_for_the_mapped_columns_and_no_more() -> None:
+def test_statement_selects_only_the_mapped_columns() -> None:
     query = Query(
         table="shop.tenants",
         uid="id",

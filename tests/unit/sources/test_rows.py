@@ -1,4 +1,4 @@
-"""Rows, their digests and the pages they come in."""
+"""Rows, their digests and page sizes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,42 +17,42 @@ LAYOUT = RowLayout.of(QUERY, COLUMNS)
 TEXTS = st.tuples(st.text(), st.sampled_from(["1", "yes", "0", "", "Yes"]), st.text(), st.text())
 
 
-def rows(*given_: Sequence[Any], layout: RowLayout = LAYOUT) -> list[Row]:
-    return active_rows(layout, given_)
+def rows(*page: Sequence[Any], layout: RowLayout = LAYOUT) -> list[Row]:
+    return active_rows(layout, page)
 
 
 @given(st.lists(TEXTS))
-def test_active_rows_come_in_their_order_as_they_were(page: list[tuple[str, ...]]) -> None:
-    assert [row.texts for row in rows(*page)] == [each for each in page if each[1] in ACTIVE]
+def test_active_rows_keep_their_order_and_texts(page: list[tuple[str, ...]]) -> None:
+    assert [row.texts for row in rows(*page)] == [texts for texts in page if texts[1] in ACTIVE]
 
 
 @given(TEXTS, TEXTS)
-def test_rows_have_the_same_digest_exactly_when_their_texts_are_the_same(
+def test_rows_have_equal_digests_exactly_if_their_texts_are_equal(
     one: tuple[str, ...], other: tuple[str, ...]
 ) -> None:
-    first, second = (Row(each, LAYOUT) for each in (one, other))
+    first, second = (Row(texts, LAYOUT) for texts in (one, other))
     assert (first.digest == second.digest) is (one == other)
 
 
 @given(st.text(), st.text())
 def test_text_that_moves_between_columns_changes_the_digest(left: str, right: str) -> None:
     texts = [("u", "1", left + right, ""), ("u", "1", left, right), ("u", "1", "", left + right)]
-    digests = {Row(each, LAYOUT).digest for each in texts}
+    digests = {Row(values, LAYOUT).digest for values in texts}
     assert len(digests) == len(set(texts))
 
 
-def test_a_row_shows_its_uid_and_none_of_its_values() -> None:
+def test_repr_of_a_row_shows_only_its_uid() -> None:
     (row,) = rows(("acme", "1", "canary", "canary"))
     assert repr(row) == "Row(uid='acme')"
 
 
-def test_a_null_uid_is_the_empty_text_and_still_a_row() -> None:
+def test_null_uid_is_an_empty_text_of_an_active_row() -> None:
     (row,) = rows((None, "1", None, "x"))
     assert row.uid == ""
     assert row.extras == {"x": "", "y": "x"}
 
 
-def test_a_page_is_as_large_as_its_rows_allow() -> None:
+def test_page_size_follows_the_size_of_rows() -> None:
     assert _page_limit(0, 0) == FIRST_PAGE
     assert _page_limit(100, 100 * 10) == LARGEST_PAGE
     assert _page_limit(100, 100 * PAGE_BYTES // 4) == 4

@@ -1,4 +1,4 @@
-"""The text of a value depends on the value alone."""
+"""The text of a value depends only on the value, not on its page."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,66 +9,70 @@ from hypothesis import strategies as st
 
 from lynq.sources import text_values
 
-SERVER_MOMENTS = st.one_of(
-    st.datetimes().map(lambda moment: moment.isoformat(" ")),
-    st.datetimes().map(lambda moment: moment.isoformat(" ") + "+00"),
-    st.datetimes().map(lambda moment: moment.isoformat(" ", "seconds")),
+SERVER_TIMESTAMPS = st.one_of(
+    st.datetimes().map(lambda timestamp: timestamp.isoformat(" ")),
+    st.datetimes().map(lambda timestamp: timestamp.isoformat(" ") + "+00"),
+    st.datetimes().map(lambda timestamp: timestamp.isoformat(" ", "seconds")),
     st.sampled_from(["infinity", "-infinity", "0044-03-15 BC", "0000-00-00 00:00:00"]),
     st.none(),
 )
-STORED = st.one_of(
+SQLITE_VALUES = st.one_of(
     st.text(),
     st.integers(),
     st.floats(allow_nan=False),
     st.binary(),
     st.none(),
-    st.datetimes().map(lambda moment: moment.isoformat(" ")),
+    st.datetimes().map(lambda timestamp: timestamp.isoformat(" ")),
     st.sampled_from(["2024-01-02 03:04:05\n2024-01-02 03:04:05", "2024-13-01 00:00:00"]),
     st.sampled_from(["2024-01-02T03:04:05", "2024-W01-1T03:04:05", "2024-01-02", "soon"]),
 )
 
 
-def alone(write: text_values.TextConverter, values: Sequence[object]) -> list[str]:
-    return [write([value])[0] for value in values]
+def one_by_one(convert: text_values.TextConverter, values: Sequence[object]) -> list[str]:
+    return [convert([value])[0] for value in values]
 
 
-@given(st.lists(SERVER_MOMENTS, min_size=1))
-def test_moments_do_not_depend_on_their_neighbours(values: list[str | None]) -> None:
-    assert list(text_values.timestamp_texts(values)) == alone(text_values.timestamp_texts, values)
+@given(st.lists(SERVER_TIMESTAMPS, min_size=1))
+def test_timestamp_text_is_independent_of_its_page(values: list[str | None]) -> None:
+    assert list(text_values.timestamp_texts(values)) == one_by_one(
+        text_values.timestamp_texts, values
+    )
 
 
 @given(st.lists(st.dates().map(str) | st.none(), min_size=1))
-def test_dates_do_not_depend_on_their_neighbours(values: list[str | None]) -> None:
-    assert list(text_values.timestamp_texts(values)) == alone(text_values.timestamp_texts, values)
+def test_date_text_is_independent_of_its_page(values: list[str | None]) -> None:
+    assert list(text_values.timestamp_texts(values)) == one_by_one(
+        text_values.timestamp_texts, values
+    )
 
 
-@given(st.lists(STORED, min_size=1))
-def test_stored_values_do_not_depend_on_their_neighbours(values: list[object]) -> None:
-    assert list(text_values.sqlite_texts(values)) == alone(text_values.sqlite_texts, values)
-    assert list(text_values.sqlite_timestamp_texts(values)) == alone(
+@given(st.lists(SQLITE_VALUES, min_size=1))
+def test_sqlite_text_is_independent_of_its_page(values: list[object]) -> None:
+    assert list(text_values.sqlite_texts(values)) == one_by_one(text_values.sqlite_texts, values)
+    assert list(text_values.sqlite_timestamp_texts(values)) == one_by_one(
         text_values.sqlite_timestamp_texts, values
     )
 
 
 @given(st.datetimes())
-def test_a_moment_says_the_same_as_the_server(moment: datetime) -> None:
-    written = text_values.timestamp_text(moment.isoformat(" "))
+def test_timestamp_text_is_the_same_instant(timestamp: datetime) -> None:
+    written = text_values.timestamp_text(timestamp.isoformat(" "))
     assert written.endswith("Z")
-    assert datetime.fromisoformat(written).replace(tzinfo=None) == moment
+    assert datetime.fromisoformat(written).replace(tzinfo=None) == timestamp
 
 
 @given(st.text())
-def test_bytes_that_are_utf8_are_that_text(held: str) -> None:
-    assert text_values.bytes_text(held.encode()) == held
+def test_utf8_bytes_are_decoded(value: str) -> None:
+    assert text_values.bytes_text(value.encode()) == value
 
 
 @given(st.floats(allow_nan=False))
-def test_a_float_keeps_its_number(value: float) -> None:
+def test_float_text_is_the_same_number(value: float) -> None:
     assert float(text_values.float_text(value)) == value
 
 
 @pytest.mark.parametrize(
-    ("given_", "expected"),
+    ("server_text", "expected"),
     [
         ("2024-01-02 03:04:05", "2024-01-02T03:04:05Z"),
         ("2024-01-02 03:04:05.100000", "2024-01-02T03:04:05.1Z"),
@@ -82,12 +86,12 @@ def test_a_float_keeps_its_number(value: float) -> None:
         ("infinity", "infinity"),
     ],
 )
-def test_a_moment_is_written_after_rfc_3339(given_: str, expected: str) -> None:
-    assert text_values.timestamp_text(given_) == expected
+def test_timestamp_text_is_rfc_3339(server_text: str, expected: str) -> None:
+    assert text_values.timestamp_text(server_text) == expected
 
 
 @pytest.mark.parametrize(
-    ("held", "expected"), [(b"\x00", "0"), (b"\x01", "1"), (b"\x0a\x01", "2561"), (b"", "0")]
+    ("value", "expected"), [(b"\x00", "0"), (b"\x01", "1"), (b"\x0a\x01", "2561"), (b"", "0")]
 )
-def test_bits_are_a_number(held: bytes, expected: str) -> None:
-    assert text_values.bit_text(held) == expected
+def test_bit_text_is_a_decimal_number(value: bytes, expected: str) -> None:
+    assert text_values.bit_text(value) == expected

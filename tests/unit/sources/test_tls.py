@@ -16,7 +16,7 @@ PAIR = AUTHORITY.sign("client")
 OTHER = AUTHORITY.sign("other")
 
 
-def test_disable_is_no_context() -> None:
+def test_disabled_tls_has_no_context() -> None:
     assert tls_context(TLS(mode=TlsMode.DISABLE)) is None
 
 
@@ -29,7 +29,9 @@ def test_disable_is_no_context() -> None:
         (TlsMode.VERIFY_FULL, ssl.CERT_REQUIRED, True),
     ],
 )
-def test_a_mode_asks_for_what_it_says(mode: TlsMode, verify: ssl.VerifyMode, *, name: bool) -> None:
+def test_mode_sets_verification_and_host_name_check(
+    mode: TlsMode, verify: ssl.VerifyMode, *, name: bool
+) -> None:
     context = tls_context(TLS(mode=mode, ca=AUTHORITY.certificate.decode()))
     assert context
     assert context.verify_mode is verify
@@ -37,13 +39,13 @@ def test_a_mode_asks_for_what_it_says(mode: TlsMode, verify: ssl.VerifyMode, *, 
     assert len(context.get_ca_certs()) == 1
 
 
-def test_without_an_authority_the_machine_s_own_are_trusted() -> None:
+def test_authorities_of_the_machine_are_the_default() -> None:
     context = tls_context(TLS())
     assert context
     assert context.verify_mode is ssl.CERT_REQUIRED
 
 
-def test_a_client_certificate_leaves_no_file_behind() -> None:
+def test_client_certificate_leaves_no_open_file() -> None:
     made = TLS(certificate=PAIR.certificate.decode(), key=PAIR.key.decode())
     assert tls_context(made)
     held = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
@@ -60,12 +62,12 @@ def test_a_client_certificate_leaves_no_file_behind() -> None:
         (TLS(certificate=PAIR.certificate.decode(), key=OTHER.key.decode()), "tls.keyRef"),
     ],
 )
-def test_what_is_no_certificate_is_refused_with_its_field(tls: TLS, field: str) -> None:
+def test_invalid_certificate_is_rejected_with_its_field(tls: TLS, field: str) -> None:
     with pytest.raises(InvalidSettings) as caught:
         tls_context(tls)
     assert caught.value.field == field
     assert "PRIVATE" not in str(caught.value)
 
 
-def test_a_key_is_not_shown() -> None:
+def test_repr_hides_the_key() -> None:
     assert "PRIVATE KEY" not in repr(TLS(key=PAIR.key.decode()))
