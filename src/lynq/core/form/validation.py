@@ -24,6 +24,7 @@ from lynq.core.graph.problems import GraphProblemKind
 CheckIgnoreField: TypeAlias = Callable[[str], str | None]
 """Returns the problem of a JSONPath of ignoreFields; None if the path is valid."""
 
+# `lynq.core.readiness.rules` lists the other tables per kind.
 _KIND_OF_LIST: Final = {
     "serviceAccounts": "ServiceAccount",
     "deployments": "Deployment",

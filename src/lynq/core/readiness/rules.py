@@ -5,7 +5,7 @@ built-in one. An object without apiVersion is matched by kind alone.
 
 Other tables per kind: `lynq.controllers.children` (kinds that count as workloads),
 `lynq.core.node.inventory` (apiVersion of the kinds in status.appliedResources),
-`lynq.core.node.ignorefields` (merge keys of lists) and `lynq.core.form.validation` (kind of each
+`lynq.core.node.ignore_fields` (merge keys of lists) and `lynq.core.form.validation` (kind of each
 list).
 """
 

@@ -1,11 +1,9 @@
 """Reports of rejected rows are safe and bounded, and each rejection is announced once."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api.reasons import RejectionReason
-from lynq.api.text import printable
 from lynq.core.guard.announcements import (
     MAX_ANNOUNCED,
     MAX_LISTED,
@@ -21,32 +19,6 @@ from unit.core.guard.rows import NOTHING, Row
 
 def rejections(*uids: str | None) -> tuple[Rejection, ...]:
     return screen_rows([Row(uid) for uid in uids], ["web"], NOTHING).rejections
-
-
-@pytest.mark.parametrize(
-    ("uid", "as_shown"),
-    [
-        pytest.param("acme", "acme", id="plain"),
-        pytest.param("고객-1", "고객-1", id="letters of any script"),
-        pytest.param("a\nb\r\t", "a\\nb\\r\\t", id="line breaks"),
-        pytest.param("\x1b[31mred", "\\x1b[31mred", id="colours of a terminal"),
-        pytest.param("a\u202eb", "a\\u202eb", id="turned direction"),
-        pytest.param("a\udc80b", "a\\udc80b", id="lone surrogate"),
-        pytest.param('a"b\\', 'a\\"b\\\\', id="quote and backslash"),
-        pytest.param("x" * 80, "x" * 80, id="longest"),
-        pytest.param("x" * 81, "x" * 80 + "…", id="cut"),
-        pytest.param("x" * 79 + "\n", "x" * 79 + "…", id="cut before an escape"),
-    ],
-)
-def test_uid_is_escaped(uid: str, as_shown: str) -> None:
-    assert printable(uid) == as_shown
-
-
-@given(st.text(st.characters(codec=None)))
-def test_any_uid_is_one_short_printable_line(uid: str) -> None:
-    assert printable(uid).isprintable()
-    assert len(printable(uid)) <= 81
-    printable(uid).encode()
 
 
 @given(st.lists(st.none() | st.text(max_size=400), max_size=5))
