@@ -1,4 +1,4 @@
-"""What the caches answer for the webhooks, and when they know too little to."""
+"""The view of the cluster that the webhooks read from the caches."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,49 +11,49 @@ from lynq.controllers.context import BY_FORM, BY_HUB, CachedClusterView
 SHOP = ObjectKey("prod", "shop")
 
 
-def records(*, synced: bool = True, **found: Any) -> Any:
+def cached_client(*, synced: bool = True, **content: Any) -> Any:
     return SimpleNamespace(
         cache=SimpleNamespace(has_synced=synced),
-        get=lambda key: found.get("hub") if key == SHOP else None,
-        by=lambda index, key: found.get(index, []) if key == SHOP else [],
+        get=lambda key: content.get("hub") if key == SHOP else None,
+        by=lambda index, key: content.get(index, []) if key == SHOP else [],
     )
 
 
-def knowledge(
+def cluster_view(
     hubs: Any = None, nodes: Any = None, namespaces: tuple[str, ...] = ()
 ) -> CachedClusterView:
-    world: Any = SimpleNamespace(
-        hubs=hubs or records(),
-        nodes=nodes or records(),
+    context: Any = SimpleNamespace(
+        hubs=hubs or cached_client(),
+        nodes=nodes or cached_client(),
         options=SimpleNamespace(namespaces=namespaces),
     )
-    return CachedClusterView(world)
+    return CachedClusterView(context)
 
 
 @pytest.mark.parametrize(
-    ("known", "sees"),
+    ("view", "covered"),
     [
-        (knowledge(), True),
-        (knowledge(namespaces=("prod", "dev")), True),
-        (knowledge(namespaces=("dev",)), False),
-        (knowledge(hubs=records(synced=False)), False),
-        (knowledge(nodes=records(synced=False)), False),
+        (cluster_view(), True),
+        (cluster_view(namespaces=("prod", "dev")), True),
+        (cluster_view(namespaces=("dev",)), False),
+        (cluster_view(hubs=cached_client(synced=False)), False),
+        (cluster_view(nodes=cached_client(synced=False)), False),
     ],
 )
-def test_namespace_is_covered_once_listed(known: CachedClusterView, sees: bool) -> None:  # noqa: FBT001
-    assert known.covers("prod") is sees
+def test_namespace_is_covered_once_listed(view: CachedClusterView, covered: bool) -> None:  # noqa: FBT001
+    assert view.covers("prod") is covered
 
 
 def test_hub_lookup_returns_its_spec() -> None:
     hub: Any = SimpleNamespace(spec=object())
-    assert knowledge(hubs=records(hub=hub)).hub(SHOP) is hub.spec
-    assert knowledge().hub(SHOP) is None
+    assert cluster_view(hubs=cached_client(hub=hub)).hub(SHOP) is hub.spec
+    assert cluster_view().hub(SHOP) is None
 
 
 def test_nodes_are_found_by_hub_and_by_form() -> None:
     one: Any = object()
     other: Any = object()
-    found: dict[str, Any] = {BY_HUB: [one, other], BY_FORM: [other]}
-    known = knowledge(nodes=records(**found))
-    assert list(known.nodes_of_hub(SHOP)) == [one, other]
-    assert list(known.nodes_of_form(SHOP)) == [other]
+    content: dict[str, Any] = {BY_HUB: [one, other], BY_FORM: [other]}
+    view = cluster_view(nodes=cached_client(**content))
+    assert list(view.nodes_of_hub(SHOP)) == [one, other]
+    assert list(view.nodes_of_form(SHOP)) == [other]

@@ -1,4 +1,4 @@
-"""Objects of ours as they come from the API server, sound and broken."""
+"""Decoding of hubs, forms and nodes: valid, invalid, too deeply nested."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from lynq.kube.codec import decode
 METADATA = {"name": "acme-web", "namespace": "shop", "uid": "1", "resourceVersion": "7"}
 
 
-def loose(spec: Any, status: Any = None) -> RawObject:
+def raw_object(spec: Any, status: Any = None) -> RawObject:
     text = msgspec.json.encode({"metadata": METADATA, "spec": spec, "status": status or {}})
     return msgspec.json.decode(text, type=RawObject)
 
@@ -22,24 +22,24 @@ def loose(spec: Any, status: Any = None) -> RawObject:
 def a_node(name: str = "acme-config", data: str = "{{ .plan }}") -> RawObject:
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"plan": data}}
     resource = {"id": "config", "nameTemplate": name, "spec": manifest}
-    return loose({"uid": "acme", "templateRef": "web", "configMaps": [resource]})
+    return raw_object({"uid": "acme", "templateRef": "web", "configMaps": [resource]})
 
 
 def test_form_is_decoded_with_spec_and_status() -> None:
-    form = decode_form(loose({"hubId": "shop"}, {"totalNodes": 3}))
+    form = decode_form(raw_object({"hubId": "shop"}, {"totalNodes": 3}))
     assert isinstance(form, LynqForm)
     assert (form.spec.hub_id, form.status.total_nodes) == ("shop", 3)
 
 
 def test_invalid_spec_gives_an_unreadable_object() -> None:
-    form = decode_form(loose({"hubId": 5}))
+    form = decode_form(raw_object({"hubId": 5}))
     assert isinstance(form, Unreadable)
     assert form.metadata.name == "acme-web"
     assert "hubId" in form.problem
 
 
 def test_decode_problem_quotes_no_value() -> None:
-    hub = decode_hub(loose({"source": {"type": "hunter2"}, "valueMappings": {}}))
+    hub = decode_hub(raw_object({"source": {"type": "hunter2"}, "valueMappings": {}}))
     assert isinstance(hub, Unreadable)
     assert "hunter2" not in hub.problem
 
@@ -47,20 +47,20 @@ def test_decode_problem_quotes_no_value() -> None:
 def test_invalid_status_is_replaced_by_an_empty_one() -> None:
     source = {"type": "sqlite", "sqlite": {"path": "a", "table": "b"}}
     spec = {"source": source, "valueMappings": {"uid": "a", "activate": "b"}}
-    hub = decode_hub(loose(spec, {"desired": "many"}))
+    hub = decode_hub(raw_object(spec, {"desired": "many"}))
     assert isinstance(hub, LynqHub)
     assert hub.status.desired == 0
 
 
 @pytest.mark.parametrize("levels", [600, 900, 950, 980, 1_300, 9_900])
-@pytest.mark.parametrize("read", [decode_form, NodeDecoder()])
+@pytest.mark.parametrize("decode_kind", [decode_form, NodeDecoder()])
 def test_deep_nesting_never_raises(
-    read: Callable[[RawObject], LynqForm | LynqNode | Unreadable], levels: int
+    decode_kind: Callable[[RawObject], LynqForm | LynqNode | Unreadable], levels: int
 ) -> None:
-    found = read(nested(levels))
-    assert found.metadata.name == "acme-web"
-    if isinstance(found, Unreadable):
-        assert found.problem == "spec is nested too deeply"
+    decoded = decode_kind(nested(levels))
+    assert decoded.metadata.name == "acme-web"
+    if isinstance(decoded, Unreadable):
+        assert decoded.problem == "spec is nested too deeply"
     else:
         assert levels < 1_000
 
@@ -71,22 +71,24 @@ def test_too_deeply_nested_spec_is_unreadable() -> None:
 
 
 def test_spec_too_deep_for_the_decoder_alone_is_unreadable() -> None:
-    # As from a caller with a stack of its own: the codec got to the bottom of it, we do not.
-    obj = msgspec.structs.replace(loose({}), spec=Raw(spec_of(1_300)), status=Raw(b"[" * 1_300))
-    found = decode_form(obj)
-    assert isinstance(found, Unreadable)
-    assert found.problem == "spec is nested too deeply"
+    # The codec runs with a deeper stack, and accepts what the decoder does not.
+    obj = msgspec.structs.replace(
+        raw_object({}), spec=Raw(spec_of(1_300)), status=Raw(b"[" * 1_300)
+    )
+    form = decode_form(obj)
+    assert isinstance(form, Unreadable)
+    assert form.problem == "spec is nested too deeply"
 
 
 def test_too_deeply_nested_status_is_replaced_by_an_empty_one() -> None:
     deep = Raw(b'{"totalNodes":' + b"[" * 1_300 + b"]" * 1_300 + b"}")
-    form = decode_form(msgspec.structs.replace(loose({"hubId": "shop"}), status=deep))
+    form = decode_form(msgspec.structs.replace(raw_object({"hubId": "shop"}), status=deep))
     assert isinstance(form, LynqForm)
     assert form.status.total_nodes == 0
 
 
 def spec_of(levels: int) -> bytes:
-    """Return a spec of a form and a node, with a manifest of so many levels."""
+    """Return a spec of a form and a node, with a manifest of this depth."""
     deep = b'{"a":' * levels + b"1" + b"}" * levels
     entry = b'{"id":"deep","nameTemplate":"deep","spec":' + deep + b"}"
     return b'{"hubId":"hub","uid":"acme","templateRef":"web","manifests":[' + entry + b"]}"
@@ -99,9 +101,9 @@ def nested(levels: int) -> RawObject:
 
 
 def test_nodes_of_one_form_share_manifests() -> None:
-    nodes = NodeDecoder()
-    one, two = nodes(a_node("acme-config")), nodes(a_node("beta-config"))
-    other = nodes(a_node("acme-config", data="fixed"))
+    decode_node = NodeDecoder()
+    one, two = decode_node(a_node("acme-config")), decode_node(a_node("beta-config"))
+    other = decode_node(a_node("acme-config", data="fixed"))
     assert isinstance(one, LynqNode)
     assert isinstance(two, LynqNode)
     assert isinstance(other, LynqNode)

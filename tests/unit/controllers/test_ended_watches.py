@@ -1,4 +1,4 @@
-"""Watches of nodes' objects that have ended: what changes after that begins no others."""
+"""Watches of node resources during shutdown."""
 
 import asyncio
 from contextlib import suppress
@@ -14,8 +14,8 @@ READY = ResourceState.READY
 
 
 async def test_node_change_during_shutdown_starts_no_watch() -> None:
-    listed = ResourceStatus(id="a", api_version="v1", kind="Secret", name="a", state=READY)
-    node = replace(a_node(), status=NodeStatus(resources=(listed,)))
+    resource = ResourceStatus(id="a", api_version="v1", kind="Secret", name="a", state=READY)
+    node = replace(a_node(), status=NodeStatus(resources=(resource,)))
     async with Client.connect(ClusterConfig("http://127.0.0.1:1")) as client:
         children = Children(
             client, Discovery(client), RuntimeMetrics.unexposed(), on_change=lambda _: None

@@ -1,4 +1,4 @@
-"""What a process shows of itself before anything has happened."""
+"""The metrics of a process that has just started."""
 
 import subprocess
 
@@ -10,27 +10,27 @@ from lynq.kube.errors import ConnectionFailed
 from lynq.telemetry.exposition import collect_families, render_families
 from lynq.webhooks import Webhooks
 
-NOBODY = "http://127.0.0.1:1"
-ONCE = ClientOptions(attempts=1)
+UNREACHABLE = "http://127.0.0.1:1"
+ONE_ATTEMPT = ClientOptions(attempts=1)
 
 
-def scraped(process: Process) -> str:
+def scrape(process: Process) -> str:
     return render_families(collect_families(process.registry)).decode()
 
 
-def complaints(text: str) -> str:
-    """Return what Prometheus' own tool has to say about a scrape."""
-    read = subprocess.run(
+def promtool_output(text: str) -> str:
+    """Return the output of `promtool check metrics`."""
+    process = subprocess.run(
         ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False
     )
-    return read.stdout + read.stderr
+    return process.stdout + process.stderr
 
 
 async def test_controller_runtime_metrics_are_exposed() -> None:
-    async with Client.connect(ClusterConfig(NOBODY)) as client:
-        process = Process(ProcessSettings(admission=Webhooks()), client, server=NOBODY)
-        text = scraped(process)
-    for start in (
+    async with Client.connect(ClusterConfig(UNREACHABLE)) as client:
+        process = Process(ProcessSettings(admission=Webhooks()), client, server=UNREACHABLE)
+        text = scrape(process)
+    for prefix in (
         "process_cpu_seconds_total ",
         "process_resident_memory_bytes ",
         "process_start_time_seconds ",
@@ -40,16 +40,16 @@ async def test_controller_runtime_metrics_are_exposed() -> None:
         'controller_runtime_webhook_requests_in_flight{webhook="/mutate-operator-lynq-sh',
         'controller_runtime_webhook_latency_seconds_count{webhook="/mutate-operator-lynq-sh',
     ):
-        assert any(line.startswith(start) for line in text.splitlines()), start
-    assert complaints(text) == ""
+        assert any(line.startswith(prefix) for line in text.splitlines()), prefix
+    assert promtool_output(text) == ""
 
 
 async def test_requests_of_every_client_are_counted() -> None:
-    async with Client.connect(ClusterConfig(NOBODY), options=ONCE) as client:
-        process = Process(ProcessSettings(leader_elect=True), client, server=NOBODY)
-        for each in (process._client.unfenced(), process.context.client.acting_as("somebody")):
+    async with Client.connect(ClusterConfig(UNREACHABLE), options=ONE_ATTEMPT) as client:
+        process = Process(ProcessSettings(leader_elect=True), client, server=UNREACHABLE)
+        for counted in (process._client.unfenced(), process.context.client.acting_as("user")):
             with pytest.raises(ConnectionFailed):
-                await each.raw("/version")
+                await counted.raw("/version")
     line = 'rest_client_requests_total{code="<error>",host="127.0.0.1:1",method="GET"} 2'
-    assert line in scraped(process).splitlines()
-    assert complaints(scraped(process)) == ""
+    assert line in scrape(process).splitlines()
+    assert promtool_output(scrape(process)) == ""

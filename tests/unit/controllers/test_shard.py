@@ -1,4 +1,4 @@
-"""Shares of the work: every object has exactly one process."""
+"""Shards: every object belongs to exactly one process."""
 
 import pytest
 from hypothesis import given

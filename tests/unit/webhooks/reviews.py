@@ -1,4 +1,4 @@
-"""Questions as an API server asks them, and caches that know what a test says."""
+"""Admission requests as the API server sends them, and a view of the cluster for tests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,22 +43,22 @@ FORM_SPEC: dict[str, Any] = {
 
 
 def with_resource(**changed: Any) -> dict[str, Any]:
-    """Return a form's spec whose only resource differs."""
+    """Return the spec of a form with a changed resource."""
     return {**FORM_SPEC, "configMaps": [{**FORM_SPEC["configMaps"][0], **changed}]}
 
 
-def body_of(kind: GroupVersionKind, operation: str, **request: Any) -> bytes:
-    """Return a review as it is sent."""
-    asked = {
+def body_of(kind: GroupVersionKind, operation: str, **fields: Any) -> bytes:
+    """Return the body of an AdmissionReview."""
+    content = {
         "uid": "42",
         "operation": operation,
         "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
         "name": "shop",
         "namespace": "prod",
-        **request,
+        **fields,
     }
     return json.encode(
-        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": content}
     )
 
 
@@ -66,7 +66,7 @@ def an_object(spec: Any = None, **metadata: Any) -> dict[str, Any]:
     return {"metadata": {"name": "shop", "namespace": "prod", **metadata}, "spec": spec or {}}
 
 
-def question(
+def request(
     kind: GroupVersionKind, operation: str, new: Any = None, old: Any = None, sub_resource: str = ""
 ) -> AdmissionRequest:
     return AdmissionRequest(
@@ -83,8 +83,10 @@ def question(
 
 def a_node(*ids: str, annotations: Mapping[str, str] | None = None, **spec: Any) -> LynqNode:
     resources = tuple(
-        ResourceStatus(id=each, kind="ConfigMap", name=each, state=ResourceState.READY)
-        for each in ids
+        ResourceStatus(
+            id=resource_id, kind="ConfigMap", name=resource_id, state=ResourceState.READY
+        )
+        for resource_id in ids
     )
     return LynqNode(
         metadata=Metadata(annotations=dict(annotations or {})),
@@ -95,14 +97,14 @@ def a_node(*ids: str, annotations: Mapping[str, str] | None = None, **spec: Any)
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """What is known: one namespace, one hub, some nodes."""
+    """A view of one namespace with one hub and some nodes."""
 
-    seen: bool = True
+    synced: bool = True
     spec: HubSpec | None = None
     nodes: Sequence[LynqNode] = field(default_factory=list)
 
     def covers(self, namespace: str) -> bool:
-        return self.seen and namespace == "prod"
+        return self.synced and namespace == "prod"
 
     def hub(self, key: ObjectKey) -> HubSpec | None:
         return self.spec if key == ("prod", "shop") else None

@@ -1,4 +1,4 @@
-"""Which defaults are filled in, and where nothing is."""
+"""Defaults of hubs and forms as JSON patches."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from lynq.webhooks.defaulting import form_defaults, hub_defaults
 
 
 def added(operations: Any) -> dict[str, Any]:
-    listed = list(operations)
-    assert {each["op"] for each in listed} <= {"add"}
-    return {each["path"]: each["value"] for each in listed}
+    patch = list(operations)
+    assert {operation["op"] for operation in patch} <= {"add"}
+    return {operation["path"]: operation["value"] for operation in patch}
 
 
 def test_empty_hub_gets_interval_and_port() -> None:
@@ -36,8 +36,8 @@ def test_complete_hub_is_unchanged() -> None:
 def test_resource_gets_the_defaults_of_the_go_operator() -> None:
     empty = {"creationPolicy": "", "timeoutSeconds": 0, "waitForReady": None}
     assert added(form_defaults({"services": [{"id": "a"}], "manifests": [empty]})) == {
-        f"/spec/{place}/0/{name}": value
-        for place in ("services", "manifests")
+        f"/spec/{name_of_list}/0/{name}": value
+        for name_of_list in ("services", "manifests")
         for name, value in {
             "creationPolicy": "WhenNeeded",
             "deletionPolicy": "Delete",
@@ -69,10 +69,10 @@ junk = st.recursive(
 
 
 @given(junk)
-def test_invalid_spec_is_left_to_the_schema(thing: Any) -> None:
-    for spec in ({"source": thing}, {"source": {"mysql": thing}}):
+def test_invalid_spec_is_left_to_the_schema(value: Any) -> None:
+    for spec in ({"source": value}, {"source": {"mysql": value}}):
         added(hub_defaults(spec))
-    for form in ({"services": thing}, {"services": [thing]}):
+    for form in ({"services": value}, {"services": [value]}):
         added(form_defaults(form))
 
 

@@ -1,4 +1,4 @@
-"""Questions that are understood, and answers that the API server understands."""
+"""Decoding of AdmissionReview requests, and encoding of responses."""
 
 import base64
 from typing import Any
@@ -18,24 +18,25 @@ from lynq.webhooks.review import (
     encode_response,
     limit_warnings,
 )
-from unit.webhooks.reviews import FORM, HUB, body_of, question
+from unit.webhooks.reviews import FORM, HUB, body_of, request
 
 
-def response(answer: AdmissionResponse) -> dict[str, Any]:
-    review = json.decode(encode_response(question(HUB, "CREATE"), answer))
+def encoded(response: AdmissionResponse) -> dict[str, Any]:
+    review = json.decode(encode_response(request(HUB, "CREATE"), response))
     assert (review["apiVersion"], review["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
-    found: dict[str, Any] = review["response"]
-    return found
+    content: dict[str, Any] = review["response"]
+    return content
 
 
 def test_request_is_decoded() -> None:
-    read = decode_request(body_of(HUB, "CREATE", object={"spec": 1}, oldObject=None), HUB)
-    assert (read.uid, read.operation, read.namespace, read.name) == ("42", "CREATE", "prod", "shop")
-    assert (bytes(read.object), bytes(read.old_object)) == (b'{"spec":1}', b"null")
+    decoded = decode_request(body_of(HUB, "CREATE", object={"spec": 1}, oldObject=None), HUB)
+    assert (decoded.uid, decoded.operation) == ("42", "CREATE")
+    assert (decoded.namespace, decoded.name) == ("prod", "shop")
+    assert (bytes(decoded.object), bytes(decoded.old_object)) == (b'{"spec":1}', b"null")
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("body", "message"),
     [
         (b"", "not an AdmissionReview"),
         (b"hello", "not an AdmissionReview"),
@@ -54,8 +55,8 @@ def test_request_is_decoded() -> None:
         (b'{"request":' * 100_000, "nested too deeply"),
     ],
 )
-def test_invalid_review_is_rejected_with_the_reason(body: bytes, why: str) -> None:
-    with pytest.raises(ReviewError, match=why):
+def test_invalid_review_is_rejected_with_the_reason(body: bytes, message: str) -> None:
+    with pytest.raises(ReviewError, match=message):
         decode_request(body, HUB)
 
 
@@ -66,12 +67,12 @@ def test_any_other_body_raises_a_review_error(body: bytes) -> None:
 
 
 def test_empty_response_allows() -> None:
-    assert response(AdmissionResponse()) == {"uid": "42", "allowed": True}
+    assert encoded(AdmissionResponse()) == {"uid": "42", "allowed": True}
 
 
 def test_denial_has_code_and_reason_of_controller_runtime() -> None:
-    refused = response(AdmissionResponse(AdmissionDenied("spec.x: no"), ["careful"]))
-    assert refused == {
+    denied = encoded(AdmissionResponse(AdmissionDenied("spec.x: no"), ["careful"]))
+    assert denied == {
         "uid": "42",
         "allowed": False,
         "status": {
@@ -86,7 +87,7 @@ def test_denial_has_code_and_reason_of_controller_runtime() -> None:
 
 def test_patch_is_encoded_as_json_patch() -> None:
     patch = [{"op": "add", "path": "/spec/x", "value": 1}]
-    changed = response(AdmissionResponse(patch=patch))
+    changed = encoded(AdmissionResponse(patch=patch))
     assert changed["patchType"] == "JSONPatch"
     assert json.decode(base64.b64decode(changed["patch"])) == patch
 
@@ -96,15 +97,15 @@ def test_equal_warnings_are_sent_once() -> None:
 
 
 def test_dropped_warnings_are_counted() -> None:
-    told = limit_warnings(f"warning {number}" for number in range(100))
-    assert len(told) == MOST_WARNINGS
-    assert told[-1] == "and 86 more warnings"
+    lines = limit_warnings(f"warning {number}" for number in range(100))
+    assert len(lines) == MOST_WARNINGS
+    assert lines[-1] == "and 86 more warnings"
 
 
 @given(st.lists(st.text(max_size=400), max_size=40))
 def test_warnings_stay_within_the_limits(warnings: list[str]) -> None:
-    told = limit_warnings(warnings)
-    assert len(told) <= MOST_WARNINGS
-    assert all(len(each) <= LONGEST_WARNING for each in told)
-    assert all(each.isascii() and each.isprintable() for each in told)
-    assert sum(map(len, told)) <= 4096
+    lines = limit_warnings(warnings)
+    assert len(lines) <= MOST_WARNINGS
+    assert all(len(line) <= LONGEST_WARNING for line in lines)
+    assert all(line.isascii() and line.isprintable() for line in lines)
+    assert sum(map(len, lines)) <= 4096

@@ -1,4 +1,4 @@
-"""The webhooks over real HTTPS on loopback: paths, bodies, and what they are answered."""
+"""The webhook server over HTTPS on loopback."""
 
 import asyncio
 import base64
@@ -78,7 +78,7 @@ async def post(
         return response.status, await response.text()
 
 
-async def asked(
+async def review(
     session: aiohttp.ClientSession, server: WebhookServer, path: str, body: bytes
 ) -> dict[str, Any]:
     status, text = await post(session, server, path, body)
@@ -92,7 +92,7 @@ async def test_each_path_responds(session: aiohttp.ClientSession, server: Webhoo
         for verb in verbs.split():
             path = f"/{verb}-operator-lynq-sh-v1-{kind.kind.lower()}"
             body = body_of(kind, "DELETE", oldObject=an_object())
-            response = await asked(session, server, path, body)
+            response = await review(session, server, path, body)
             assert (response["uid"], response["allowed"]) == ("42", True)
     assert (await post(session, server, "/elsewhere", b""))[0] == 404
 
@@ -102,25 +102,25 @@ async def test_form_gets_its_defaults(
 ) -> None:
     spec = with_resource(timeoutSeconds=5)
     path = "/mutate-operator-lynq-sh-v1-lynqform"
-    response = await asked(session, server, path, body_of(FORM, "CREATE", object=an_object(spec)))
+    response = await review(session, server, path, body_of(FORM, "CREATE", object=an_object(spec)))
     patch = json.decode(base64.b64decode(response["patch"]))
     assert len(patch) == 5
-    leaving = an_object(spec, deletionTimestamp="2026-01-01T00:00:00Z")
-    response = await asked(session, server, path, body_of(FORM, "UPDATE", object=leaving))
+    deleting = an_object(spec, deletionTimestamp="2026-01-01T00:00:00Z")
+    response = await review(session, server, path, body_of(FORM, "UPDATE", object=deleting))
     assert response == {"uid": "42", "allowed": True}
 
 
 async def test_invalid_hub_is_denied(session: aiohttp.ClientSession, server: WebhookServer) -> None:
     spec = {**HUB_SPEC, "valueMappings": {"uid": "", "activate": "a"}}
     body = body_of(HUB, "CREATE", object=an_object(spec))
-    response = await asked(session, server, VALIDATE_HUB, body)
+    response = await review(session, server, VALIDATE_HUB, body)
     assert response["allowed"] is False
     assert (response["status"]["code"], response["status"]["reason"]) == (403, "Forbidden")
     assert response["status"]["message"].startswith("spec.valueMappings.uid: required")
 
 
 @pytest.mark.parametrize(
-    ("body", "sentence"),
+    ("body", "message"),
     [
         (b"", "not an AdmissionReview"),
         (body_of(HUB, "CREATE"), "the object under review cannot be decoded"),
@@ -130,11 +130,11 @@ async def test_invalid_hub_is_denied(session: aiohttp.ClientSession, server: Web
     ],
 )
 async def test_invalid_request_gets_400_with_the_reason(
-    session: aiohttp.ClientSession, server: WebhookServer, body: bytes, sentence: str
+    session: aiohttp.ClientSession, server: WebhookServer, body: bytes, message: str
 ) -> None:
     status, text = await post(session, server, VALIDATE_HUB, body)
     assert status == 400
-    assert sentence in text
+    assert message in text
 
 
 async def test_too_large_body_is_not_read(
@@ -163,7 +163,7 @@ async def test_internal_error_quotes_no_value(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def fail(*_: Any) -> bytes:
-        # The source line is in the log, what it says is not.
+        # The log has the source line, and not the message.
         raise ValueError(f"hunter{1 + 1}")
 
     monkeypatch.setattr(server_module, "encode_response", fail)
@@ -173,29 +173,29 @@ async def test_internal_error_quotes_no_value(
     assert "hunter2" not in text + capsys.readouterr().out
 
 
-def series(registry: CollectorRegistry) -> dict[str, float]:
-    """Return what a scrape shows of the path for hubs."""
+def metrics(registry: CollectorRegistry) -> dict[str, float]:
+    """Return the metrics of the path that validates hubs."""
     lines = render_families(collect_families(registry)).decode().splitlines()
-    shown = [line for line in lines if f'webhook="{VALIDATE_HUB}"' in line]
-    told = (line.replace(f'webhook="{VALIDATE_HUB}"', "").rpartition(" ") for line in shown)
+    selected = [line for line in lines if f'webhook="{VALIDATE_HUB}"' in line]
+    samples = (line.replace(f'webhook="{VALIDATE_HUB}"', "").rpartition(" ") for line in selected)
     prefix = "controller_runtime_webhook_"
-    return {name.removeprefix(prefix): float(value) for name, _, value in told}
+    return {name.removeprefix(prefix): float(value) for name, _, value in samples}
 
 
 async def test_requests_are_counted_by_path_and_status(
     session: aiohttp.ClientSession, server: WebhookServer, registry: CollectorRegistry
 ) -> None:
-    # Failures have their 0 from the start, so that an alert sees the first one.
-    assert series(registry)['requests_total{code="500",}'] == 0
+    # Failures start at 0, so that an alert sees the first one.
+    assert metrics(registry)['requests_total{code="500",}'] == 0
     body = body_of(HUB, "DELETE", oldObject=an_object())
-    await asked(session, server, VALIDATE_HUB, body)
+    await review(session, server, VALIDATE_HUB, body)
     await post(session, server, VALIDATE_HUB, b"")
-    shown = series(registry)
-    assert shown['requests_total{code="200",}'] == 1
-    assert shown['requests_total{code="400",}'] == 1
-    assert shown["requests_in_flight{}"] == 0
-    assert shown["latency_seconds_count{}"] == 2
-    assert shown['latency_seconds_bucket{,le="10"}'] == 2
+    samples = metrics(registry)
+    assert samples['requests_total{code="200",}'] == 1
+    assert samples['requests_total{code="400",}'] == 1
+    assert samples["requests_in_flight{}"] == 0
+    assert samples["latency_seconds_count{}"] == 2
+    assert samples['latency_seconds_bucket{,le="10"}'] == 2
 
 
 async def test_request_is_in_flight_until_its_response(
@@ -203,17 +203,17 @@ async def test_request_is_in_flight_until_its_response(
 ) -> None:
     async def slow() -> AsyncIterator[bytes]:
         yield b"{"
-        await eventually(lambda: series(registry)["requests_in_flight{}"] == 1)
+        await eventually(lambda: metrics(registry)["requests_in_flight{}"] == 1)
 
     assert (await post(session, server, VALIDATE_HUB, slow()))[0] == 400
-    assert series(registry)["requests_in_flight{}"] == 0
+    assert metrics(registry)["requests_in_flight{}"] == 0
 
 
 async def test_server_reports_a_problem_until_it_listens(
     files: FileCertificates, session: aiohttp.ClientSession
 ) -> None:
     class Slow:
-        """Has its certificate when it is told so."""
+        """Has its certificate once `has_one` is set."""
 
         problem = "there is no certificate yet"
 

@@ -1,4 +1,4 @@
-"""What may be created, changed and deleted, and what whoever does it is told."""
+"""Validation of the creation, update and deletion of hubs, forms and nodes."""
 
 from typing import Any
 
@@ -18,31 +18,31 @@ from unit.webhooks.reviews import (
     Caches,
     a_node,
     an_object,
-    question,
+    request,
     with_resource,
 )
 
-NOTHING = Caches()
+EMPTY = Caches()
 BAD_HUB = {**HUB_SPEC, "valueMappings": {"uid": "", "activate": "on"}}
 BAD_FORM = with_resource(nameTemplate="{{ .uid | nope }}")
 PROTECTED = {"annotations": {"lynq.sh/protect": "true"}}
-LEAVING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
-def hub(asked: AdmissionRequest, known: Caches = NOTHING) -> AdmissionResponse:
-    return admit_hub(asked, known)()
+def hub(admission: AdmissionRequest, view: Caches = EMPTY) -> AdmissionResponse:
+    return admit_hub(admission, view)()
 
 
-def form(asked: AdmissionRequest, known: Caches = NOTHING) -> AdmissionResponse:
-    return admit_form(asked, known)()
+def form(admission: AdmissionRequest, view: Caches = EMPTY) -> AdmissionResponse:
+    return admit_form(admission, view)()
 
 
 def creation(spec: Any) -> AdmissionRequest:
-    return question(FORM, "CREATE", an_object(spec))
+    return request(FORM, "CREATE", an_object(spec))
 
 
 def test_valid_objects_are_allowed_without_warnings() -> None:
-    assert hub(question(HUB, "CREATE", an_object(HUB_SPEC))) == AdmissionResponse()
+    assert hub(request(HUB, "CREATE", an_object(HUB_SPEC))) == AdmissionResponse()
     assert form(creation(FORM_SPEC)) == AdmissionResponse()
 
 
@@ -74,15 +74,15 @@ def test_invalid_ignore_field_is_denied() -> None:
 
 def test_deprecated_field_gives_a_warning() -> None:
     mappings = {**HUB_SPEC["valueMappings"], "hostOrUrl": "url"}
-    answer = hub(question(HUB, "CREATE", an_object({**HUB_SPEC, "valueMappings": mappings})))
-    assert answer.denial is None
-    assert answer.warnings[0].startswith("spec.valueMappings.hostOrUrl: deprecated")
+    response = hub(request(HUB, "CREATE", an_object({**HUB_SPEC, "valueMappings": mappings})))
+    assert response.denial is None
+    assert response.warnings[0].startswith("spec.valueMappings.hostOrUrl: deprecated")
 
 
 def test_unmapped_variable_gives_a_warning_if_the_hub_exists() -> None:
-    asked = creation(with_resource(nameTemplate="{{ .planet }}"))
-    assert form(asked).warnings == ()
-    (warning,) = form(asked, Caches(spec=convert(HUB_SPEC, HubSpec))).warnings
+    admission = creation(with_resource(nameTemplate="{{ .planet }}"))
+    assert form(admission).warnings == ()
+    (warning,) = form(admission, Caches(spec=convert(HUB_SPEC, HubSpec))).warnings
     assert "the hub does not map .planet" in warning
 
 
@@ -115,104 +115,106 @@ def test_too_deeply_nested_spec_is_denied() -> None:
     assert denial.message == "spec.configMaps[0].spec: nested deeper than 200 levels"
 
 
-@pytest.mark.parametrize(("kind", "judge"), [(HUB, admit_hub), (FORM, admit_form)])
+@pytest.mark.parametrize(("kind", "admit"), [(HUB, admit_hub), (FORM, admit_form)])
 class TestUpdates:
-    """What was stored before a rule must be able to live on, and to leave."""
+    """Objects that were stored before a rule can be updated and deleted."""
 
-    def test_unchanged_spec_is_not_validated(self, kind: Any, judge: Any) -> None:
+    def test_unchanged_spec_is_not_validated(self, kind: Any, admit: Any) -> None:
         old = an_object({"bad": 1}, finalizers=["x"])
         new = an_object({"bad": 1}, finalizers=[])
-        assert judge(question(kind, "UPDATE", new, old), NOTHING)() == AdmissionResponse()
+        assert admit(request(kind, "UPDATE", new, old), EMPTY)() == AdmissionResponse()
 
-    def test_object_being_deleted_is_not_validated(self, kind: Any, judge: Any) -> None:
-        asked = question(kind, "UPDATE", an_object({"worse": 1}, **LEAVING), an_object({"bad": 1}))
-        assert judge(asked, NOTHING)() == AdmissionResponse()
+    def test_object_being_deleted_is_not_validated(self, kind: Any, admit: Any) -> None:
+        admission = request(
+            kind, "UPDATE", an_object({"worse": 1}, **DELETING), an_object({"bad": 1})
+        )
+        assert admit(admission, EMPTY)() == AdmissionResponse()
 
-    def test_pausing_is_always_allowed(self, kind: Any, judge: Any) -> None:
+    def test_pausing_is_always_allowed(self, kind: Any, admit: Any) -> None:
         new = an_object({"bad": 1, "paused": True})
         assert (
-            judge(question(kind, "UPDATE", new, an_object({"bad": 1})), NOTHING)()
+            admit(request(kind, "UPDATE", new, an_object({"bad": 1})), EMPTY)()
             == AdmissionResponse()
         )
 
-    def test_other_changes_are_validated(self, kind: Any, judge: Any) -> None:
-        asked = question(kind, "UPDATE", an_object({"bad": 2}), an_object({"bad": 1}))
-        assert judge(asked, NOTHING)().denial is not None
+    def test_other_changes_are_validated(self, kind: Any, admit: Any) -> None:
+        admission = request(kind, "UPDATE", an_object({"bad": 2}), an_object({"bad": 1}))
+        assert admit(admission, EMPTY)().denial is not None
 
-    def test_status_updates_are_not_validated(self, kind: Any, judge: Any) -> None:
+    def test_status_updates_are_not_validated(self, kind: Any, admit: Any) -> None:
         new, old = an_object({"bad": 2}), an_object({"bad": 1})
-        assert judge(question(kind, "UPDATE", new, old, "status"), NOTHING)() == AdmissionResponse()
+        assert admit(request(kind, "UPDATE", new, old, "status"), EMPTY)() == AdmissionResponse()
 
-    def test_missing_object_is_a_review_error(self, kind: Any, judge: Any) -> None:
+    def test_missing_object_is_a_review_error(self, kind: Any, admit: Any) -> None:
         with pytest.raises(ReviewError, match="cannot be decoded"):
-            judge(question(kind, "CREATE", None), NOTHING)
+            admit(request(kind, "CREATE", None), EMPTY)
 
 
 def test_deletion_warns_with_the_number_of_objects() -> None:
     kept = TResource(id="b", spec={}, deletion_policy=DeletionPolicy.RETAIN)
-    known = Caches(nodes=[a_node("a", "c"), a_node("a", "b", config_maps=(kept,))])
-    asked = question(HUB, "DELETE", old=an_object(BAD_HUB))
+    view = Caches(nodes=[a_node("a", "c"), a_node("a", "b", config_maps=(kept,))])
+    admission = request(HUB, "DELETE", old=an_object(BAD_HUB))
     expected = (
         "LynqHub shop: 2 LynqNodes and 3 resources will be deleted, "
         "1 resource will be retained (deletionPolicy)"
     )
-    assert hub(asked, known) == AdmissionResponse(warnings=(expected,))
+    assert hub(admission, view) == AdmissionResponse(warnings=(expected,))
 
 
 def test_deletion_warns_of_protected_nodes() -> None:
-    known = Caches(nodes=[a_node("a", annotations=PROTECTED["annotations"])])
-    (warning,) = form(question(FORM, "DELETE", old=an_object()), known).warnings
+    view = Caches(nodes=[a_node("a", annotations=PROTECTED["annotations"])])
+    (warning,) = form(request(FORM, "DELETE", old=an_object()), view).warnings
     assert warning == (
         "LynqForm shop: 1 LynqNode and 1 resource will be deleted; "
         "1 LynqNode with lynq.sh/protect will block it"
     )
 
 
-@pytest.mark.parametrize(("kind", "judge"), [(HUB, admit_hub), (FORM, admit_form)])
-class TestDeletingAll:
-    """A collection in one request, as when a namespace ends: only the old object has a name."""
+@pytest.mark.parametrize(("kind", "admit"), [(HUB, admit_hub), (FORM, admit_form)])
+class TestDeleteCollection:
+    """Requests of deletecollection: only the old object has a name."""
 
-    def test_impact_is_reported_under_the_object_name(self, kind: Any, judge: Any) -> None:
-        asked = replace(question(kind, "DELETE", old=an_object()), name="")
-        (warning,) = judge(asked, Caches(nodes=[a_node("a")]))().warnings
+    def test_impact_is_reported_under_the_object_name(self, kind: Any, admit: Any) -> None:
+        admission = replace(request(kind, "DELETE", old=an_object()), name="")
+        (warning,) = admit(admission, Caches(nodes=[a_node("a")]))().warnings
         assert warning == f"{kind.kind} shop: 1 LynqNode and 1 resource will be deleted"
 
-    def test_warning_without_counts_has_the_object_name(self, kind: Any, judge: Any) -> None:
-        asked = replace(question(kind, "DELETE", old=an_object()), name="")
-        (warning,) = judge(asked, Caches(seen=False))().warnings
+    def test_warning_without_counts_has_the_object_name(self, kind: Any, admit: Any) -> None:
+        admission = replace(request(kind, "DELETE", old=an_object()), name="")
+        (warning,) = admit(admission, Caches(synced=False))().warnings
         assert warning == f"{kind.kind} shop: its LynqNodes and their resources will be deleted"
 
-    def test_denial_has_the_object_name(self, kind: Any, judge: Any) -> None:
-        asked = replace(question(kind, "DELETE", old=an_object(**PROTECTED)), name="")
-        denial = judge(asked, NOTHING)().denial
+    def test_denial_has_the_object_name(self, kind: Any, admit: Any) -> None:
+        admission = replace(request(kind, "DELETE", old=an_object(**PROTECTED)), name="")
+        denial = admit(admission, EMPTY)().denial
         assert denial is not None
         assert denial.message.startswith(f"{kind.kind} shop is protected: ")
 
 
 def test_denial_of_deletecollection_names_the_node() -> None:
-    asked = replace(question(NODE, "DELETE", old=an_object(**PROTECTED)), name="")
-    denial = admit_node(asked, NOTHING)().denial
+    admission = replace(request(NODE, "DELETE", old=an_object(**PROTECTED)), name="")
+    denial = admit_node(admission, EMPTY)().denial
     assert denial is not None
     assert denial.message.startswith("LynqNode shop is protected: ")
 
 
 def test_namespace_without_cache_gives_no_counts() -> None:
-    (warning,) = form(question(FORM, "DELETE", old=an_object()), Caches(seen=False)).warnings
+    (warning,) = form(request(FORM, "DELETE", old=an_object()), Caches(synced=False)).warnings
     assert warning == "LynqForm shop: its LynqNodes and their resources will be deleted"
 
 
 @pytest.mark.parametrize(
-    ("kind", "judge"), [(HUB, admit_hub), (FORM, admit_form), (NODE, admit_node)]
+    ("kind", "admit"), [(HUB, admit_hub), (FORM, admit_form), (NODE, admit_node)]
 )
-def test_protected_object_cannot_be_deleted(kind: Any, judge: Any) -> None:
-    denial = judge(question(kind, "DELETE", old=an_object(**PROTECTED)), NOTHING)().denial
+def test_protected_object_cannot_be_deleted(kind: Any, admit: Any) -> None:
+    denial = admit(request(kind, "DELETE", old=an_object(**PROTECTED)), EMPTY)().denial
     assert denial.message == (
         f"{kind.kind} shop is protected: remove the annotation lynq.sh/protect before deleting it"
     )
-    leaving = question(kind, "DELETE", old=an_object(**PROTECTED, **LEAVING))
-    assert judge(leaving, NOTHING)() == AdmissionResponse()
+    deleting = request(kind, "DELETE", old=an_object(**PROTECTED, **DELETING))
+    assert admit(deleting, EMPTY)() == AdmissionResponse()
 
 
 def test_node_is_validated_only_on_deletion() -> None:
-    assert admit_node(question(NODE, "CREATE", an_object()), NOTHING)() == AdmissionResponse()
-    assert admit_node(question(NODE, "DELETE", old=an_object()), NOTHING)() == AdmissionResponse()
+    assert admit_node(request(NODE, "CREATE", an_object()), EMPTY)() == AdmissionResponse()
+    assert admit_node(request(NODE, "DELETE", old=an_object()), EMPTY)() == AdmissionResponse()

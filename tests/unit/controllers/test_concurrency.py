@@ -1,0 +1,133 @@
+"""Concurrent requests of a reconcile, and background jobs."""
+
+import asyncio
+
+import pytest
+
+from background_tasks import run_in_background
+from lynq.controllers.concurrency import (
+    MAX_PARALLEL,
+    BackgroundJobs,
+    for_each_parallel,
+    gather_or_cancel,
+)
+from waiting import eventually
+
+
+async def test_results_keep_their_order() -> None:
+    async def after(seconds: float) -> float:
+        await asyncio.sleep(seconds)
+        return seconds
+
+    assert await gather_or_cancel(after(seconds) for seconds in (0.02, 0.0, 0.01)) == [
+        0.02,
+        0.0,
+        0.01,
+    ]
+
+
+async def test_first_failure_is_raised_as_itself_and_cancels_the_rest() -> None:
+    ended = asyncio.Event()
+
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise KeyError("one")
+
+    async def wait() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    with pytest.raises(KeyError, match="one"):
+        await gather_or_cancel([fail(), wait()])
+    assert ended.is_set()
+
+
+async def test_parallel_items_are_bounded() -> None:
+    started: list[int] = []
+    running = peak = 0
+
+    async def process(item: int) -> None:
+        nonlocal running, peak
+        started.append(item)
+        running += 1
+        peak = max(peak, running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    await for_each_parallel(range(200), process)
+
+    assert started == list(range(200))
+    assert peak == MAX_PARALLEL
+
+
+async def test_failure_is_raised_as_itself_and_cancels_the_rest() -> None:
+    started = 0
+
+    async def process(item: int) -> None:
+        nonlocal started
+        started += 1
+        await asyncio.sleep(0)
+        if item == 3:
+            raise ValueError("the third")
+        await asyncio.sleep(60)
+
+    with pytest.raises(ValueError, match="the third"):
+        await for_each_parallel(range(200), process)
+    assert started == MAX_PARALLEL
+
+
+async def test_no_items_is_a_no_op() -> None:
+    async def process(item: int) -> None:
+        raise AssertionError(item)
+
+    await for_each_parallel([], process)
+
+
+async def test_jobs_started_before_and_after_run_both_run() -> None:
+    jobs, done = BackgroundJobs(), list[str]()
+
+    async def work() -> None:
+        done.append("done")
+
+    jobs.start(work, name="before")
+    async with run_in_background(jobs.run()):
+        jobs.start(work, name="after")
+        await eventually(lambda: len(done) == 2)
+
+
+async def test_canceled_job_ends_and_pending_one_never_starts() -> None:
+    jobs, ended = BackgroundJobs(), asyncio.Event()
+
+    async def wait() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    async def never() -> None:
+        raise AssertionError("canceled before its start")
+
+    job = jobs.start(wait, name="long")
+    jobs.start(never, name="never").cancel()
+    async with run_in_background(jobs.run()):
+        await asyncio.sleep(0.01)
+        assert not ended.is_set()
+        job.cancel()
+        await asyncio.wait_for(ended.wait(), 1)
+
+
+async def test_end_of_run_cancels_all_jobs() -> None:
+    jobs, ended = BackgroundJobs(), asyncio.Event()
+
+    async def wait() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    async with run_in_background(jobs.run()):
+        jobs.start(wait, name="long")
+        await asyncio.sleep(0.01)
+    assert ended.is_set()
