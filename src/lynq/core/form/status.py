@@ -70,7 +70,7 @@ def _applied(form: LynqForm, totals: FormTotals, now: datetime) -> Condition:
 
 def _applied_reason(totals: FormTotals) -> tuple[ConditionReason, str]:
     if totals.total == 0:
-        return ConditionReason.NO_NODES, "the form has no nodes"
+        return ConditionReason.NO_NODES, "form has no nodes"
     message = f"{totals.ready}/{totals.total} nodes ready"
     if totals.ready == totals.total:
         return ConditionReason.ALL_NODES_READY, message

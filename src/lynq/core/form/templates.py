@@ -34,7 +34,7 @@ class PlacedResource:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class _Text:
     """A string that may be a template, and its path."""
 
     path: str
@@ -82,27 +82,27 @@ def _count_templates(resources: Iterable[PlacedResource]) -> int:
     return len({text.source for placed in resources for text in _templates_of(placed)})
 
 
-def _templates_of(placed: PlacedResource) -> Iterator[Text]:
+def _templates_of(placed: PlacedResource) -> Iterator[_Text]:
     """Yield the texts that contain an action; any other text is used verbatim."""
     return (text for text in _texts_of(placed) if "{{" in text.source)
 
 
-def _texts_of(placed: PlacedResource) -> Iterator[Text]:
+def _texts_of(placed: PlacedResource) -> Iterator[_Text]:
     path, resource = placed.path, placed.resource
-    yield Text(f"{path}.nameTemplate", resource.name_template, rendered_by_hub=True)
+    yield _Text(f"{path}.nameTemplate", resource.name_template, rendered_by_hub=True)
     for name, templates in (
         ("labelsTemplate", resource.labels_template),
         ("annotationsTemplate", resource.annotations_template),
     ):
         for key, source in templates.items():
-            yield Text(at_key(f"{path}.{name}", key), source, rendered_by_hub=True)
-    yield Text(f"{path}.targetNamespace", resource.target_namespace)
+            yield _Text(at_key(f"{path}.{name}", key), source, rendered_by_hub=True)
+    yield _Text(f"{path}.targetNamespace", resource.target_namespace)
     yield from _texts_within(resource.spec, f"{path}.spec", 0)
 
 
-def _texts_within(value: object, path: str, depth: int) -> Iterator[Text]:
+def _texts_within(value: object, path: str, depth: int) -> Iterator[_Text]:
     if isinstance(value, str):
-        yield Text(path, value)
+        yield _Text(path, value)
     elif depth > MAX_DEPTH:
         # `is_too_deep` reports it.
         return
@@ -121,7 +121,7 @@ def _items(value: object) -> Iterator[object]:
         yield from value
 
 
-def _check_functions(placed: PlacedResource, text: Text) -> Iterator[Problem]:
+def _check_functions(placed: PlacedResource, text: _Text) -> Iterator[Problem]:
     template = compile_template(text.source)
     if not template.needs & Needs.ENTROPY:
         return

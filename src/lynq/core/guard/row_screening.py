@@ -48,7 +48,7 @@ Reflected = Mapping[str, Collection[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class UsableRows(Generic[R]):
+class _UsableRows(Generic[R]):
     """The rows that are accepted as such, and the rejections of the others."""
 
     rows: Mapping[str, R]
@@ -58,7 +58,7 @@ class UsableRows(Generic[R]):
     """Valid uids without an accepted row: their nodes are neither updated nor deleted."""
 
 
-def select_usable(rows: Iterable[R], reflected: Reflected) -> UsableRows[R]:
+def _select_usable(rows: Iterable[R], reflected: Reflected) -> _UsableRows[R]:
     """Reject rows with an invalid uid, a duplicate uid or oversized values."""
     without_uid = 0
     groups: dict[str, dict[bytes, R]] = {}
@@ -74,7 +74,7 @@ def select_usable(rows: Iterable[R], reflected: Reflected) -> UsableRows[R]:
     rejections += [invalid_uid(uid, len(groups[uid])) for uid in groups.keys() - valid.keys()]
     for uid, group in valid.items():
         rejections += _rejections_of(uid, group)
-    return UsableRows(accepted, tuple(rejections), frozenset(valid.keys() - accepted.keys()))
+    return _UsableRows(accepted, tuple(rejections), frozenset(valid.keys() - accepted.keys()))
 
 
 def _preferred(group: Mapping[bytes, R], reflected: Collection[bytes]) -> R | None:
@@ -127,7 +127,7 @@ def screen_rows(
     rows: Iterable[R], forms: Collection[str], existing: ExistingNodes
 ) -> ScreenedRows[R]:
     """Accept or reject every pair of row and form, independent of their order."""
-    usable = select_usable(rows, existing.reflected)
+    usable = _select_usable(rows, existing.reflected)
     nodes, unnamed = _assign_names(usable.rows, forms, existing.owners)
     without_row = {NodePair(uid, form) for uid in usable.rejected_uids for form in forms}
     rejected = sum(rejection.rows for rejection in usable.rejections)

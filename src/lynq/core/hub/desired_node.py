@@ -12,15 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from lynq.api import (
-    LynqForm,
-    LynqHub,
-    LynqNode,
-    Metadata,
-    NodeSpec,
-    OwnerReference,
-    TResource,
-)
+from lynq.api import LynqForm, LynqHub, LynqNode, Metadata, NodeSpec, OwnerReference, TResource
 from lynq.api.digests import spec_digest
 from lynq.api.names import (
     ANNOTATION_HUB_ID,
@@ -56,13 +48,12 @@ def render_spec(
     taken from the `previous` spec of the node.
     """
     pair = NodePair(values.uid, form.metadata.name)
+    previous_resources = all_resources(previous) if previous else ()
     renderer = _RowRenderer(
         pair=pair,
         variables=row_variables(values, hub=hub.metadata.name, form=pair.form),
         environment=_environment(hub, pair, now),
-        previous={resource.id: resource for resource in all_resources(previous)}
-        if previous
-        else {},
+        previous={resource.id: resource for resource in previous_resources},
     )
     lists: dict[str, Any] = {
         name: tuple(renderer.render(resource) for resource in getattr(form.spec, name))

@@ -150,7 +150,7 @@ def _message(status: RolloutStatus, holders: Sequence[str], rollout: Rollout) ->
                 f"correct the form or the rows of {and_more(holders)}"
             )
         case RolloutPhase.IDLE if not status.total_nodes:
-            return "the form has no nodes"
+            return "form has no nodes"
         case _:
             updating = f"; not ready yet: {and_more(holders)}" if holders else ""
             return _ready_count(status) + updating

@@ -78,7 +78,7 @@ def test_valid(problems: tuple[Problem, ...], expected: tuple[str, str, str]) ->
 @pytest.mark.parametrize(
     ("totals", "expected"),
     [
-        (FormTotals(0, 0), ("False", "NoNodes", "the form has no nodes")),
+        (FormTotals(0, 0), ("False", "NoNodes", "form has no nodes")),
         (FormTotals(3, 2), ("False", "NotAllNodesReady", "2/3 nodes ready")),
         (FormTotals(3, 3), ("True", "AllNodesReady", "3/3 nodes ready")),
     ],

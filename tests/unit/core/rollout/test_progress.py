@@ -182,7 +182,7 @@ class TestRecheck:
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ([], "the form has no nodes"),
+        ([], "form has no nodes"),
         ([ready("a", form=OLD)], "0 of 1 nodes are ready with generation 7"),
         (
             [unready("b"), unready("a"), ready("c")],
