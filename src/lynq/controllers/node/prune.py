@@ -4,7 +4,7 @@ Only objects that the node owns are touched, dependents before dependencies. The
 precondition of a delete. An object is retained by one patch with the resourceVersion that was read.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -107,28 +107,23 @@ class Pruner:
         items = [located for item in items for located in await self._locate(item)]
         if not items:
             return result
-        policies = _policies(node, reason)
-        if retain_all:
-            policies = {item.id: DeletionPolicy.RETAIN for item in items}
-        entries = entries_of(node.spec)
+        policies = _policies(node, reason, items, retain_all=retain_all)
+        entries, owner = entries_of(node.spec), owner_of(node)
         while True:
             candidates = await gather_or_cancel(
                 self._candidate(item, policies, state, clock()) for item in items
             )
-            step = next_prune_step(entries, candidates, owner_of(node), reason)
+            step = next_prune_step(entries, candidates, owner, reason)
             result.remaining = step.outcomes
-            # An object is tried once per reconcile.
-            due = [
-                deletion
-                for deletion in step.deletions
-                if deletion.item.ref not in state.prune_errors
-            ]
-            if not due:
+            # A deletion that failed is retried in a later reconcile.
+            failed = state.prune_errors.keys()
+            wave = [deletion for deletion in step.deletions if deletion.item.ref not in failed]
+            if not wave:
                 return result
             if confirm:
                 await confirm()
             await gather_or_cancel(
-                self._execute(deletion, node, state, result, clock()) for deletion in due
+                self._execute(deletion, node, state, result, clock()) for deletion in wave
             )
 
     async def _locate(self, item: InventoryItem) -> list[InventoryItem]:
@@ -163,7 +158,7 @@ class Pruner:
     async def _candidate(
         self,
         item: InventoryItem,
-        policies: dict[str, DeletionPolicy],
+        policies: Mapping[str, DeletionPolicy],
         state: NodeState,
         now: datetime,
     ) -> PruneCandidate:
@@ -281,11 +276,15 @@ class _ObjectReplaced(Exception):  # noqa: N818 - says what happened
     """The object was deleted, and another one of the same name was created."""
 
 
-def _policies(node: LynqNode, reason: OrphanReason) -> dict[str, DeletionPolicy]:
+def _policies(
+    node: LynqNode, reason: OrphanReason, items: Iterable[InventoryItem], *, retain_all: bool
+) -> dict[str, DeletionPolicy]:
     """Return the deletion policies of the spec, by resource id.
 
     They do not apply to an object that left the form: its id may be that of another resource now.
     """
+    if retain_all:
+        return {item.id: DeletionPolicy.RETAIN for item in items}
     if reason is OrphanReason.REMOVED_FROM_TEMPLATE:
         return {}
     return {resource.id: resource.deletion_policy for resource in all_resources(node.spec)}

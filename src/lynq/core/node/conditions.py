@@ -15,11 +15,9 @@ from lynq.api import Condition, ResourceState
 from lynq.api.conditions import merge_conditions, new_condition
 from lynq.api.reasons import ConditionReason as Reason
 from lynq.api.reasons import ConditionType as Type
-from lynq.api.text import one_line
+from lynq.api.text import SHOWN, and_more, one_line
 from lynq.core.node.state import ResourceOutcome, fit_condition
 
-_NAMED: Final = 3
-"""How many resources a message names, and how many failures it quotes."""
 _LONGEST_MESSAGE: Final = 300
 """Characters of a quoted failure; `status.resources` has more of it."""
 _FAILURES: Final = frozenset({ResourceState.FAILED, ResourceState.CONFLICTED})
@@ -56,7 +54,7 @@ class StateCounts:
             return tuple(outcome.id for outcome in outcomes if outcome.state is state)
 
         failures = [outcome for outcome in outcomes if outcome.state in _FAILURES]
-        messages = (_failure_message(failure) for failure in failures[:_NAMED] if failure.message)
+        messages = (_failure_message(failure) for failure in failures[:SHOWN] if failure.message)
         return cls(
             desired=len(outcomes),
             ready=ids(ResourceState.READY),
@@ -126,7 +124,7 @@ def _conflicted(counts: StateCounts) -> ConditionState:
             Type.CONFLICTED, holds=False, reason=Reason.NO_CONFLICT, message="no field conflicts"
         )
     message = (
-        f"{len(counts.conflicted)} in conflict with another owner: {_names(counts.conflicted)}; "
+        f"{len(counts.conflicted)} in conflict with another owner: {and_more(counts.conflicted)}; "
         "see status.resources, or set conflictPolicy Force to take over the fields"
     )
     return ConditionState(
@@ -150,19 +148,14 @@ def _not_ready(counts: StateCounts) -> str:
     """Return how many resources are ready, which ones failed, and why the first ones did."""
     parts = [f"not all resources are ready: {len(counts.ready)}/{counts.desired} ready"]
     if counts.failed:
-        parts.append(f"{len(counts.failed)} failed: {_names(counts.failed)}")
+        parts.append(f"{len(counts.failed)} failed: {and_more(counts.failed)}")
     if counts.conflicted:
-        parts.append(f"of these in conflict: {_names(counts.conflicted)}")
+        parts.append(f"of these in conflict: {and_more(counts.conflicted)}")
     if counts.skipped:
-        parts.append(f"{len(counts.skipped)} skipped: {_names(counts.skipped)}")
+        parts.append(f"{len(counts.skipped)} skipped: {and_more(counts.skipped)}")
     return ". ".join(("; ".join(parts), *counts.failure_messages))
 
 
 def _failure_message(outcome: ResourceOutcome) -> str:
     message = one_line(outcome.message, _LONGEST_MESSAGE).rstrip(".")
     return message if outcome.message_has_id else f'"{outcome.id}": {message}'
-
-
-def _names(ids: Sequence[str]) -> str:
-    further = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return ", ".join(ids[:_NAMED]) + further

@@ -14,6 +14,7 @@ from lynq.api.events import Event, EventReason
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_TEMPLATE_GENERATION
 from lynq.api.reasons import ConditionType, OrphanReason
 from lynq.api.resource import all_resources
+from lynq.api.text import and_more
 from lynq.core.graph.gate import FAILED_STATES
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef
@@ -30,7 +31,6 @@ _FAILED_REASONS: Final = {
 }
 # Their message changes while they last: only the first one is reported.
 _REPORTED_ONCE: Final = frozenset({EventReason.READINESS_TIMEOUT, EventReason.DEPENDENCY_SKIPPED})
-_NAMED: Final = 3
 
 
 def applying(node: LynqNode) -> Event:
@@ -133,9 +133,9 @@ def adopted() -> Event:
 
 def cleanup_failed(outcomes: Sequence[ResourceOutcome]) -> Event:
     """Report objects of a deleted node that could not be deleted or retained."""
-    objects = "; ".join(f"{outcome.ref}: {outcome.message}" for outcome in outcomes[:_NAMED])
-    more = f"; and {len(outcomes) - _NAMED} more" if len(outcomes) > _NAMED else ""
-    return Event(EventReason.CLEANUP_PARTIAL_FAILURE, objects + more, warns=True)
+    objects = [f"{outcome.ref}: {outcome.message}" for outcome in outcomes]
+    message = and_more(objects, separator="; ")
+    return Event(EventReason.CLEANUP_PARTIAL_FAILURE, message, warns=True)
 
 
 def node_deleted() -> Event:
