@@ -16,6 +16,7 @@ from lynq.sources import (
     MySQLSettings,
     PostgreSQLSettings,
     Query,
+    Reading,
     ReadSummary,
     Row,
     Settings,
@@ -175,10 +176,15 @@ async def opened(settings: Settings, **changes: Any) -> AsyncIterator[Source]:
         await source.close()
 
 
+async def all_rows(reading: Reading) -> list[Row]:
+    """Return the rows of all pages."""
+    return [row async for page in reading for row in page]
+
+
 async def read(source: Source, query: Query) -> tuple[list[Row], ReadSummary]:
     """Read everything."""
     reading = source.read(query)
-    rows = await reading.all()
+    rows = await all_rows(reading)
     return rows, reading.summary
 
 

@@ -15,6 +15,7 @@ from sources.engines import (
     MariaDB,
     PostgreSQL,
     SQLite,
+    all_rows,
     fill,
     mariadb_at,
     new_table,
@@ -83,7 +84,7 @@ async def test_connection_lost_during_a_read_fails_it(
         proxy.inject(fault, after=after)
         reading = source.read(tenants(server_table))
         with pytest.raises((errors.Interrupted, errors.SourceConnectionFailed)):
-            await reading.all()
+            await all_rows(reading)
         with pytest.raises(errors.NotComplete):
             _ = reading.summary
         proxy.inject(Fault.NONE)

@@ -6,7 +6,7 @@ import pytest
 
 from lynq.sources import Query, Row
 from lynq.sources.errors import NotComplete, SourceConnectionFailed
-from sources.engines import TENANTS, Engine, fill, new_table, opened, read, tenants, texts
+from sources.engines import TENANTS, Engine, all_rows, fill, new_table, opened, read, tenants, texts
 
 ACTIVE = ("1", "true", "TRUE", "True", "yes", "YES", "Yes")
 INACTIVE = ("0", "false", "on", "y", "t", "tRUE", " 1", "1 ", "2", "", None)
@@ -155,7 +155,7 @@ async def test_cancelled_reading_keeps_the_source_usable(engine: Engine) -> None
     await fill(engine, table, 3000)
     async with opened(engine.settings) as source:
         for delay in (0.0, 0.001, 0.003, 0.01):
-            task = asyncio.ensure_future(source.read(tenants(table)).all())
+            task = asyncio.ensure_future(all_rows(source.read(tenants(table))))
             await asyncio.wait([task], timeout=delay)
             task.cancel()
             await asyncio.wait([task])

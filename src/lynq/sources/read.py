@@ -92,10 +92,6 @@ class Reading:
             )
         return self._summary
 
-    async def all(self) -> list[Row]:
-        """Return all active rows at once."""
-        return [row async for page in self for row in page]
-
     def __aiter__(self) -> AsyncIterator[list[Row]]:
         """Start the read. It belongs to one snapshot, so a second iteration is an error."""
         if self._pages is not None:

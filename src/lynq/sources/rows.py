@@ -7,7 +7,6 @@ C, and the digest of a row is computed only on access.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import compress, repeat
 from typing import Any
 
@@ -18,23 +17,6 @@ from lynq.sources.query import Query
 from lynq.sources.text_values import TextConverter, unchanged_texts
 
 
-class ColumnKind(Enum):
-    """The kind of a column's values, independent of the engine's type names."""
-
-    TEXT = "text"
-    INTEGER = "integer"
-    DECIMAL = "decimal"
-    FLOAT = "float"
-    BOOLEAN = "boolean"
-    DATE = "date"
-    TIMESTAMP = "timestamp"
-    TIME = "time"
-    JSON = "json"
-    BYTES = "bytes"
-    DYNAMIC = "dynamic"
-    """SQLite: every value has its own type."""
-
-
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
     """One column of a result."""
@@ -42,7 +24,6 @@ class SourceColumn:
     name: str
     type: str
     """The engine's name, without length and precision: a wider VARCHAR is the same type."""
-    kind: ColumnKind
     texts: TextConverter = field(default=unchanged_texts, compare=False, repr=False)
     """Converts the values of one page of the column."""
 

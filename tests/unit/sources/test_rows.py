@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from lynq.sources import Query, Row
 from lynq.sources.read import FIRST_PAGE, LARGEST_PAGE, PAGE_BYTES, _page_limit
-from lynq.sources.rows import ACTIVE, ColumnKind, RowLayout, SourceColumn, active_rows
+from lynq.sources.rows import ACTIVE, RowLayout, SourceColumn, active_rows
 
 QUERY = Query(table="t", uid="u", activate="a", extras={"x": "c", "y": "d"})
-COLUMNS = [SourceColumn(name, "text", ColumnKind.TEXT) for name in QUERY.columns]
+COLUMNS = [SourceColumn(name, "text") for name in QUERY.columns]
 LAYOUT = RowLayout.of(QUERY, COLUMNS)
 
 TEXTS = st.tuples(st.text(), st.sampled_from(["1", "yes", "0", "", "Yes"]), st.text(), st.text())

@@ -10,7 +10,7 @@ reported as not settled: see `lynq.sources.push.channel`.
 
 import asyncio
 from functools import partial
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from lynq.sources.errors import DriverMissing
 from lynq.sources.mysql.settings import MySQLSettings
@@ -19,12 +19,15 @@ from lynq.sources.push.channel import ChangeNotifier, PushTiming
 from lynq.sources.push.thread import CoalescedCallback, open_sockets, run_in_thread
 from lynq.sources.query import Table
 
+if TYPE_CHECKING:
+    from lynq.sources.mysql.binlog import BinlogFollower
+
 
 async def listen(
     settings: MySQLSettings, table: Table, timing: PushTiming, notifier: ChangeNotifier
 ) -> None:
     """Report changes of the table until the channel is lost or closed."""
-    binlog = _import_binlog(settings)
+    follower_class = _import_follower(settings)
     loop = asyncio.get_running_loop()
     try:
         async with (
@@ -42,7 +45,7 @@ async def listen(
                 for cancellable in sockets:
                     cancellable.cancel()
 
-            follower = binlog.BinlogFollower(
+            follower = follower_class(
                 settings,
                 table,
                 timing.silence,
@@ -55,13 +58,13 @@ async def listen(
         raise connect_timed_out(settings) from None
 
 
-def _import_binlog(settings: MySQLSettings) -> ModuleType:
-    """Import the module that needs the optional package: it is not installed everywhere."""
+def _import_follower(settings: MySQLSettings) -> "type[BinlogFollower]":
+    """Import the class that needs the optional package: it is not installed everywhere."""
     try:
-        from lynq.sources.mysql import binlog  # noqa: PLC0415 - see above
+        from lynq.sources.mysql.binlog import BinlogFollower  # noqa: PLC0415 - see above
     except ImportError as error:
         raise DriverMissing(
             "push from MySQL needs the package mysql-replication: install lynq[push]",
             endpoint=settings.endpoint,
         ) from error
-    return binlog
+    return BinlogFollower

@@ -1,6 +1,6 @@
 """The column types and error codes of MySQL and MariaDB."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from asyncmy.constants import FIELD_TYPE
 from asyncmy.errors import MySQLError
@@ -10,51 +10,54 @@ from lynq.sources.errors import SourceError
 from lynq.sources.mysql.settings import MySQLSettings
 from lynq.sources.network import network_failure
 from lynq.sources.query import Query
-from lynq.sources.rows import ColumnKind, SourceColumn
+from lynq.sources.rows import SourceColumn
 
 _UNSIGNED, _ENUM, _SET = 32, 256, 2048
 _BINARY = 63
 """The character set of columns that hold bytes."""
 
-
-class _Type(NamedTuple):
-    name: str
-    kind: ColumnKind
-    binary: str = ""
-    """The name of the variant that holds bytes, if the type has one."""
-
-
-_TYPES = {
-    FIELD_TYPE.DECIMAL: _Type("decimal", ColumnKind.DECIMAL),
-    FIELD_TYPE.NEWDECIMAL: _Type("decimal", ColumnKind.DECIMAL),
-    FIELD_TYPE.TINY: _Type("tinyint", ColumnKind.INTEGER),
-    FIELD_TYPE.SHORT: _Type("smallint", ColumnKind.INTEGER),
-    FIELD_TYPE.INT24: _Type("mediumint", ColumnKind.INTEGER),
-    FIELD_TYPE.LONG: _Type("int", ColumnKind.INTEGER),
-    FIELD_TYPE.LONGLONG: _Type("bigint", ColumnKind.INTEGER),
-    FIELD_TYPE.YEAR: _Type("year", ColumnKind.INTEGER),
-    FIELD_TYPE.FLOAT: _Type("float", ColumnKind.FLOAT),
-    FIELD_TYPE.DOUBLE: _Type("double", ColumnKind.FLOAT),
-    FIELD_TYPE.DATE: _Type("date", ColumnKind.DATE),
-    FIELD_TYPE.NEWDATE: _Type("date", ColumnKind.DATE),
-    FIELD_TYPE.DATETIME: _Type("datetime", ColumnKind.TIMESTAMP),
-    FIELD_TYPE.TIMESTAMP: _Type("timestamp", ColumnKind.TIMESTAMP),
-    FIELD_TYPE.TIME: _Type("time", ColumnKind.TIME),
-    FIELD_TYPE.BIT: _Type("bit", ColumnKind.INTEGER),
-    FIELD_TYPE.JSON: _Type("json", ColumnKind.JSON),
-    FIELD_TYPE.NULL: _Type("null", ColumnKind.TEXT),
-    FIELD_TYPE.GEOMETRY: _Type("geometry", ColumnKind.BYTES, "geometry"),
-    FIELD_TYPE.VARCHAR: _Type("varchar", ColumnKind.TEXT, "varbinary"),
-    FIELD_TYPE.VAR_STRING: _Type("varchar", ColumnKind.TEXT, "varbinary"),
-    FIELD_TYPE.STRING: _Type("char", ColumnKind.TEXT, "binary"),
-    FIELD_TYPE.TINY_BLOB: _Type("text", ColumnKind.TEXT, "blob"),
-    FIELD_TYPE.BLOB: _Type("text", ColumnKind.TEXT, "blob"),
-    FIELD_TYPE.MEDIUM_BLOB: _Type("text", ColumnKind.TEXT, "blob"),
-    FIELD_TYPE.LONG_BLOB: _Type("text", ColumnKind.TEXT, "blob"),
+_NUMBERS = {
+    FIELD_TYPE.DECIMAL: "decimal",
+    FIELD_TYPE.NEWDECIMAL: "decimal",
+    FIELD_TYPE.TINY: "tinyint",
+    FIELD_TYPE.SHORT: "smallint",
+    FIELD_TYPE.INT24: "mediumint",
+    FIELD_TYPE.LONG: "int",
+    FIELD_TYPE.LONGLONG: "bigint",
+    FIELD_TYPE.YEAR: "year",
+    FIELD_TYPE.FLOAT: "float",
+    FIELD_TYPE.DOUBLE: "double",
 }
-
-_NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.DECIMAL, ColumnKind.FLOAT))
-_TIMESTAMPS = frozenset((ColumnKind.DATE, ColumnKind.TIMESTAMP))
+_TIMESTAMPS = {
+    FIELD_TYPE.DATE: "date",
+    FIELD_TYPE.NEWDATE: "date",
+    FIELD_TYPE.DATETIME: "datetime",
+    FIELD_TYPE.TIMESTAMP: "timestamp",
+}
+_TEXTS = {
+    FIELD_TYPE.TIME: "time",
+    FIELD_TYPE.JSON: "json",
+    FIELD_TYPE.NULL: "null",
+    FIELD_TYPE.GEOMETRY: "geometry",
+    FIELD_TYPE.VARCHAR: "varchar",
+    FIELD_TYPE.VAR_STRING: "varchar",
+    FIELD_TYPE.STRING: "char",
+    FIELD_TYPE.TINY_BLOB: "text",
+    FIELD_TYPE.BLOB: "text",
+    FIELD_TYPE.MEDIUM_BLOB: "text",
+    FIELD_TYPE.LONG_BLOB: "text",
+}
+# The protocol has one code for a text type and its variant that holds bytes.
+_BYTES = {
+    FIELD_TYPE.GEOMETRY: "geometry",
+    FIELD_TYPE.VARCHAR: "varbinary",
+    FIELD_TYPE.VAR_STRING: "varbinary",
+    FIELD_TYPE.STRING: "binary",
+    FIELD_TYPE.TINY_BLOB: "blob",
+    FIELD_TYPE.BLOB: "blob",
+    FIELD_TYPE.MEDIUM_BLOB: "blob",
+    FIELD_TYPE.LONG_BLOB: "blob",
+}
 
 _bytes_texts = text_values.per_value(text_values.bytes_text)
 _bit_texts = text_values.per_value(text_values.bit_text)
@@ -62,22 +65,23 @@ _bit_texts = text_values.per_value(text_values.bit_text)
 
 def column(field: Any) -> SourceColumn:  # noqa: ANN401 - the driver has no types
     """Return the column for a field of the result."""
-    type_ = _TYPES.get(field.type_code, _Type(f"type {field.type_code}", ColumnKind.TEXT))
-    if type_.binary and field.charsetnr == _BINARY:
-        return SourceColumn(field.name, type_.binary, ColumnKind.BYTES, _bytes_texts)
-    if field.type_code == FIELD_TYPE.BIT:
-        return SourceColumn(field.name, type_.name, type_.kind, _bit_texts)
-    is_timestamp = type_.kind in _TIMESTAMPS
-    texts = text_values.timestamp_texts if is_timestamp else text_values.unchanged_texts
-    return SourceColumn(field.name, _type_name(type_, field.flags), type_.kind, texts)
+    code = field.type_code
+    if code in _BYTES and field.charsetnr == _BINARY:
+        return SourceColumn(field.name, _BYTES[code], _bytes_texts)
+    if code == FIELD_TYPE.BIT:
+        return SourceColumn(field.name, "bit", _bit_texts)
+    texts = text_values.timestamp_texts if code in _TIMESTAMPS else text_values.unchanged_texts
+    return SourceColumn(field.name, _type_name(code, field.flags), texts)
 
 
-def _type_name(type_: _Type, flags: int) -> str:
+def _type_name(code: int, flags: int) -> str:
     if flags & _ENUM:
         return "enum"
     if flags & _SET:
         return "set"
-    return f"{type_.name} unsigned" if flags & _UNSIGNED and type_.kind in _NUMBERS else type_.name
+    if code in _NUMBERS:
+        return f"{_NUMBERS[code]} unsigned" if flags & _UNSIGNED else _NUMBERS[code]
+    return _TIMESTAMPS.get(code) or _TEXTS.get(code) or f"type {code}"
 
 
 _CODES: dict[int, tuple[type[SourceError], str]] = {

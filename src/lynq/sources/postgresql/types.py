@@ -9,36 +9,26 @@ from lynq.sources.errors import SourceError
 from lynq.sources.network import network_failure
 from lynq.sources.postgresql.settings import PostgreSQLSettings
 from lynq.sources.query import Query
-from lynq.sources.rows import ColumnKind, SourceColumn
+from lynq.sources.rows import SourceColumn
 
-_KINDS = {
-    "bool": (ColumnKind.BOOLEAN, text_values.boolean_texts),
-    "int2": (ColumnKind.INTEGER, text_values.per_value(str)),
-    "int4": (ColumnKind.INTEGER, text_values.per_value(str)),
-    "int8": (ColumnKind.INTEGER, text_values.per_value(str)),
-    "bytea": (ColumnKind.BYTES, text_values.per_value(text_values.bytes_text)),
-    "text": (ColumnKind.TEXT, text_values.unchanged_texts),
-    "varchar": (ColumnKind.TEXT, text_values.unchanged_texts),
-    "bpchar": (ColumnKind.TEXT, text_values.unchanged_texts),
-    "json": (ColumnKind.JSON, text_values.unchanged_texts),
-    "jsonb": (ColumnKind.JSON, text_values.unchanged_texts),
+_SENT_AS_VALUE = {
+    "bool": text_values.boolean_texts,
+    "int2": text_values.per_value(str),
+    "int4": text_values.per_value(str),
+    "int8": text_values.per_value(str),
+    "bytea": text_values.per_value(text_values.bytes_text),
+    "text": text_values.unchanged_texts,
+    "varchar": text_values.unchanged_texts,
+    "bpchar": text_values.unchanged_texts,
+    "json": text_values.unchanged_texts,
+    "jsonb": text_values.unchanged_texts,
 }
 
-# The driver converts these to objects that lose digits (float4) or months (interval), or that fail
-# the whole read for one value (a date BC). The server's own text loses nothing.
-_SENT_AS_TEXT = {
-    "numeric": (ColumnKind.DECIMAL, text_values.unchanged_texts),
-    "float4": (ColumnKind.FLOAT, text_values.unchanged_texts),
-    "float8": (ColumnKind.FLOAT, text_values.unchanged_texts),
-    "date": (ColumnKind.DATE, text_values.timestamp_texts),
-    "timestamp": (ColumnKind.TIMESTAMP, text_values.timestamp_texts),
-    "timestamptz": (ColumnKind.TIMESTAMP, text_values.timestamp_texts),
-    "time": (ColumnKind.TIME, text_values.unchanged_texts),
-    "timetz": (ColumnKind.TIME, text_values.unchanged_texts),
-}
+# All other types are cast to text by the query. The driver would convert some to objects that lose
+# digits (float4) or months (interval), or that fail the whole read for one value (a date BC).
+_TIMESTAMPS = frozenset(("date", "timestamp", "timestamptz"))
 
 _SYSTEM = "pg_catalog"
-_OTHER = (ColumnKind.TEXT, text_values.unchanged_texts)
 
 
 def column(attribute: Any) -> SourceColumn:  # noqa: ANN401 - the driver has no types
@@ -46,13 +36,13 @@ def column(attribute: Any) -> SourceColumn:  # noqa: ANN401 - the driver has no 
     # A user may define a type of the name `date`; only types of the system schema are listed above.
     type_ = attribute.type
     name = type_.name if type_.schema == _SYSTEM else f"{type_.schema}.{type_.name}"
-    kind, texts = _KINDS.get(name) or _SENT_AS_TEXT.get(name) or _OTHER
-    return SourceColumn(attribute.name, name, kind, texts)
+    as_text = text_values.timestamp_texts if name in _TIMESTAMPS else text_values.unchanged_texts
+    return SourceColumn(attribute.name, name, _SENT_AS_VALUE.get(name, as_text))
 
 
 def is_sent_as_text(column: SourceColumn) -> bool:
     """Return whether the query casts the column to text."""
-    return column.type not in _KINDS
+    return column.type not in _SENT_AS_VALUE
 
 
 _STATES: dict[str, tuple[type[SourceError], str]] = {

@@ -1,1 +1,1 @@
-"""Push channels: a change in the database wakes the hub; see docs/push.md."""
+"""Push channels: a change in the database triggers a read; see docs/push.md."""

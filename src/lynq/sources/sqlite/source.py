@@ -25,7 +25,7 @@ from lynq.sources.errors import (
 )
 from lynq.sources.query import Query, Table
 from lynq.sources.read import Deadline, Reading
-from lynq.sources.rows import ColumnKind, SourceColumn
+from lynq.sources.rows import SourceColumn
 from lynq.sources.sqlite.settings import DIALECT, SQLiteSettings
 from lynq.sources.sqlite.types import read_error
 
@@ -142,7 +142,7 @@ class SQLiteWorker:
 def _column(name: str, declared: str) -> SourceColumn:
     is_timestamp = declared in _TIMESTAMPS
     texts = text_values.sqlite_timestamp_texts if is_timestamp else text_values.sqlite_texts
-    return SourceColumn(name, declared, ColumnKind.DYNAMIC, texts)
+    return SourceColumn(name, declared, texts)
 
 
 def _base_type(declared: str) -> str:

@@ -8,7 +8,7 @@ from lynq.core.hub.plan import FormCandidate, PlanInputs, plan_hub
 from lynq.core.hub.row_values import RowValues, row_variables
 from lynq.core.node.variables import variables_of
 from lynq.sources import Query
-from lynq.sources.rows import ColumnKind, RowLayout, SourceColumn, active_rows
+from lynq.sources.rows import RowLayout, SourceColumn, active_rows
 from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub, resource
 
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -24,9 +24,7 @@ def test_node_and_hub_have_equal_variables(host: str, extras: dict[str, str]) ->
 
 def test_rows_of_a_source_can_be_planned() -> None:
     query = Query(table="t", uid="u", activate="a", extras={"plan": "p"})
-    layout = RowLayout.of(
-        query, [SourceColumn(name, "text", ColumnKind.TEXT) for name in query.columns]
-    )
+    layout = RowLayout.of(query, [SourceColumn(name, "text") for name in query.columns])
     page = [("acme", "1", "gold"), ("gone", "0", "gold"), (None, "yes", "")]
     form = a_form("web", resource(name_template="{{ .uid }}-{{ .plan }}"))
     plan = plan_hub(
