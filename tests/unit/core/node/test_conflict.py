@@ -45,7 +45,7 @@ EXISTS = ApplyError(ApplyErrorKind.ALREADY_EXISTS, "exists")
 
 
 def drifted(**resource: Any) -> ResourceFacts:
-    """Give a resource whose live object lost its hash, so that it is written."""
+    """Return a resource whose live object lost its hash, so that it is written."""
     return without(settled(**resource), "applied-hash")
 
 
@@ -61,7 +61,7 @@ def observed(facts: ResourceFacts, version: str = "1", *, updated: bool = False)
 
 
 def begun(facts: ResourceFacts, *, updated: bool = False) -> WriteAttempt:
-    """Give the attempt of the write that is decided for these facts."""
+    """Return the attempt of the write that is decided for these facts."""
     write = decide(facts, CONTEXT).write
     assert write is not None
     return begin_write(observed(facts, updated=updated), write, an_owner(), NOW)
@@ -85,7 +85,7 @@ def rejection(attempt: WriteAttempt) -> tuple[bool, bool]:
 
 
 def metadata(*entries: tuple[str, str, str], owners: tuple[str, ...] = ()) -> Metadata:
-    """Give the metadata of a live object; entries are manager, operation and fields."""
+    """Return the metadata of a live object; entries are manager, operation and fields."""
     return Metadata(
         resource_version="7",
         owner_references=[OwnerReference(uid=uid) for uid in owners],
