@@ -103,7 +103,7 @@ class WatchedKind:
             metrics=metrics,
             namespaces=namespaces,
             labels=f"{LABEL_MANAGED}={TRUE}",
-            indexes={BY_NODE: _nodes_by_label, BY_OWNER: lambda child: child.live.owners},
+            indexes={BY_NODE: _nodes_by_label, BY_OWNER: lambda child: child.live.owner_uids},
         )
 
     @property
@@ -133,13 +133,13 @@ class WatchedKind:
         }
         live = LiveObject(
             uid=metadata.uid,
-            verdict=evaluate_readiness(observed),
+            readiness=evaluate_readiness(observed),
             labels=metadata.labels,
             annotations=metadata.annotations,
-            owners=tuple(owner.uid for owner in metadata.owner_references),
-            deleting=deleting,
+            owner_uids=tuple(owner.uid for owner in metadata.owner_references),
+            is_deleting=deleting,
             digest=owned_fields_digest(metadata),
-            created=metadata.creation_timestamp,
+            created_at=metadata.creation_timestamp,
         )
         is_updated = has_update_entry(metadata)
         return Child(live, metadata.generation, metadata.resource_version, is_updated)
@@ -303,7 +303,7 @@ class Children:
 
 
 def _is_ready(child: Child | None) -> bool:
-    return child is not None and child.live.verdict.is_ready
+    return child is not None and child.live.readiness.is_ready
 
 
 def node_by_label(live: LiveObject) -> ObjectKey | None:

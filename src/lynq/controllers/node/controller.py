@@ -143,7 +143,7 @@ class NodeController:
     def _owners(self, change: ChildChange) -> set[ObjectKey]:
         keys: set[ObjectKey] = set()
         for child in change.states:
-            for owner in child.live.owners:
+            for owner in child.live.owner_uids:
                 keys.update(self._context.nodes.keys_by(BY_UID, owner))
             if key := node_by_label(child.live):
                 keys.add(key)

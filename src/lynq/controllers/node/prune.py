@@ -182,7 +182,7 @@ class Pruner:
             return PruneCandidate(item, problem=str(error), is_unobserved=True)
         live = child.live if child else None
         if live and live.uid in state.deletion_requested:
-            live = replace(live, deleting=True)
+            live = replace(live, is_deleting=True)
         return PruneCandidate(item, live, policies.get(item.id), problem)
 
     async def _kind(self, ref: ObjectRef) -> WatchedKind:

@@ -50,7 +50,7 @@ def needs_dry_run(write: Write, facts: ResourceFacts, metadata: Metadata) -> boo
 def _releases_owner(facts: ResourceFacts, owner: Owner) -> bool:
     """Return whether the live object has our owner reference, and the desired one has not."""
     live, desired = facts.live, facts.desired
-    if live is None or desired is None or owner.uid not in live.owners:
+    if live is None or desired is None or owner.uid not in live.owner_uids:
         return False
     references = desired.obj["metadata"].get("ownerReferences", ())
     return all(reference["uid"] != owner.uid for reference in references)

@@ -87,7 +87,7 @@ def _cause(facts: ResourceFacts, desired: DesiredObject, context: PassContext) -
         return None
     if live is None:
         return WriteCause.MISSING
-    if live.deleting:
+    if live.is_deleting:
         return None
     if is_orphan(live):
         return WriteCause.ORPHANED
@@ -186,7 +186,7 @@ def _rejected(facts: ResourceFacts, now: datetime) -> ResourceOutcome | None:
     """Return the state of a resource whose last write was rejected; None if it was not."""
     rejection, live = _rejection(facts), facts.live
     # An object that is being deleted is not written, so the rejection is outdated.
-    if rejection is None or (live is not None and live.deleting):
+    if rejection is None or (live is not None and live.is_deleting):
         return None
     retry_at = facts.last_write.not_before if facts.last_write else None
     # An expired back-off needs no requeue.
@@ -225,19 +225,21 @@ def _readiness(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
     if live is None:
         message = "the object was deleted right after it was applied; retrying after a back-off"
         return _outcome(facts, ResourceState.PROGRESSING, StateReason.HELD_BACK, message)
-    if live.verdict.is_ready or not (resource.wait_for_ready or live.deleting):
+    if live.readiness.is_ready or not (resource.wait_for_ready or live.is_deleting):
         return _outcome(facts, ResourceState.READY, StateReason.READY)
-    verdict = live.verdict
-    if verdict.state is ReadinessState.FAILED:
-        return _outcome(facts, ResourceState.FAILED, verdict.reason, verdict.message)
+    readiness = live.readiness
+    if readiness.state is ReadinessState.FAILED:
+        return _outcome(facts, ResourceState.FAILED, readiness.reason, readiness.message)
     started = live.annotations.get(ANNOTATION_APPLY_START_TIME, "")
-    time = countdown(started, resource.timeout_seconds, now=now, default_start=live.created or now)
+    time = countdown(
+        started, resource.timeout_seconds, now=now, default_start=live.created_at or now
+    )
     if time.has_expired:
-        message = f"not ready within {time.timeout} s: {verdict.message}"
+        message = f"not ready within {time.timeout} s: {readiness.message}"
         return _outcome(facts, ResourceState.FAILED, EventReason.READINESS_TIMEOUT, message)
     deadline = now + timedelta(seconds=time.remaining)
     state = ResourceState.PROGRESSING
-    return _outcome(facts, state, verdict.reason, verdict.message, requeue_at=deadline)
+    return _outcome(facts, state, readiness.reason, readiness.message, requeue_at=deadline)
 
 
 def _write(

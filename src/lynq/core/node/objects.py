@@ -64,13 +64,13 @@ class LiveObject:
     """The observed state of an object that exists."""
 
     uid: str
-    verdict: Readiness
+    readiness: Readiness
     """Whether the object is ready, or why it is not."""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    owners: tuple[str, ...] = ()
+    owner_uids: tuple[str, ...] = ()
     """The uids of its owner references."""
-    deleting: bool = False
+    is_deleting: bool = False
     digest: bytes = b""
     """Digest of the fields that we own, by Apply or by Update; empty if there are none."""
-    created: datetime | None = None
+    created_at: datetime | None = None

@@ -108,7 +108,7 @@ def with_ownership(obj: Object, ref: ObjectRef, owner: Owner, policy: DeletionPo
 
 def is_owned_by(live: LiveObject, owner: Owner) -> bool:
     """Return whether the object provably belongs to this node; only then it may be deleted."""
-    if owner.uid and owner.uid in live.owners:
+    if owner.uid and owner.uid in live.owner_uids:
         return True
     label = live.labels.get(LABEL_NODE)
     if not label or live.labels.get(LABEL_NODE_NAMESPACE) != owner.namespace:
@@ -129,7 +129,7 @@ def is_owned_by_another_node(live: LiveObject, owner: Owner) -> bool:
     if LABEL_NODE in live.labels and LABEL_NODE_NAMESPACE in live.labels:
         return True
     was_written = LABEL_MANAGED in live.labels or ANNOTATION_APPLIED_HASH in live.annotations
-    return was_written and bool(live.owners)
+    return was_written and bool(live.owner_uids)
 
 
 def is_orphan(live: LiveObject) -> bool:

@@ -110,7 +110,7 @@ def next_prune_step(
     deletions = tuple(
         _deletion(candidate, candidate.live, owner, reason)
         for candidate in remaining
-        if candidate.live and not candidate.live.deleting and candidate.item.id in wave
+        if candidate.live and not candidate.live.is_deleting and candidate.item.id in wave
     )
     by_ref = {deletion.item.ref: deletion for deletion in deletions}
     outcomes = tuple(_outcome(candidate, by_ref, wave) for candidate in remaining)

@@ -38,7 +38,7 @@ def without(facts: ResourceFacts, annotation: str) -> ResourceFacts:
 
 
 def foreign(**live: Any) -> LiveObject:
-    return LiveObject(uid="9", verdict=READY, **live)
+    return LiveObject(uid="9", readiness=READY, **live)
 
 
 def cause_of(facts: ResourceFacts, context: PassContext = CONTEXT) -> WriteCause | None:

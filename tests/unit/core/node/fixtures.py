@@ -28,17 +28,17 @@ def desired_by(resource: TResource, *, namespaced: bool = True) -> DesiredObject
     return prepare(rendered, resource, an_owner())
 
 
-def live_after(obj: dict[str, Any], verdict: Readiness = READY, uid: str = "1") -> LiveObject:
+def live_after(obj: dict[str, Any], readiness: Readiness = READY, uid: str = "1") -> LiveObject:
     """Return the live object after a write."""
     metadata = obj["metadata"]
     return LiveObject(
         uid=uid,
-        verdict=verdict,
+        readiness=readiness,
         labels={key: value for key, value in metadata["labels"].items() if value is not None},
         annotations={k: value for k, value in metadata["annotations"].items() if value is not None},
-        owners=tuple(reference["uid"] for reference in metadata.get("ownerReferences", ())),
+        owner_uids=tuple(reference["uid"] for reference in metadata.get("ownerReferences", ())),
         digest=b"ours",
-        created=NOW,
+        created_at=NOW,
     )
 
 
@@ -62,14 +62,14 @@ class Cluster:
         """Return the next step."""
         return next_step(self.graph, self.facts, PassContext(an_owner(), now, force))
 
-    def accept(self, write: Write, verdict: Readiness) -> None:
+    def accept(self, write: Write, readiness: Readiness) -> None:
         """Accept a write, as the API server would."""
         self.writes.append(write.id)
         facts = self.facts[write.id]
         assert facts.desired is not None
         last_write = LastWrite(hash=facts.desired.hash, digest=b"ours")
         self.facts[write.id] = replace(
-            facts, live=live_after(write.obj, verdict), last_write=last_write, was_written=True
+            facts, live=live_after(write.obj, readiness), last_write=last_write, was_written=True
         )
 
     def reject(
@@ -89,8 +89,8 @@ class Cluster:
             for resource_id, facts in self.facts.items()
         }
 
-    def set_readiness(self, resource_id: str, verdict: Readiness) -> None:
+    def set_readiness(self, resource_id: str, readiness: Readiness) -> None:
         """Change the readiness of a live object."""
         facts = self.facts[resource_id]
         assert facts.live is not None
-        self.facts[resource_id] = replace(facts, live=replace(facts.live, verdict=verdict))
+        self.facts[resource_id] = replace(facts, live=replace(facts.live, readiness=readiness))

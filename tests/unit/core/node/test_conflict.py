@@ -251,7 +251,7 @@ def test_outdated_replace_is_given_up_without_a_newer_object(change: str) -> Non
         "deleted": None,
         "same version": observed(facts, "1"),
         "re-created": observed(but(facts, uid="2"), "2"),
-        "being deleted": observed(but(facts, deleting=True), "2"),
+        "being deleted": observed(but(facts, is_deleting=True), "2"),
     }[change]
     attempt = on_error(begun(facts), OUTDATED)
     given_up = on_refetched(attempt, current)
@@ -298,7 +298,7 @@ def test_dry_run_conflict_with_the_go_operator_is_our_own(managers: tuple[str, .
 def test_owner_reference_is_removed_when_labels_replace_it() -> None:
     owner = an_owner()
     facts = drifted(patch_strategy=PatchStrategy.MERGE, deletion_policy=DeletionPolicy.RETAIN)
-    attempt = begun(but(facts, owners=(owner.uid, "other")))
+    attempt = begun(but(facts, owner_uids=(owner.uid, "other")))
     assert isinstance(attempt.action, ReadMetadata)
     attempt = on_metadata(attempt, metadata(owners=(owner.uid, "other")))
     assert sent_version(attempt) == "7"

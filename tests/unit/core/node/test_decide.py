@@ -68,7 +68,8 @@ def test_removed_tracking_labels_are_drift(labels: dict[str, str]) -> None:
 
 def test_removed_owner_reference_is_drift() -> None:
     assert (
-        cause_of(replace(but(settled(), owners=()), last_write=None)) is WriteCause.OWNERSHIP_LOST
+        cause_of(replace(but(settled(), owner_uids=()), last_write=None))
+        is WriteCause.OWNERSHIP_LOST
     )
 
 
@@ -167,8 +168,8 @@ def test_rejection_is_reported_until_the_retry(
     "live",
     [
         foreign(labels={"lynq.sh/node": "other", "lynq.sh/node-namespace": "shop"}),
-        foreign(labels={"lynq.sh/managed": "true"}, owners=("other",)),
-        foreign(annotations={"lynq.sh/applied-hash": "x"}, owners=("other",)),
+        foreign(labels={"lynq.sh/managed": "true"}, owner_uids=("other",)),
+        foreign(annotations={"lynq.sh/applied-hash": "x"}, owner_uids=("other",)),
     ],
 )
 @pytest.mark.parametrize("policy", ConflictPolicy)
@@ -181,7 +182,9 @@ def test_object_of_another_node_is_a_conflict_and_never_written(
 
 
 def test_foreign_object_is_applied_without_force() -> None:
-    write = decide(replace(settled(), live=foreign(owners=("x",)), last_write=None), CONTEXT).write
+    write = decide(
+        replace(settled(), live=foreign(owner_uids=("x",)), last_write=None), CONTEXT
+    ).write
     assert write is not None
     assert (write.method, write.force) == (WriteMethod.APPLY, False)
 
@@ -234,7 +237,7 @@ def test_patch_strategy_selects_the_write_method(
 
 
 def at(seconds: int, **live: Any) -> ResourceOutcome:
-    facts = but(settled(timeout_seconds=30), verdict=STARTING, **live)
+    facts = but(settled(timeout_seconds=30), readiness=STARTING, **live)
     return decide(facts, replace(CONTEXT, now=NOW + timedelta(seconds=seconds)))
 
 
@@ -252,17 +255,17 @@ def test_resource_fails_at_its_deadline_and_may_still_recover() -> None:
 
 
 def test_failed_object_fails_the_resource_before_its_deadline() -> None:
-    outcome = decide(but(settled(), verdict=failed("JobFailed", "it gave up")), CONTEXT)
+    outcome = decide(but(settled(), readiness=failed("JobFailed", "it gave up")), CONTEXT)
     assert (outcome.state, outcome.reason) == (S.FAILED, "JobFailed")
 
 
 def test_resource_without_wait_for_ready_is_ready_once_written() -> None:
-    outcome = decide(but(settled(wait_for_ready=False), verdict=STARTING), CONTEXT)
+    outcome = decide(but(settled(wait_for_ready=False), readiness=STARTING), CONTEXT)
     assert outcome.state is S.READY
 
 
 def test_object_being_deleted_is_neither_written_nor_ready() -> None:
-    deleting = but(settled(wait_for_ready=False), deleting=True, verdict=STARTING)
+    deleting = but(settled(wait_for_ready=False), is_deleting=True, readiness=STARTING)
     outcome = decide(without(deleting, "applied-hash"), CONTEXT)
     assert (outcome.state, outcome.write) == (S.PROGRESSING, None)
 

@@ -15,7 +15,7 @@ from unit.core.node.nodes import a_resource
 
 def test_once_object_is_not_written_again_but_its_readiness_counts() -> None:
     facts = settled(creation_policy=CreationPolicy.ONCE)
-    drifted = but(without(facts, "applied-hash"), digest=b"theirs", verdict=STARTING)
+    drifted = but(without(facts, "applied-hash"), digest=b"theirs", readiness=STARTING)
     outcome = decide(drifted, replace(CONTEXT, force=True))
     assert (outcome.state, outcome.write) == (S.PROGRESSING, None)
     assert outcome.reason == "ReplicasNotReady"
@@ -48,7 +48,7 @@ def stripped(facts: ResourceFacts, *keys: str) -> ResourceFacts:
         facts,
         labels={key: text for key, text in live.labels.items() if key not in removed},
         annotations={key: text for key, text in live.annotations.items() if key not in removed},
-        owners=() if "owner" in keys else live.owners,
+        owner_uids=() if "owner" in keys else live.owner_uids,
     )
 
 

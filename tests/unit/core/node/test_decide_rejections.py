@@ -45,7 +45,7 @@ def test_final_rejection_fails_the_resource() -> None:
 
 def test_rejected_object_being_deleted_is_not_requeued_in_the_past() -> None:
     """A requeue in the past would reconcile the node in a hot loop."""
-    deleting = rejected(but(settled(), deleting=True), FINAL)
+    deleting = rejected(but(settled(), is_deleting=True), FINAL)
     outcome = decide(deleting, replace(CONTEXT, now=LATER))
     assert outcome.requeue_at is None or outcome.requeue_at > LATER
     assert cause_of(deleting, replace(CONTEXT, now=LATER)) is None

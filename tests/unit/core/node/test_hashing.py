@@ -129,7 +129,7 @@ def test_hash_changes_with_a_value(obj: dict[str, Any], key: str) -> None:
 
 def live(**annotations: str) -> LiveObject:
     prefixed = {f"lynq.sh/{key.replace('_', '-')}": value for key, value in annotations.items()}
-    return LiveObject(uid="1", verdict=evaluate_readiness({}), annotations=prefixed)
+    return LiveObject(uid="1", readiness=evaluate_readiness({}), annotations=prefixed)
 
 
 def test_new_object_starts_its_readiness_timeout() -> None:

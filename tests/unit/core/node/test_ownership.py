@@ -35,10 +35,10 @@ def live_from(obj: dict[str, Any]) -> LiveObject:
     metadata = obj["metadata"]
     return LiveObject(
         uid="77",
-        verdict=evaluate_readiness({}),
+        readiness=evaluate_readiness({}),
         labels={k: v for k, v in metadata.get("labels", {}).items() if v is not None},
         annotations={k: v for k, v in metadata.get("annotations", {}).items() if v is not None},
-        owners=tuple(reference["uid"] for reference in metadata.get("ownerReferences") or ()),
+        owner_uids=tuple(reference["uid"] for reference in metadata.get("ownerReferences") or ()),
     )
 
 

@@ -25,13 +25,15 @@ KINDS = st.sampled_from(["ours", "ours by labels", "foreign", "another node's", 
 def live(kind: str = "ours", uid: str = "7", **more: Any) -> LiveObject | None:
     node = {"lynq.sh/node": "acme-web", "lynq.sh/node-namespace": "shop"}
     marks: dict[str, dict[str, Any]] = {
-        "ours": {"owners": (an_owner().uid,)},
+        "ours": {"owner_uids": (an_owner().uid,)},
         "ours by labels": {"labels": node},
-        "foreign": {"owners": ("other",)},
+        "foreign": {"owner_uids": ("other",)},
         "another node's": {"labels": {**node, "lynq.sh/node": "other"}},
         "orphan": {"labels": {**node, "lynq.sh/orphaned": "true"}},
     }
-    return None if kind == "gone" else LiveObject(uid=uid, verdict=READY, **{**marks[kind], **more})
+    return (
+        None if kind == "gone" else LiveObject(uid=uid, readiness=READY, **{**marks[kind], **more})
+    )
 
 
 def item(resource_id: str) -> InventoryItem:
@@ -100,7 +102,7 @@ def test_own_namespace_of_a_node_is_always_retained(name: str, *, retain: bool) 
 def test_object_that_is_being_deleted_blocks_its_dependencies() -> None:
     entries = (Entry("db"), Entry("web", ("db",)))
     step = prune_step(
-        PruneCandidate(item("web"), live(deleting=True)),
+        PruneCandidate(item("web"), live(is_deleting=True)),
         PruneCandidate(item("db"), live()),
         entries=entries,
     )

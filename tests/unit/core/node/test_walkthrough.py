@@ -57,10 +57,10 @@ class Cluster:
         metadata = obj["metadata"]
         return LiveObject(
             uid=ref.name,
-            verdict=evaluate_readiness(obj),
+            readiness=evaluate_readiness(obj),
             labels=metadata["labels"],
             annotations=metadata["annotations"],
-            owners=tuple(reference["uid"] for reference in metadata.get("ownerReferences", ())),
+            owner_uids=tuple(reference["uid"] for reference in metadata.get("ownerReferences", ())),
         )
 
     def facts(self, node: LynqNode, resource: TResource) -> ResourceFacts:
