@@ -107,7 +107,7 @@ async def test_keys_of_one_object_are_read_in_one_request(client: Client, namesp
             {"tls": {"caRef": {"kind": "ConfigMap", "name": "trust", "key": "x"}}},
             'tls.caRef: ConfigMap "trust" has no key "x"',
         ),
-        ({"table": "a;b"}, "table: 'a;b' has a semicolon"),
+        ({"table": "a;b"}, "table: 'a;b' contains a semicolon"),
     ],
 )
 async def test_missing_reference_is_named(
