@@ -1,4 +1,4 @@
-"""Objects that the API server must accept, and ways to spoil them."""
+"""Valid objects, and changes that make them invalid."""
 
 from copy import deepcopy
 from typing import Any
@@ -64,7 +64,7 @@ def _object(kind: str, name: str, spec: Object) -> Object:
 
 
 def changed(obj: Object, path: str, value: object) -> Object:
-    """Put a value at a path such as `spec.jobs.0.id`, or take away what is there."""
+    """Set the value at a path such as `spec.jobs.0.id`, or remove it."""
     result = deepcopy(obj)
     *parents, last = path.split(".")
     inner: Any = result

@@ -1,4 +1,4 @@
-"""What the API server accepts, and in which form it keeps it."""
+"""Objects that the API server accepts, and the objects that it stores."""
 
 from typing import Any
 
@@ -43,24 +43,24 @@ ACCEPTED: dict[str, Object] = {
     "TLS with a client certificate": changed(hub(), "spec.source.mysql.tls", TLS),
     "TLS with defaults": changed(hub("postgresql"), "spec.source.postgresql.tls", {}),
     "blocks of two engines": changed(hub("sqlite"), "spec.source.mysql", SERVER),
-    "a guard that is off": changed(hub(), "spec.deletionGuard", {"disabled": True}),
-    "a form with nothing in it": changed(form(), "spec.deployments", MISSING),
+    "a disabled guard": changed(hub(), "spec.deletionGuard", {"disabled": True}),
+    "a form without resources": changed(form(), "spec.deployments", MISSING),
     "a form with all sixteen lists": changed(form(), "spec", {"hubId": "h"} | ONE_PER_LIST),
     "a form with 800 resources": changed(form(), "spec.manifests", HUNDREDS),
-    "one id in two lists, for the operator to refuse": changed(
+    "one id in two lists, for the operator to reject": changed(
         form(), "spec.jobs", [{"id": "web", "spec": {}}]
     ),
     "a hub's name of 253 characters": changed(form(), "spec.hubId", "h" * 253),
     "a namespace pattern": changed(form(), "spec.allowedNamespaces", ["tenant-*", "*", "shop"]),
     "a service account": changed(form(), "spec.serviceAccountName", "tenants.writer"),
-    "a node with one id twice, as Go's lists took it": changed(
+    "a node with a duplicate id, as in the Go operator": changed(
         node(), "spec.jobs", [{"id": "a", "spec": {}}] * 2
     ),
 }
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
-async def test_accepted(client: Client, name: str) -> None:
+async def test_object_is_accepted(client: Client, name: str) -> None:
     obj = ACCEPTED[name]
     await client.create(resource_of(obj), obj, "default", dry_run=True)
 
@@ -87,11 +87,11 @@ async def test_nested_blocks_get_their_own_defaults(client: Client) -> None:
     assert block["tls"] == {"mode": "verify-full", "caRef": {"kind": "Secret"} | KEY}
 
 
-@pytest.mark.parametrize("listed", LISTS)
-async def test_resource_gets_its_defaults_in_every_list(client: Client, listed: str) -> None:
-    minimal = changed(form(), f"spec.{listed}", [{"id": "a", "spec": {}}])
+@pytest.mark.parametrize("list_name", LISTS)
+async def test_resource_gets_its_defaults_in_every_list(client: Client, list_name: str) -> None:
+    minimal = changed(form(), f"spec.{list_name}", [{"id": "a", "spec": {}}])
     stored = await client.create(resource_of(minimal), minimal, "default", dry_run=True)
-    assert stored["spec"][listed] == [
+    assert stored["spec"][list_name] == [
         {
             "id": "a",
             "spec": {},
@@ -189,7 +189,7 @@ async def test_status_lists_renamed_resource_twice_while_the_old_object_is_delet
     written = await client.replace(
         resource_of(stored), changed(stored, "status.resources", both), subresource="status"
     )
-    assert [each["name"] for each in written["status"]["resources"]] == ["old", "new"]
+    assert [entry["name"] for entry in written["status"]["resources"]] == ["old", "new"]
 
 
 async def test_two_managers_can_each_own_a_condition(client: Client, namespace: str) -> None:
@@ -204,4 +204,4 @@ async def test_two_managers_can_each_own_a_condition(client: Client, namespace: 
             subresource="status",
         )
     stored = await client.get(resource_of(hub()), "tenants", namespace)
-    assert {each["type"] for each in stored["status"]["conditions"]} == {"Ready", "Reviewed"}
+    assert {item["type"] for item in stored["status"]["conditions"]} == {"Ready", "Reviewed"}

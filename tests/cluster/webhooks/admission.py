@@ -1,4 +1,4 @@
-"""The shipped webhook configurations, led to servers in the test's own process."""
+"""The shipped webhook configurations, with the URLs of servers in the test process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -33,17 +33,17 @@ Object = dict[str, Any]
 
 @dataclass
 class Clock:
-    """The time, which a test may move."""
+    """A clock that tests can shift."""
 
-    moved: timedelta = timedelta()
+    shift: timedelta = timedelta()
 
     def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.moved
+        return datetime.now(UTC) + self.shift
 
 
 @dataclass
 class Caches:
-    """What a test says there is."""
+    """A view of the cluster that tests define."""
 
     spec: HubSpec | None = None
     nodes: Sequence[LynqNode] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Caches:
 
 @dataclass
 class Admission:
-    """One namespace whose objects go through webhooks."""
+    """One namespace whose objects are reviewed by webhooks."""
 
     client: Client
     namespace: str
@@ -72,7 +72,7 @@ class Admission:
     check_interval: float = 0.2
 
     @property
-    def place(self) -> WebhookService:
+    def service(self) -> WebhookService:
         return WebhookService(self.namespace, "hooks", f"{self.namespace}-")
 
     @asynccontextmanager
@@ -82,7 +82,7 @@ class Admission:
         """Run one server until the block ends."""
         certificates = RotatedCertificates(
             client or self.client,
-            self.place,
+            self.service,
             lifetimes=lifetimes,
             check_interval=self.check_interval,
             clock=self.clock,
@@ -94,18 +94,21 @@ class Admission:
 
     @asynccontextmanager
     async def configured(self, server: WebhookServer) -> AsyncIterator[None]:
-        """Let the API server ask this server, as the shipped manifests say."""
-        manifests = [self._here(each, server) for each in yaml.safe_load_all(MANIFESTS.read_text())]
+        """Install the shipped webhook configurations with the URL of this server."""
+        manifests = [
+            self._with_url(manifest, server)
+            for manifest in yaml.safe_load_all(MANIFESTS.read_text())
+        ]
         for resource, manifest in zip((MUTATING, VALIDATING), manifests, strict=True):
             await self.client.create(resource, manifest)
         try:
-            await eventually(self._is_asked, within=20)
+            await eventually(self._is_effective, within=20)
             yield
         finally:
             for resource, manifest in zip((MUTATING, VALIDATING), manifests, strict=True):
                 await self.client.delete(resource, manifest["metadata"]["name"])
 
-    def _here(self, manifest: Object, server: WebhookServer) -> Object:
+    def _with_url(self, manifest: Object, server: WebhookServer) -> Object:
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(server.address.host, "127.0.0.1")
         manifest["metadata"]["name"] = f"{self.namespace}-{manifest['metadata']['name']}"
         for webhook in manifest["webhooks"]:
@@ -115,34 +118,34 @@ class Admission:
             webhook["namespaceSelector"] = {"matchLabels": selector}
         return manifest
 
-    async def _is_asked(self) -> bool:
-        """Return whether the webhooks are in force, with a certificate that is trusted."""
-        for resource, wrong in ((HUBS, hub("probe", uid="")), (FORMS, form("probe", name=BAD))):
-            if "spec." not in await self.denial(resource, wrong):
+    async def _is_effective(self) -> bool:
+        """Return whether the webhooks deny invalid objects."""
+        for resource, invalid in ((HUBS, hub("probe", uid="")), (FORMS, form("probe", name=BAD))):
+            if "spec." not in await self.denial(resource, invalid):
                 return False
         return True
 
     async def denial(self, resource: Resource, obj: Object) -> str:
-        """Return why an object is refused; "" if it is not."""
+        """Return why an object is denied; "" if it is allowed."""
         try:
-            await self.client.create(resource, self.here(obj), dry_run=True)
+            await self.client.create(resource, self.in_namespace(obj), dry_run=True)
         except ApiError as error:
             return error.status.message
         return ""
 
     async def bundles(self) -> set[str]:
         """Return the different caBundles in both configurations."""
-        found = [
+        configurations = [
             await self.client.get(resource, f"{self.namespace}-{name}")
             for name, resource in CONFIGURATIONS.items()
         ]
         return {
             webhook["clientConfig"].get("caBundle", "")
-            for each in found
-            for webhook in each["webhooks"]
+            for configuration in configurations
+            for webhook in configuration["webhooks"]
         }
 
-    def here(self, obj: Object) -> Object:
+    def in_namespace(self, obj: Object) -> Object:
         return {**obj, "metadata": {**obj["metadata"], "namespace": self.namespace}}
 
 
@@ -163,12 +166,12 @@ def hub(name: str = "shop", *, uid: str = "id", **spec: Any) -> Object:
     }
 
 
-def form(this: str = "web", *, name: str = "{{ .uid }}", **resource: Any) -> Object:
+def form(form_name: str = "web", *, name: str = "{{ .uid }}", **resource: Any) -> Object:
     body = {"apiVersion": "v1", "kind": "ConfigMap"}
-    entry = {"id": "a", "nameTemplate": name, "spec": body, **resource}
+    config_map = {"id": "a", "nameTemplate": name, "spec": body, **resource}
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": "LynqForm",
-        "metadata": {"name": this},
-        "spec": {"hubId": "shop", "configMaps": [entry]},
+        "metadata": {"name": form_name},
+        "spec": {"hubId": "shop", "configMaps": [config_map]},
     }

@@ -15,6 +15,6 @@ def admission(client: Client, namespace: str, crds: None) -> Admission:  # noqa:
 
 @pytest.fixture
 async def admitting(admission: Admission) -> AsyncIterator[Admission]:
-    """One replica that is asked about everything in the namespace."""
+    """One replica that reviews everything in the namespace."""
     async with admission.replica() as server, admission.configured(server):
         yield admission

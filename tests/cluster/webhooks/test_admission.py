@@ -1,4 +1,4 @@
-"""What people see of the webhooks, through kubectl and a real API server."""
+"""The webhooks through kubectl and a real API server."""
 
 import asyncio
 import json
@@ -19,19 +19,19 @@ Apply = Callable[[Any], Awaitable[str]]
 
 
 @pytest.fixture
-def beside(kubectl: Callable[..., str]) -> Kubectl:
-    """Kubectl in a thread: while it waits, the webhooks in this process have to answer."""
+def run_kubectl(kubectl: Callable[..., str]) -> Kubectl:
+    """Kubectl in a thread, because the event loop serves the webhooks meanwhile."""
     return partial(asyncio.to_thread, kubectl)
 
 
 @pytest.fixture
-def apply(admitting: Admission, beside: Kubectl, tmp_path: Path) -> Apply:
-    """Apply an object as a person would; what kubectl prints."""
+def apply(admitting: Admission, run_kubectl: Kubectl, tmp_path: Path) -> Apply:
+    """Run `kubectl apply` for an object; returns its output."""
 
     async def apply(obj: Any) -> str:
         path = tmp_path / "object.json"
-        path.write_text(json.dumps(admitting.here(obj)))
-        return await beside("apply", "-f", str(path))
+        path.write_text(json.dumps(admitting.in_namespace(obj)))
+        return await run_kubectl("apply", "-f", str(path))
 
     return apply
 
@@ -39,8 +39,8 @@ def apply(admitting: Admission, beside: Kubectl, tmp_path: Path) -> Apply:
 def nodes(count: int, resources: int) -> list[LynqNode]:
     status = NodeStatus(
         resources=tuple(
-            ResourceStatus(id=f"r{each}", kind="Secret", name="x", state=ResourceState.READY)
-            for each in range(resources)
+            ResourceStatus(id=f"r{number}", kind="Secret", name="x", state=ResourceState.READY)
+            for number in range(resources)
         )
     )
     spec = NodeSpec(uid="acme", template_ref="web")
@@ -53,54 +53,54 @@ async def test_valid_objects_are_stored_without_warnings(apply: Apply) -> None:
 
 
 async def test_invalid_objects_are_denied_with_the_path(apply: Apply) -> None:
-    told = await apply(form(name=BAD))
-    assert told.startswith('Error from server (Forbidden): error when creating "')
-    assert told.endswith(
+    output = await apply(form(name=BAD))
+    assert output.startswith('Error from server (Forbidden): error when creating "')
+    assert output.endswith(
         'object.json": admission webhook "vlynqform.kb.io" denied the request: '
         'spec.configMaps[0].nameTemplate: line 1: function "nope" not defined\n'
     )
-    told = await apply(hub(uid=""))
-    assert 'admission webhook "vlynqhub.kb.io" denied the request: ' in told
-    assert "spec.valueMappings.uid: required" in told
+    output = await apply(hub(uid=""))
+    assert 'admission webhook "vlynqhub.kb.io" denied the request: ' in output
+    assert "spec.valueMappings.uid: required" in output
 
 
 async def test_dependency_cycle_is_denied(apply: Apply) -> None:
-    wrong = form(dependIds=["b"])
-    wrong["spec"]["configMaps"].append(
-        {**wrong["spec"]["configMaps"][0], "id": "b", "dependIds": ["a"]}
+    invalid = form(dependIds=["b"])
+    invalid["spec"]["configMaps"].append(
+        {**invalid["spec"]["configMaps"][0], "id": "b", "dependIds": ["a"]}
     )
-    assert "circular dependency detected: a -> b -> a" in await apply(wrong)
+    assert "circular dependency detected: a -> b -> a" in await apply(invalid)
 
 
 async def test_kubectl_prints_warnings(apply: Apply, admitting: Admission) -> None:
     mappings = {"uid": "id", "activate": "on", "hostOrUrl": "url"}
-    told = await apply(hub(valueMappings=mappings))
-    assert "Warning: spec.valueMappings.hostOrUrl: deprecated" in told
-    assert "lynqhub.operator.lynq.sh/shop created" in told
+    output = await apply(hub(valueMappings=mappings))
+    assert "Warning: spec.valueMappings.hostOrUrl: deprecated" in output
+    assert "lynqhub.operator.lynq.sh/shop created" in output
     admitting.caches.spec = convert(hub()["spec"], HubSpec)
-    told = await apply(form(name="{{ .planet }}", targetNamespace="{{ .höhe }}"))
-    assert "Warning: spec.configMaps[0].nameTemplate: the hub does not map .planet" in told
-    assert "does not map .h\\xf6he" in told
+    output = await apply(form(name="{{ .planet }}", targetNamespace="{{ .höhe }}"))
+    assert "Warning: spec.configMaps[0].nameTemplate: the hub does not map .planet" in output
+    assert "does not map .h\\xf6he" in output
 
 
 async def test_empty_fields_get_their_defaults(admitting: Admission) -> None:
     empty = hub()
     empty["spec"]["source"] |= {"syncInterval": ""}
     empty["spec"]["source"]["mysql"]["port"] = 0
-    stored = await admitting.client.create(HUBS, admitting.here(empty))
+    stored = await admitting.client.create(HUBS, admitting.in_namespace(empty))
     source = stored["spec"]["source"]
     assert (source["syncInterval"], source["mysql"]["port"]) == ("30s", 3306)
-    written = admitting.here(form(creationPolicy="", timeoutSeconds=0))
+    written = admitting.in_namespace(form(creationPolicy="", timeoutSeconds=0))
     (resource,) = (await admitting.client.create(FORMS, written))["spec"]["configMaps"]
     assert (resource["creationPolicy"], resource["timeoutSeconds"]) == ("WhenNeeded", 300)
 
 
 async def test_spec_updates_are_validated_and_label_updates_are_not(admitting: Admission) -> None:
     client, namespace = admitting.client, admitting.namespace
-    await client.create(FORMS, admitting.here(form()))
+    await client.create(FORMS, admitting.in_namespace(form()))
     with pytest.raises(Forbidden) as raised:
         await client.replace(
-            FORMS, admitting.here(form(name=BAD)) | _version(await _web(admitting))
+            FORMS, admitting.in_namespace(form(name=BAD)) | _version(await _web(admitting))
         )
     assert (raised.value.status.code, raised.value.status.reason) == (403, "Forbidden")
     await client.patch(FORMS, "web", {"metadata": {"labels": {"a": "b"}}}, namespace)
@@ -110,9 +110,9 @@ async def test_stored_invalid_hub_can_be_labeled_paused_and_deleted(
     admission: Admission,
 ) -> None:
     client, namespace = admission.client, admission.namespace
-    wrong = hub(uid="")
-    wrong["metadata"]["finalizers"] = ["lynq.sh/hub-finalizer"]
-    await client.create(HUBS, admission.here(wrong))
+    invalid = hub(uid="")
+    invalid["metadata"]["finalizers"] = ["lynq.sh/hub-finalizer"]
+    await client.create(HUBS, admission.in_namespace(invalid))
     async with admission.replica() as server, admission.configured(server):
         await client.patch(HUBS, "shop", {"metadata": {"labels": {"a": "b"}}}, namespace)
         await client.patch(
@@ -129,42 +129,44 @@ async def test_stored_invalid_hub_can_be_labeled_paused_and_deleted(
             await client.get(HUBS, "shop", namespace)
 
 
-async def test_deletion_warns_of_its_impact(admitting: Admission, beside: Kubectl) -> None:
+async def test_deletion_warns_of_its_impact(admitting: Admission, run_kubectl: Kubectl) -> None:
     admitting.caches.nodes = nodes(3, 4)
     for resource, obj in ((HUBS, hub()), (FORMS, form())):
-        await admitting.client.create(resource, admitting.here(obj))
+        await admitting.client.create(resource, admitting.in_namespace(obj))
     for kind, name in (("LynqHub", "shop"), ("LynqForm", "web")):
-        told = await beside("delete", kind.lower(), name, "-n", admitting.namespace)
-        assert f"Warning: {kind} {name}: 3 LynqNodes and 12 resources will be deleted" in told
-        assert "deleted" in told
+        output = await run_kubectl("delete", kind.lower(), name, "-n", admitting.namespace)
+        assert f"Warning: {kind} {name}: 3 LynqNodes and 12 resources will be deleted" in output
+        assert "deleted" in output
 
 
-async def test_deletecollection_warns_by_name(admitting: Admission, beside: Kubectl) -> None:
+async def test_deletecollection_warns_by_name(admitting: Admission, run_kubectl: Kubectl) -> None:
     admitting.caches.nodes = nodes(3, 4)
-    await admitting.client.create(HUBS, admitting.here(hub()))
-    told = await beside("delete", "--raw", HUBS.path(admitting.namespace))
-    assert "Warning: LynqHub shop: 3 LynqNodes and 12 resources will be deleted" in told
+    await admitting.client.create(HUBS, admitting.in_namespace(hub()))
+    output = await run_kubectl("delete", "--raw", HUBS.path(admitting.namespace))
+    assert "Warning: LynqHub shop: 3 LynqNodes and 12 resources will be deleted" in output
 
 
-async def test_protected_objects_cannot_be_deleted(admitting: Admission, beside: Kubectl) -> None:
+async def test_protected_objects_cannot_be_deleted(
+    admitting: Admission, run_kubectl: Kubectl
+) -> None:
     node = {"metadata": {"name": "acme-web"}, "spec": {"uid": "acme", "templateRef": "web"}}
     for resource, obj in ((HUBS, hub()), (FORMS, form()), (NODES, node)):
-        stored = await admitting.client.create(resource, admitting.here(obj))
+        stored = await admitting.client.create(resource, admitting.in_namespace(obj))
         name, namespace = stored["metadata"]["name"], admitting.namespace
-        what = (resource.kind.lower(), name, "-n", namespace)
-        await beside("annotate", *what, "lynq.sh/protect=true")
-        told = await beside("delete", *what)
-        assert f"{resource.kind} {name} is protected: to delete it" in told
+        target = (resource.kind.lower(), name, "-n", namespace)
+        await run_kubectl("annotate", *target, "lynq.sh/protect=true")
+        output = await run_kubectl("delete", *target)
+        assert f"{resource.kind} {name} is protected: remove the annotation" in output
         with pytest.raises(Forbidden):
             await admitting.client.delete(resource, name, namespace)
-        await beside("annotate", *what, "lynq.sh/protect-")
-        assert "deleted" in await beside("delete", *what)
+        await run_kubectl("annotate", *target, "lynq.sh/protect-")
+        assert "deleted" in await run_kubectl("delete", *target)
 
 
 async def test_nodes_can_be_deleted_while_the_webhook_is_down(admission: Admission) -> None:
     client, namespace = admission.client, admission.namespace
     node = {"metadata": {"name": "acme-web"}, "spec": {"uid": "acme", "templateRef": "web"}}
-    await client.create(NODES, admission.here(node))
+    await client.create(NODES, admission.in_namespace(node))
     async with admission.replica() as server:
         configured = admission.configured(server)
         await configured.__aenter__()

@@ -1,4 +1,4 @@
-"""Certificates of our own on a real API server: shared, renewed under load, healed."""
+"""Self-signed certificates with a real API server: shared, renewed under load, restored."""
 
 import asyncio
 import base64
@@ -23,27 +23,29 @@ DAY = timedelta(days=1)
 
 
 async def secret(admission: Admission) -> dict[str, bytes]:
-    found = await admission.client.get(SECRETS, "webhook-server-cert", admission.namespace)
-    return {name: base64.b64decode(value) for name, value in found["data"].items()}
+    stored = await admission.client.get(SECRETS, "webhook-server-cert", admission.namespace)
+    return {name: base64.b64decode(value) for name, value in stored["data"].items()}
 
 
 def authorities(bundle: bytes) -> set[bytes]:
-    return {each.tbs_certificate_bytes for each in x509.load_pem_x509_certificates(bundle)}
+    return {ca.tbs_certificate_bytes for ca in x509.load_pem_x509_certificates(bundle)}
 
 
-async def shown(server: WebhookServer) -> bytes:
-    """Return the certificate that a server shows."""
-    place = (server.address.host, server.address.port)
-    return (await asyncio.to_thread(ssl.get_server_certificate, place)).encode()
+async def served(server: WebhookServer) -> bytes:
+    """Return the certificate that a server presents."""
+    address = (server.address.host, server.address.port)
+    return (await asyncio.to_thread(ssl.get_server_certificate, address)).encode()
 
 
-async def keep_asking(admission: Admission, answers: list[str], *servers: WebhookServer) -> None:
-    """Have the API server ask again and again, and ask each server on a new connection.
+async def review_continuously(
+    admission: Admission, denials: list[str], *servers: WebhookServer
+) -> None:
+    """Send requests through the API server, and connect to each server, until canceled.
 
-    The API server keeps its connections; what it would trust now is read from its configuration.
+    The API server reuses its connections, so new ones are verified with the current caBundle.
     """
     while True:
-        answers.append(await admission.denial(HUBS, hub("asked", uid="")))
+        denials.append(await admission.denial(HUBS, hub("reviewed", uid="")))
         for bundle in await admission.bundles():
             trusting = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
             for server in servers:
@@ -55,82 +57,82 @@ async def keep_asking(admission: Admission, answers: list[str], *servers: Webhoo
 
 async def test_replicas_share_one_ca(admission: Admission) -> None:
     async with asyncio.TaskGroup() as group:
-        starting = [group.create_task(_shows(admission)) for _ in range(4)]
-    certificates = {each.result() for each in starting}
+        starting = [group.create_task(_certificate_of_new_replica(admission)) for _ in range(4)]
+    certificates = {task.result() for task in starting}
     assert certificates == {(await secret(admission))["tls.crt"]}
 
 
-async def _shows(admission: Admission) -> bytes:
+async def _certificate_of_new_replica(admission: Admission) -> bytes:
     async with admission.replica() as server:
-        return await shown(server)
+        return await served(server)
 
 
 async def test_new_replica_uses_the_stored_certificates(admission: Admission) -> None:
-    first = await _shows(admission)
-    assert await _shows(admission) == first
+    first = await _certificate_of_new_replica(admission)
+    assert await _certificate_of_new_replica(admission) == first
 
 
-# The API server has a clock of its own, which no test moves: ours begins in the past instead.
+# The clock of the API server cannot be shifted, so the clock of the test starts in the past.
 
 
 async def test_certificate_is_renewed_without_restart(admission: Admission) -> None:
-    admission.clock.moved = -61 * DAY
+    admission.clock.shift = -61 * DAY
     async with admission.replica() as server, admission.configured(server):
-        before, kept = await shown(server), await secret(admission)
-        answers: list[str] = []
-        async with run_in_background(keep_asking(admission, answers, server)):
-            admission.clock.moved = timedelta()
+        before, stored = await served(server), await secret(admission)
+        denials: list[str] = []
+        async with run_in_background(review_continuously(admission, denials, server)):
+            admission.clock.shift = timedelta()
 
             async def is_renewed() -> bool:
-                return await shown(server) != before
+                return await served(server) != before
 
             await eventually(is_renewed)
-            await _more(answers)
-        assert all("spec.valueMappings.uid: required" in each for each in answers)
+            await _more(denials)
+        assert all("spec.valueMappings.uid: required" in denial for denial in denials)
         after = await secret(admission)
-        assert after["ca.crt"] == kept["ca.crt"]
-        assert await shown(server) == after["tls.crt"]
+        assert after["ca.crt"] == stored["ca.crt"]
+        assert await served(server) == after["tls.crt"]
 
 
 async def test_ca_rotation_overlaps_old_and_new_trust(
     admission: Admission,
 ) -> None:
     lifetimes = Lifetimes(ca=200 * DAY, serving=150 * DAY)
-    admission.clock.moved = -52 * DAY
+    admission.clock.shift = -52 * DAY
     async with (
         admission.replica(lifetimes=lifetimes) as server,
         admission.replica(lifetimes=lifetimes) as other,
         admission.configured(server),
     ):
         first = await secret(admission)
-        answers: list[str] = []
-        async with run_in_background(keep_asking(admission, answers, server, other)):
-            await _more(answers)
-            admission.clock.moved = -2 * DAY
+        denials: list[str] = []
+        async with run_in_background(review_continuously(admission, denials, server, other)):
+            await _more(denials)
+            admission.clock.shift = -2 * DAY
             second = await _changed(admission, first, "next-ca.key")
             assert authorities(first["ca.crt"]) < authorities(second["ca.crt"])
             assert second["tls.crt"] == first["tls.crt"]
             await eventually(partial(_is_trusted, admission, second["ca.crt"]))
-            await _more(answers)
-            admission.clock.moved = timedelta()
+            await _more(denials)
+            admission.clock.shift = timedelta()
             third = await _changed(admission, second, "ca.key")
             assert third["ca.key"] == second["next-ca.key"]
             assert authorities(third["ca.crt"]) == authorities(second["ca.crt"])
-            for each in (server, other):
-                await eventually(partial(_has_shown, each, third["tls.crt"]))
-            await _more(answers)
-        assert all("spec.valueMappings.uid: required" in each for each in answers)
+            for replica in (server, other):
+                await eventually(partial(_serves, replica, third["tls.crt"]))
+            await _more(denials)
+        assert all("spec.valueMappings.uid: required" in denial for denial in denials)
 
 
-async def _more(answers: list[str]) -> None:
-    count = len(answers)
-    await eventually(lambda: len(answers) > count + 5)
+async def _more(denials: list[str]) -> None:
+    count = len(denials)
+    await eventually(lambda: len(denials) > count + 5)
 
 
 async def _changed(admission: Admission, before: dict[str, bytes], key: str) -> dict[str, bytes]:
     async def changed() -> dict[str, bytes]:
-        now = await secret(admission)
-        return now if now.get(key) != before.get(key) else {}
+        current = await secret(admission)
+        return current if current.get(key) != before.get(key) else {}
 
     return await eventually(changed)
 
@@ -139,8 +141,8 @@ async def _is_trusted(admission: Admission, bundle: bytes) -> bool:
     return await admission.bundles() == {base64.b64encode(bundle).decode()}
 
 
-async def _has_shown(server: WebhookServer, certificate: bytes) -> bool:
-    return await shown(server) == certificate
+async def _serves(server: WebhookServer, certificate: bytes) -> bool:
+    return await served(server) == certificate
 
 
 async def test_emptied_ca_bundle_is_injected_again(admission: Admission) -> None:
@@ -167,11 +169,11 @@ async def test_deleted_secret_is_recreated_from_memory(
 ) -> None:
     async with admission.replica() as server:
         before = await secret(admission)
-        client, place = admission.client, admission.namespace
+        client, namespace = admission.client, admission.namespace
         if broken is None:
-            await client.delete(SECRETS, "webhook-server-cert", place)
+            await client.delete(SECRETS, "webhook-server-cert", namespace)
         else:
-            await client.patch(SECRETS, "webhook-server-cert", broken, place)
+            await client.patch(SECRETS, "webhook-server-cert", broken, namespace)
 
         async def is_back() -> bool:
             try:
@@ -180,7 +182,7 @@ async def test_deleted_secret_is_recreated_from_memory(
                 return False
 
         await eventually(is_back)
-        assert await shown(server) == before["tls.crt"]
+        assert await served(server) == before["tls.crt"]
 
 
 async def test_configurations_of_cert_manager_and_other_installations_are_untouched(
@@ -194,20 +196,20 @@ async def test_configurations_of_cert_manager_and_other_installations_are_untouc
     validating = _configuration(
         f"{admission.namespace}-validating-webhook-configuration", elsewhere, ours
     )
-    made = ((MUTATING, mutating), (VALIDATING, validating))
-    for resource, configuration in made:
+    configurations = ((MUTATING, mutating), (VALIDATING, validating))
+    for resource, configuration in configurations:
         await admission.client.create(resource, configuration)
     try:
         async with admission.replica():
             bundle = base64.b64encode((await secret(admission))["ca.crt"]).decode()
             await eventually(partial(_has_bundles, admission, {"", bundle}))
-            found = await admission.client.get(VALIDATING, validating["metadata"]["name"])
-            given = [each["clientConfig"].get("caBundle", "") for each in found["webhooks"]]
-            assert given == ["", bundle]
-            left = await admission.client.get(MUTATING, mutating["metadata"]["name"])
-            assert "caBundle" not in left["webhooks"][0]["clientConfig"]
+            stored = await admission.client.get(VALIDATING, validating["metadata"]["name"])
+            bundles = [hook["clientConfig"].get("caBundle", "") for hook in stored["webhooks"]]
+            assert bundles == ["", bundle]
+            untouched = await admission.client.get(MUTATING, mutating["metadata"]["name"])
+            assert "caBundle" not in untouched["webhooks"][0]["clientConfig"]
     finally:
-        for resource, configuration in made:
+        for resource, configuration in configurations:
             await admission.client.delete(resource, configuration["metadata"]["name"])
 
 
@@ -227,44 +229,44 @@ def _configuration(name: str, *clients: Any) -> dict[str, Any]:
 
 
 async def test_rejected_requests_are_retried(admission: Admission) -> None:
-    refused: list[str] = []
+    rejected: list[str] = []
 
-    async def refuse(request: Request, send: Send) -> Response:
-        if not refused:
-            refused.append(request.path)
-            raise KubeError("refused by the test")
+    async def reject(request: Request, send: Send) -> Response:
+        if not rejected:
+            rejected.append(request.path)
+            raise KubeError("rejected by the test")
         return await send(request)
 
-    async with admission.replica(admission.client.intercepted(refuse)) as server:
-        assert refused
+    async with admission.replica(admission.client.intercepted(reject)) as server:
+        assert rejected
         assert server.problem == ""
 
 
 async def test_server_starts_without_permission_for_the_configurations(
     admission: Admission,
 ) -> None:
-    async def refuse(request: Request, send: Send) -> Response:
+    async def reject(request: Request, send: Send) -> Response:
         if "webhookconfigurations" in request.path:
-            raise KubeError("refused by the test")
+            raise KubeError("rejected by the test")
         return await send(request)
 
-    async with admission.replica(admission.client.intercepted(refuse)) as server:
-        assert await shown(server) == (await secret(admission))["tls.crt"]
+    async with admission.replica(admission.client.intercepted(reject)) as server:
+        assert await served(server) == (await secret(admission))["tls.crt"]
 
 
 async def test_permissions_of_the_role_suffice(admission: Admission) -> None:
     used: set[tuple[str, str, str]] = set()
 
-    async def note(request: Request, send: Send) -> Response:
+    async def record(request: Request, send: Send) -> Response:
         *_, kind, name = request.path.split("/")
         used.add((request.verb, kind, name.removeprefix(f"{admission.namespace}-")))
         return await send(request)
 
-    admission.clock.moved = -61 * DAY
-    client = admission.client.intercepted(note)
+    admission.clock.shift = -61 * DAY
+    client = admission.client.intercepted(record)
     async with admission.replica(client) as server, admission.configured(server):
         before = await secret(admission)
-        admission.clock.moved = timedelta()
+        admission.clock.shift = timedelta()
         await _changed(admission, before, "tls.key")
     # deploy/kustomize/rbac/webhook_role.yaml
     assert used == {
@@ -282,12 +284,12 @@ async def test_permissions_of_the_role_suffice(admission: Admission) -> None:
 async def test_idle_rotation_only_reads(admission: Admission) -> None:
     writes: list[str] = []
 
-    async def note(request: Request, send: Send) -> Response:
+    async def record(request: Request, send: Send) -> Response:
         if request.writes:
             writes.append(request.path)
         return await send(request)
 
-    client = admission.client.intercepted(note)
+    client = admission.client.intercepted(record)
     async with admission.replica(client) as server, admission.configured(server):
         (bundle,) = await admission.bundles()
         assert bundle

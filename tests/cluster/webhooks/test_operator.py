@@ -24,14 +24,14 @@ def env(admission: Admission, tmp_path: Path) -> Environment:
 
 
 @asynccontextmanager
-async def operating(admission: Admission, env: Environment) -> AsyncIterator[Process]:
-    """Run the whole operator, with webhooks that the API server asks."""
-    place = admission.place
+async def run_operator(admission: Admission, env: Environment) -> AsyncIterator[Process]:
+    """Run the whole operator with its webhooks."""
+    service = admission.service
     webhooks = Webhooks(
         port=0,
-        service=place.service,
-        namespace=place.namespace,
-        configuration_prefix=place.prefix,
+        service=service.service,
+        namespace=service.namespace,
+        configuration_prefix=service.prefix,
     )
     settings = ProcessSettings(
         options=Options(sqlite_directory=env.directory, namespaces=(env.namespace,)),
@@ -59,8 +59,8 @@ async def test_life_of_a_hub_behind_the_webhooks(
     run = partial(asyncio.to_thread, kubectl)
     env.set_rows(("acme", 1, "pro"), ("beta", 1, "free"))
     async with (
-        operating(admission, env) as process,
-        # A second replica, because it looks every moment and not every minute.
+        run_operator(admission, env) as process,
+        # A second replica, because its check interval is short.
         admission.replica(),
         admission.configured(server_of(process)),
     ):
@@ -73,9 +73,10 @@ async def test_life_of_a_hub_behind_the_webhooks(
         )
         with pytest.raises(Forbidden):
             await env.client.delete(NODES, "beta-web", env.namespace)
-        told = await run("delete", "lynqhub", "hub", "-n", env.namespace, "--wait=false")
+        output = await run("delete", "lynqhub", "hub", "-n", env.namespace, "--wait=false")
         assert (
-            "Warning: LynqHub hub: 2 LynqNodes and 2 resources will be deleted; 1 LynqNode" in told
+            "Warning: LynqHub hub: 2 LynqNodes and 2 resources will be deleted; 1 LynqNode"
+            in output
         )
         await wait_for_deletion(env, NODES, "acme-web")
         assert await env.node_names() == ["beta-web"]

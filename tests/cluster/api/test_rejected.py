@@ -1,4 +1,4 @@
-"""What the API server refuses by itself, with no webhook: each time it names the field."""
+"""Objects that the API server rejects without webhooks, with the name of the field."""
 
 from typing import NamedTuple
 
@@ -17,11 +17,11 @@ KEY = {"name": "client", "key": "tls.key"}
 
 
 class Case(NamedTuple):
-    """A good object with one thing changed, and what the API server says about it."""
+    """A valid object with one change, and the error of the API server."""
 
     path: str
     value: object
-    says: str
+    message: str
     field: str | None = None
     """The field that the error names, if it is not the changed one."""
 
@@ -94,30 +94,30 @@ CASES = [
 ]
 
 
-async def refusal(client: Client, obj: Object) -> Invalid:
+async def rejection(client: Client, obj: Object) -> Invalid:
     with pytest.raises(Invalid) as caught:
         await client.create(resource_of(obj), obj, "default", dry_run=True)
     return caught.value
 
 
 def named_fields(error: Invalid) -> list[str]:
-    """Name the refused fields the way our tables do: `a.0.b` for `a[0].b`."""
-    # "<nil>" comes with the remark that CEL rules were left out, because the rest is bad already.
-    fields = [each.field for each in error.fields if each.field != "<nil>"]
+    """Return the invalid fields as in the tables above: `a.0.b` for `a[0].b`."""
+    # "<nil>" belongs to the note that CEL rules were skipped because of other errors.
+    fields = [item.field for item in error.fields if item.field != "<nil>"]
     return [field.replace("[", ".").replace("]", "") for field in fields]
 
 
 @pytest.mark.parametrize(("kind", "case"), CASES)
 async def test_invalid_field_is_rejected_by_name(client: Client, kind: str, case: Case) -> None:
-    error = await refusal(client, changed(GOOD[kind](), case.path, case.value))
+    error = await rejection(client, changed(GOOD[kind](), case.path, case.value))
     assert named_fields(error) == [case.field or case.path]
-    assert case.says in error.status.message
+    assert case.message in error.status.message
 
 
 @pytest.mark.parametrize("engine", ["postgresql", "sqlite"])
 async def test_source_type_without_its_block_is_rejected(client: Client, engine: str) -> None:
-    spoilt = changed(hub(engine), f"spec.source.{engine}", MISSING)
-    error = await refusal(client, spoilt)
+    invalid = changed(hub(engine), f"spec.source.{engine}", MISSING)
+    error = await rejection(client, invalid)
     assert named_fields(error) == [f"spec.source.{engine}"]
     assert f"type {engine} needs the block {engine}" in error.status.message
 
@@ -128,15 +128,15 @@ async def test_sqlite_without_path_or_table_is_rejected(
     client: Client, field: str, value: object
 ) -> None:
     path = f"spec.source.sqlite.{field}"
-    error = await refusal(client, changed(hub("sqlite"), path, value))
+    error = await rejection(client, changed(hub("sqlite"), path, value))
     assert named_fields(error) == [path]
 
 
-@pytest.mark.parametrize("listed", ["deployments", "manifests", "namespaces"])
-async def test_duplicate_id_in_one_list_is_rejected(client: Client, listed: str) -> None:
+@pytest.mark.parametrize("list_name", ["deployments", "manifests", "namespaces"])
+async def test_duplicate_id_in_one_list_is_rejected(client: Client, list_name: str) -> None:
     twice = [{"id": "a", "spec": {}}, {"id": "b", "spec": {}}, {"id": "a", "spec": {}}]
-    error = await refusal(client, changed(GOOD["LynqForm"](), f"spec.{listed}", twice))
-    assert named_fields(error) == [f"spec.{listed}.2"]
+    error = await rejection(client, changed(GOOD["LynqForm"](), f"spec.{list_name}", twice))
+    assert named_fields(error) == [f"spec.{list_name}.2"]
     assert "Duplicate value" in error.status.message
 
 
@@ -225,8 +225,8 @@ async def test_invalid_status_is_rejected_by_name(
     client: Client, namespace: str, kind: str, case: Case
 ) -> None:
     stored = await client.create(resource_of(GOOD[kind]()), GOOD[kind](), namespace)
-    spoilt = changed(stored, f"status.{case.path}", case.value)
+    invalid = changed(stored, f"status.{case.path}", case.value)
     with pytest.raises(Invalid) as caught:
-        await client.replace(resource_of(stored), spoilt, subresource="status")
+        await client.replace(resource_of(stored), invalid, subresource="status")
     assert f"status.{case.field or case.path}" in named_fields(caught.value)
-    assert case.says in caught.value.status.message
+    assert case.message in caught.value.status.message

@@ -1,4 +1,4 @@
-"""How kubectl finds, lists and explains the three kinds."""
+"""Discovery, printer columns and descriptions of the three kinds in kubectl."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,13 +20,13 @@ TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.definition.kind)
 
 
-async def shown(client: Client, namespace: str, obj: Object, *, wide: bool = False) -> Object:
-    """Store an object, and return its row of `kubectl get` by column."""
+async def columns(client: Client, namespace: str, obj: Object, *, wide: bool = False) -> Object:
+    """Create an object, and return its row of `kubectl get` by column."""
     resource = resource_of(obj)
     stored = await client.create(resource, obj, namespace)
     await client.replace(resource, stored | {"status": obj["status"]}, subresource="status")
-    answer = await client.raw(resource.path(namespace), headers=TABLE)
-    table = msgspec.json.decode(answer)
+    response = await client.raw(resource.path(namespace), headers=TABLE)
+    table = msgspec.json.decode(response)
     names = {
         index: column["name"]
         for index, column in enumerate(table["columnDefinitions"])
@@ -37,8 +37,8 @@ async def shown(client: Client, namespace: str, obj: Object, *, wide: bool = Fal
 
 
 async def discovered(client: Client, plural: str) -> dict[str, Any]:
-    found = msgspec.json.decode(await client.raw(f"/apis/{API_VERSION}"))
-    (entry,) = (each for each in found["resources"] if each["name"] == plural)
+    resources = msgspec.json.decode(await client.raw(f"/apis/{API_VERSION}"))
+    (entry,) = (item for item in resources["resources"] if item["name"] == plural)
     return dict(entry)
 
 
@@ -46,7 +46,7 @@ async def discovered(client: Client, plural: str) -> dict[str, Any]:
 async def test_kind_is_served_without_warnings(client: Client, kind: CustomKind) -> None:
     name = f"{kind.definition.plural}.{GROUP}"
     crd = await client.get(CUSTOM_RESOURCE_DEFINITIONS, name)
-    conditions = {each["type"]: each["status"] for each in crd["status"]["conditions"]}
+    conditions = {item["type"]: item["status"] for item in crd["status"]["conditions"]}
     assert conditions["Established"] == conditions["NamesAccepted"] == "True"
     assert "NonStructuralSchema" not in conditions
 
@@ -62,9 +62,9 @@ async def test_kind_is_found_by_short_name_and_category(client: Client, kind: Cu
 
 @each_kind
 async def test_kind_has_a_status_and_no_scale_subresource(client: Client, kind: CustomKind) -> None:
-    found = msgspec.json.decode(await client.raw(f"/apis/{API_VERSION}"))
+    resources = msgspec.json.decode(await client.raw(f"/apis/{API_VERSION}"))
     plural = kind.definition.plural
-    served = {each["name"] for each in found["resources"] if each["name"].startswith(plural)}
+    served = {item["name"] for item in resources["resources"] if item["name"].startswith(plural)}
     assert served == {plural, f"{plural}/status"}
 
 
@@ -77,7 +77,7 @@ async def test_kubectl_get_shows_hub_columns(client: Client, namespace: str) -> 
         "rejectedRows": {"count": 3},
         "conditions": [condition(reason="DatabaseConnected"), condition("DeletionHeld")],
     }
-    row = await shown(client, namespace, GOOD["LynqHub"]() | {"status": status}, wide=True)
+    row = await columns(client, namespace, GOOD["LynqHub"]() | {"status": status}, wide=True)
     del row["Age"]
     assert row == {
         "Name": "tenants",
@@ -100,7 +100,7 @@ async def test_kubectl_get_shows_form_columns(client: Client, namespace: str) ->
         "rollout": {"phase": "InProgress", "updatingNodes": 1},
         "conditions": [condition("Applied", status="False")],
     }
-    row = await shown(client, namespace, GOOD["LynqForm"]() | {"status": status})
+    row = await columns(client, namespace, GOOD["LynqForm"]() | {"status": status})
     del row["Age"]
     assert row == {
         "Name": "web",
@@ -124,7 +124,7 @@ async def test_kubectl_get_shows_node_columns(client: Client, namespace: str) ->
             condition("Conflicted", status="False"),
         ],
     }
-    row = await shown(client, namespace, GOOD["LynqNode"]() | {"status": status}, wide=True)
+    row = await columns(client, namespace, GOOD["LynqNode"]() | {"status": status}, wide=True)
     del row["Age"]
     assert row == {
         "Name": "acme-web",
@@ -147,7 +147,7 @@ async def test_category_lists_all_kinds(
         await client.create(resource_of(make()), make(), namespace)
 
     def discovered() -> bool:
-        # Also drops what kubectl remembers from the time before the kinds were installed.
+        # Also drops kubectl's discovery cache from before the installation of the kinds.
         return len(kubectl("api-resources", "--categories=lynq", "--output=name").split()) == 3
 
     await eventually(discovered)
