@@ -34,7 +34,7 @@ def lynq(tmp_path: Path) -> Lynq:
     return run
 
 
-def test_a_cluster_by_hand(lynq: Lynq) -> None:
+def test_lifecycle_of_a_cluster(lynq: Lynq) -> None:
     assert "No clusters found" in lynq("cluster", "status").stdout
     up = lynq("cluster", "up", "--name", "mine")
     assert up.returncode == 0, up.stderr
@@ -68,7 +68,7 @@ def test_a_cluster_by_hand(lynq: Lynq) -> None:
     assert "No clusters found" in lynq("cluster", "status").stdout
 
 
-def test_a_cluster_that_has_yet_to_say_a_word_is_starting(lynq: Lynq, tmp_path: Path) -> None:
+def test_cluster_without_a_record_is_starting(lynq: Lynq, tmp_path: Path) -> None:
     folder = tmp_path / "state" / "lynq" / "clusters" / "new"
     folder.mkdir(parents=True)
     with Layout(folder).hold():
@@ -79,21 +79,21 @@ def test_a_cluster_that_has_yet_to_say_a_word_is_starting(lynq: Lynq, tmp_path: 
 
 @pytest.mark.parametrize("command", ["down", "kubeconfig", "kubectl"])
 @pytest.mark.parametrize("name", ["", "../up", "/"])
-def test_a_name_that_leads_elsewhere(lynq: Lynq, command: str, name: str) -> None:
+def test_invalid_name_is_rejected(lynq: Lynq, command: str, name: str) -> None:
     answer = lynq("cluster", command, "--name", name)
     assert answer.returncode == 1
     assert "not a valid cluster name" in answer.stderr
 
 
 @pytest.mark.parametrize("command", ["down", "kubeconfig"])
-def test_a_cluster_that_is_not_there(lynq: Lynq, command: str) -> None:
+def test_missing_cluster_is_reported(lynq: Lynq, command: str) -> None:
     answer = lynq("cluster", command, "--name", "absent")
     assert answer.returncode == 1
     assert "cluster 'absent'" in answer.stderr
     assert "Traceback" not in answer.stderr
 
 
-def test_install_into_a_new_cluster_and_again(lynq: Lynq, own_cluster: LocalCluster) -> None:
+def test_install_creates_crds_once(lynq: Lynq, own_cluster: LocalCluster) -> None:
     kubeconfig = str(own_cluster.kubeconfig)
     dry = lynq("install", "--dry-run", "--kubeconfig", kubeconfig)
     assert dry.stdout.count("created (dry run)") == 3, dry.stderr
@@ -108,7 +108,7 @@ def test_install_into_a_new_cluster_and_again(lynq: Lynq, own_cluster: LocalClus
     assert again.stdout.count("unchanged") == 3
 
 
-def test_install_without_a_cluster_says_what_to_do(lynq: Lynq) -> None:
+def test_install_without_a_kubeconfig_is_an_error_with_a_hint(lynq: Lynq) -> None:
     answer = lynq("install")
     assert answer.returncode == 1
     assert "kubeconfig" in answer.stderr.lower()

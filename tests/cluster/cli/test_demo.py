@@ -9,7 +9,7 @@ from pathlib import Path
 from waiting import eventually
 
 
-async def test_the_demo_tells_its_story_and_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_demo_completes_all_steps_and_cleans_up(tmp_path: Path) -> None:
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     kept = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}
     home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}

@@ -72,9 +72,7 @@ async def reader(config: ClusterConfig, token: str) -> AsyncIterator[Client]:
         yield client
 
 
-async def test_what_is_granted_works_and_the_rest_names_verb_and_resource(
-    reader: Client, namespace: str
-) -> None:
+async def test_forbidden_request_names_verb_and_resource(reader: Client, namespace: str) -> None:
     await reader.list(CONFIG_MAPS, namespace, into=PartialObject)
     for attempt, words in [
         (reader.list(SECRETS, namespace), "grant the verb list on secrets"),
@@ -95,7 +93,7 @@ async def test_what_is_granted_works_and_the_rest_names_verb_and_resource(
             await attempt
 
 
-async def test_an_unknown_token_is_unauthorized(config: ClusterConfig, namespace: str) -> None:
+async def test_unknown_token_is_unauthorized(config: ClusterConfig, namespace: str) -> None:
     stranger = replace(config, credentials=StaticCredentials(Credential("hunter2")))
     async with Client.connect(stranger) as client:
         with pytest.raises(errors.Unauthorized) as caught:
@@ -103,7 +101,7 @@ async def test_an_unknown_token_is_unauthorized(config: ClusterConfig, namespace
     assert "hunter2" not in str(caught.value)
 
 
-async def test_a_rotated_token_file_is_picked_up_within_the_request(
+async def test_rotated_token_file_is_used_within_the_request(
     config: ClusterConfig, token: str, namespace: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "token"
@@ -115,7 +113,7 @@ async def test_a_rotated_token_file_is_picked_up_within_the_request(
         await client.list(CONFIG_MAPS, namespace, into=PartialObject)
 
 
-async def test_impersonation_acts_with_the_rights_of_the_other(
+async def test_impersonation_has_the_permissions_of_the_user(
     config: ClusterConfig, token: str, namespace: str
 ) -> None:
     assert token
@@ -130,9 +128,7 @@ def fallen() -> None:
     raise errors.Fenced("the lease is lost")
 
 
-async def test_behind_a_fallen_fence_reads_go_on_and_writes_do_not(
-    client: Client, namespace: str
-) -> None:
+async def test_closed_fence_blocks_writes_but_not_reads(client: Client, namespace: str) -> None:
     fenced = client.fenced(fallen)
     obj = {"metadata": {"name": "a", "namespace": namespace}}
     with pytest.raises(errors.Fenced):
@@ -145,9 +141,7 @@ async def test_behind_a_fallen_fence_reads_go_on_and_writes_do_not(
     await fenced.get(CONFIG_MAPS, "a", namespace)
 
 
-async def test_an_apply_whose_answer_was_lost_is_repeated_to_the_same_end(
-    client: Client, namespace: str
-) -> None:
+async def test_apply_with_a_lost_response_is_retried(client: Client, namespace: str) -> None:
     answers: list[Response] = []
 
     async def lose_the_first(request: Request, send: Send) -> Response:
@@ -163,9 +157,7 @@ async def test_an_apply_whose_answer_was_lost_is_repeated_to_the_same_end(
     assert applied["data"] == {"k": "v"}
 
 
-async def test_a_create_whose_answer_was_lost_is_left_to_the_caller(
-    client: Client, namespace: str
-) -> None:
+async def test_create_with_a_lost_response_is_not_retried(client: Client, namespace: str) -> None:
     async def lose(request: Request, send: Send) -> Response:
         await send(request)
         raise errors.ConnectionFailed("injected: the answer was lost")
@@ -175,9 +167,7 @@ async def test_a_create_whose_answer_was_lost_is_left_to_the_caller(
     await client.get(CONFIG_MAPS, "a", namespace)
 
 
-async def test_a_list_whose_moment_is_forgotten_between_pages_is_read_again_whole(
-    client: Client, namespace: str
-) -> None:
+async def test_list_that_expires_between_pages_is_repeated(client: Client, namespace: str) -> None:
     asked: list[Request] = []
 
     async def forget(request: Request, send: Send) -> Response:

@@ -116,7 +116,7 @@ def registry() -> CollectorRegistry:
     return CollectorRegistry()
 
 
-async def test_a_controller_brings_the_cluster_in_line_and_keeps_it_there(
+async def test_controller_reconciles_and_corrects_drift(
     client: Client, namespace: str, registry: CollectorRegistry
 ) -> None:
     async def data(name: str) -> dict[str, str] | None:

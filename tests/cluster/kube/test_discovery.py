@@ -27,7 +27,7 @@ def _resources(served: Served) -> set[Resource]:
     return {resource for resources in served.values() for resource in resources or ()}
 
 
-async def test_an_older_servers_documents_say_the_same(client: Client) -> None:
+async def test_unaggregated_discovery_returns_the_same_resources(client: Client) -> None:
     async def older(request: Request, send: Send) -> Response:
         return await send(
             Request("get", "GET", request.path, headers={"Accept": "application/json"})
@@ -43,7 +43,9 @@ async def test_an_older_servers_documents_say_the_same(client: Client) -> None:
     await eventually(say_the_same, within=30, every=0.2)
 
 
-async def test_a_kind_is_known_once_its_crd_is_installed(client: Client, namespace: str) -> None:
+async def test_kind_is_discovered_after_its_crd_is_installed(
+    client: Client, namespace: str
+) -> None:
     group = f"{namespace}.example.com"
     discovery = Discovery(client, min_refresh_interval=0.05)
     with pytest.raises(errors.UnknownKind, match="is the CRD installed"):
@@ -54,7 +56,7 @@ async def test_a_kind_is_known_once_its_crd_is_installed(client: Client, namespa
         gadget = {"metadata": {"name": "a", "namespace": namespace}}
         await client.apply(found, gadget, manager="lynq", into=PartialObject)
         assert len(await client.list(found, namespace, into=PartialObject)) == 1
-        with pytest.raises(errors.UnknownKind, match="that group has Gadget"):
+        with pytest.raises(errors.UnknownKind, match="its group has Gadget"):
             await discovery.resource(f"{group}/v1", "Gizmo")
 
 
@@ -67,7 +69,7 @@ async def once_known(discovery: Discovery, group: str) -> Resource:
             await asyncio.sleep(0.05)
 
 
-async def test_a_broken_extension_server_hides_nothing_else(client: Client, namespace: str) -> None:
+async def test_broken_extension_server_hides_no_other_kind(client: Client, namespace: str) -> None:
     group = f"{namespace}.broken.example.com"
     service = {
         "metadata": {"name": f"v1.{group}"},

@@ -66,7 +66,7 @@ class Recording:
         return [request.verb for request in self.requests]
 
 
-async def test_a_streamed_list_fills_the_store_with_one_request(
+async def test_streamed_list_fills_the_store_with_one_request(
     client: Client, namespace: str
 ) -> None:
     await client.create(CONFIG_MAPS, manifest("a", colour="red"), namespace)
@@ -84,9 +84,7 @@ async def test_a_streamed_list_fills_the_store_with_one_request(
         assert informer.health == InformerHealth(InformerPhase.WATCHING)
 
 
-async def test_pages_are_read_when_the_server_refuses_to_stream_a_list(
-    client: Client, namespace: str
-) -> None:
+async def test_list_falls_back_to_pages(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAPS, manifest("a"), namespace)
 
     def make_it_refused(request: Request) -> Request:
@@ -107,9 +105,7 @@ async def test_pages_are_read_when_the_server_refuses_to_stream_a_list(
         assert informer.health == InformerHealth(InformerPhase.WATCHING)
 
 
-async def test_handlers_see_additions_changes_and_removals_with_old_and_new(
-    client: Client, namespace: str
-) -> None:
+async def test_handlers_receive_old_and_new_objects(client: Client, namespace: str) -> None:
     seen: list[tuple[str | None, str | None]] = []
 
     def shade(configmap: ConfigMap | None) -> str | None:
@@ -132,9 +128,7 @@ async def test_handlers_see_additions_changes_and_removals_with_old_and_new(
     assert seen == [(None, "light"), ("light", "dark"), ("dark", None)]
 
 
-async def test_a_handler_that_comes_late_is_told_what_is_there(
-    client: Client, namespace: str
-) -> None:
+async def test_late_handler_receives_existing_objects(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAPS, manifest("a"), namespace)
     informer: Informer[PartialObject, PartialObject] = Informer(
         client, CONFIG_MAPS, into=PartialObject, namespace=namespace
@@ -146,9 +140,7 @@ async def test_a_handler_that_comes_late_is_told_what_is_there(
         assert ("a", None) in {(change.key.name, change.old) for change in changes}
 
 
-async def test_a_handler_that_fails_is_contained_and_counted(
-    client: Client, namespace: str
-) -> None:
+async def test_failing_handler_is_contained_and_counted(client: Client, namespace: str) -> None:
     registry = CollectorRegistry()
     informer: Informer[PartialObject, PartialObject] = Informer(
         client,
@@ -177,9 +169,7 @@ async def test_a_handler_that_fails_is_contained_and_counted(
     assert sample("lynq_informer_synced") == 1
 
 
-async def test_a_label_selector_is_applied_by_the_server_and_followed(
-    client: Client, namespace: str
-) -> None:
+async def test_label_selector_limits_the_informer(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAPS, manifest("in", labels={"lynq.sh/managed": "true"}), namespace)
     await client.create(CONFIG_MAPS, manifest("out"), namespace)
     informer: Informer[PartialObject, PartialObject] = Informer(
@@ -193,7 +183,9 @@ async def test_a_label_selector_is_applied_by_the_server_and_followed(
         await eventually(lambda: names(informer) == set())
 
 
-async def test_what_we_write_is_read_at_once_and_told_once(client: Client, namespace: str) -> None:
+async def test_own_write_is_visible_at_once_and_reported_once(
+    client: Client, namespace: str
+) -> None:
     informer: Informer[ConfigMap, ConfigMap] = Informer(
         client, CONFIG_MAPS, into=ConfigMap, namespace=namespace, labels="role=ours"
     )
@@ -216,7 +208,7 @@ async def test_what_we_write_is_read_at_once_and_told_once(client: Client, names
     assert [change.key.name for change in changes] == ["first", "first", "last"]
 
 
-async def test_a_projection_is_what_is_stored_and_indexed(client: Client, namespace: str) -> None:
+async def test_projection_is_stored_and_indexed(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAPS, manifest("a", shade="light"), namespace)
     await client.create(CONFIG_MAPS, manifest("b", shade="dark"), namespace)
 
@@ -237,7 +229,7 @@ async def test_a_projection_is_what_is_stored_and_indexed(client: Client, namesp
         assert informer.store.keys_by("shade", "dark") == [ObjectKey(namespace, "b")]
 
 
-async def test_objects_are_found_by_owner_and_by_label(client: Client, namespace: str) -> None:
+async def test_objects_are_indexed_by_owner_and_label(client: Client, namespace: str) -> None:
     owner = await client.create(CONFIG_MAPS, manifest("owner"), namespace)
     uid = owner["metadata"]["uid"]
     child = manifest("child", labels={"lynq.sh/hub": "red"})
@@ -259,7 +251,7 @@ async def test_objects_are_found_by_owner_and_by_label(client: Client, namespace
         assert informer.store.by("hub", "red") == [found]
 
 
-async def test_a_watch_that_ends_is_resumed_where_it_ended(client: Client, namespace: str) -> None:
+async def test_ended_watch_is_resumed_from_its_version(client: Client, namespace: str) -> None:
     def end_soon(request: Request) -> Request:
         return replace(request, query={**request.query, "timeoutSeconds": "1"})
 
@@ -280,7 +272,7 @@ async def test_a_watch_that_ends_is_resumed_where_it_ended(client: Client, names
     assert removed == []
 
 
-async def test_a_list_that_breaks_off_is_started_over_and_tells_no_deletion(
+async def test_interrupted_list_is_repeated_without_deletions(
     client: Client, namespace: str
 ) -> None:
     for name in ("a", "b", "c"):
@@ -310,7 +302,7 @@ async def test_a_list_that_breaks_off_is_started_over_and_tells_no_deletion(
     assert all(change.old is None for change in changes)
 
 
-async def test_a_missing_right_is_shown_and_retried_until_it_is_granted(
+async def test_missing_permission_is_reported_and_retried(
     client: Client, kubeconfig: Path, namespace: str
 ) -> None:
     who = f"system:serviceaccount:{namespace}:watcher"
@@ -343,7 +335,7 @@ async def _grant(client: Client, namespace: str) -> None:
     await client.create(bindings, binding, namespace)
 
 
-async def test_a_kind_that_is_not_served_yet_is_shown_as_failing(client: Client) -> None:
+async def test_kind_that_is_not_served_is_reported_as_failing(client: Client) -> None:
     unknown = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
     informer: Informer[PartialObject, PartialObject] = Informer(
         client, unknown, into=PartialObject, backoff=QUICK
@@ -354,9 +346,7 @@ async def test_a_kind_that_is_not_served_yet_is_shown_as_failing(client: Client)
         assert not informer.has_synced
 
 
-async def test_cancelling_an_informer_gives_its_connection_back(
-    client: Client, namespace: str
-) -> None:
+async def test_cancelled_informer_releases_its_connection(client: Client, namespace: str) -> None:
     informer: Informer[PartialObject, PartialObject] = Informer(
         client, CONFIG_MAPS, into=PartialObject, namespace=namespace
     )

@@ -104,7 +104,7 @@ class Gate:
         self._open.set()
 
 
-async def test_history_compacted_away_leads_to_a_new_list_that_tells_what_was_missed(
+async def test_compacted_history_leads_to_a_new_list(
     own_cluster: LocalCluster, own_client: Client
 ) -> None:
     registry = CollectorRegistry()
@@ -152,7 +152,7 @@ async def test_history_compacted_away_leads_to_a_new_list_that_tells_what_was_mi
     assert resumed, "the list was not preceded by an attempt to resume"
 
 
-async def test_an_informer_outlives_its_api_server_and_tells_no_false_deletion(
+async def test_informer_survives_an_api_server_restart_without_deletions(
     own_cluster: LocalCluster, own_client: Client
 ) -> None:
     informer: Informer[PartialObject, PartialObject] = Informer(
@@ -182,9 +182,7 @@ async def _created(client: Client, name: str) -> bool:
     return True
 
 
-async def test_a_projection_that_raises_does_not_end_the_informer(
-    client: Client, namespace: str
-) -> None:
+async def test_failing_projection_does_not_end_the_informer(client: Client, namespace: str) -> None:
     fails = True
 
     def project(obj: PartialObject) -> str:

@@ -73,7 +73,7 @@ async def traced(informer: Informer[PartialObject, Any]) -> float:
         tracemalloc.stop()
 
 
-async def test_five_thousand_objects_are_listed_watched_and_cheap(
+async def test_five_thousand_objects_are_cached_cheaply(
     client: Client, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kind = WatchedKind(client, CONFIG_MAPS, RuntimeMetrics(CollectorRegistry()), (namespace,))

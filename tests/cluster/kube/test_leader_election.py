@@ -86,9 +86,7 @@ async def lease_of(client: Client, namespace: str) -> Lease:
     return await client.get(LEASES, NAME, namespace, into=Lease)
 
 
-async def test_one_leads_and_the_other_takes_over_as_soon_as_it_stops(
-    client: Client, namespace: str
-) -> None:
+async def test_standby_takes_over_after_the_release(client: Client, namespace: str) -> None:
     first = Candidate(client, namespace, "first")
     second = Candidate(client, namespace, "second")
     async with standing(first) as leader:
@@ -113,9 +111,7 @@ async def test_one_leads_and_the_other_takes_over_as_soon_as_it_stops(
     assert (await lease_of(client, namespace)).holder == ""
 
 
-async def test_a_lease_is_given_back_also_in_the_middle_of_its_renewal(
-    client: Client, namespace: str
-) -> None:
+async def test_lease_is_released_during_its_renewal(client: Client, namespace: str) -> None:
     """The renewal has arrived, and moved the lease on; its answer has not."""
     candidate = Candidate(client, namespace, "renewing")
     renewing = asyncio.Event()
@@ -132,7 +128,7 @@ async def test_a_lease_is_given_back_also_in_the_middle_of_its_renewal(
     assert (await lease_of(client, namespace)).holder == ""
 
 
-async def test_a_slow_api_server_gets_the_lease_back_too(client: Client, namespace: str) -> None:
+async def test_lease_is_released_at_a_slow_api_server(client: Client, namespace: str) -> None:
     candidate = Candidate(client, namespace, "patient")
     async with standing(candidate):
         await eventually(lambda: candidate.leads)
@@ -140,7 +136,7 @@ async def test_a_slow_api_server_gets_the_lease_back_too(client: Client, namespa
     assert (await lease_of(client, namespace)).holder == ""
 
 
-async def test_a_lease_that_was_taken_is_not_given_back(client: Client, namespace: str) -> None:
+async def test_lease_of_another_holder_is_not_released(client: Client, namespace: str) -> None:
     candidate = Candidate(client, namespace, "robbed")
     async with standing(candidate) as leader:
         await eventually(lambda: candidate.leads)
@@ -151,7 +147,7 @@ async def test_a_lease_that_was_taken_is_not_given_back(client: Client, namespac
     assert (await lease_of(client, namespace)).holder == "robber"
 
 
-async def test_a_leader_cut_off_fences_itself_before_another_leads(
+async def test_disconnected_leader_is_fenced_before_another_leads(
     client: Client, namespace: str
 ) -> None:
     first = Candidate(client, namespace, "first")
@@ -171,7 +167,7 @@ async def test_a_leader_cut_off_fences_itself_before_another_leads(
     assert first.ended_at < second.leading_since
 
 
-async def test_writes_pass_only_while_the_lease_is_ours(client: Client, namespace: str) -> None:
+async def test_writes_are_sent_only_while_leading(client: Client, namespace: str) -> None:
     candidate = Candidate(client, namespace, "only")
     fenced = client.fenced(candidate.election.fence)
 
@@ -190,7 +186,7 @@ async def test_writes_pass_only_while_the_lease_is_ours(client: Client, namespac
     assert names & {"before", "during", "after"} == {"during"}
 
 
-async def test_a_lease_taken_by_force_is_lost_at_once(client: Client, namespace: str) -> None:
+async def test_lease_acquired_by_another_is_lost_at_once(client: Client, namespace: str) -> None:
     registry = CollectorRegistry()
     gauge = RuntimeMetrics(registry).leading(NAME)
     candidate = Candidate(client, namespace, "robbed", leading=gauge)
@@ -202,16 +198,14 @@ async def test_a_lease_taken_by_force_is_lost_at_once(client: Client, namespace:
         await eventually(lambda: candidate.leads)
         assert status() == 1
         await client.patch(LEASES, NAME, {"spec": {"holderIdentity": "robber"}}, namespace)
-        with pytest.raises(LeaseLost, match="taken by robber"):
+        with pytest.raises(LeaseLost, match="acquired by robber"):
             await asyncio.wait_for(leader, 1.5)
         assert not candidate.leads
         assert status() == 0
     assert (await lease_of(client, namespace)).holder == "robber"
 
 
-async def test_a_lease_deleted_under_its_holder_is_made_anew(
-    client: Client, namespace: str
-) -> None:
+async def test_deleted_lease_is_re_created_by_its_holder(client: Client, namespace: str) -> None:
     candidate = Candidate(client, namespace, "holder")
     async with standing(candidate) as leader:
         await eventually(lambda: candidate.leads)
@@ -229,7 +223,7 @@ async def test_a_lease_deleted_under_its_holder_is_made_anew(
         assert not leader.done()
 
 
-async def test_a_lease_that_another_makes_anew_is_not_taken_from_it(
+async def test_lease_re_created_by_another_is_not_overwritten(
     client: Client, namespace: str
 ) -> None:
     candidate = Candidate(client, namespace, "holder")
@@ -237,7 +231,7 @@ async def test_a_lease_that_another_makes_anew_is_not_taken_from_it(
         await eventually(lambda: candidate.leads)
         candidate.before_create = lambda: _make_lease(client, namespace, holder="faster")
         await client.delete(LEASES, NAME, namespace)
-        with pytest.raises(LeaseLost, match="taken by faster"):
+        with pytest.raises(LeaseLost, match="acquired by faster"):
             await leader
     assert (await lease_of(client, namespace)).holder == "faster"
 
@@ -247,7 +241,7 @@ async def _make_lease(client: Client, namespace: str, *, holder: str) -> None:
     await client.create(LEASES, {"metadata": {"name": NAME}, "spec": spec}, namespace)
 
 
-async def test_what_others_put_on_the_lease_stays(client: Client, namespace: str) -> None:
+async def test_metadata_of_others_on_the_lease_is_kept(client: Client, namespace: str) -> None:
     candidate = Candidate(client, namespace, "holder")
     async with standing(candidate) as leader:
         await eventually(lambda: candidate.leads)
@@ -262,9 +256,7 @@ async def test_what_others_put_on_the_lease_stays(client: Client, namespace: str
         assert not leader.done()
 
 
-async def test_when_the_work_fails_the_lease_is_given_back_and_the_error_told(
-    client: Client, namespace: str
-) -> None:
+async def test_lease_is_released_when_the_work_fails(client: Client, namespace: str) -> None:
     async def fail() -> None:
         raise LookupError("no work")
 
@@ -275,7 +267,7 @@ async def test_when_the_work_fails_the_lease_is_given_back_and_the_error_told(
     assert (await lease_of(client, namespace)).holder == ""
 
 
-async def test_renewal_goes_on_while_the_work_is_ending(client: Client, namespace: str) -> None:
+async def test_renewal_continues_until_the_work_has_ended(client: Client, namespace: str) -> None:
     led_at_the_end: list[bool] = []
     candidate = Candidate(client, namespace, "slow")
 
@@ -304,6 +296,8 @@ async def test_renewal_goes_on_while_the_work_is_ending(client: Client, namespac
         {"retry": -1, "renew_deadline": 0.5},
     ],
 )
-async def test_times_that_cannot_work_are_refused(client: Client, times: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="a lease needs"):
+async def test_invalid_lease_durations_are_rejected(
+    client: Client, times: dict[str, float]
+) -> None:
+    with pytest.raises(ValueError, match="a lease requires"):
         LeaderElection(client, namespace="default", **times)  # type: ignore[arg-type]

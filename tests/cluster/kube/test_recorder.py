@@ -49,9 +49,7 @@ async def events_in(client: Client, namespace: str) -> list[dict[str, Any]]:
     return sorted(ours, key=lambda event: event["metadata"]["name"])
 
 
-async def test_an_event_says_who_what_and_when(
-    client: Client, namespace: str, about: ObjectReference
-) -> None:
+async def test_fields_of_an_event(client: Client, namespace: str, about: ObjectReference) -> None:
     recorder = Recorder(client, "lynq")
     async with recording(recorder):
         recorder.record(about, "Warning", "ApplyFailed", "the API server said no")
@@ -75,7 +73,7 @@ async def test_an_event_says_who_what_and_when(
     assert event["firstTimestamp"] == event["lastTimestamp"]
 
 
-async def test_repeats_are_one_event_whose_count_grows(
+async def test_repeats_increment_the_count_of_one_event(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
     recorder = Recorder(client, "lynq")
@@ -89,7 +87,7 @@ async def test_repeats_are_one_event_whose_count_grows(
     assert event["count"] == 4
 
 
-async def test_repeats_while_the_server_is_slow_are_one_write(
+async def test_repeats_at_a_slow_api_server_are_one_write(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
     registry = CollectorRegistry()
@@ -117,7 +115,7 @@ async def test_many_different_messages_are_combined(
     assert combined[0]["count"] == 6
 
 
-async def test_a_loud_object_is_limited(
+async def test_events_of_an_object_are_rate_limited(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
     registry = CollectorRegistry()
@@ -129,7 +127,7 @@ async def test_a_loud_object_is_limited(
     assert len(await events_in(client, namespace)) == 1
 
 
-async def test_an_event_that_the_server_forgot_is_made_anew(
+async def test_expired_event_is_re_created(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
     recorder = Recorder(client, "lynq")
@@ -142,7 +140,7 @@ async def test_an_event_that_the_server_forgot_is_made_anew(
     assert event["count"] == 2
 
 
-async def test_a_full_queue_drops_and_counts(client: Client, about: ObjectReference) -> None:
+async def test_full_queue_drops_and_counts_events(client: Client, about: ObjectReference) -> None:
     registry = CollectorRegistry()
     recorder = Recorder(client, "lynq", limit=2, metrics=RuntimeMetrics(registry).events())
     for number in range(5):
@@ -150,7 +148,7 @@ async def test_a_full_queue_drops_and_counts(client: Client, about: ObjectRefere
     assert _sample(registry, "dropped") == 3
 
 
-async def test_a_failing_write_is_tried_again(
+async def test_failed_write_is_retried(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
     failures = iter([ConnectionFailed("cut"), ConnectionFailed("cut"), None])
@@ -168,7 +166,7 @@ async def test_a_failing_write_is_tried_again(
         await eventually(lambda: events_in(client, namespace))
 
 
-async def test_a_write_whose_answer_was_lost_is_not_doubled(
+async def test_write_with_a_lost_response_creates_one_event(
     client: Client, namespace: str, about: ObjectReference
 ) -> None:
     lost = iter([True])
@@ -189,7 +187,7 @@ async def test_a_write_whose_answer_was_lost_is_not_doubled(
     assert event["count"] == 2
 
 
-async def test_events_about_an_object_in_a_namespace_that_goes_are_dropped_in_peace(
+async def test_events_in_a_deleted_namespace_are_dropped_silently(
     client: Client, namespace: str
 ) -> None:
     doomed = f"{namespace}-doomed"
@@ -208,7 +206,7 @@ async def test_events_about_an_object_in_a_namespace_that_goes_are_dropped_in_pe
     await client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, doomed)
 
 
-async def test_events_about_a_cluster_scoped_object_are_in_default(
+async def test_events_of_a_cluster_scoped_object_are_in_default(
     client: Client, namespace: str
 ) -> None:
     recorder = Recorder(client, "lynq")

@@ -49,7 +49,7 @@ def deployment(namespace: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-async def test_an_object_is_created_once(client: Client, namespace: str) -> None:
+async def test_second_create_is_already_exists(client: Client, namespace: str) -> None:
     made = await client.create(CONFIG_MAPS, config_map(namespace, k="v"), manager="me")
     assert made["data"] == {"k": "v"}
     assert made["metadata"]["managedFields"][0]["manager"] == "me"
@@ -59,12 +59,12 @@ async def test_an_object_is_created_once(client: Client, namespace: str) -> None
     assert str(caught.value).endswith("configmaps 'a': 409 AlreadyExists")
 
 
-async def test_a_name_can_be_left_to_the_api_server(client: Client, namespace: str) -> None:
+async def test_generate_name_is_supported(client: Client, namespace: str) -> None:
     made = await client.create(CONFIG_MAPS, {"metadata": {"generateName": "x-"}}, namespace)
     assert made["metadata"]["name"].startswith("x-")
 
 
-async def test_structs_go_in_and_come_out(client: Client, namespace: str) -> None:
+async def test_structs_are_encoded_and_decoded(client: Client, namespace: str) -> None:
     metadata = Metadata(name="a", namespace=namespace, labels={"tier": "one"})
     made = await client.create(
         CONFIG_MAPS, ConfigMap(metadata=metadata, data={"k": "v"}), into=ConfigMap
@@ -75,7 +75,7 @@ async def test_structs_go_in_and_come_out(client: Client, namespace: str) -> Non
     assert await client.get(CONFIG_MAPS, "a", namespace, into=ConfigMap) == made
 
 
-async def test_metadata_only_comes_without_the_body(client: Client, namespace: str) -> None:
+async def test_partial_object_has_metadata_only(client: Client, namespace: str) -> None:
     applied = await client.apply(
         CONFIG_MAPS, config_map(namespace, k="v"), manager="lynq", into=PartialObject
     )
@@ -91,7 +91,7 @@ async def test_metadata_only_comes_without_the_body(client: Client, namespace: s
     assert patched.metadata.resource_version > got.metadata.resource_version
 
 
-async def test_what_is_not_there_is_not_found(client: Client, namespace: str) -> None:
+async def test_missing_object_is_not_found(client: Client, namespace: str) -> None:
     with pytest.raises(errors.NotFound, match="configmaps/gone: 404 NotFound"):
         await client.get(CONFIG_MAPS, "gone", namespace)
     with pytest.raises(errors.NotFound):
@@ -100,7 +100,7 @@ async def test_what_is_not_there_is_not_found(client: Client, namespace: str) ->
         await client.delete(CONFIG_MAPS, "gone", namespace)
 
 
-async def test_apply_creates_changes_and_takes_back(client: Client, namespace: str) -> None:
+async def test_apply_creates_updates_and_removes_fields(client: Client, namespace: str) -> None:
     first = await client.apply(CONFIG_MAPS, config_map(namespace, a="1", b="1"), manager="lynq")
     assert first["data"] == {"a": "1", "b": "1"}
     second = await client.apply(CONFIG_MAPS, config_map(namespace, a="2"), manager="lynq")
@@ -109,7 +109,7 @@ async def test_apply_creates_changes_and_takes_back(client: Client, namespace: s
     assert again["metadata"]["resourceVersion"] == second["metadata"]["resourceVersion"]
 
 
-async def test_a_conflict_names_manager_and_field_and_force_takes_it(
+async def test_apply_conflict_names_manager_and_field_until_forced(
     client: Client, namespace: str
 ) -> None:
     await client.apply(DEPLOYMENTS, deployment(namespace, replicas=1), manager="someone")
@@ -122,9 +122,7 @@ async def test_a_conflict_names_manager_and_field_and_force_takes_it(
     assert forced["spec"]["replicas"] == 0
 
 
-async def test_a_conflict_with_an_update_names_its_manager_too(
-    client: Client, namespace: str
-) -> None:
+async def test_conflict_with_an_update_names_its_manager(client: Client, namespace: str) -> None:
     await client.apply(CONFIG_MAPS, config_map(namespace, k="1"), manager="lynq")
     await client.patch(CONFIG_MAPS, "a", {"data": {"k": "2"}}, namespace, manager="kubectl-edit")
     with pytest.raises(errors.Conflict) as caught:
@@ -132,7 +130,7 @@ async def test_a_conflict_with_an_update_names_its_manager_too(
     assert caught.value.fields == [FieldConflict("kubectl-edit", ".data.k")]
 
 
-async def test_a_dry_run_answers_and_changes_nothing(client: Client, namespace: str) -> None:
+async def test_dry_run_changes_nothing(client: Client, namespace: str) -> None:
     made = await client.create(CONFIG_MAPS, config_map(namespace), dry_run=True)
     assert made["metadata"]["uid"]
     applied = await client.apply(
@@ -146,13 +144,13 @@ async def test_a_dry_run_answers_and_changes_nothing(client: Client, namespace: 
     await client.get(CONFIG_MAPS, "a", namespace)
 
 
-async def test_a_merge_patch_removes_by_null(client: Client, namespace: str) -> None:
+async def test_merge_patch_removes_fields_by_null(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAPS, config_map(namespace, a="1", b="1"))
     patched = await client.patch(CONFIG_MAPS, "a", {"data": {"a": None, "c": "1"}}, namespace)
     assert patched["data"] == {"b": "1", "c": "1"}
 
 
-async def test_a_json_patch_tests_before_it_changes(client: Client, namespace: str) -> None:
+async def test_json_patch_test_operation_guards_the_patch(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAPS, config_map(namespace, a="1"))
     steps = [
         {"op": "test", "path": "/data/a", "value": "1"},
@@ -164,7 +162,7 @@ async def test_a_json_patch_tests_before_it_changes(client: Client, namespace: s
         await client.patch(CONFIG_MAPS, "a", steps, namespace, kind=Patch.JSON)
 
 
-async def test_a_replace_of_an_older_state_is_a_conflict(client: Client, namespace: str) -> None:
+async def test_replace_of_an_old_version_is_a_conflict(client: Client, namespace: str) -> None:
     old = await client.create(CONFIG_MAPS, config_map(namespace, k="1"))
     new = await client.replace(CONFIG_MAPS, old | {"data": {"k": "2"}}, manager="me")
     assert new["data"] == {"k": "2"}
@@ -173,7 +171,7 @@ async def test_a_replace_of_an_older_state_is_a_conflict(client: Client, namespa
     assert caught.value.fields == []
 
 
-async def test_the_status_is_written_apart_from_the_object(client: Client, namespace: str) -> None:
+async def test_status_subresource_is_separate(client: Client, namespace: str) -> None:
     def balanced(address: str) -> dict[str, Any]:
         return {"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"}]}}
 
@@ -194,7 +192,7 @@ async def test_the_status_is_written_apart_from_the_object(client: Client, names
     assert applied["status"] == balanced("192.0.2.3")
 
 
-async def test_delete_minds_its_preconditions(client: Client, namespace: str) -> None:
+async def test_delete_checks_its_preconditions(client: Client, namespace: str) -> None:
     made = await client.create(CONFIG_MAPS, config_map(namespace), into=PartialObject)
     metadata = made.metadata
     with pytest.raises(errors.Conflict):
@@ -213,7 +211,7 @@ async def test_delete_minds_its_preconditions(client: Client, namespace: str) ->
 
 
 @pytest.mark.parametrize("resource", [CONFIG_MAPS, SERVICES, SERVICE_ACCOUNTS])
-async def test_delete_tells_gone_from_asked_to_go(
+async def test_delete_returns_whether_the_object_is_removed(
     client: Client, namespace: str, resource: Resource
 ) -> None:
     spec = {"spec": {"ports": [{"port": 80}]}} if resource is SERVICES else {}
@@ -228,9 +226,7 @@ async def test_delete_tells_gone_from_asked_to_go(
         await client.get(resource, "kept", namespace)
 
 
-async def test_foreground_deletion_waits_for_dependents_and_orphan_leaves_them(
-    client: Client, namespace: str
-) -> None:
+async def test_deletion_propagation_policies(client: Client, namespace: str) -> None:
     async def owned(owner: str, name: str) -> None:
         made = await client.create(CONFIG_MAPS, config_map(namespace, owner), into=PartialObject)
         reference = {
@@ -266,9 +262,7 @@ async def test_foreground_deletion_waits_for_dependents_and_orphan_leaves_them(
     assert left.metadata.owner_references == []
 
 
-async def test_a_refused_secret_is_reported_by_field_never_by_value(
-    client: Client, namespace: str
-) -> None:
+async def test_invalid_secret_is_reported_without_its_value(client: Client, namespace: str) -> None:
     secret = {
         "metadata": {"name": "db", "labels": {"password": "hunter2 !"}},
         "type": "kubernetes.io/tls",
@@ -282,7 +276,7 @@ async def test_a_refused_secret_is_reported_by_field_never_by_value(
     assert "hunter2 !" not in f"{error} {error!r} {error.status!r} {error.causes!r}"
 
 
-async def test_lists_are_paged_and_whole(client: Client, namespace: str) -> None:
+async def test_lists_are_paged_and_complete(client: Client, namespace: str) -> None:
     for number in range(7):
         obj = config_map(namespace, f"page-{number}")
         obj["metadata"]["labels"] = {"even": str(number % 2 == 0).lower()}
@@ -302,11 +296,11 @@ async def test_cluster_scoped_objects_need_no_namespace(client: Client, namespac
     assert len(listed) == 1
 
 
-async def test_any_path_can_be_read(client: Client) -> None:
+async def test_raw_reads_any_path(client: Client) -> None:
     assert b"gitVersion" in await client.raw("/version")
     assert await client.raw("/readyz") == b"ok"
 
 
-async def test_an_object_too_large_for_the_api_server(client: Client, namespace: str) -> None:
+async def test_object_that_is_too_large_is_rejected(client: Client, namespace: str) -> None:
     with pytest.raises((errors.RequestTooLarge, errors.Invalid)):
         await client.create(CONFIG_MAPS, config_map(namespace, k="x" * 4 * 1024 * 1024))

@@ -52,7 +52,7 @@ async def following(events: Events) -> tuple[EventType, str]:
     raise AssertionError("the watch ended")
 
 
-async def test_changes_come_in_order(client: Client, namespace: str) -> None:
+async def test_events_are_in_order(client: Client, namespace: str) -> None:
     async with watching(client, namespace, since=await here(client, namespace)) as events:
         await make(client, namespace, "a")
         await client.patch(CONFIG_MAPS, "a", {"data": {"k": "2"}}, namespace)
@@ -64,14 +64,14 @@ async def test_changes_come_in_order(client: Client, namespace: str) -> None:
         ]
 
 
-async def test_a_watch_resumes_where_the_last_one_ended(client: Client, namespace: str) -> None:
+async def test_watch_resumes_from_a_version(client: Client, namespace: str) -> None:
     since = await make(client, namespace, "a")
     await make(client, namespace, "b")
     async with watching(client, namespace, since=since) as events:
         assert await following(events) == (EventType.ADDED, "b")
 
 
-async def test_leaving_the_selection_looks_like_a_deletion(client: Client, namespace: str) -> None:
+async def test_object_that_no_longer_matches_is_deleted(client: Client, namespace: str) -> None:
     since = await make(client, namespace, "a")
     async with watching(client, namespace, since=since) as events:
         unlabelled = {"metadata": {"labels": {"test": None}}}
@@ -79,7 +79,7 @@ async def test_leaving_the_selection_looks_like_a_deletion(client: Client, names
         assert await following(events) == (EventType.DELETED, "a")
 
 
-async def test_a_streamed_list_ends_with_a_bookmark_and_goes_on(
+async def test_streamed_list_ends_with_a_bookmark_and_continues(
     client: Client, namespace: str
 ) -> None:
     names = {f"item-{number}" for number in range(5)}
@@ -100,7 +100,7 @@ async def test_a_streamed_list_ends_with_a_bookmark_and_goes_on(
         assert await following(events) == (EventType.ADDED, "later")
 
 
-async def test_metadata_only_is_what_travels(client: Client, namespace: str) -> None:
+async def test_partial_watch_transfers_metadata_only(client: Client, namespace: str) -> None:
     received = bytearray()
 
     async def tap(request: Request, send: Send) -> Response:
@@ -123,7 +123,7 @@ async def test_metadata_only_is_what_travels(client: Client, namespace: str) -> 
     assert len(received) < 2000
 
 
-async def test_large_events_of_many_chunks_arrive_whole(client: Client, namespace: str) -> None:
+async def test_large_events_are_complete(client: Client, namespace: str) -> None:
     since = await here(client, namespace)
     for name in ("a", "b"):
         await make(client, namespace, name, size=400_000)
@@ -134,15 +134,13 @@ async def test_large_events_of_many_chunks_arrive_whole(client: Client, namespac
             assert event.object["data"]["k"] == "ä" * 400_000
 
 
-async def test_a_watch_ends_when_its_time_is_over(client: Client, namespace: str) -> None:
+async def test_watch_ends_after_its_timeout(client: Client, namespace: str) -> None:
     since = await here(client, namespace)
     async with watching(client, namespace, since=since, timeout_seconds=1) as events:
         assert [event async for event in events if isinstance(event, WatchEvent)] == []
 
 
-async def test_a_version_that_is_not_remembered_any_more_is_gone(
-    client: Client, namespace: str
-) -> None:
+async def test_expired_version_is_gone(client: Client, namespace: str) -> None:
     before = await here(client, namespace)
     # The API server remembers changes of a kind from when it began to serve it.
     async with served_custom_kind(client, f"{namespace}.example.com") as resource:
@@ -152,15 +150,13 @@ async def test_a_version_that_is_not_remembered_any_more_is_gone(
                 await anext(events)
 
 
-async def test_a_kind_that_is_not_served_cannot_be_watched(client: Client) -> None:
+async def test_watch_of_an_unserved_kind_is_not_found(client: Client) -> None:
     nothing = Resource("example.com", "v1", "Nothing", "nothings", namespaced=True)
     with pytest.raises(errors.NotFound):
         await anext(client.watch(nothing))
 
 
-async def test_a_stream_cut_by_the_network_is_a_failed_connection(
-    client: Client, namespace: str
-) -> None:
+async def test_interrupted_stream_is_a_failed_connection(client: Client, namespace: str) -> None:
     async def cut(request: Request, send: Send) -> Response:
         response = await send(request)
         return Response(

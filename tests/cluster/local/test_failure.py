@@ -12,7 +12,7 @@ exit 1
 """
 
 
-def test_the_end_of_every_log_is_told(
+def test_failed_start_reports_the_tail_of_every_log(
     clusters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     binary = tmp_path / "controlplane"

@@ -35,7 +35,7 @@ def processes_of(folder: Path) -> list[str]:
     return lines
 
 
-async def test_down_leaves_nothing(own_cluster: LocalCluster) -> None:
+async def test_down_deletes_processes_and_files(own_cluster: LocalCluster) -> None:
     folder = own_cluster.layout.directory
     assert len(processes_of(folder)) == 6
     own_cluster.down()
@@ -45,7 +45,7 @@ async def test_down_leaves_nothing(own_cluster: LocalCluster) -> None:
         own_cluster.down()
 
 
-async def test_a_killed_supervisor_leaves_no_processes(own_cluster: LocalCluster) -> None:
+async def test_killed_supervisor_leaves_no_processes(own_cluster: LocalCluster) -> None:
     folder = own_cluster.layout.directory
     os.kill(own_cluster.record.supervisor, signal.SIGKILL)
     await eventually(lambda: not processes_of(folder), within=15)
@@ -53,7 +53,7 @@ async def test_a_killed_supervisor_leaves_no_processes(own_cluster: LocalCluster
     assert not own_cluster.alive
 
 
-async def test_a_killed_owner_leaves_no_processes_and_no_files(tmp_path: Path) -> None:
+async def test_killed_owner_leaves_no_processes_and_files(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE
     ) as owner:
@@ -65,18 +65,18 @@ async def test_a_killed_owner_leaves_no_processes_and_no_files(tmp_path: Path) -
     await eventually(lambda: not processes_of(folder) and not folder.exists(), within=15)
 
 
-async def test_a_killed_component_is_started_again(own_cluster: LocalCluster) -> None:
+async def test_killed_component_is_restarted(own_cluster: LocalCluster) -> None:
     first = own_cluster.pid("kube-scheduler")
     os.kill(first, signal.SIGKILL)
     await eventually(lambda: own_cluster.pid("kube-scheduler") != first)
 
 
-def test_a_cluster_runs_once(cluster: LocalCluster) -> None:
+def test_second_start_is_rejected(cluster: LocalCluster) -> None:
     with pytest.raises(ClusterError, match="already running"):
         cluster.up()
 
 
-def test_a_chosen_data_directory_is_resumed(clusters: Path, tmp_path: Path) -> None:
+def test_data_directory_is_reused(clusters: Path, tmp_path: Path) -> None:
     cluster = LocalCluster("resumed", clusters)
     tmp_path /= 'a "folder", with é'
     cluster.up(directory=tmp_path, owned=True)
@@ -96,6 +96,6 @@ def test_a_chosen_data_directory_is_resumed(clusters: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["", "Upper", "../escape", "-dash", "a" * 64])
-def test_a_name_must_be_plain(clusters: Path, name: str) -> None:
+def test_cluster_name_must_be_valid(clusters: Path, name: str) -> None:
     with pytest.raises(ClusterError, match="not a valid cluster name"):
         LocalCluster(name, clusters).up()

@@ -59,7 +59,7 @@ async def webhook(tmp_path: Path) -> AsyncIterator[dict[str, str]]:
     await runner.cleanup()
 
 
-async def test_a_webhook_on_loopback_is_asked(
+async def test_webhook_on_loopback_is_called(
     client: Client, namespace: str, webhook: dict[str, str]
 ) -> None:
     rule = {

@@ -54,7 +54,7 @@ def bench(kubectl: Kubectl, namespace: str, tmp_path: Path) -> Workbench:
     ],
     ids=lambda value: value if isinstance(value, str) and "/" in value else "",
 )
-def test_a_workload_reaches_its_end(
+def test_workload_becomes_ready_or_completes(
     bench: Workbench, manifest: Manifest, target: str, condition: str
 ) -> None:
     bench.apply(manifest)
@@ -62,9 +62,7 @@ def test_a_workload_reaches_its_end(
 
 
 @pytest.mark.parametrize("image", ["registry.local/nonexistent:1", "invalid"])
-async def test_an_image_that_cannot_be_pulled_never_becomes_ready(
-    bench: Workbench, image: str
-) -> None:
+async def test_invalid_image_never_becomes_ready(bench: Workbench, image: str) -> None:
     bench.apply(deployment("broken", replicas=1, image=image))
 
     def reasons() -> list[str]:
@@ -87,7 +85,7 @@ def test_readiness_can_be_delayed(bench: Workbench) -> None:
     assert conditions["Ready"] > conditions["PodScheduled"]
 
 
-async def test_a_volume_goes_with_its_claim(bench: Workbench) -> None:
+async def test_volume_is_deleted_with_its_claim(bench: Workbench) -> None:
     bench.apply(claim("data"))
     bench.wait("pvc/data", "jsonpath={.status.phase}=Bound")
     volume = bench.get("pvc/data")["spec"]["volumeName"]
@@ -95,14 +93,14 @@ async def test_a_volume_goes_with_its_claim(bench: Workbench) -> None:
     await eventually(lambda: "NotFound" in bench("get", "pv", volume))
 
 
-async def test_what_a_deployment_owns_is_collected(bench: Workbench) -> None:
+async def test_dependents_of_a_deployment_are_garbage_collected(bench: Workbench) -> None:
     bench.apply(deployment("web"))
     bench.wait("deployment/web", "condition=Available")
     bench("delete", "deployment/web")
     await eventually(lambda: not bench.get("replicasets,pods")["items"])
 
 
-def test_a_service_account_has_a_token_and_no_rights(bench: Workbench) -> None:
+def test_service_account_has_a_token_without_permissions(bench: Workbench) -> None:
     bench("create", "serviceaccount", "guest")
     token = bench("create", "token", "guest").strip()
     assert token.count(".") == 2

@@ -35,20 +35,20 @@ def allowed(kubectl: Kubectl, namespace: str, token: str) -> str:
     return token
 
 
-async def test_an_account_with_the_right_is_allowed(client: Client, allowed: str) -> None:
+async def test_authorized_account_is_allowed(client: Client, allowed: str) -> None:
     assert await may_read_metrics(client, allowed) is AccessDecision.ALLOWED
 
 
-async def test_an_account_without_the_right_is_forbidden(client: Client, token: str) -> None:
+async def test_unauthorized_account_is_forbidden(client: Client, token: str) -> None:
     assert await may_read_metrics(client, token) is AccessDecision.FORBIDDEN
 
 
 @pytest.mark.parametrize("made_up", ["x", "eyJhbGciOiJub25lIn0.e30.", "ü"])
-async def test_a_made_up_token_is_nobodys(client: Client, made_up: str) -> None:
+async def test_invalid_token_is_unauthenticated(client: Client, made_up: str) -> None:
     assert await may_read_metrics(client, made_up) is AccessDecision.UNAUTHENTICATED
 
 
-async def test_a_cluster_that_does_not_answer_is_no_permission() -> None:
+async def test_unreachable_api_server_is_a_failed_review() -> None:
     config = ClusterConfig(
         "http://127.0.0.1:1", credentials=StaticCredentials(Credential(token="x"))
     )
@@ -58,7 +58,7 @@ async def test_a_cluster_that_does_not_answer_is_no_permission() -> None:
     assert "hunter2" not in str(raised.value)
 
 
-async def test_the_server_lets_in_whom_the_cluster_lets_in(client: Client, allowed: str) -> None:
+async def test_metrics_server_uses_cluster_authorization(client: Client, allowed: str) -> None:
     protection = Protection(partial(may_read_metrics, client))
     async with (
         metrics_server(Address("127.0.0.1", 0), CollectorRegistry(), protection) as server,

@@ -59,7 +59,7 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, list[dict[str, Any]]]:
     return process.returncode, [json.loads(line) for line in stderr.splitlines()]
 
 
-async def test_it_serves_until_it_is_told_to_stop(
+async def test_process_serves_until_sigterm(
     kubeconfig: Path, namespace: str, tmp_path: Path
 ) -> None:
     authority = Authority()
@@ -91,7 +91,7 @@ async def test_it_serves_until_it_is_told_to_stop(
     assert all({"level", "ts", "msg"} <= line.keys() for line in lines)
 
 
-async def test_a_port_in_use_ends_it_with_one_line(kubeconfig: Path, namespace: str) -> None:
+async def test_port_in_use_ends_the_process_with_one_line(kubeconfig: Path, namespace: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         flags = (f"--health-probe-bind-address={address}", f"--watch-namespaces={namespace}")

@@ -27,11 +27,11 @@ def parsed(*args: str) -> dict[str, object]:
     ("text", "value"),
     [("", True), ("=true", True), ("=false", False), ("=T", True), ("=0", False)],
 )
-def test_a_boolean_may_have_a_value(dashes: str, text: str, value: object) -> None:
+def test_boolean_may_have_a_value(dashes: str, text: str, value: object) -> None:
     assert parsed(f"{dashes}leader-elect{text}")["leader_elect"] is value
 
 
-def test_a_boolean_never_eats_the_next_argument() -> None:
+def test_boolean_never_takes_the_next_argument() -> None:
     given = parsed("--leader-elect", "false")
     assert given["leader_elect"] is True
     assert given["rest"] == ("false",)
@@ -40,23 +40,23 @@ def test_a_boolean_never_eats_the_next_argument() -> None:
 @pytest.mark.parametrize(
     "args", [("--name=x=y",), ("-name=x=y",), ("--name", "x=y"), ("-name", "x=y")]
 )
-def test_a_value_follows_an_equals_sign_or_a_space(args: tuple[str, ...]) -> None:
+def test_value_follows_an_equals_sign_or_a_space(args: tuple[str, ...]) -> None:
     assert parsed(*args)["name"] == "x=y"
 
 
 @pytest.mark.parametrize("value", ["-1", "--leader-elect", "--", ""])
-def test_the_argument_after_a_flag_is_its_value_whatever_it_looks_like(value: str) -> None:
+def test_argument_after_a_flag_is_its_value(value: str) -> None:
     given = parsed("--name", value)
     assert given["name"] == value
     assert given["leader_elect"] is False
 
 
-def test_the_last_of_equal_flags_wins() -> None:
+def test_last_of_equal_flags_wins() -> None:
     given = parsed("-name=a", "--name=b", "-leader-elect", "--leader-elect=false")
     assert (given["name"], given["leader_elect"]) == ("b", False)
 
 
-def test_nothing_is_a_flag_after_two_dashes() -> None:
+def test_arguments_after_two_dashes_are_not_flags() -> None:
     assert parsed("--", "-leader-elect")["rest"] == ("-leader-elect",)
 
 
@@ -69,7 +69,7 @@ def test_nothing_is_a_flag_after_two_dashes() -> None:
         (("--leader-elect=",), "is not a boolean"),
     ],
 )
-def test_a_wrong_flag_is_a_clear_message(args: tuple[str, ...], message: str) -> None:
+def test_invalid_flag_is_reported(args: tuple[str, ...], message: str) -> None:
     with pytest.raises(click.UsageError, match=message) as raised:
         parsed(*args)
     assert raised.value.exit_code == 2
@@ -87,12 +87,12 @@ def test_a_wrong_flag_is_a_clear_message(args: tuple[str, ...], message: str) ->
         ("0", 0),
     ],
 )
-def test_a_duration_is_read_as_go_reads_it(text: str, seconds: float) -> None:
+def test_duration_is_parsed_like_go(text: str, seconds: float) -> None:
     assert duration(text) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize("text", ["", "10", "m", "10 m", "-5m", "5x", "5mm", "1d", "9" * 30 + "h"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_invalid_duration_is_rejected(text: str) -> None:
     with pytest.raises(click.BadParameter):
         duration(text)
 
@@ -101,11 +101,11 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
     ("text", "meant"),
     [("debug", "debug"), ("INFO", "info"), ("error", "error"), ("1", "debug"), ("5", "debug")],
 )
-def test_a_log_level_is_a_name_or_a_number(text: str, meant: str) -> None:
+def test_log_level_is_a_name_or_a_number(text: str, meant: str) -> None:
     assert level(text) == meant
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "loud", ""])
-def test_what_is_no_log_level_is_refused(text: str) -> None:
+def test_invalid_log_level_is_rejected(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a log level"):
         level(text)

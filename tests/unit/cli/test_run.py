@@ -70,7 +70,7 @@ def settings(stand_in: Manager, *args: str) -> ProcessSettings:
     return stand_in.told[-1]
 
 
-def test_without_flags_all_is_as_the_go_operator_has_it(stand_in: Manager) -> None:
+def test_defaults_are_those_of_the_go_operator(stand_in: Manager) -> None:
     assert settings(stand_in) == ProcessSettings(
         options=Options(),
         health_address=Address("", 8081),
@@ -82,7 +82,7 @@ def test_without_flags_all_is_as_the_go_operator_has_it(stand_in: Manager) -> No
     )
 
 
-def test_every_flag_arrives(stand_in: Manager, tmp_path: Path) -> None:
+def test_every_flag_is_applied(stand_in: Manager, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "config"
     kubeconfig.touch()
     given = settings(
@@ -128,19 +128,17 @@ def test_every_flag_arrives(stand_in: Manager, tmp_path: Path) -> None:
     )
 
 
-def test_an_empty_certificate_path_is_none(stand_in: Manager) -> None:
+def test_empty_certificate_path_is_none(stand_in: Manager) -> None:
     given = settings(stand_in, "--metrics-cert-path=", "--webhook-cert-path=")
     assert given.metrics_certificate is None
     assert given.admission == Webhooks()
 
 
-def test_webhooks_can_be_off(stand_in: Manager) -> None:
+def test_webhooks_can_be_disabled(stand_in: Manager) -> None:
     assert settings(stand_in, "--enable-webhooks=false").admission is None
 
 
-def test_a_certificate_is_found_where_the_go_operator_looked(
-    stand_in: Manager, tmp_path: Path
-) -> None:
+def test_certificate_in_the_default_directory_is_used(stand_in: Manager, tmp_path: Path) -> None:
     folder = tmp_path / "k8s-webhook-server/serving-certs"
     folder.mkdir(parents=True)
     assert settings(stand_in).admission == Webhooks()
@@ -172,7 +170,7 @@ def test_every_flag_has_help() -> None:
         (("--no-such-flag",), "No such option"),
     ],
 )
-def test_a_wrong_flag_is_told_before_anything_runs(
+def test_invalid_flag_is_reported_before_the_start(
     stand_in: Manager, args: tuple[str, ...], message: str
 ) -> None:
     result = lynq(*args)
@@ -189,7 +187,7 @@ def test_a_wrong_flag_is_told_before_anything_runs(
         ExceptionGroup("tasks", [ExceptionGroup("more", [LeaseLost("lease x: taken by y")])]),
     ],
 )
-def test_what_may_happen_is_told_in_one_line(stand_in: Manager, error: Exception) -> None:
+def test_expected_error_is_logged_in_one_line(stand_in: Manager, error: Exception) -> None:
     stand_in.error = error
     result = lynq()
     assert result.exit_code == 1
@@ -200,12 +198,12 @@ def test_what_may_happen_is_told_in_one_line(stand_in: Manager, error: Exception
     assert "stacktrace" not in told
 
 
-def test_an_error_without_words_is_named(stand_in: Manager) -> None:
+def test_error_without_a_message_is_logged_by_type(stand_in: Manager) -> None:
     stand_in.error = TimeoutError()
     assert json.loads(lynq().stderr)["error"] == "TimeoutError"
 
 
-def test_what_must_not_happen_is_told_without_values(stand_in: Manager) -> None:
+def test_unexpected_error_is_logged_without_values(stand_in: Manager) -> None:
     stand_in.error = ValueError("hunter2")
     result = lynq()
     assert result.exit_code == 1
@@ -215,13 +213,13 @@ def test_what_must_not_happen_is_told_without_values(stand_in: Manager) -> None:
     assert "hunter2" not in result.output
 
 
-def test_http2_is_declined_aloud(stand_in: Manager) -> None:
+def test_enable_http2_logs_a_warning(stand_in: Manager) -> None:
     assert "HTTP/1.1 only" in lynq("--enable-http2").stderr
     assert lynq("--enable-http2=false").stderr == ""
     assert len(stand_in.told) == 2
 
 
-def test_zap_flags_shape_the_log(stand_in: Manager) -> None:
+def test_zap_flags_configure_the_log(stand_in: Manager) -> None:
     stand_in.error = LeaseLost("gone")
     line = lynq("--zap-encoder=console", "--zap-time-encoding=rfc3339").stderr
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\tERROR\tsetup\t", line)
@@ -230,7 +228,7 @@ def test_zap_flags_shape_the_log(stand_in: Manager) -> None:
     assert lynq("--zap-log-level=panic").stderr == ""
 
 
-def test_words_are_taken_in_any_case_as_go_takes_them(stand_in: Manager) -> None:
+def test_flag_values_are_case_insensitive(stand_in: Manager) -> None:
     stand_in.error = LeaseLost("gone")
     flags = ("--zap-encoder=JSON", "--zap-stacktrace-level=ERROR", "--zap-log-level=INFO")
     told = json.loads(lynq(*flags, "--zap-time-encoding=RFC3339").stderr)
@@ -240,18 +238,18 @@ def test_words_are_taken_in_any_case_as_go_takes_them(stand_in: Manager) -> None
         assert told["ts"] > 10**18
 
 
-def test_an_empty_kubeconfig_is_none(stand_in: Manager) -> None:
+def test_empty_kubeconfig_is_none(stand_in: Manager) -> None:
     assert settings(stand_in, "--kubeconfig=").kubeconfig is None
     assert settings(stand_in, "--kubeconfig", "").kubeconfig is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="uvloop is installed on Linux only")
-def test_on_linux_it_runs_on_uvloop(stand_in: Manager) -> None:
+def test_operator_runs_on_uvloop_on_linux(stand_in: Manager) -> None:
     settings(stand_in)
     assert stand_in.loop == "uvloop"
 
 
-def test_the_lease_is_in_the_pods_namespace(tmp_path: Path) -> None:
+def test_lease_is_in_the_namespace_of_the_pod(tmp_path: Path) -> None:
     assert own_namespace(tmp_path) == "default"
     (tmp_path / "namespace").write_text("lynq-system")
     assert own_namespace(tmp_path) == "lynq-system"

@@ -24,7 +24,7 @@ def command(folder: Path, text: str) -> Path:
     return path
 
 
-def test_the_key_is_the_content(tmp_path: Path) -> None:
+def test_digest_depends_on_the_source(tmp_path: Path) -> None:
     copy = Path(shutil.copytree(controlplane_source(), tmp_path / "copy"))
     before = build.controlplane(copy).digest
     assert before == build.controlplane().digest
@@ -32,16 +32,14 @@ def test_the_key_is_the_content(tmp_path: Path) -> None:
     assert build.controlplane(copy).digest != before
 
 
-def test_a_go_on_the_path_that_is_new_enough_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recent_go_on_the_path_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go = command(tmp_path / "new", "echo go version go1.26.0 linux/amd64")
     monkeypatch.setenv("PATH", str(go.parent))
     assert build.find_go() == go
 
 
 @pytest.mark.parametrize("answer", ["echo go version go1.25.9 linux/amd64", "exit 1", "echo odd"])
-def test_an_old_or_broken_go_is_passed_over(
+def test_old_or_broken_go_is_ignored(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
     monkeypatch.setenv("PATH", f"{command(tmp_path / 'old', answer).parent}:/usr/bin:/bin")
@@ -49,7 +47,7 @@ def test_an_old_or_broken_go_is_passed_over(
     assert build.find_go().is_relative_to(cache / "lynq" / "go")
 
 
-def test_a_failing_build_shows_its_last_lines_and_leaves_nothing(
+def test_failed_build_reports_its_last_lines_and_cleans_up(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = 'case "$1" in version) echo go1.26.0;; *) echo "main.go:1: broken" >&2; exit 1;; esac'

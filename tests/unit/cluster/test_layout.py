@@ -11,7 +11,7 @@ from lynq.cluster import ClusterError
 from lynq.cluster.layout import ClusterPhase, ClusterRecord, Layout, Ports, are_free, choose_ports
 
 
-def test_a_record_comes_back(tmp_path: Path) -> None:
+def test_record_round_trip(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     assert layout.read() is None
     record = ClusterRecord(1, Ports(1, 2, 3), ClusterPhase.READY, components={"etcd": 4})
@@ -19,7 +19,7 @@ def test_a_record_comes_back(tmp_path: Path) -> None:
     assert layout.read() == record
 
 
-def test_only_one_holds_a_cluster(tmp_path: Path) -> None:
+def test_cluster_lock_is_exclusive(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     with layout.hold():
         assert layout.alive
@@ -28,11 +28,11 @@ def test_only_one_holds_a_cluster(tmp_path: Path) -> None:
     assert not Layout(tmp_path).alive
 
 
-def test_a_folder_that_is_gone_is_not_alive(tmp_path: Path) -> None:
+def test_missing_directory_is_not_alive(tmp_path: Path) -> None:
     assert not Layout(tmp_path / "gone").alive
 
 
-def test_chosen_ports_are_free_and_differ() -> None:
+def test_chosen_ports_are_free_and_distinct() -> None:
     ports = choose_ports()
     assert len({ports.etcd, ports.etcd_peer, ports.apiserver}) == 3
     assert are_free(ports)
@@ -42,14 +42,14 @@ def test_chosen_ports_are_free_and_differ() -> None:
         assert not are_free(ports)
 
 
-def test_ports_are_not_those_of_outgoing_connections() -> None:
+def test_ports_are_not_ephemeral() -> None:
     """A client that tries again and again would take the port of a server that is down."""
     for _ in range(20):
         ports = choose_ports()
         assert max(ports.etcd, ports.etcd_peer, ports.apiserver) < 30000
 
 
-def test_who_looks_does_not_keep_others_from_holding(tmp_path: Path) -> None:
+def test_liveness_check_does_not_block_the_lock(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     with layout.hold():
         pass

@@ -31,7 +31,7 @@ def supervisors(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["", "..", ".", "a/b", "Upper"])
-def test_down_removes_no_folder_that_is_no_cluster(root: Path, name: str) -> None:
+def test_invalid_cluster_name_is_rejected(root: Path, name: str) -> None:
     precious = root / "precious"
     precious.mkdir(parents=True)
     for each in (name, str(precious)):
@@ -40,14 +40,14 @@ def test_down_removes_no_folder_that_is_no_cluster(root: Path, name: str) -> Non
     assert precious.is_dir()
 
 
-def test_what_is_no_cluster_is_not_listed(root: Path) -> None:
+def test_other_entries_are_not_listed(root: Path) -> None:
     (root / "one").mkdir(parents=True)
     (root / "file").write_text("")
     (root / ".hidden").mkdir()
     assert [each.name for each in all_clusters()] == ["one"]
 
 
-def test_looking_whether_a_cluster_is_alive_leaves_no_trace(root: Path) -> None:
+def test_liveness_check_creates_no_files(root: Path) -> None:
     (root / "one").mkdir(parents=True)
     assert not LocalCluster("one").alive
     assert not list((root / "one").iterdir())
@@ -55,7 +55,7 @@ def test_looking_whether_a_cluster_is_alive_leaves_no_trace(root: Path) -> None:
 
 @pytest.mark.usefixtures("root")
 @pytest.mark.parametrize("chosen", [None, "data"])
-def test_an_interrupted_start_leaves_nothing(
+def test_interrupted_start_is_cleaned_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str | None
 ) -> None:
     def interrupt(*_: object) -> None:
@@ -69,7 +69,7 @@ def test_an_interrupted_start_leaves_nothing(
     assert not LocalCluster("one").exists
 
 
-def test_of_two_starts_at_once_one_is_refused(root: Path, tmp_path: Path) -> None:
+def test_one_of_two_concurrent_starts_is_rejected(root: Path, tmp_path: Path) -> None:
     refused: list[str] = []
 
     def up() -> None:
@@ -94,7 +94,7 @@ def test_of_two_starts_at_once_one_is_refused(root: Path, tmp_path: Path) -> Non
     assert "did not start" in refused[1]
 
 
-def test_a_folder_with_other_things_in_it_is_no_data_directory(root: Path, tmp_path: Path) -> None:
+def test_data_directory_with_other_content_is_rejected(root: Path, tmp_path: Path) -> None:
     precious = tmp_path / "home"
     precious.mkdir()
     (precious / "kubeconfig").write_text("precious")
@@ -105,12 +105,12 @@ def test_a_folder_with_other_things_in_it_is_no_data_directory(root: Path, tmp_p
 
 
 @pytest.mark.usefixtures("root")
-def test_a_data_directory_that_cannot_be_made_is_said() -> None:
+def test_data_directory_that_cannot_be_created_is_an_error() -> None:
     with pytest.raises(ClusterError, match=r"/proc/none: "):
         LocalCluster("one").up(directory=Path("/proc/none"))
 
 
-def test_the_callers_folder_does_not_shadow_our_modules(
+def test_working_directory_does_not_shadow_modules(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "yaml.py").write_text("raise SystemExit('not this one')")

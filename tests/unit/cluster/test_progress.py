@@ -12,7 +12,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_log_gets_whole_lines() -> None:
+def test_log_output_has_complete_lines() -> None:
     out = io.StringIO()
     with ProgressStep("Building", usually="7 min", out=out):
         pass
@@ -22,7 +22,7 @@ def test_a_log_gets_whole_lines() -> None:
     ]
 
 
-def test_a_terminal_gets_one_line_rewritten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_output_is_one_rewritten_line(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter([0.0, 75.0, 75.0, 76.0])
     monkeypatch.setattr("lynq.cluster.progress.time.monotonic", lambda: next(ticks))
     out = Terminal()
@@ -33,7 +33,7 @@ def test_a_terminal_gets_one_line_rewritten(monkeypatch: pytest.MonkeyPatch) -> 
     assert text.count("\n") == 1
 
 
-def test_a_log_is_not_flooded() -> None:
+def test_log_output_is_rate_limited() -> None:
     out = io.StringIO()
     with ProgressStep("Building", usually="7 min", out=out) as step:
         for count in range(1000):
@@ -41,7 +41,7 @@ def test_a_log_is_not_flooded() -> None:
     assert out.getvalue().count("\n") == 2
 
 
-def test_failure_is_said() -> None:
+def test_failure_is_reported() -> None:
     out = io.StringIO()
     with pytest.raises(ValueError, match="no"), ProgressStep("Building", usually="7 min", out=out):
         raise ValueError("no")

@@ -31,7 +31,7 @@ def made(tmp_path: Path) -> Supervisor:
     return Supervisor(Layout(tmp_path), binary)
 
 
-def test_the_environments_proxy_is_not_asked_about_loopback(
+def test_environment_proxy_is_not_used_for_loopback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Answer(http.server.BaseHTTPRequestHandler):
@@ -57,7 +57,7 @@ def test_the_environments_proxy_is_not_asked_about_loopback(
         server.server_close()
 
 
-async def test_a_wait_of_kubectl_that_fails_is_told_as_why_the_start_failed(
+async def test_failed_kubectl_wait_is_the_reason_of_the_failed_start(
     made: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_is_ok", lambda *_: True)
@@ -78,7 +78,7 @@ async def test_a_wait_of_kubectl_that_fails_is_told_as_why_the_start_failed(
     assert "kubectl wait failed" in record.error
 
 
-async def test_what_is_being_started_when_all_stops_is_ended_too(
+async def test_component_started_during_the_stop_is_stopped(
     made: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start, stop = asyncio.create_subprocess_exec, asyncio.Event()
@@ -99,6 +99,6 @@ async def test_kubectl_ends_with_the_supervisor(made: Supervisor, tmp_path: Path
         await made._kubectl("get")
 
 
-def test_pauses_grow_up_to_a_limit_and_never_overflow() -> None:
+def test_restart_delay_grows_to_its_limit() -> None:
     assert restart_delay(0) < restart_delay(1) < restart_delay(2)
     assert restart_delay(100_000) == MAX_RESTART_DELAY

@@ -50,7 +50,7 @@ def a_list(*objects: str) -> bytes:
 
 @pytest.mark.parametrize("levels", [1_300, DEEPEST])
 @pytest.mark.parametrize("kind", ["objects", "lists"])
-def test_in_a_list_only_the_field_that_is_too_deep_is_lost(levels: int, kind: str) -> None:
+def test_list_loses_only_the_field_that_is_too_deep(levels: int, kind: str) -> None:
     body = a_list(an_object("a"), an_object("deep", nested(levels, kind)), an_object("z"))
     page = decode_list(body, Whole, what="list")
     assert (page.resource_version, page.continuation) == ("5", "more")
@@ -60,18 +60,18 @@ def test_in_a_list_only_the_field_that_is_too_deep_is_lost(levels: int, kind: st
     assert page.items[1].metadata.labels == {"l": "v"}
 
 
-def test_what_is_left_undecoded_is_cut_too() -> None:
+def test_raw_field_that_is_too_deep_is_replaced() -> None:
     body = a_list(an_object("a"), an_object("deep", nested(DEEPEST)))
     page = decode_list(body, Loose, what="list")
     assert [bytes(each.spec) for each in page] == [b'{"a":[{"b":1}]}', TOO_DEEP]
 
 
-def test_a_field_that_nobody_asked_for_may_be_as_deep_as_it_likes() -> None:
+def test_unknown_field_may_have_any_depth() -> None:
     found = decode(an_object("a", nested(DEEPEST)).encode(), PartialObject, what="get")
     assert (found.kind, found.metadata.name) == ("K", "a")
 
 
-def test_of_metadata_only_the_fields_of_one_manager_are_lost() -> None:
+def test_metadata_loses_only_the_fields_of_one_manager() -> None:
     body = an_object("a", nested(DEEPEST), nested(DEEPEST)).encode()
     found = decode(body, Whole, what="get")
     assert found.metadata == Metadata(
@@ -83,20 +83,20 @@ def test_of_metadata_only_the_fields_of_one_manager_are_lost() -> None:
     assert (found.spec, found.status) == (CUT, {"s": "}]"})
 
 
-def test_a_dict_is_whole_or_refused() -> None:
+def test_dict_is_decoded_completely_or_rejected() -> None:
     body = an_object("a", nested(1_300)).encode()
     with pytest.raises(errors.UnexpectedResponse, match=r"^get /it: .* nested too deep"):
         decode(body, dict, what="get /it")
 
 
 @pytest.mark.parametrize("cut", [b"", b"x", b"}" * 2_000])
-def test_what_is_deep_and_no_json_is_refused(cut: bytes) -> None:
+def test_deep_body_that_is_not_json_is_rejected(cut: bytes) -> None:
     body = an_object("a", nested(1_300)).encode()
     with pytest.raises(errors.UnexpectedResponse):
         decode(body[:-1_000] + cut, Whole, what="get")
 
 
-def test_what_is_too_deep_to_be_sent_is_refused() -> None:
+def test_object_that_is_too_deep_to_encode_is_rejected() -> None:
     manifest: dict[str, Any] = {}
     for _ in range(1_300):
         manifest = {"a": manifest}
@@ -104,7 +104,7 @@ def test_what_is_too_deep_to_be_sent_is_refused() -> None:
         encode(manifest)
 
 
-def test_a_small_stack_is_enough() -> None:
+def test_decoding_needs_only_a_small_stack() -> None:
     body = a_list(an_object("deep", nested(DEEPEST), nested(DEEPEST)))
     found: list[Any] = []
 
@@ -136,14 +136,14 @@ JSON = st.recursive(
 
 
 @given(value=st.dictionaries(st.sampled_from(["metadata", "spec", 'x"{']), JSON), spaced=...)
-def test_what_is_not_too_deep_stays_byte_by_byte(value: dict[str, Any], spaced: bool) -> None:  # noqa: FBT001
+def test_body_within_the_depth_limit_is_unchanged(value: dict[str, Any], spaced: bool) -> None:  # noqa: FBT001
     text = msgspec.json.encode(value)
     text = msgspec.json.format(text, indent=2) if spaced else text
     assert cut_depth(text, level=0) == text
 
 
 @given(spec=JSON, deep=st.sampled_from([nested(600), nested(600, "lists")]))
-def test_what_is_beside_something_too_deep_stays(spec: Any, deep: str) -> None:
+def test_siblings_of_a_field_that_is_too_deep_are_unchanged(spec: Any, deep: str) -> None:
     inside = msgspec.json.encode(spec).decode()
     body = f'{{"spec": {inside}, "status": [{inside}, {deep}, {inside}], "end": {inside}}}'
     found = msgspec.json.decode(cut_depth(body.encode(), level=0))
@@ -151,7 +151,7 @@ def test_what_is_beside_something_too_deep_stays(spec: Any, deep: str) -> None:
 
 
 @pytest.mark.parametrize("filling", ['"\\\\\\""', "[]", '"plain"'])
-def test_to_cut_takes_linear_time(filling: str) -> None:
+def test_cut_takes_linear_time(filling: str) -> None:
     many = ",".join([filling] * 100_000)
     body = an_object("a", f"[{nested(1_300)},{many}]").encode()
     began = time.process_time()
@@ -159,7 +159,7 @@ def test_to_cut_takes_linear_time(filling: str) -> None:
     assert time.process_time() - began < 5
 
 
-def test_to_find_that_it_is_no_json_takes_linear_time() -> None:
+def test_rejection_of_invalid_json_takes_linear_time() -> None:
     body = an_object("a", f'[{nested(1_300)},"' + "\\n" * 500_000).encode()
     began = time.process_time()
     with pytest.raises(errors.UnexpectedResponse):

@@ -62,7 +62,7 @@ async def shown(config: ClusterConfig) -> Credential:
     return await config.credentials.current()
 
 
-async def test_a_plain_context(tmp_path: Path) -> None:
+async def test_context_with_a_token(tmp_path: Path) -> None:
     config = load(tmp_path, user={"token": "hunter2"}, context={"namespace": "shop"})
     assert config.server == "https://k8s:6443"
     assert config.namespace == "shop"
@@ -71,7 +71,7 @@ async def test_a_plain_context(tmp_path: Path) -> None:
     assert "hunter2" not in f"{config!r} {config}"
 
 
-async def test_certificates_inline(tmp_path: Path) -> None:
+async def test_inline_certificates(tmp_path: Path) -> None:
     config = load(
         tmp_path,
         cluster={"certificate-authority-data": b64encode(b"CA").decode()},
@@ -84,7 +84,7 @@ async def test_certificates_inline(tmp_path: Path) -> None:
     assert await shown(config) == Credential(None, ClientCertificate(b"CERT", b"KEY"))
 
 
-async def test_relative_files_start_from_the_kubeconfigs_folder(
+async def test_relative_files_are_resolved_from_the_kubeconfig(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "kube"
@@ -102,14 +102,14 @@ async def test_relative_files_start_from_the_kubeconfigs_folder(
     assert (await shown(config)).certificate == ClientCertificate(b"c.crt", b"c.key")
 
 
-async def test_a_token_file_wins_over_a_token(tmp_path: Path) -> None:
+async def test_token_file_wins_over_token(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("from-file")
     config = load(tmp_path, user={"token": "inline", "tokenFile": "token"})
     assert isinstance(config.credentials, TokenFileCredentials)
     assert (await shown(config)).token == "from-file"
 
 
-async def test_an_exec_plugin(tmp_path: Path) -> None:
+async def test_exec_plugin(tmp_path: Path) -> None:
     config = load(
         tmp_path,
         user={
@@ -133,7 +133,7 @@ async def test_an_exec_plugin(tmp_path: Path) -> None:
     assert (await shown(config)).token == "granted"
 
 
-def test_an_exec_plugin_is_told_about_the_cluster_if_it_wants_to_be(tmp_path: Path) -> None:
+def test_exec_plugin_receives_cluster_info_on_request(tmp_path: Path) -> None:
     spec = {"apiVersion": "client.authentication.k8s.io/v1", "command": "login", "args": None}
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}
     cluster = {
@@ -151,7 +151,7 @@ def test_an_exec_plugin_is_told_about_the_cluster_if_it_wants_to_be(tmp_path: Pa
     assert silent.credentials._plugin.cluster is None
 
 
-def test_the_small_print(tmp_path: Path) -> None:
+def test_all_other_fields_of_a_kubeconfig(tmp_path: Path) -> None:
     config = load(
         tmp_path,
         cluster={"tls-server-name": "kubernetes", "proxy-url": "http://me:hunter2@proxy:3128"},
@@ -170,16 +170,14 @@ def test_the_small_print(tmp_path: Path) -> None:
     assert "hunter2" not in repr(config)
 
 
-def test_the_environments_proxy_is_used_when_the_kubeconfig_names_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_proxy_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     assert load(tmp_path).proxy == "http://proxy:3128"
     monkeypatch.setenv("NO_PROXY", "k8s")
     assert load(tmp_path).proxy is None
 
 
-def test_skipping_verification_is_warned_about(tmp_path: Path) -> None:
+def test_insecure_skip_tls_verify_logs_a_warning(tmp_path: Path) -> None:
     with structlog.testing.capture_logs() as logs:
         config = load(tmp_path, cluster={"insecure-skip-tls-verify": True})
     assert config.insecure
@@ -188,7 +186,7 @@ def test_skipping_verification_is_warned_about(tmp_path: Path) -> None:
     ]
 
 
-def test_nulls_are_as_good_as_nothing(tmp_path: Path) -> None:
+def test_null_fields_are_unset(tmp_path: Path) -> None:
     path = simple(tmp_path / "config", user={"token": None, "as-groups": None})
     assert load_config(path).server == "https://k8s:6443"
 
@@ -208,7 +206,7 @@ def test_nulls_are_as_good_as_nothing(tmp_path: Path) -> None:
         ({"token": ["hunter2"]}, {}, "is malformed"),
     ],
 )
-def test_what_cannot_work_is_said(
+def test_unusable_configuration_is_rejected(
     tmp_path: Path, user: dict[str, Any], cluster: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -217,7 +215,7 @@ def test_what_cannot_work_is_said(
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_file_that_is_no_yaml_is_not_quoted(tmp_path: Path) -> None:
+def test_invalid_yaml_is_reported_without_its_content(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text("a: 1\nusers: [{token: hunter2")
     with pytest.raises(ConfigError, match="is not YAML, line 2") as caught:
@@ -226,7 +224,7 @@ def test_a_file_that_is_no_yaml_is_not_quoted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["2026-13-45", "0x_"])
-def test_a_value_that_yaml_takes_for_a_broken_date_or_number(tmp_path: Path, value: str) -> None:
+def test_invalid_yaml_scalar_is_rejected(tmp_path: Path, value: str) -> None:
     path = tmp_path / "config"
     path.write_text(f"users: [{{name: a, user: {{token: {value}}}}}]")
     with pytest.raises(ConfigError, match="is not YAML") as caught:
@@ -234,7 +232,7 @@ def test_a_value_that_yaml_takes_for_a_broken_date_or_number(tmp_path: Path, val
     assert value not in str(caught.value)
 
 
-def test_a_context_must_be_there_and_complete(tmp_path: Path) -> None:
+def test_context_must_exist_and_be_complete(tmp_path: Path) -> None:
     path = write(
         tmp_path / "config",
         clusters={"c": {"server": "https://k8s"}},
@@ -251,9 +249,7 @@ def test_a_context_must_be_there_and_complete(tmp_path: Path) -> None:
         assert problem in str(caught.value)
 
 
-def test_of_several_files_the_first_one_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_first_of_several_files_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = write(
         tmp_path / "one" / "config",
         clusters={"c": {"server": "https://first"}},
@@ -284,7 +280,7 @@ def pod(tmp_path: Path, **files: str) -> Path:
     return tmp_path
 
 
-async def test_in_a_pod(tmp_path: Path) -> None:
+async def test_in_cluster_config(tmp_path: Path) -> None:
     config = in_cluster(
         pod(tmp_path),
         {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "6443"},
@@ -294,17 +290,17 @@ async def test_in_a_pod(tmp_path: Path) -> None:
     assert (await shown(config)).token == "t"
 
 
-def test_in_a_pod_of_an_ipv6_cluster(tmp_path: Path) -> None:
+def test_in_cluster_config_of_an_ipv6_cluster(tmp_path: Path) -> None:
     config = in_cluster(pod(tmp_path, namespace=""), {"KUBERNETES_SERVICE_HOST": "fd00::1"})
     assert (config.server, config.namespace) == ("https://[fd00::1]:443", "default")
 
 
-def test_a_pod_without_a_token_is_told_what_to_do(tmp_path: Path) -> None:
+def test_pod_without_a_token_is_an_error_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="automountServiceAccountToken: true"):
         in_cluster(pod(tmp_path, token=""), {"KUBERNETES_SERVICE_HOST": "10.96.0.1"})
 
 
-def test_the_order_of_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_of_configuration_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def at(name: str, server: str) -> Path:
         return simple(tmp_path / name, cluster={"server": server})
 
@@ -320,7 +316,7 @@ def test_the_order_of_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert load_config(explicit).server == "https://explicit"
 
 
-def test_nothing_found_says_where_was_looked(
+def test_missing_configuration_names_the_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ConfigError) as caught:

@@ -40,7 +40,7 @@ async def play(controller: Controller[str], queue: WorkQueue[str], *, seconds: f
 
 
 @virtual_time
-async def test_a_reconcile_that_is_done_is_not_called_again() -> None:
+async def test_successful_reconcile_is_not_repeated() -> None:
     queue: WorkQueue[str] = WorkQueue()
     script = Script()
     await play(Controller("test", queue, script), queue)
@@ -48,7 +48,7 @@ async def test_a_reconcile_that_is_done_is_not_called_again() -> None:
 
 
 @virtual_time
-async def test_requeue_after_brings_the_key_back_then() -> None:
+async def test_requeue_after_requeues_the_key() -> None:
     queue: WorkQueue[str] = WorkQueue()
     script = Script(Result(requeue_after=10), Result(requeue_after=20))
     await play(Controller("test", queue, script), queue)
@@ -56,7 +56,7 @@ async def test_requeue_after_brings_the_key_back_then() -> None:
 
 
 @virtual_time
-async def test_a_failure_is_retried_with_back_off_that_success_resets() -> None:
+async def test_failure_is_retried_with_back_off_until_success() -> None:
     queue: WorkQueue[str] = WorkQueue()
     fault = KubeError("not now")
     script = Script(fault, fault, Result(requeue_after=1), fault)
@@ -65,7 +65,7 @@ async def test_a_failure_is_retried_with_back_off_that_success_resets() -> None:
 
 
 @virtual_time
-async def test_requeue_after_zero_is_backed_off() -> None:
+async def test_requeue_after_zero_backs_off() -> None:
     queue: WorkQueue[str] = WorkQueue()
     script = Script(*[Result(requeue_after=0)] * 3)
     await play(Controller("test", queue, script), queue)
@@ -73,7 +73,7 @@ async def test_requeue_after_zero_is_backed_off() -> None:
 
 
 @virtual_time
-async def test_a_bug_in_one_reconcile_stops_no_worker_and_is_counted_apart() -> None:
+async def test_unexpected_exception_is_contained_and_counted_as_panic() -> None:
     registry = CollectorRegistry()
     queue: WorkQueue[str] = WorkQueue()
     script = Script(ValueError("a bug"), KubeError("an answer"), asyncio.CancelledError())
@@ -94,7 +94,7 @@ async def test_a_bug_in_one_reconcile_stops_no_worker_and_is_counted_apart() -> 
 
 
 @virtual_time
-async def test_the_log_shows_where_a_bug_is_and_no_text_of_its_cause() -> None:
+async def test_log_of_an_unexpected_exception_omits_its_cause() -> None:
     queue: WorkQueue[str] = WorkQueue()
     secret = "hunter2"
 
@@ -110,7 +110,7 @@ async def test_the_log_shows_where_a_bug_is_and_no_text_of_its_cause() -> None:
 
 
 @virtual_time
-async def test_keys_are_worked_on_in_parallel_but_never_one_key_twice_at_once() -> None:
+async def test_keys_are_parallel_but_one_key_is_never_processed_twice() -> None:
     queue: WorkQueue[str] = WorkQueue()
     working: set[str] = set()
     widest = 0
@@ -132,7 +132,7 @@ async def test_keys_are_worked_on_in_parallel_but_never_one_key_twice_at_once() 
 
 
 @virtual_time
-async def test_a_long_queue_of_quick_reconciles_lets_others_run_in_between() -> None:
+async def test_many_quick_reconciles_do_not_starve_other_tasks() -> None:
     queue: WorkQueue[str] = WorkQueue()
     script = Script()
     for number in range(1000):
@@ -147,7 +147,7 @@ async def test_a_long_queue_of_quick_reconciles_lets_others_run_in_between() -> 
 
 
 @virtual_time
-async def test_stop_lets_a_running_reconcile_finish_and_begins_no_other() -> None:
+async def test_stop_finishes_running_reconciles_and_starts_no_other() -> None:
     queue: WorkQueue[str] = WorkQueue()
     finished = []
 
@@ -162,7 +162,7 @@ async def test_stop_lets_a_running_reconcile_finish_and_begins_no_other() -> Non
 
 
 @virtual_time
-async def test_stop_cancels_what_outlasts_the_grace_period() -> None:
+async def test_stop_cancels_reconciles_after_the_grace_period() -> None:
     queue: WorkQueue[str] = WorkQueue()
     cancelled_at: list[float] = []
 

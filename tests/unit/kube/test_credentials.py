@@ -23,14 +23,14 @@ V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"
 
 
-def test_no_secret_shows() -> None:
+def test_repr_hides_secrets() -> None:
     credential = Credential("hunter2", ClientCertificate(b"cert", b"hunter2"))
     plugin = ExecPlugin("aws", env=(("TOKEN", "hunter2"),), cluster={"proxy-url": "hunter2"})
     for shown in (credential, StaticCredentials(credential), plugin):
         assert "hunter2" not in f"{shown!r} {shown}"
 
 
-async def test_a_static_credential_stays() -> None:
+async def test_static_credential_does_not_change() -> None:
     static = StaticCredentials(Credential("a"))
     assert await static.current() == await static.renew(Credential("a")) == Credential("a")
 
@@ -43,7 +43,7 @@ class Clock:
         return self.now
 
 
-async def test_a_token_file_is_read_again_every_minute(tmp_path: Path) -> None:
+async def test_token_file_is_re_read_every_minute(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", Clock()
     file.write_text("one\n")
     source = TokenFileCredentials(file, clock=clock)
@@ -55,7 +55,7 @@ async def test_a_token_file_is_read_again_every_minute(tmp_path: Path) -> None:
     assert (await source.current()).token == "two"
 
 
-async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
+async def test_rejected_token_is_re_read_at_once(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("one")
     source = TokenFileCredentials(file, clock=Clock())
@@ -66,7 +66,7 @@ async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
     assert (await source.renew(refused)).token == "two", "another request had renewed it already"
 
 
-async def test_the_last_token_is_kept_while_its_file_is_away(tmp_path: Path) -> None:
+async def test_last_token_is_used_while_its_file_is_missing(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", Clock()
     file.write_text("one")
     source = TokenFileCredentials(file, clock=clock)
@@ -78,14 +78,14 @@ async def test_the_last_token_is_kept_while_its_file_is_away(tmp_path: Path) -> 
     assert (await source.current()).token == "one"
 
 
-async def test_a_token_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
+async def test_token_file_that_is_not_text_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(CredentialError, match="is not text"):
         await TokenFileCredentials(file).current()
 
 
-async def test_a_token_file_that_was_never_there_is_an_error(tmp_path: Path) -> None:
+async def test_missing_token_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CredentialError, match="No such file"):
         await TokenFileCredentials(tmp_path / "token").current()
 
@@ -117,9 +117,7 @@ def runs(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("version", [V1, V1BETA1])
-async def test_a_plugin_is_told_what_it_is_asked_for(
-    plugin: Plugin, tmp_path: Path, version: str
-) -> None:
+async def test_plugin_receives_exec_info(plugin: Plugin, tmp_path: Path, version: str) -> None:
     made = plugin(
         {"token": "t"},
         version,
@@ -138,13 +136,13 @@ async def test_a_plugin_is_told_what_it_is_asked_for(
     }
 
 
-async def test_what_never_expires_is_asked_for_once(plugin: Plugin, tmp_path: Path) -> None:
+async def test_credential_without_expiry_is_fetched_once(plugin: Plugin, tmp_path: Path) -> None:
     source = ExecCredentials(plugin({"token": "t"}))
     await asyncio.gather(*(source.current() for _ in range(20)))
     assert len(runs(tmp_path)) == 1
 
 
-async def test_what_expires_is_replaced_before_it_does(plugin: Plugin, tmp_path: Path) -> None:
+async def test_credential_is_renewed_before_it_expires(plugin: Plugin, tmp_path: Path) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     end = (now + timedelta(seconds=100)).isoformat()
     source = ExecCredentials(plugin({"token": "t", "expirationTimestamp": end}), clock=lambda: now)
@@ -157,7 +155,7 @@ async def test_what_expires_is_replaced_before_it_does(plugin: Plugin, tmp_path:
     assert len(runs(tmp_path)) == 2
 
 
-async def test_many_refusals_run_the_plugin_once(plugin: Plugin, tmp_path: Path) -> None:
+async def test_concurrent_rejections_run_the_plugin_once(plugin: Plugin, tmp_path: Path) -> None:
     source = ExecCredentials(plugin({"token": "old"}))
     refused = await source.current()
     plugin({"token": "new"})
@@ -166,13 +164,13 @@ async def test_many_refusals_run_the_plugin_once(plugin: Plugin, tmp_path: Path)
     assert len(runs(tmp_path)) == 2
 
 
-async def test_nulls_in_an_answer_are_as_good_as_nothing(plugin: Plugin) -> None:
+async def test_null_fields_of_an_exec_credential_are_unset(plugin: Plugin) -> None:
     status = {"token": "t", "clientCertificateData": None, "clientKeyData": None}
     granted = ExecCredentials(plugin({**status, "expirationTimestamp": None}))
     assert await granted.current() == Credential("t")
 
 
-async def test_a_plugin_can_grant_a_certificate(plugin: Plugin) -> None:
+async def test_plugin_provides_a_certificate(plugin: Plugin) -> None:
     source = ExecCredentials(plugin({"clientCertificateData": "C", "clientKeyData": "K"}))
     assert await source.current() == Credential(None, ClientCertificate(b"C", b"K"))
 
@@ -191,7 +189,7 @@ async def test_a_plugin_can_grant_a_certificate(plugin: Plugin) -> None:
         ),
     ],
 )
-async def test_an_answer_that_is_of_no_use(
+async def test_unusable_exec_credential_is_an_error(
     plugin: Plugin, status: dict[str, Any], version: str, problem: str
 ) -> None:
     with pytest.raises(CredentialError, match=problem) as caught:
@@ -210,16 +208,14 @@ async def test_an_answer_that_is_of_no_use(
         ),
     ],
 )
-async def test_a_plugin_that_does_not_work(command: ExecPlugin, problem: str) -> None:
+async def test_failing_plugin_is_an_error(command: ExecPlugin, problem: str) -> None:
     with pytest.raises(CredentialError) as caught:
         await ExecCredentials(command).current()
     assert problem in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
 
-async def test_a_plugin_that_hangs_is_ended(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_hanging_plugin_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("lynq.kube.credentials._PLUGIN_TIMEOUT", 0.2)
     command = ExecPlugin("sh", args=("-c", f"echo $$ > {tmp_path}/pid; exec sleep 60"))
     with pytest.raises(CredentialError, match="did not end within"):
@@ -228,7 +224,7 @@ async def test_a_plugin_that_hangs_is_ended(
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-async def test_what_a_plugin_that_hangs_has_started_is_ended_too(
+async def test_children_of_a_hanging_plugin_are_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("lynq.kube.credentials._PLUGIN_TIMEOUT", 0.2)
@@ -238,7 +234,7 @@ async def test_what_a_plugin_that_hangs_has_started_is_ended_too(
             await ExecCredentials(command).current()
 
 
-def test_a_relative_command_starts_from_the_kubeconfigs_folder() -> None:
+def test_relative_command_is_resolved_from_the_kubeconfig() -> None:
     assert ExecPlugin("./bin/login", folder=Path("/etc/kube")).program == "/etc/kube/bin/login"
     assert ExecPlugin("/bin/login", folder=Path("/etc/kube")).program == "/bin/login"
     assert ExecPlugin("login", folder=Path("/etc/kube")).program == "login"

@@ -64,7 +64,7 @@ def connect(serve: Serve) -> Any:
     return client
 
 
-async def test_everything_is_learnt_in_two_requests_and_kept(connect: Any) -> None:
+async def test_discovery_takes_two_requests_and_is_cached(connect: Any) -> None:
     documents = Documents({"/api": CORE, "/apis": aggregated(EXAMPLE)})
     async with await connect(documents) as client:
         discovery = Discovery(client)
@@ -74,7 +74,7 @@ async def test_everything_is_learnt_in_two_requests_and_kept(connect: Any) -> No
     assert documents.asked == ["/api", "/apis"]
 
 
-async def test_a_missing_kind_asked_for_all_the_time_makes_few_requests(connect: Any) -> None:
+async def test_refreshes_for_an_unknown_kind_are_rate_limited(connect: Any) -> None:
     documents = Documents({"/api": CORE, "/apis": aggregated(EXAMPLE)})
     now = 0.0
     async with await connect(documents) as client:
@@ -94,7 +94,7 @@ async def test_a_missing_kind_asked_for_all_the_time_makes_few_requests(connect:
         assert len(documents.asked) == 4
 
 
-async def test_an_invalidated_cache_is_read_again_at_once(connect: Any) -> None:
+async def test_invalidated_cache_is_refreshed_at_once(connect: Any) -> None:
     documents = Documents({"/api": CORE, "/apis": aggregated()})
     async with await connect(documents) as client:
         discovery = Discovery(client, clock=lambda: 0.0)
@@ -105,7 +105,7 @@ async def test_an_invalidated_cache_is_read_again_at_once(connect: Any) -> None:
         assert await discovery.resource("example.com/v1", "Widget") == WIDGETS
 
 
-async def test_an_unknown_kind_is_told_with_what_there_is(connect: Any) -> None:
+async def test_unknown_kind_error_lists_alternatives(connect: Any) -> None:
     documents = Documents({"/api": CORE, "/apis": aggregated(EXAMPLE)})
     async with await connect(documents) as client:
         discovery = Discovery(client)
@@ -121,7 +121,7 @@ async def test_an_unknown_kind_is_told_with_what_there_is(connect: Any) -> None:
                 await discovery.resource(api_version, kind)
 
 
-async def test_a_group_out_of_reach_hides_no_other_and_keeps_what_was_known(connect: Any) -> None:
+async def test_unavailable_group_hides_no_other_and_keeps_its_cache(connect: Any) -> None:
     broken: tuple[str, str, str, dict[str, str]] = ("metrics.example.com", "v1", "Stale", {})
     documents = Documents({"/api": CORE, "/apis": aggregated(broken, EXAMPLE)})
     async with await connect(documents) as client:
@@ -134,7 +134,7 @@ async def test_a_group_out_of_reach_hides_no_other_and_keeps_what_was_known(conn
         assert await discovery.resource("example.com/v1", "Widget") == WIDGETS
 
 
-async def test_an_older_server_is_read_group_by_group(connect: Any) -> None:
+async def test_older_server_is_read_per_group_version(connect: Any) -> None:
     documents = Documents(
         {
             "/api": {"kind": "APIVersions", "versions": ["v1"]},
@@ -165,7 +165,7 @@ async def test_an_older_server_is_read_group_by_group(connect: Any) -> None:
         }
 
 
-async def test_a_failure_is_not_kept(connect: Any) -> None:
+async def test_failed_discovery_is_not_cached(connect: Any) -> None:
     documents = Documents({})
     async with await connect(documents) as client:
         discovery = Discovery(client, clock=lambda: 0.0)

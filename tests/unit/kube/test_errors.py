@@ -38,7 +38,7 @@ def fail(code: int, reason: str, message: str = "", **details: object) -> errors
         (418, "", errors.ApiError),
     ],
 )
-def test_the_type_follows_reason_and_code(
+def test_exception_type_follows_reason_and_code(
     code: int, reason: str, kind: type[errors.ApiError]
 ) -> None:
     error = fail(code, reason)
@@ -46,7 +46,7 @@ def test_the_type_follows_reason_and_code(
     assert isinstance(error, errors.KubeError)
 
 
-def test_an_invalid_secret_is_reported_by_field_without_its_value() -> None:
+def test_invalid_error_names_fields_without_values() -> None:
     error = fail(
         422,
         "Invalid",
@@ -67,7 +67,7 @@ def test_an_invalid_secret_is_reported_by_field_without_its_value() -> None:
         assert "hunter2" not in text
 
 
-def test_a_conflict_names_managers_and_fields() -> None:
+def test_conflict_names_managers_and_fields() -> None:
     error = fail(
         409,
         "Conflict",
@@ -93,7 +93,7 @@ def test_a_conflict_names_managers_and_fields() -> None:
     assert ".spec.replicas is managed by 'kubectl-client-side-apply'" in str(error)
 
 
-def test_the_elements_of_a_set_are_values_and_are_not_shown() -> None:
+def test_set_elements_in_field_paths_are_redacted() -> None:
     error = fail(
         409,
         "Conflict",
@@ -109,12 +109,12 @@ def test_the_elements_of_a_set_are_values_and_are_not_shown() -> None:
     assert "ter2" not in str(error)
 
 
-def test_a_long_list_of_fields_is_cut() -> None:
+def test_long_list_of_fields_is_truncated() -> None:
     causes = [{"field": f"spec.f{n}", "reason": "R"} for n in range(8)]
     assert str(fail(422, "Invalid", causes=causes)).endswith("spec.f4 (R) and 3 more")
 
 
-def test_a_missing_right_names_verb_and_resource() -> None:
+def test_forbidden_names_verb_and_resource() -> None:
     message = (
         'deployments.apps is forbidden: User "system:serviceaccount:lynq:op" cannot patch'
         ' resource "deployments" in API group "apps" in the namespace "shop"'
@@ -124,30 +124,30 @@ def test_a_missing_right_names_verb_and_resource() -> None:
     )
 
 
-def test_a_webhook_is_named_but_not_quoted() -> None:
+def test_denying_webhook_is_named_without_its_message() -> None:
     message = 'admission webhook "policy.example.com" denied the request: "hunter2" is too weak'
     error = fail(403, "Forbidden", message)
     assert str(error).endswith("denied by the admission webhook policy.example.com")
 
 
-def test_a_create_names_the_object_which_is_not_in_its_path() -> None:
+def test_error_of_a_create_names_the_object() -> None:
     status = Status(reason="AlreadyExists", code=409, details=Details(name="db"))
     error = from_status(status, verb="create", path="/api/v1/namespaces/shop/secrets")
     assert str(error) == "create /api/v1/namespaces/shop/secrets 'db': 409 AlreadyExists"
 
 
-def test_retry_after_comes_from_the_details_when_there_is_no_header() -> None:
+def test_retry_after_falls_back_to_the_details() -> None:
     status = Status(code=429, details=Details(retry_after_seconds=7))
     assert from_status(status, verb="get", path="/").retry_after == 7
     assert from_status(status, verb="get", path="/", retry_after=2).retry_after == 2
 
 
-def test_causes_without_details_are_none() -> None:
+def test_status_without_details_has_no_causes() -> None:
     assert fail(422, "Invalid").causes == []
     assert Details(causes=[StatusCause(field="a")]).causes == [StatusCause(field="a")]
 
 
-def test_an_answer_that_is_no_status_still_has_a_reason() -> None:
+def test_response_without_a_status_has_a_reason() -> None:
     assert errors.plain_status(502, "<html>") == Status(
         message="<html>", reason="BadGateway", code=502
     )
@@ -161,13 +161,13 @@ def test_an_answer_that_is_no_status_still_has_a_reason() -> None:
         "rpc error: code = ResourceExhausted desc = trying to send message larger than max",
     ],
 )
-def test_what_etcd_finds_too_large_is_told_as_that(words: str) -> None:
+def test_etcd_size_limit_is_request_too_large(words: str) -> None:
     error = fail(500, "InternalServerError", words)
     assert isinstance(error, errors.RequestTooLarge)
     assert "1.5 MiB" in str(error)
 
 
 @pytest.mark.parametrize("verb", ["impersonate", "impersonate-on:serviceaccount:patch"])
-def test_a_missing_right_to_act_for_others_is_named(verb: str) -> None:
+def test_forbidden_impersonation_names_the_verb(verb: str) -> None:
     words = f'x is forbidden: User "me" cannot {verb} resource "configmaps" in API group ""'
     assert "grant the verb impersonate on serviceaccounts" in str(fail(403, "Forbidden", words))

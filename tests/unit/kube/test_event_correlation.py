@@ -25,7 +25,7 @@ def tell(
     return correlator.observe(occurrence, now=seconds, at=NOON + timedelta(seconds=seconds))
 
 
-def test_a_repeat_counts_in_the_same_event() -> None:
+def test_repeat_increments_the_same_event() -> None:
     correlator = Correlator()
     first = tell(correlator)
     second = tell(correlator, seconds=5)
@@ -33,7 +33,7 @@ def test_a_repeat_counts_in_the_same_event() -> None:
     assert (first.count, first.first, first.last) == (2, NOON, NOON + timedelta(seconds=5))
 
 
-def test_the_version_of_the_object_does_not_make_another_event() -> None:
+def test_resource_version_does_not_create_another_event() -> None:
     correlator = Correlator()
     versions = [
         ObjectReference("v1", "Node", "acme", "space", "uid-1", resource_version=v)
@@ -42,7 +42,7 @@ def test_the_version_of_the_object_does_not_make_another_event() -> None:
     assert tell(correlator, about=versions[0]) is tell(correlator, about=versions[1])
 
 
-def test_another_message_reason_or_object_is_another_event() -> None:
+def test_other_message_reason_or_object_is_another_event() -> None:
     correlator = Correlator()
     successor = ObjectReference("operator.lynq.sh/v1", "LynqNode", "acme", "space", "uid-2")
     series = [
@@ -54,7 +54,7 @@ def test_another_message_reason_or_object_is_another_event() -> None:
     assert len({one.name for one in series if one}) == 4
 
 
-def test_from_the_tenth_different_message_on_they_are_combined() -> None:
+def test_messages_are_combined_from_the_tenth_on() -> None:
     correlator = Correlator()
     series = [tell(correlator, f"message {number}") for number in range(14)]
     names = [one.name for one in series if one]
@@ -66,13 +66,13 @@ def test_from_the_tenth_different_message_on_they_are_combined() -> None:
     assert last.count == 5
 
 
-def test_messages_are_not_combined_when_they_are_ten_minutes_apart() -> None:
+def test_messages_ten_minutes_apart_are_not_combined() -> None:
     correlator = Correlator()
     series = [tell(correlator, f"message {n}", seconds=n * 601) for n in range(20)]
     assert not any(one.message.startswith(COMBINED) for one in series if one)
 
 
-def test_an_object_may_speak_25_times_and_then_once_in_five_minutes() -> None:
+def test_object_has_a_burst_of_25_and_then_one_in_five_minutes() -> None:
     correlator = Correlator()
     heard = [tell(correlator, f"{n % 5}") is not None for n in range(30)]
     assert heard == [True] * 25 + [False] * 5
@@ -80,14 +80,14 @@ def test_an_object_may_speak_25_times_and_then_once_in_five_minutes() -> None:
     assert tell(correlator, seconds=600) is not None
 
 
-def test_one_loud_object_does_not_silence_another() -> None:
+def test_rate_limit_is_per_object() -> None:
     correlator = Correlator()
     for _ in range(30):
         tell(correlator)
     assert tell(correlator, about=ObjectReference("v1", "ConfigMap", "quiet", "space")) is not None
 
 
-def test_what_was_not_sent_is_still_counted() -> None:
+def test_rate_limited_occurrences_are_counted() -> None:
     correlator = Correlator()
     for _ in range(30):
         tell(correlator)
@@ -96,7 +96,7 @@ def test_what_was_not_sent_is_still_counted() -> None:
     assert later.count == 31
 
 
-def test_memory_is_bounded_and_the_longest_silent_is_forgotten() -> None:
+def test_least_recently_used_series_is_evicted() -> None:
     correlator = Correlator(cache_size=3)
     for number in range(10):
         tell(correlator, about=ObjectReference("v1", "ConfigMap", f"c{number}"))
@@ -107,7 +107,7 @@ def test_memory_is_bounded_and_the_longest_silent_is_forgotten() -> None:
     assert again.count == 2
 
 
-def test_event_names_are_unique_and_fit_however_long_the_object_s_is() -> None:
+def test_event_names_are_unique_and_of_valid_length() -> None:
     correlator = Correlator()
     long = ObjectReference("v1", "ConfigMap", "a" * 234 + ".-" + "b" * 17)
     series = [tell(correlator, f"{n}", about=long) for n in range(5)]
@@ -119,12 +119,12 @@ def test_event_names_are_unique_and_fit_however_long_the_object_s_is() -> None:
         assert ".-." not in name
 
 
-def test_half_a_character_in_a_message_does_not_reach_who_reports_it() -> None:
+def test_lone_surrogate_in_a_message_does_not_raise() -> None:
     assert _truncated("broken \ud83d here") == "broken ? here"
 
 
 @given(st.text(max_size=2000))
-def test_a_message_is_truncated_in_bytes_and_stays_text(message: str) -> None:
+def test_message_is_truncated_at_a_character(message: str) -> None:
     capped = _truncated(message)
     assert len(capped.encode()) <= 1024
     if len(message.encode()) <= 1024:

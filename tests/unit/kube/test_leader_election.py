@@ -12,9 +12,7 @@ from lynq.kube.leader_election import boot_clock
 
 
 @pytest.mark.parametrize(("duration", "told"), [(15, 15), (2.5, 3), (15.4, 16)])
-async def test_others_are_never_told_less_than_we_count_on(
-    serve: Serve, duration: float, told: int
-) -> None:
+async def test_lease_duration_is_rounded_up(serve: Serve, duration: float, told: int) -> None:
     written: list[dict[str, Any]] = []
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
@@ -33,7 +31,7 @@ async def test_others_are_never_told_less_than_we_count_on(
     assert written[0]["spec"]["leaseDurationSeconds"] == told
 
 
-async def test_a_lease_that_counts_as_lost_is_not_given_back(serve: Serve) -> None:
+async def test_lost_lease_is_not_released(serve: Serve) -> None:
     """The loop's clock ends the wait, and ours may be a hair behind it."""
     written: list[dict[str, Any]] = []
 

@@ -43,34 +43,34 @@ def lease(holder: str | None, *, renewed: int = 0, labels: dict[str, str] | None
         pytest.param(lease("me"), 60, LeaseStep.RENEW, id="mine though run out"),
     ],
 )
-def test_what_a_candidate_does_next(found: Lease | None, seconds: float, step: LeaseStep) -> None:
+def test_next_step_of_a_candidate(found: Lease | None, seconds: float, step: LeaseStep) -> None:
     assert LeaseObservation(found, 100).next_step("me", 100 + seconds) is step
 
 
-def test_every_renewal_starts_the_wait_anew_by_our_own_clock() -> None:
+def test_renewal_restarts_the_wait_by_the_local_clock() -> None:
     seen = LeaseObservation(lease("other"), 100).updated(lease("other", renewed=2), 110)
     assert seen.next_step("me", 124) is LeaseStep.WAIT
     assert seen.next_step("me", 125) is LeaseStep.TAKE
 
 
-def test_a_holder_whose_clock_is_wrong_is_still_respected() -> None:
+def test_holder_with_a_wrong_clock_keeps_the_lease() -> None:
     seen = LeaseObservation(lease("other", renewed=-9999), 100)
     assert seen.next_step("me", 114) is LeaseStep.WAIT
 
 
-def test_looking_again_at_an_unchanged_lease_does_not_start_the_wait_anew() -> None:
+def test_unchanged_lease_does_not_restart_the_wait() -> None:
     seen = LeaseObservation(lease("other"), 100).updated(lease("other"), 114)
     assert seen.next_step("me", 115) is LeaseStep.TAKE
 
 
-def test_a_label_put_on_the_lease_is_no_renewal() -> None:
+def test_label_change_is_not_a_renewal() -> None:
     labelled = lease("other", labels={"touched": "yes"})
     seen = LeaseObservation(lease("other"), 100).updated(labelled, 114)
     assert seen.lease is labelled
     assert seen.next_step("me", 115) is LeaseStep.TAKE
 
 
-def test_a_renewal_keeps_when_the_lease_was_acquired_and_its_transitions() -> None:
+def test_renewal_keeps_acquire_time_and_transitions() -> None:
     spec = acquire_or_renew(
         lease("me"), "me", seconds=15, at=NOON + timedelta(seconds=4, microseconds=5)
     )
@@ -84,17 +84,17 @@ def test_a_renewal_keeps_when_the_lease_was_acquired_and_its_transitions() -> No
 
 
 @pytest.mark.parametrize("previous", ["other", "", None])
-def test_a_takeover_is_counted_as_a_transition(previous: str | None) -> None:
+def test_takeover_increments_the_transitions(previous: str | None) -> None:
     spec = acquire_or_renew(lease(previous), "me", seconds=15, at=NOON + timedelta(seconds=30))
     assert spec["leaseTransitions"] == 4
     assert spec["acquireTime"] == spec["renewTime"] == "2026-01-01T12:00:30.000000Z"
 
 
-def test_a_new_lease_has_no_transitions() -> None:
+def test_new_lease_has_no_transitions() -> None:
     assert acquire_or_renew(None, "me", seconds=15, at=NOON)["leaseTransitions"] == 0
 
 
-def test_a_released_lease_has_no_holder_and_runs_out_in_a_second() -> None:
+def test_released_lease_has_no_holder_and_expires_in_a_second() -> None:
     spec = release(NOON)
     assert (spec["holderIdentity"], spec["leaseDurationSeconds"]) == ("", 1)
     assert "leaseTransitions" not in spec

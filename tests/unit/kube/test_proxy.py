@@ -11,7 +11,7 @@ def proxied(server: str, no_proxy: str = "") -> bool:
     return environment_proxy(server, environment) == PROXY
 
 
-def test_without_a_variable_there_is_no_proxy() -> None:
+def test_no_proxy_without_a_variable() -> None:
     assert environment_proxy("https://k8s", {}) is None
     assert environment_proxy("https://k8s", {"HTTP_PROXY": PROXY}) is None
     assert environment_proxy("http://k8s", {"http_proxy": PROXY}) == PROXY
@@ -39,7 +39,7 @@ def test_without_a_variable_there_is_no_proxy() -> None:
         ("https://example.com", "example.com:443"),
     ],
 )
-def test_exceptions(server: str, no_proxy: str) -> None:
+def test_no_proxy_entries_bypass_the_proxy(server: str, no_proxy: str) -> None:
     assert not proxied(server, no_proxy)
 
 
@@ -57,11 +57,11 @@ def test_exceptions(server: str, no_proxy: str) -> None:
         ("https://10.0.0.1:6443", "10.0.0.1:443"),
     ],
 )
-def test_what_no_exception_names_is_proxied(server: str, no_proxy: str) -> None:
+def test_other_hosts_use_the_proxy(server: str, no_proxy: str) -> None:
     assert proxied(server, no_proxy)
 
 
-def test_a_proxy_that_we_cannot_speak_to_is_refused_without_its_password() -> None:
+def test_unsupported_proxy_is_rejected_without_its_password() -> None:
     with pytest.raises(ConfigError) as caught:
         validated_proxy("socks5://me:hunter2@proxy", "$HTTPS_PROXY")
     assert str(caught.value) == "$HTTPS_PROXY: only http:// and https:// proxies are supported"

@@ -29,7 +29,7 @@ def counted(registry: CollectorRegistry) -> dict[tuple[str, str, str], float]:
     }
 
 
-async def test_answers_are_counted_by_code_retries_too(serve: Serve) -> None:
+async def test_responses_are_counted_by_code_including_retries(serve: Serve) -> None:
     registry = CollectorRegistry()
     address = await serve(Script(lambda _: status(503), lambda _: status(404)))
     count = RuntimeMetrics(registry).requests(address)
@@ -46,7 +46,7 @@ async def test_answers_are_counted_by_code_retries_too(serve: Serve) -> None:
     }
 
 
-async def test_a_connection_that_fails_has_the_code_error(serve: Serve) -> None:
+async def test_failed_connection_has_the_code_error(serve: Serve) -> None:
     registry = CollectorRegistry()
     address = await serve(Script(reset))
     count = RuntimeMetrics(registry).requests(address)
@@ -56,7 +56,7 @@ async def test_a_connection_that_fails_has_the_code_error(serve: Serve) -> None:
     assert counted(registry) == {("GET", "<error>", host): 1, ("GET", "200", host): 1}
 
 
-async def test_what_the_fence_keeps_back_was_never_sent(serve: Serve) -> None:
+async def test_fenced_write_is_not_counted(serve: Serve) -> None:
     registry = CollectorRegistry()
     address = await serve(Script())
 
@@ -79,7 +79,7 @@ async def test_what_the_fence_keeps_back_was_never_sent(serve: Serve) -> None:
         ("", "none"),
     ],
 )
-async def test_the_host_is_as_the_address_has_it_and_no_more(server: str, host: str) -> None:
+async def test_host_label_is_host_and_port_without_password(server: str, host: str) -> None:
     registry = CollectorRegistry()
     count = RuntimeMetrics(registry).requests(server)
 

@@ -21,13 +21,13 @@ class Bare(Wire, frozen=True):
     data: str = ""
 
 
-def test_only_what_is_read_as_partial_is_asked_for_as_metadata() -> None:
+def test_only_partial_objects_request_metadata() -> None:
     assert requests.accept(dict) == {"Accept": "application/json"}
     assert "as=PartialObjectMetadata;" in requests.accept(PartialObject)["Accept"]
     assert "as=PartialObjectMetadataList;" in requests.accept(PartialObject, listed=True)["Accept"]
 
 
-def test_an_object_need_not_repeat_its_kind() -> None:
+def test_api_version_and_kind_of_a_dict_are_optional() -> None:
     assert msgspec.json.decode(requests.body(CONFIG_MAPS, {"metadata": {"name": "a"}})) == {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -35,7 +35,7 @@ def test_an_object_need_not_repeat_its_kind() -> None:
     }
 
 
-def test_a_watch_can_ask_for_the_objects_there_are() -> None:
+def test_watch_can_request_initial_events() -> None:
     assert requests.watching(None, seconds=60.4, initial_events=True) == {
         "watch": "true",
         "allowWatchBookmarks": "true",
@@ -46,7 +46,7 @@ def test_a_watch_can_ask_for_the_objects_there_are() -> None:
     assert requests.watching("7", seconds=60, initial_events=False)["resourceVersion"] == "7"
 
 
-def test_a_write_carries_only_the_options_given() -> None:
+def test_query_of_a_write_has_only_the_given_options() -> None:
     assert requests.writing(None, dry_run=False) == {}
     assert requests.writing("lynq", dry_run=True, force=True) == {
         "fieldManager": "lynq",
@@ -55,7 +55,7 @@ def test_a_write_carries_only_the_options_given() -> None:
     }
 
 
-def test_preconditions_are_sent_only_when_given() -> None:
+def test_preconditions_are_optional() -> None:
     assert requests.delete_options(None, None, None) == b"{}"
     assert msgspec.json.decode(requests.delete_options("u", None, "Foreground")) == {
         "preconditions": {"uid": "u"},
@@ -63,7 +63,7 @@ def test_preconditions_are_sent_only_when_given() -> None:
     }
 
 
-def test_a_dry_run_of_a_delete_is_in_the_body_because_the_query_is_not_read() -> None:
+def test_dry_run_of_a_delete_is_in_the_body() -> None:
     assert requests.delete_options(None, None, None, dry_run=True) == b'{"dryRun":["All"]}'
 
 
@@ -76,30 +76,30 @@ def test_a_dry_run_of_a_delete_is_in_the_body_because_the_query_is_not_read() ->
         (Settings(metadata=Metadata(name="a", namespace="n"), data={}), ObjectKey("n", "a")),
     ],
 )
-def test_the_key_of_what_is_sent(obj: Any, key: ObjectKey) -> None:
+def test_key_of_a_request_body(obj: Any, key: ObjectKey) -> None:
     assert key_of(obj) == key
 
 
 @pytest.mark.parametrize("obj", [{"metadata": {"name": 5}}, Bare()])
-def test_what_has_no_key_cannot_be_sent(obj: Any) -> None:
+def test_object_without_a_valid_key_is_rejected(obj: Any) -> None:
     with pytest.raises(InvalidObject):
         key_of(obj)
 
 
-def test_a_created_object_needs_a_namespace_and_a_replaced_one_a_name() -> None:
+def test_create_requires_a_namespace_and_replace_a_name() -> None:
     with pytest.raises(InvalidObject, match="a ConfigMap cannot be created without a namespace"):
         requests.collection_path(CONFIG_MAPS, {"metadata": {"name": "a"}}, None)
     with pytest.raises(InvalidObject, match=r"the ConfigMap has no metadata\.name"):
         requests.object_path(CONFIG_MAPS, {"metadata": {"namespace": "n"}})
 
 
-def test_what_json_has_no_form_for_is_refused_unquoted() -> None:
+def test_value_without_json_form_is_rejected_unquoted() -> None:
     with pytest.raises(InvalidObject) as caught:
         encode({"hunter2": object()})
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_struct_leaves_out_what_is_not_set() -> None:
+def test_struct_omits_unset_fields() -> None:
     settings = Settings(metadata=Metadata(name="a", resource_version="1"), data={"n": 1})
     assert msgspec.json.decode(encode(settings)) == {
         "metadata": {"name": "a", "resourceVersion": "1"},
@@ -107,14 +107,14 @@ def test_a_struct_leaves_out_what_is_not_set() -> None:
     }
 
 
-def test_an_answer_of_another_shape_is_refused_with_the_place_but_not_the_value() -> None:
+def test_decode_error_names_the_path_without_the_value() -> None:
     body = b'{"metadata": {"name": "a"}, "data": {"n": "hunter2"}}'
     with pytest.raises(UnexpectedResponse) as caught:
         decode(body, Settings, what="get /x")
     assert str(caught.value) == "get /x: the response is not a Settings, see `$.data[...]`"
 
 
-def test_a_null_list_is_empty() -> None:
+def test_null_list_is_empty() -> None:
     page = decode_list(b'{"metadata": {"resourceVersion": "3"}, "items": null}', dict, what="")
     assert (page.items, page.resource_version, page.continuation) == ([], "3", "")
     assert len(page) == 0
@@ -132,5 +132,5 @@ def test_a_null_list_is_empty() -> None:
         (b'{"kind":"Gadget","metadata":{},"spec":{"finalizers":5}}', True),
     ],
 )
-def test_an_object_is_gone_when_nothing_keeps_it(answer: bytes, gone: bool) -> None:  # noqa: FBT001
+def test_object_is_removed_without_finalizers_and_grace_period(answer: bytes, gone: bool) -> None:  # noqa: FBT001
     assert requests.is_removed(answer, what="delete") is gone

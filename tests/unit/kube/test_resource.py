@@ -33,13 +33,13 @@ def test_paths(path: str, expected: str) -> None:
     assert path == expected
 
 
-def test_an_object_of_a_namespaced_kind_has_no_path_without_its_namespace() -> None:
+def test_namespaced_object_requires_a_namespace() -> None:
     with pytest.raises(InvalidObject, match="ConfigMap 'a' requires a namespace"):
         CONFIG_MAPS.path(name="a")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "web/status", "a%2Fb"])
-def test_a_name_that_would_reach_something_else_has_no_path(name: str) -> None:
+def test_name_with_several_path_segments_is_rejected(name: str) -> None:
     with pytest.raises(InvalidObject, match="is not a valid name"):
         DEPLOYMENTS.path("shop", name)
     if name:

@@ -31,19 +31,19 @@ def answer(code: int, reason: str = "", retry_after: float | None = None) -> err
         (errors.Fenced("lost"), False, False),
     ],
 )
-def test_who_may_go_again(error: errors.KubeError, *, read: bool, create: bool) -> None:
+def test_which_requests_are_retried(error: errors.KubeError, *, read: bool, create: bool) -> None:
     assert (attempt_delay(error, GET, 1, OPTIONS) is not None) is read
     assert (attempt_delay(error, CREATE, 1, OPTIONS) is not None) is create
 
 
-def test_the_delay_grows_and_attempts_end() -> None:
+def test_delay_grows_and_attempts_are_limited() -> None:
     delays = [attempt_delay(answer(503), GET, failures, OPTIONS) for failures in (1, 2, 3)]
     assert delays == [1, 2, None]
 
 
-def test_the_servers_wish_is_a_minimum() -> None:
+def test_retry_after_is_a_minimum() -> None:
     assert attempt_delay(answer(429, retry_after=10), GET, 1, OPTIONS) == 11
 
 
-def test_a_wait_longer_than_our_patience_is_the_callers_decision() -> None:
+def test_longer_retry_after_is_not_waited_for() -> None:
     assert attempt_delay(answer(429, retry_after=31), GET, 1, OPTIONS) is None

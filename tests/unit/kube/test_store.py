@@ -36,14 +36,14 @@ def store_with(version: int, *, told: int = 0) -> Store[str]:
     return store
 
 
-def test_what_is_newer_is_taken_and_reported_with_the_old() -> None:
+def test_newer_object_is_stored_and_reported_with_the_old_one() -> None:
     store = store_with(5)
     assert store.merge(seen(6), value("new")) == ObjectChange(KEY, "held", "new")
     assert store.get(KEY) == "new"
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_what_is_not_newer_changes_nothing_and_is_not_even_projected(version: int) -> None:
+def test_older_object_is_ignored_without_projection(version: int) -> None:
     store = store_with(5)
     assert store.merge(seen(version), never) is None
     assert store.get(KEY) == "held"
@@ -56,12 +56,12 @@ def test_versions_are_compared_as_numbers() -> None:
     assert store.get(ObjectKey("", "thing")) == "ten"
 
 
-def test_a_version_that_is_no_number_is_refused() -> None:
+def test_version_that_is_not_a_number_is_rejected() -> None:
     with pytest.raises(UnexpectedResponse):
         version_of("v1-2")
 
 
-def test_the_answer_to_our_write_is_read_before_the_watch_tells_it() -> None:
+def test_response_to_a_write_is_visible_before_its_watch_event() -> None:
     store = store_with(5, told=5)
     assert store.absorb(seen(7), value("ours")) == ObjectChange(KEY, "held", "ours")
     assert store.merge(seen(6), never) is None
@@ -69,13 +69,13 @@ def test_the_answer_to_our_write_is_read_before_the_watch_tells_it() -> None:
     assert store.get(KEY) == "ours"
 
 
-def test_what_was_told_stays_told_whatever_an_api_server_that_lags_says() -> None:
+def test_older_bookmark_does_not_lower_the_synced_version() -> None:
     store = store_with(5, told=8)
     store.advance(6)
     assert store.synced_version == 8
 
 
-def test_a_late_answer_does_not_resurrect_what_the_watch_told_deleted() -> None:
+def test_late_response_does_not_restore_a_deleted_object() -> None:
     store = store_with(5, told=5)
     store.remove(seen(8))
     store.advance(8)
@@ -83,7 +83,7 @@ def test_a_late_answer_does_not_resurrect_what_the_watch_told_deleted() -> None:
     assert KEY not in store
 
 
-def test_a_late_watch_event_does_not_resurrect_what_we_deleted() -> None:
+def test_late_watch_event_does_not_restore_our_deleted_object() -> None:
     store = store_with(5, told=5)
     assert store.absorb_deleted(KEY, "u1") == ObjectChange(KEY, "held", None)
     assert store.merge(seen(6), never) is None
@@ -92,7 +92,7 @@ def test_a_late_watch_event_does_not_resurrect_what_we_deleted() -> None:
     assert not store._tombstones
 
 
-def test_an_older_object_of_the_same_name_is_not_resurrected_either() -> None:
+def test_late_event_of_an_older_object_is_ignored() -> None:
     store = store_with(5)
     store.absorb_deleted(KEY, "u1")
     store.absorb(seen(8, "u2"), value("second"))
@@ -101,7 +101,7 @@ def test_an_older_object_of_the_same_name_is_not_resurrected_either() -> None:
     assert store.merge(seen(8, "u2"), never) is None
 
 
-def test_an_object_made_anew_after_our_delete_is_taken() -> None:
+def test_re_created_object_is_stored_after_our_delete() -> None:
     store = store_with(5)
     store.absorb_deleted(KEY, "u1")
     assert store.merge(seen(9, "u2"), value("second")) == ObjectChange(KEY, None, "second")
@@ -109,13 +109,13 @@ def test_an_object_made_anew_after_our_delete_is_taken() -> None:
     assert store.get(KEY) == "second"
 
 
-def test_our_delete_of_one_object_does_not_hit_its_successor() -> None:
+def test_delete_of_an_old_uid_keeps_the_re_created_object() -> None:
     store = store_with(5)
     assert store.absorb_deleted(KEY, "an earlier uid") is None
     assert KEY in store
 
 
-def test_the_end_of_a_list_removes_what_it_did_not_show() -> None:
+def test_end_of_a_list_removes_missing_objects() -> None:
     store = store_with(5)
     other = ObjectKey("space", "other")
     store.merge(seen(6, "u2", other), value("stays"))
@@ -124,14 +124,14 @@ def test_the_end_of_a_list_removes_what_it_did_not_show() -> None:
     assert store.synced_version == 9
 
 
-def test_the_end_of_a_list_spares_what_we_wrote_after_it_was_taken() -> None:
+def test_end_of_a_list_keeps_newer_writes() -> None:
     store = store_with(5, told=5)
     store.absorb(seen(11), value("ours"))
     assert store.complete_list(set(), 9) == []
     assert store.get(KEY) == "ours"
 
 
-def test_a_list_that_misses_the_object_clears_its_tombstone() -> None:
+def test_list_without_the_object_clears_its_tombstone() -> None:
     store = store_with(5)
     store.absorb_deleted(KEY, "u1")
     store.complete_list({KEY}, 6)
@@ -140,7 +140,7 @@ def test_a_list_that_misses_the_object_clears_its_tombstone() -> None:
     assert not store._tombstones
 
 
-def test_a_restored_cluster_replaces_everything_by_a_list() -> None:
+def test_list_of_a_restored_cluster_replaces_all_objects() -> None:
     store = store_with(500, told=500)
     store.reset_versions()
     assert store.get(KEY) == "held"
@@ -173,7 +173,7 @@ def test_indexes_follow_additions_changes_and_removals() -> None:
     assert store._indexes == {"owner": {}, "hub": {}}
 
 
-def test_an_index_function_that_raises_leaves_the_store_as_it_was() -> None:
+def test_failing_index_function_leaves_the_store_unchanged() -> None:
     def fails_on_new(text: str) -> tuple[str]:
         if text == "new":
             raise LookupError
@@ -206,7 +206,7 @@ def histories(draw: st.DrawFn) -> list[tuple[str, ObjectVersion]]:
 
 
 @given(histories(), st.data())
-def test_any_interleaving_of_our_answers_and_the_watch_ends_at_the_newest(
+def test_any_interleaving_of_responses_and_events_ends_at_the_newest(
     history: list[tuple[str, ObjectVersion]], data: st.DataObject
 ) -> None:
     store: Store[int] = Store()

@@ -40,7 +40,7 @@ async def ask(serve: Serve, tmp_path: Path, name: str, **config: Any) -> str:
         return (await client.raw("/")).decode()
 
 
-async def test_a_server_signed_by_the_clusters_authority_is_trusted(
+async def test_server_certificate_of_the_cluster_ca_is_trusted(
     serve: Serve, tmp_path: Path
 ) -> None:
     authority = AUTHORITY.certificate
@@ -48,7 +48,7 @@ async def test_a_server_signed_by_the_clusters_authority_is_trusted(
     assert answer == '{"who": null}'
 
 
-async def test_a_client_certificate_is_shown(serve: Serve, tmp_path: Path) -> None:
+async def test_client_certificate_is_sent(serve: Serve, tmp_path: Path) -> None:
     pair = AUTHORITY.sign("jane")
     credential = Credential(certificate=ClientCertificate(pair.certificate, pair.key))
     answer = await ask(
@@ -61,7 +61,7 @@ async def test_a_client_certificate_is_shown(serve: Serve, tmp_path: Path) -> No
     assert answer == '{"who": "jane"}'
 
 
-async def test_a_name_of_its_own_for_the_certificate(serve: Serve, tmp_path: Path) -> None:
+async def test_tls_server_name_is_verified(serve: Serve, tmp_path: Path) -> None:
     authority = AUTHORITY.certificate
     with pytest.raises(errors.ConnectionFailed, match="is not trusted"):
         await ask(serve, tmp_path, "kubernetes", certificate_authority=authority)
@@ -74,7 +74,7 @@ async def test_a_name_of_its_own_for_the_certificate(serve: Serve, tmp_path: Pat
     )
 
 
-async def test_a_stranger_is_not_trusted_unless_nobody_looks(serve: Serve, tmp_path: Path) -> None:
+async def test_untrusted_server_is_rejected_unless_insecure(serve: Serve, tmp_path: Path) -> None:
     other = Authority("other").certificate
     with pytest.raises(errors.ConnectionFailed, match=r"check certificate-authority"):
         await ask(serve, tmp_path, "127.0.0.1", certificate_authority=other)
@@ -103,7 +103,7 @@ async def tunnelling(heads: list[bytes]) -> AsyncIterator[str]:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-async def test_a_proxy_tunnels_and_is_told_its_password(serve: Serve, tmp_path: Path) -> None:
+async def test_proxy_tunnels_with_its_password(serve: Serve, tmp_path: Path) -> None:
     heads: list[bytes] = []
     async with tunnelling(heads) as proxy:
         answer = await ask(
@@ -119,7 +119,7 @@ async def test_a_proxy_tunnels_and_is_told_its_password(serve: Serve, tmp_path: 
     assert b"Proxy-Authorization: Basic " + b64encode(b"me:hunter2") in heads[0]
 
 
-async def test_a_proxy_that_refuses_is_named_without_its_password(
+async def test_rejecting_proxy_is_reported_without_its_password(
     serve: Serve, tmp_path: Path
 ) -> None:
     async def refuse(_: web.BaseRequest) -> web.StreamResponse:
@@ -131,7 +131,7 @@ async def test_a_proxy_that_refuses_is_named_without_its_password(
     assert "hunter2" not in str(caught.value)
 
 
-def test_what_is_no_certificate_is_said() -> None:
+def test_invalid_certificates_are_rejected() -> None:
     with pytest.raises(errors.ConfigError, match="x: the certificate authority is not a PEM"):
         ssl_context_for(ClusterConfig("https://k8s", "x", b"CA"))
     with pytest.raises(errors.ConfigError, match="do not match"):

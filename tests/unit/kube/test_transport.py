@@ -82,16 +82,14 @@ async def call(serve: Serve, handler: Handler, verb: str = "get", **options: Any
 
 
 @pytest.mark.parametrize("verb", VERBS)
-async def test_429_is_waited_out_by_every_verb(serve: Serve, verb: str) -> None:
+async def test_429_is_retried_for_every_verb(serve: Serve, verb: str) -> None:
     script = Script(lambda _: status(429, **{"Retry-After": "0"}))
     await call(serve, script, verb)
     assert len(script.seen) == 2
 
 
 @pytest.mark.parametrize("verb", VERBS)
-async def test_after_a_reset_only_repeatable_requests_are_sent_again(
-    serve: Serve, verb: str
-) -> None:
+async def test_after_a_reset_only_repeatable_requests_are_retried(serve: Serve, verb: str) -> None:
     script = Script(reset)
     with suppress(errors.ConnectionFailed):
         await call(serve, script, verb)
@@ -99,9 +97,7 @@ async def test_after_a_reset_only_repeatable_requests_are_sent_again(
 
 
 @pytest.mark.parametrize("verb", ["replace", "delete", "create"])
-async def test_a_write_on_a_kept_connection_that_died_is_not_sent_twice(
-    serve: Serve, verb: str
-) -> None:
+async def test_write_on_a_dead_pooled_connection_is_not_sent_twice(serve: Serve, verb: str) -> None:
     script = Script(ok, reset)
     address = await serve(script)
     async with Client.connect(ClusterConfig(address), options=QUICK) as client:
@@ -111,21 +107,21 @@ async def test_a_write_on_a_kept_connection_that_died_is_not_sent_twice(
     assert len(script.seen) == 2
 
 
-async def test_retry_after_is_waited_for(serve: Serve) -> None:
+async def test_retry_after_is_respected(serve: Serve) -> None:
     loop = asyncio.get_running_loop()
     start = loop.time()
     await call(serve, Script(lambda _: status(503, **{"Retry-After": "1"})))
     assert loop.time() - start >= 1
 
 
-async def test_attempts_are_bounded(serve: Serve) -> None:
+async def test_attempts_are_limited(serve: Serve) -> None:
     script = Script(*[lambda _: status(503)] * 20)
     with pytest.raises(errors.ServiceUnavailable):
         await call(serve, script)
     assert len(script.seen) == QUICK.attempts
 
 
-async def test_a_refused_connection_is_tried_again_even_for_a_create() -> None:
+async def test_refused_connection_is_retried_even_for_a_create() -> None:
     attempts = []
 
     async def count(request: Request, send: Send) -> Response:
@@ -141,7 +137,7 @@ async def test_a_refused_connection_is_tried_again_even_for_a_create() -> None:
     assert len(attempts) == QUICK.attempts
 
 
-async def test_a_slow_answer_times_out_and_is_not_asked_for_again(serve: Serve) -> None:
+async def test_timeout_is_not_retried(serve: Serve) -> None:
     seen = []
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
@@ -156,7 +152,7 @@ async def test_a_slow_answer_times_out_and_is_not_asked_for_again(serve: Serve) 
     assert len(seen) == 1
 
 
-async def test_a_large_answer_is_refused(serve: Serve) -> None:
+async def test_large_response_is_rejected(serve: Serve) -> None:
     async def handler(_: web.BaseRequest) -> web.StreamResponse:
         return web.Response(body=b" " * 5000)
 
@@ -166,7 +162,7 @@ async def test_a_large_answer_is_refused(serve: Serve) -> None:
             await VERBS["get"](client)
 
 
-async def test_an_answer_that_is_no_status_is_still_a_typed_error(serve: Serve) -> None:
+async def test_error_response_without_a_status_is_a_typed_error(serve: Serve) -> None:
     script = Script(lambda _: web.Response(status=403, text="<html>hunter2"))
     with pytest.raises(errors.Forbidden) as caught:
         await call(serve, script)
@@ -174,7 +170,7 @@ async def test_an_answer_that_is_no_status_is_still_a_typed_error(serve: Serve) 
     assert "hunter2" not in str(caught.value)
 
 
-async def test_a_status_that_leaves_its_code_out_is_still_read(serve: Serve) -> None:
+async def test_status_without_a_code_is_decoded(serve: Serve) -> None:
     script = Script(lambda _: web.json_response({"reason": "AlreadyExists"}, status=409))
     with pytest.raises(errors.AlreadyExists):
         await call(serve, script)
@@ -196,7 +192,7 @@ class Rotating:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-async def test_a_refused_token_is_renewed_once(serve: Serve, verb: str) -> None:
+async def test_rejected_token_is_renewed_once(serve: Serve, verb: str) -> None:
     script = Script(lambda _: status(401))
     config = ClusterConfig(await serve(script), credentials=Rotating("old", "new", "newer"))
     async with Client.connect(config, options=QUICK) as client:
@@ -205,7 +201,7 @@ async def test_a_refused_token_is_renewed_once(serve: Serve, verb: str) -> None:
     assert shown == ["Bearer old", "Bearer new"]
 
 
-async def test_a_token_that_stays_refused_is_an_error(serve: Serve) -> None:
+async def test_token_that_stays_rejected_is_an_error(serve: Serve) -> None:
     script = Script(*[lambda _: status(401)] * 9)
     config = ClusterConfig(await serve(script), credentials=Rotating("old", "new", "newer"))
     async with Client.connect(config, options=QUICK) as client:
@@ -214,7 +210,7 @@ async def test_a_token_that_stays_refused_is_an_error(serve: Serve) -> None:
     assert len(script.seen) == 2
 
 
-async def test_requests_in_flight_are_capped_and_watches_do_not_count(serve: Serve) -> None:
+async def test_requests_in_flight_are_limited_without_watches(serve: Serve) -> None:
     under_way, most, go = 0, 0, asyncio.Event()
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
@@ -245,7 +241,7 @@ async def test_requests_in_flight_are_capped_and_watches_do_not_count(serve: Ser
     assert most == 3
 
 
-async def test_the_unfenced_client_queues_behind_nobody(serve: Serve) -> None:
+async def test_unfenced_client_has_its_own_slots(serve: Serve) -> None:
     busy, go = asyncio.Event(), asyncio.Event()
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
@@ -265,7 +261,7 @@ async def test_the_unfenced_client_queues_behind_nobody(serve: Serve) -> None:
         await slow
 
 
-async def test_we_say_who_we_are(serve: Serve) -> None:
+async def test_user_agent_is_sent(serve: Serve) -> None:
     script = Script()
     whom = Impersonation("jane", "u1", ("dev", "ops"), (("scopes", "view"),))
     config = ClusterConfig(await serve(script), impersonate=whom)
@@ -292,7 +288,7 @@ class Fence:
 
 
 @pytest.mark.parametrize("verb", WRITES)
-async def test_no_write_passes_a_fallen_fence(serve: Serve, verb: str) -> None:
+async def test_closed_fence_blocks_every_write(serve: Serve, verb: str) -> None:
     script = Script()
     with pytest.raises(errors.Fenced):
         await call(serve, script, verb, fence=Fence(0))
@@ -300,14 +296,14 @@ async def test_no_write_passes_a_fallen_fence(serve: Serve, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", WRITES)
-async def test_the_fence_is_asked_again_before_every_retry(serve: Serve, verb: str) -> None:
+async def test_fence_is_checked_before_every_retry(serve: Serve, verb: str) -> None:
     script = Script(lambda _: status(429))
     with pytest.raises(errors.Fenced):
         await call(serve, script, verb, fence=Fence(1))
     assert len(script.seen) == 1
 
 
-async def test_reads_and_the_unfenced_client_pass(serve: Serve) -> None:
+async def test_closed_fence_blocks_neither_reads_nor_the_unfenced_client(serve: Serve) -> None:
     script = Script()
     config = ClusterConfig(await serve(script))
     async with Client.connect(config, fence=Fence(0)) as client:
@@ -318,7 +314,7 @@ async def test_reads_and_the_unfenced_client_pass(serve: Serve) -> None:
     assert len(script.seen) == 2
 
 
-async def test_the_fence_is_asked_after_the_interceptors(serve: Serve) -> None:
+async def test_fence_is_checked_after_the_interceptors(serve: Serve) -> None:
     fence = Fence(1)
 
     async def slow(request: Request, send: Send) -> Response:
@@ -331,7 +327,7 @@ async def test_the_fence_is_asked_after_the_interceptors(serve: Serve) -> None:
     assert script.seen == []
 
 
-async def test_interceptors_are_a_chain_around_every_attempt(serve: Serve) -> None:
+async def test_interceptors_wrap_every_attempt(serve: Serve) -> None:
     log: list[str] = []
 
     def named(name: str) -> Any:
@@ -349,7 +345,7 @@ async def test_interceptors_are_a_chain_around_every_attempt(serve: Serve) -> No
     assert log == [*attempt, "inner < 503", "outer < 503", *attempt, "inner < 200", "outer < 200"]
 
 
-async def test_an_interceptor_can_answer_and_fail_in_place_of_the_server(serve: Serve) -> None:
+async def test_interceptor_can_respond_and_fail_instead_of_the_server(serve: Serve) -> None:
     faults: list[errors.KubeError | Response] = [
         errors.ConnectionFailed("injected"),
         Response(503),
@@ -367,13 +363,13 @@ async def test_an_interceptor_can_answer_and_fail_in_place_of_the_server(serve: 
     assert faults == []
 
 
-async def test_a_client_that_is_not_open_says_so() -> None:
+async def test_client_that_is_not_open_is_an_error() -> None:
     client = Client.connect(ClusterConfig("http://127.0.0.1:1"), options=ClientOptions(attempts=1))
     with pytest.raises(errors.ConnectionFailed, match="not connected"):
         await VERBS["get"](client)
 
 
-async def test_all_of_connecting_is_bounded_not_only_its_socket() -> None:
+async def test_connect_timeout_includes_tls() -> None:
     """What passes between the fence's yes and the wire must fit into the lease's reserve."""
     asked = asyncio.Event()
 
@@ -395,9 +391,7 @@ async def test_all_of_connecting_is_bounded_not_only_its_socket() -> None:
 
 
 @pytest.mark.parametrize("token", ["hunter2\n", "hunter\r\n2", "hunter2\0"])
-async def test_a_token_that_fits_into_no_header_is_an_error_of_ours(
-    serve: Serve, token: str
-) -> None:
+async def test_token_with_control_characters_is_an_error(serve: Serve, token: str) -> None:
     credentials = StaticCredentials(Credential(token))
     config = ClusterConfig(await serve(Script()), credentials=credentials)
     async with Client.connect(config, options=QUICK) as client:

@@ -39,20 +39,18 @@ def split(chunks: list[bytes], limit: int = 1 << 20) -> list[bytes]:
     lines=st.lists(st.text(min_size=1).filter(lambda text: "\n" not in text), max_size=8),
     cuts=st.lists(st.integers(min_value=0, max_value=400), max_size=20),
 )
-def test_lines_survive_being_cut_anywhere_also_inside_characters(
-    lines: list[str], cuts: list[int]
-) -> None:
+def test_lines_are_joined_across_any_chunk_boundary(lines: list[str], cuts: list[int]) -> None:
     stream = "".join(f"{line}\n" for line in lines).encode()
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     chunks = [stream[start:end] for start, end in pairwise(edges)]
     assert [line.decode() for line in split(chunks)] == lines
 
 
-def test_empty_lines_are_left_out() -> None:
+def test_empty_lines_are_skipped() -> None:
     assert split([b"\n", b"a\n\n", b"\nb\n"]) == [b"a", b"b"]
 
 
-def test_the_limit_is_for_one_line_not_for_the_stream() -> None:
+def test_size_limit_applies_to_one_line() -> None:
     assert split([b"12345\n"] * 100, limit=5) == [b"12345"] * 100
     with pytest.raises(errors.ResponseTooLarge, match="larger than 5 bytes"):
         split([b"123", b"456"], limit=5)
@@ -87,7 +85,7 @@ async def collect(
         return [event async for event in client.watch(CONFIG_MAPS, into=into)]
 
 
-async def test_events_are_decoded_to_the_type_asked_for(serve: Serve) -> None:
+async def test_events_are_decoded_to_the_requested_type(serve: Serve) -> None:
     added = line("ADDED", {"metadata": {"name": "é"}, "data": {"k": "v"}})
     bookmark = line(
         "BOOKMARK",
@@ -108,7 +106,7 @@ async def test_events_are_decoded_to_the_type_asked_for(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("levels", [1_300, 9_990])
-async def test_an_object_that_is_nested_too_deep_stops_no_other(serve: Serve, levels: int) -> None:
+async def test_object_that_is_too_deep_does_not_stop_the_watch(serve: Serve, levels: int) -> None:
     deep = b'{"a":' * levels + b"1" + b"}" * levels
     fields = b'[{"manager":"m","fieldsV1":' + deep + b"}]"
     metadata = b'{"managedFields":' + fields + b',"name":"deep","resourceVersion":"5"}'
@@ -122,7 +120,7 @@ async def test_an_object_that_is_nested_too_deep_stops_no_other(serve: Serve, le
     assert events[0].object.metadata.resource_version == "5"
 
 
-async def test_an_error_event_is_raised_with_its_type(serve: Serve) -> None:
+async def test_error_event_is_raised_as_typed_error(serve: Serve) -> None:
     status = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
     with pytest.raises(errors.Gone):
         await collect(serve, [line("ERROR", status)])
@@ -136,24 +134,24 @@ async def test_an_error_event_is_raised_with_its_type(serve: Serve) -> None:
         line("ADDED", {"metadata": {"name": "x"}, "data": {"password": ["hunter2"]}}),
     ],
 )
-async def test_what_is_no_event_is_refused_without_being_quoted(serve: Serve, chunk: bytes) -> None:
+async def test_invalid_event_is_rejected_unquoted(serve: Serve, chunk: bytes) -> None:
     with pytest.raises(errors.UnexpectedResponse) as caught:
         await collect(serve, [chunk])
     assert "hunter2" not in str(caught.value)
     assert str(caught.value).startswith("watch /api/v1/configmaps: ")
 
 
-async def test_a_stream_that_ends_inside_an_event_is_a_broken_connection(serve: Serve) -> None:
+async def test_stream_that_ends_inside_an_event_is_a_failed_connection(serve: Serve) -> None:
     with pytest.raises(errors.ConnectionFailed, match="inside an event"):
         await collect(serve, [line("ADDED", {"metadata": {}, "data": {}})[:-5]])
 
 
-async def test_an_event_larger_than_the_limit_is_refused(serve: Serve) -> None:
+async def test_large_event_is_rejected(serve: Serve) -> None:
     with pytest.raises(errors.ResponseTooLarge):
         await collect(serve, [b"x" * 2000], max_event=1000)
 
 
-async def test_a_silent_connection_is_noticed(serve: Serve) -> None:
+async def test_silent_connection_times_out(serve: Serve) -> None:
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)

@@ -24,7 +24,7 @@ async def taken(queue: WorkQueue[str], count: int) -> list[str]:
 
 
 @virtual_time
-async def test_a_key_added_twice_comes_once() -> None:
+async def test_key_added_twice_is_returned_once() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     queue.add("a")
@@ -32,7 +32,7 @@ async def test_a_key_added_twice_comes_once() -> None:
     assert len(queue) == 0
 
 
-def test_a_deadline_that_is_almost_over_stops_nothing() -> None:
+def test_deadline_within_clock_resolution_is_due() -> None:
     async def play() -> list[str]:
         queue: WorkQueue[str] = WorkQueue()
         queue.add_after("soon", 0.0003)
@@ -45,7 +45,7 @@ def test_a_deadline_that_is_almost_over_stops_nothing() -> None:
 
 
 @virtual_time
-async def test_a_key_added_while_worked_on_comes_again_only_when_done() -> None:
+async def test_key_added_during_its_processing_is_returned_after_done() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     assert await queue.get() == "a"
@@ -58,7 +58,7 @@ async def test_a_key_added_while_worked_on_comes_again_only_when_done() -> None:
 
 
 @virtual_time
-async def test_a_waiting_worker_is_woken_by_an_add() -> None:
+async def test_add_wakes_a_waiting_worker() -> None:
     queue: WorkQueue[str] = WorkQueue()
     async with asyncio.TaskGroup() as group:
         worker = group.create_task(queue.get())
@@ -68,7 +68,7 @@ async def test_a_waiting_worker_is_woken_by_an_add() -> None:
 
 
 @virtual_time
-async def test_a_key_is_not_lost_with_a_worker_that_is_cancelled_as_it_is_woken() -> None:
+async def test_key_survives_cancellation_of_a_woken_worker() -> None:
     queue: WorkQueue[str] = WorkQueue()
     first = asyncio.create_task(queue.get())
     second = asyncio.create_task(queue.get())
@@ -79,7 +79,7 @@ async def test_a_key_is_not_lost_with_a_worker_that_is_cancelled_as_it_is_woken(
 
 
 @virtual_time
-async def test_a_delayed_key_comes_at_its_deadline() -> None:
+async def test_delayed_key_is_returned_at_its_deadline() -> None:
     queue: WorkQueue[str] = WorkQueue()
     start = now()
     queue.add_after("a", 10)
@@ -89,7 +89,7 @@ async def test_a_delayed_key_comes_at_its_deadline() -> None:
 
 @virtual_time
 @pytest.mark.parametrize("delays", [(10, 3), (3, 10)])
-async def test_of_two_deadlines_the_earlier_holds(delays: tuple[float, float]) -> None:
+async def test_earlier_of_two_deadlines_wins(delays: tuple[float, float]) -> None:
     queue: WorkQueue[str] = WorkQueue()
     start = now()
     for delay in delays:
@@ -101,7 +101,7 @@ async def test_of_two_deadlines_the_earlier_holds(delays: tuple[float, float]) -
 
 
 @virtual_time
-async def test_an_immediate_add_supersedes_a_delayed_one() -> None:
+async def test_immediate_add_replaces_a_delayed_one() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add_after("a", 10)
     queue.add("a")
@@ -111,7 +111,7 @@ async def test_an_immediate_add_supersedes_a_delayed_one() -> None:
 
 
 @virtual_time
-async def test_a_deadline_that_falls_into_the_work_on_its_key_brings_it_again_afterwards() -> None:
+async def test_deadline_during_processing_requeues_the_key_after_done() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     await queue.get()
@@ -123,7 +123,7 @@ async def test_a_deadline_that_falls_into_the_work_on_its_key_brings_it_again_af
 
 
 @virtual_time
-async def test_back_off_doubles_to_its_cap_and_starts_over_when_forgotten() -> None:
+async def test_back_off_doubles_to_its_cap_until_forget() -> None:
     queue: WorkQueue[str] = WorkQueue()
     waits = []
     for _ in range(16):
@@ -141,7 +141,7 @@ async def test_back_off_doubles_to_its_cap_and_starts_over_when_forgotten() -> N
 
 
 @virtual_time
-async def test_jitter_stretches_the_back_off() -> None:
+async def test_jitter_extends_the_back_off() -> None:
     queue: WorkQueue[str] = WorkQueue(
         backoff=Backoff(base=1, cap=8, jitter=0.5, random=lambda: 1.0)
     )
@@ -152,7 +152,7 @@ async def test_jitter_stretches_the_back_off() -> None:
 
 
 @virtual_time
-async def test_events_go_before_periodic_keys() -> None:
+async def test_events_precede_periodic_keys() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("sweep", priority=QueuePriority.PERIODIC)
     queue.add("event")
@@ -160,7 +160,7 @@ async def test_events_go_before_periodic_keys() -> None:
 
 
 @virtual_time
-async def test_a_periodic_key_to_which_something_happens_becomes_an_event() -> None:
+async def test_event_raises_the_priority_of_a_periodic_key() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a", priority=QueuePriority.PERIODIC)
     queue.add("b", priority=QueuePriority.PERIODIC)
@@ -170,7 +170,7 @@ async def test_a_periodic_key_to_which_something_happens_becomes_an_event() -> N
 
 
 @virtual_time
-async def test_every_eighth_pick_is_periodic_while_both_wait() -> None:
+async def test_every_eighth_key_is_periodic_while_both_wait() -> None:
     queue: WorkQueue[str] = WorkQueue()
     for number in range(3):
         queue.add(f"sweep-{number}", priority=QueuePriority.PERIODIC)
@@ -181,7 +181,7 @@ async def test_every_eighth_pick_is_periodic_while_both_wait() -> None:
 
 
 @virtual_time
-async def test_one_noisy_group_delays_another_by_one_pick() -> None:
+async def test_large_group_delays_another_by_one_key() -> None:
     queue: WorkQueue[str] = WorkQueue()
     for number in range(10_000):
         queue.add(f"noisy-{number}", group="noisy")
@@ -191,7 +191,7 @@ async def test_one_noisy_group_delays_another_by_one_pick() -> None:
 
 
 @virtual_time
-async def test_a_retried_key_stays_in_its_group_and_priority() -> None:
+async def test_retried_key_keeps_group_and_priority() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a", group="hub", priority=QueuePriority.PERIODIC)
     key = await queue.get()
@@ -204,7 +204,7 @@ async def test_a_retried_key_stays_in_its_group_and_priority() -> None:
 
 
 @virtual_time
-async def test_close_wakes_every_waiter_and_drops_what_waits() -> None:
+async def test_close_wakes_all_waiters_and_drops_keys() -> None:
     queue: WorkQueue[str] = WorkQueue()
     waiters = [asyncio.create_task(queue.get()) for _ in range(3)]
     await asyncio.sleep(0)
@@ -217,7 +217,7 @@ async def test_close_wakes_every_waiter_and_drops_what_waits() -> None:
 
 
 @virtual_time
-async def test_a_draining_queue_hands_out_what_is_ready_or_comes_again() -> None:
+async def test_draining_queue_returns_ready_and_re_added_keys() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("running")
     key = await queue.get()
@@ -233,7 +233,7 @@ async def test_a_draining_queue_hands_out_what_is_ready_or_comes_again() -> None
 
 
 @virtual_time
-async def test_the_queue_measures_depth_latency_and_work() -> None:
+async def test_queue_records_depth_latency_and_duration() -> None:
     registry = CollectorRegistry()
     queue: WorkQueue[str] = WorkQueue(metrics=RuntimeMetrics(registry).queue("lynqnode"))
 
@@ -260,7 +260,7 @@ async def test_the_queue_measures_depth_latency_and_work() -> None:
 
 
 @virtual_time
-async def test_superseded_deadlines_do_not_pile_up() -> None:
+async def test_stale_deadlines_are_removed() -> None:
     queue: WorkQueue[str] = WorkQueue()
     for _ in range(10_000):
         queue.add_after("a", 30)

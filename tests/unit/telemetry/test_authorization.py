@@ -34,7 +34,7 @@ class Clock:
         return self.now
 
 
-async def test_a_right_that_was_taken_away_is_noticed_after_a_minute() -> None:
+async def test_allowed_decision_is_cached_for_a_minute() -> None:
     reviewer, clock = Reviewer(), Clock()
     remembering = CachedAuthorizer(reviewer, clock)
     assert await remembering("t") is AccessDecision.ALLOWED
@@ -45,7 +45,7 @@ async def test_a_right_that_was_taken_away_is_noticed_after_a_minute() -> None:
     assert await remembering("t") is AccessDecision.FORBIDDEN
 
 
-async def test_a_right_that_was_given_is_noticed_after_ten_seconds() -> None:
+async def test_denied_decision_is_cached_for_ten_seconds() -> None:
     reviewer, clock = Reviewer(), Clock()
     remembering = CachedAuthorizer(reviewer, clock)
     reviewer.answer = AccessDecision.FORBIDDEN
@@ -55,7 +55,7 @@ async def test_a_right_that_was_given_is_noticed_after_ten_seconds() -> None:
     assert await remembering("t") is AccessDecision.ALLOWED
 
 
-async def test_an_answer_lasts_no_longer_for_being_asked_often() -> None:
+async def test_use_does_not_extend_a_cached_decision() -> None:
     reviewer, clock = Reviewer(), Clock()
     remembering = CachedAuthorizer(reviewer, clock)
     for _ in range(13):
@@ -64,7 +64,7 @@ async def test_an_answer_lasts_no_longer_for_being_asked_often() -> None:
     assert reviewer.asked == 3
 
 
-async def test_made_up_tokens_fill_neither_memory_nor_the_api_server() -> None:
+async def test_invalid_tokens_flood_neither_cache_nor_api_server() -> None:
     reviewer = Reviewer()
     remembering = CachedAuthorizer(reviewer)
     await asyncio.gather(*(remembering(f"made-up-{number}") for number in range(1000)))
@@ -73,14 +73,14 @@ async def test_made_up_tokens_fill_neither_memory_nor_the_api_server() -> None:
     assert b"made-up" not in b"".join(remembering._decisions)
 
 
-async def test_one_token_that_comes_many_times_at_once_is_reviewed_a_few_times() -> None:
+async def test_concurrent_requests_of_one_token_share_reviews() -> None:
     reviewer = Reviewer()
     remembering = CachedAuthorizer(reviewer)
     await asyncio.gather(*(remembering("t") for _ in range(100)))
     assert reviewer.asked <= 4
 
 
-async def test_a_review_that_failed_is_not_remembered() -> None:
+async def test_failed_review_is_not_cached() -> None:
     failures = [ReviewFailedError("no answer")]
 
     async def ask(_token: str) -> AccessDecision:

@@ -27,7 +27,7 @@ BAD = status(ResourceState.READY, ResourceState.FAILED)
 ONE, TWO, OTHER = ObjectKey("a", "one"), ObjectKey("a", "two"), ObjectKey("b", "one")
 
 
-def test_nodes_of_a_namespace_share_their_series() -> None:
+def test_metrics_can_be_exposed_per_namespace() -> None:
     registry = CollectorRegistry()
     series = OperatorMetrics(registry, per_node=False)
     for key, told in ((ONE, GOOD), (TWO, BAD), (OTHER, GOOD)):
@@ -47,7 +47,7 @@ def test_nodes_of_a_namespace_share_their_series() -> None:
     assert other == 1
 
 
-def test_a_shared_counter_does_not_fall_when_a_node_goes() -> None:
+def test_counter_of_a_namespace_survives_node_removal() -> None:
     registry = CollectorRegistry()
     series = OperatorMetrics(registry, per_node=False)
     for key in (ONE, TWO, TWO):

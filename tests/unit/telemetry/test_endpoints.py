@@ -54,12 +54,12 @@ async def get(
         return response.status, await response.text()
 
 
-async def test_a_process_that_answers_is_alive() -> None:
+async def test_healthz_is_ok() -> None:
     async with health_server(ANY, lambda: ["much is wrong"]) as server:
         assert await get(server.address, "/healthz") == (200, "ok")
 
 
-async def test_ready_tells_what_is_missing_until_nothing_is() -> None:
+async def test_readyz_lists_problems_until_ready() -> None:
     problems = ["hubs are not listed yet", "forms are not listed yet"]
     async with health_server(ANY, lambda: problems) as server:
         status, text = await get(server.address, "/readyz")
@@ -69,7 +69,7 @@ async def test_ready_tells_what_is_missing_until_nothing_is() -> None:
         assert await get(server.address, "/readyz") == (200, "ok")
 
 
-async def test_a_port_in_use_is_one_clear_error() -> None:
+async def test_port_in_use_is_a_listen_error() -> None:
     async with health_server(ANY, list) as first:
         second = metrics_server(first.address, CollectorRegistry(), None)
         with pytest.raises(ListenError) as raised:
@@ -79,26 +79,26 @@ async def test_a_port_in_use_is_one_clear_error() -> None:
         )
 
 
-async def test_a_host_that_is_not_here_is_one_clear_error() -> None:
+async def test_foreign_address_is_a_listen_error() -> None:
     server = health_server(Address("192.0.2.1", 8081), list)
     with pytest.raises(ListenError, match=r"health server cannot listen on 192\.0\.2\.1:8081"):
         await server.__aenter__()
 
 
-async def test_a_name_that_nobody_knows_is_one_clear_error() -> None:
+async def test_unknown_host_is_a_listen_error() -> None:
     server = health_server(Address("no-such-host.invalid", 8081), list)
     with pytest.raises(ListenError, match=r"cannot listen on no-such-host\.invalid:8081: \w+"):
         await server.__aenter__()
 
 
-async def test_a_stopped_server_leaves_its_port_free() -> None:
+async def test_stopped_server_frees_its_port() -> None:
     async with health_server(ANY, list) as first:
         address = first.address
     async with health_server(address, list) as second:
         assert (await get(second.address, "/healthz"))[0] == 200
 
 
-async def test_without_protection_series_are_plain() -> None:
+async def test_unprotected_metrics_are_plain_http() -> None:
     registry = CollectorRegistry()
     OperatorMetrics(registry).record_node_status(
         ObjectKey("shop", "acme"), NodeStatus(ready_resources=3)
@@ -109,7 +109,7 @@ async def test_without_protection_series_are_plain() -> None:
     assert 'lynqnode_resources_ready{lynqnode="acme",namespace="shop"} 3\n' in text
 
 
-async def test_who_asks_without_gzip_gets_plain_text() -> None:
+async def test_metrics_without_accept_gzip_are_uncompressed() -> None:
     async with (
         metrics_server(ANY, CollectorRegistry(), None) as server,
         aiohttp.ClientSession() as session,
@@ -125,20 +125,20 @@ async def test_who_asks_without_gzip_gets_plain_text() -> None:
     ("token", "status"),
     [("", 401), ("nobody", 401), ("stranger", 403), ("broken", 500), ("prometheus", 200)],
 )
-async def test_protected_series_are_for_those_who_may_read_them(token: str, status: int) -> None:
+async def test_protected_metrics_require_an_authorized_token(token: str, status: int) -> None:
     protection = Protection(Reviewer())
     async with metrics_server(ANY, CollectorRegistry(), protection) as server:
         answer = await get(server.address, "/metrics", token=token, tls=False)
     assert answer[0] == status
 
 
-async def test_plain_http_gets_nothing_from_a_protected_server() -> None:
+async def test_protected_server_rejects_plain_http() -> None:
     async with metrics_server(ANY, CollectorRegistry(), Protection(Reviewer())) as server:
         with pytest.raises(aiohttp.ClientError):
             await get(server.address, "/metrics", token="prometheus")
 
 
-async def test_an_answer_about_a_token_is_remembered() -> None:
+async def test_decision_on_a_token_is_cached() -> None:
     reviewer = Reviewer()
     async with metrics_server(ANY, CollectorRegistry(), Protection(reviewer)) as server:
         for token in ("prometheus", "prometheus", "stranger", "stranger"):
@@ -146,7 +146,7 @@ async def test_an_answer_about_a_token_is_remembered() -> None:
     assert reviewer.asked == ["prometheus", "stranger"]
 
 
-async def test_a_certificate_that_was_replaced_is_shown_to_the_next_client(tmp_path: Path) -> None:
+async def test_replaced_certificate_is_reloaded(tmp_path: Path) -> None:
     files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
     old, new = Authority("old"), Authority("new")
     _write(files, old)
@@ -159,7 +159,7 @@ async def test_a_certificate_that_was_replaced_is_shown_to_the_next_client(tmp_p
             await get(server.address, "/metrics", tls=_trusting(old))
 
 
-async def test_half_a_replacement_leaves_the_old_certificate(tmp_path: Path) -> None:
+async def test_incomplete_replacement_keeps_the_old_certificate(tmp_path: Path) -> None:
     files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
     authority = Authority()
     _write(files, authority)
@@ -169,14 +169,14 @@ async def test_half_a_replacement_leaves_the_old_certificate(tmp_path: Path) -> 
             assert (await get(server.address, "/metrics", tls=_trusting(authority)))[0] == 401
 
 
-async def test_a_certificate_that_is_missing_is_one_clear_error(tmp_path: Path) -> None:
+async def test_missing_certificate_is_a_certificate_error(tmp_path: Path) -> None:
     files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
     server = metrics_server(ANY, CollectorRegistry(), Protection(Reviewer(), files))
     with pytest.raises(CertificateError, match=r"tls\.crt.*No such file"):
         await server.__aenter__()
 
 
-async def test_scrapes_at_once_all_get_an_answer() -> None:
+async def test_concurrent_scrapes_succeed() -> None:
     async with metrics_server(ANY, CollectorRegistry(), None) as server:
         answers = await asyncio.gather(*(get(server.address, "/metrics") for _ in range(10)))
     assert [status for status, _ in answers] == [200] * 10

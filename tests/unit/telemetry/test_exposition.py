@@ -68,17 +68,17 @@ def busy(*, per_node: bool = True) -> CollectorRegistry:
         (math.nan, "NaN"),
     ],
 )
-def test_numbers_are_written_as_go_writes_them(value: float, text: str) -> None:
+def test_numbers_are_formatted_like_go(value: float, text: str) -> None:
     assert format_number(value) == text
 
 
 @given(st.floats(allow_nan=False) | st.integers(-(2**53), 2**53))
-def test_a_number_can_be_read_back(value: float) -> None:
+def test_number_round_trip(value: float) -> None:
     assert float(format_number(value)) == value
     assert not format_number(value).endswith(".0")
 
 
-def test_whole_numbers_have_no_fraction() -> None:
+def test_integers_have_no_fraction() -> None:
     text = lines(busy())
     for line in (
         'apply_attempts_total{conflict_policy="Stuck",kind="ConfigMap",result="success"} 1',
@@ -91,14 +91,14 @@ def test_whole_numbers_have_no_fraction() -> None:
     assert not [line for line in text if line.endswith(".0")]
 
 
-def test_a_large_number_of_an_object_is_written_like_any_other() -> None:
+def test_large_number_of_an_object_has_an_exponent() -> None:
     registry = CollectorRegistry()
     OperatorMetrics(registry).record_node_status(KEY, NodeStatus(ready_resources=1_000_000))
     ready = 'lynqnode_resources_ready{lynqnode="acme-web",namespace="shop"} 1e+06'
     assert ready in lines(registry)
 
 
-def test_the_bounds_of_buckets_are_written_as_numbers_and_come_last() -> None:
+def test_le_label_is_a_number_and_last() -> None:
     registry = CollectorRegistry()
     told = Histogram(
         "h", "Text", ("name",), buckets=(1e-08, 0.5, 1.0, 10.0, 1e6), registry=registry
@@ -114,7 +114,7 @@ def test_the_bounds_of_buckets_are_written_as_numbers_and_come_last() -> None:
     ]
 
 
-def test_a_label_of_something_else_stays_as_it_is() -> None:
+def test_other_labels_are_not_formatted_as_numbers() -> None:
     registry = CollectorRegistry()
     Gauge("g", "Text", ("le",), registry=registry).labels("1.0").set(1)
     Counter("c_total", "Text", ("z", "a"), registry=registry).labels("1.0", "2.0").inc()
@@ -132,7 +132,7 @@ def test_labels_are_sorted_by_name(*, per_node: bool) -> None:
     assert f"lynqnode_conflicts_total{{{labels}}} 1" in text
 
 
-def test_prometheus_own_tool_reads_it() -> None:
+def test_promtool_accepts_the_metrics() -> None:
     text = render_families(collect_families(busy()))
     read = subprocess.run(
         ["promtool", "check", "metrics"], input=text, capture_output=True, check=False

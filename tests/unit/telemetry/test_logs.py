@@ -55,7 +55,7 @@ def log() -> Any:
     return structlog.get_logger("lynq.test")
 
 
-def test_a_line_has_level_ts_logger_msg_and_what_was_said(lines: Lines) -> None:
+def test_line_has_level_ts_logger_msg_and_fields(lines: Lines) -> None:
     log().warning("slow", seconds=1.5, key=ObjectKey("shop", "acme"))
     line = lines.one()
     assert list(line) == ["level", "ts", "logger", "msg", "seconds", "key"]
@@ -69,7 +69,7 @@ def test_a_line_has_level_ts_logger_msg_and_what_was_said(lines: Lines) -> None:
     }
 
 
-def test_a_line_is_written_without_spaces_as_zap_does(lines: Lines) -> None:
+def test_json_line_has_no_spaces(lines: Lines) -> None:
     log().info("hello there", listed=[1, 2], nested={"a": 1, "b": 2})
     (line,) = lines.text()
     assert line.startswith('{"level":"info","ts":')
@@ -78,13 +78,13 @@ def test_a_line_is_written_without_spaces_as_zap_does(lines: Lines) -> None:
     )
 
 
-def test_what_is_below_the_level_is_not_written(lines: Lines) -> None:
+def test_records_below_the_level_are_dropped(lines: Lines) -> None:
     log().debug("details")
     logging.getLogger("aiohttp").debug("details")
     assert lines.text() == []
 
 
-def test_libraries_write_the_same_lines_with_the_context_of_the_pass(lines: Lines) -> None:
+def test_records_of_libraries_have_the_bound_context(lines: Lines) -> None:
     with structlog.contextvars.bound_contextvars(node="shop/acme", reconcile_id="7"):
         logging.getLogger("aiohttp.client").error("gone %s", "away")
         log().info("ours")
@@ -95,7 +95,7 @@ def test_libraries_write_the_same_lines_with_the_context_of_the_pass(lines: Line
         assert (line["node"], line["reconcile_id"]) == ("shop/acme", "7")
 
 
-def test_secrets_are_masked_wherever_they_are(lines: Lines) -> None:
+def test_secrets_are_masked_everywhere(lines: Lines) -> None:
     log().info(
         "connecting to mysql://root:hunter2@db/shop",
         password="hunter2",
@@ -112,7 +112,7 @@ def test_secrets_are_masked_wherever_they_are(lines: Lines) -> None:
     assert "mysql://root:***@db/shop" in line
 
 
-def test_a_foreign_exception_is_named_but_does_not_speak(lines: Lines) -> None:
+def test_foreign_exception_is_logged_without_its_message(lines: Lines) -> None:
     try:
         int("hunter2")
     except ValueError:
@@ -124,27 +124,25 @@ def test_a_foreign_exception_is_named_but_does_not_speak(lines: Lines) -> None:
     assert "hunter2" not in text
 
 
-def test_our_own_exceptions_speak(lines: Lines) -> None:
+def test_own_exception_is_logged_with_its_message(lines: Lines) -> None:
     log().error("stopped", exc_info=KubeError("no such cluster"))
     assert lines.one()["error"] == "KubeError: no such cluster"
 
 
-def test_in_development_every_exception_speaks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_development_logs_messages_of_all_exceptions(capsys: pytest.CaptureFixture[str]) -> None:
     configure(encoding="json", level="debug", development=True)
     log().error("stopped", exc_info=ValueError("what was wrong"))
     assert "what was wrong" in capsys.readouterr().err
 
 
-def test_places_are_left_out_below_the_level_for_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stack_trace_is_omitted_below_its_level(capsys: pytest.CaptureFixture[str]) -> None:
     configure(encoding="json", level="info", development=False, stacktrace_level="panic")
     log().error("stopped", exc_info=KubeError("x"))
     assert "stacktrace" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("encoding", ["json", "console"])
-def test_an_event_is_one_line_whatever_is_in_it(
-    encoding: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_record_is_always_one_line(encoding: Any, capsys: pytest.CaptureFixture[str]) -> None:
     configure(encoding=encoding, level="info", development=False)
     log().info("one\ntwo\u2028three\x1b[31m\ud800", value="a\r\nb\x85c", other={"k\n": "v\n"})
     written = capsys.readouterr().err
@@ -153,40 +151,40 @@ def test_an_event_is_one_line_whatever_is_in_it(
     assert written.isascii()
 
 
-def test_a_console_line_has_columns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_console_line_has_columns(capsys: pytest.CaptureFixture[str]) -> None:
     configure(encoding="console", level="info", development=False, time_encoding="rfc3339")
     log().info("hello", hub="a")
     columns = capsys.readouterr().err.rstrip("\n").split("\t")
     assert columns[1:] == ["INFO", "lynq.test", "hello", '{"hub": "a"}']
 
 
-def test_long_values_are_cut(lines: Lines) -> None:
+def test_long_values_are_truncated(lines: Lines) -> None:
     log().info("x" * 100_000, body="y" * 100_000, items=list(range(10_000)))
     (text,) = lines.text()
     assert len(text) < 6_000
 
 
-def test_a_password_is_masked_also_where_the_value_is_cut(lines: Lines) -> None:
+def test_password_at_the_truncation_is_masked(lines: Lines) -> None:
     for before in range(1985, 2001):
         log().info("x", value="." * before + " mysql://root:hunter2@db/shop")
     assert "hun" not in "".join(lines.text())
 
 
-def test_a_field_that_is_called_like_ours_takes_nothing_away(lines: Lines) -> None:
+def test_field_with_a_reserved_key_is_renamed(lines: Lines) -> None:
     log().info("hello", level="high", msg="other")
     line = lines.one()
     assert (line["level"], line["msg"]) == ("info", "hello")
     assert (line["level_"], line["msg_"]) == ("high", "other")
 
 
-def test_a_bad_record_of_a_library_is_a_line_and_no_traceback(lines: Lines) -> None:
+def test_malformed_record_of_a_library_is_one_line(lines: Lines) -> None:
     record = logging.LogRecord("lib", logging.ERROR, "lib.py", 1, "%d apples", ("hunter2",), None)
     # Handed to ours alone: pytest's handler refuses it.
     logging.getLogger().handlers[0].handle(record)
     assert lines.one()["msg"] == "log record not formatted"
 
 
-def test_a_closed_stderr_stops_nobody(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_stderr_does_not_raise(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
     class Closed:
         def write(self, _text: str) -> int:
             raise BrokenPipeError
@@ -197,7 +195,7 @@ def test_a_closed_stderr_stops_nobody(lines: Lines, monkeypatch: pytest.MonkeyPa
     assert lines.text() == []
 
 
-def test_a_message_that_repeats_itself_is_sampled_each_second() -> None:
+def test_repeated_message_is_sampled_per_second() -> None:
     now = 10.0
     sampler = Sampler(lambda: now)
     passed = [sampler.accepts("info", "again") for _ in range(350)]
@@ -219,7 +217,7 @@ def test_a_message_that_repeats_itself_is_sampled_each_second() -> None:
         ("rfc3339nano", "2023-11-14T22:13:20.12Z"),
     ],
 )
-def test_moments_are_written_as_zap_writes_them(encoding: TimeEncoding, written: object) -> None:
+def test_timestamps_are_encoded_like_zap(encoding: TimeEncoding, written: object) -> None:
     assert format_time(MOMENT, encoding) == written
     writer = LogEncoder(
         encoding="json",

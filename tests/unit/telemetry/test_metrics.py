@@ -69,7 +69,7 @@ def types(registry: CollectorRegistry) -> dict[str, str]:
     return {name: kind for _, _, name, kind in lines}
 
 
-def test_the_names_and_types_are_those_that_dashboards_know(registry: CollectorRegistry) -> None:
+def test_metric_names_and_types(registry: CollectorRegistry) -> None:
     OperatorMetrics(registry)
     assert types(registry) == {
         "lynqnode_reconcile_duration_seconds": "histogram",
@@ -95,7 +95,7 @@ def test_the_names_and_types_are_those_that_dashboards_know(registry: CollectorR
     }
 
 
-def test_a_nodes_counters_are_those_of_its_status(
+def test_node_counts_follow_its_status(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     lost = ResourceStatus(id="a", kind="ConfigMap", name="a", state=ResourceState.CONFLICTED)
@@ -107,9 +107,7 @@ def test_a_nodes_counters_are_those_of_its_status(
         assert samples(registry, f"lynqnode_resources_{name}") == [(NODE, value)]
 
 
-def test_the_four_conditions_are_0_1_or_2(
-    registry: CollectorRegistry, series: OperatorMetrics
-) -> None:
+def test_conditions_are_0_1_or_2(registry: CollectorRegistry, series: OperatorMetrics) -> None:
     conditions = (
         condition("Ready", "True", "Reconciled"),
         condition("Progressing", "False", "ReconcileComplete"),
@@ -125,7 +123,7 @@ def test_the_four_conditions_are_0_1_or_2(
     }
 
 
-def test_a_degraded_node_shows_one_reason_at_a_time(
+def test_degraded_node_has_one_reason_at_a_time(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.record_node_status(KEY, degraded("ResourceFailures"))
@@ -135,7 +133,7 @@ def test_a_degraded_node_shows_one_reason_at_a_time(
     assert {labels["reason"]: value for labels, value in shown}["ResourceFailures"] == 0
 
 
-def test_a_reason_that_nobody_foresaw_is_shown_while_it_holds(
+def test_unknown_degraded_reason_is_exposed_while_true(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.record_node_status(KEY, degraded("SomethingElse"))
@@ -158,7 +156,7 @@ def test_conflicts_are_counted_by_kind_and_policy(
     assert len(shown) == 2
 
 
-def test_nothing_is_left_of_a_node_that_is_gone(
+def test_metrics_of_a_deleted_node_are_removed(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     before = text(registry)
@@ -168,7 +166,7 @@ def test_nothing_is_left_of_a_node_that_is_gone(
     assert text(registry) == before
 
 
-def test_nothing_is_left_of_a_hub_and_a_form_that_are_gone(
+def test_metrics_of_a_deleted_hub_and_form_are_removed(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     before = text(registry)
@@ -182,13 +180,13 @@ def test_nothing_is_left_of_a_hub_and_a_form_that_are_gone(
     assert text(registry) == before
 
 
-def test_what_was_never_seen_can_be_forgotten(series: OperatorMetrics) -> None:
+def test_removal_of_unknown_objects_does_not_raise(series: OperatorMetrics) -> None:
     series.remove_node(KEY)
     series.remove_hub(KEY)
     series.remove_form(KEY)
 
 
-def test_a_hub_shows_its_counters_and_its_source(
+def test_hub_exposes_counts_and_source(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.record_hub_status(KEY, HubStatus(desired=9, ready=7, failed=2))
@@ -200,7 +198,7 @@ def test_a_hub_shows_its_counters_and_its_source(
     ]
 
 
-def test_only_a_hub_with_a_push_channel_shows_whether_it_is_up(
+def test_push_connected_is_exposed_only_with_a_push_channel(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.record_hub_status(KEY, HubStatus())
@@ -211,7 +209,7 @@ def test_only_a_hub_with_a_push_channel_shows_whether_it_is_up(
         assert samples(registry, "lynq_push_connected") == [(HUB, value)]
 
 
-def test_a_reason_for_rejection_that_has_passed_goes_back_to_0(
+def test_resolved_rejection_reason_is_0(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.record_rejected_rows(KEY, {RejectionReason.EMPTY_UID: 4})
@@ -220,7 +218,7 @@ def test_a_reason_for_rejection_that_has_passed_goes_back_to_0(
     assert ({**HUB, "reason": "EmptyUid"}, 0) in samples(registry, "lynq_rejected_rows")
 
 
-def test_a_rollout_shows_phase_and_progress_until_it_is_none(
+def test_rollout_exposes_phase_and_progress_until_removed(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     rollout = RolloutStatus(
@@ -234,7 +232,7 @@ def test_a_rollout_shows_phase_and_progress_until_it_is_none(
     assert samples(registry, "lynqform_rollout_phase") == []
 
 
-def test_passes_writes_and_rows_are_measured(
+def test_reconciles_applies_and_rows_are_recorded(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.record_reconcile("partial_failure", 0.7)
@@ -249,7 +247,7 @@ def test_passes_writes_and_rows_are_measured(
     assert samples(registry, "lynq_row_to_ready_seconds_count") == [({}, 1)]
 
 
-def test_our_text_says_what_prometheus_client_would_say(
+def test_rendered_text_equals_that_of_prometheus_client(
     registry: CollectorRegistry, series: OperatorMetrics
 ) -> None:
     series.record_node_status(KEY, degraded("ResourceFailures"))

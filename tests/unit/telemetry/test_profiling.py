@@ -19,7 +19,7 @@ async def get(server: HttpServer, path: str) -> tuple[int, str]:
         return response.status, await response.text()
 
 
-async def test_the_index_lists_what_there_is() -> None:
+async def test_index_lists_the_profiles() -> None:
     async with profile_server(ANY) as server:
         status, text = await get(server, "/debug/pprof/")
     assert status == 200
@@ -27,7 +27,7 @@ async def test_the_index_lists_what_there_is() -> None:
         assert each in text
 
 
-async def test_goroutine_shows_tasks_and_where_they_stand() -> None:
+async def test_goroutine_lists_tasks_with_stacks() -> None:
     async def waiting_for_godot() -> None:
         await asyncio.Event().wait()
 
@@ -46,7 +46,7 @@ async def test_heap_counts_objects_by_type() -> None:
     assert len(text.splitlines()) <= 53
 
 
-async def test_a_profile_shows_what_the_loop_did() -> None:
+async def test_profile_covers_the_event_loop() -> None:
     def busy_as_a_bee() -> int:
         return sum(range(20_000))
 
@@ -63,7 +63,7 @@ async def test_a_profile_shows_what_the_loop_did() -> None:
     assert "busy_as_a_bee" in text
 
 
-async def test_one_profile_at_a_time() -> None:
+async def test_second_concurrent_profile_is_rejected() -> None:
     async with profile_server(ANY) as server:
         path = "/debug/pprof/profile?seconds=0.3"
         answers = await asyncio.gather(get(server, path), get(server, path))
@@ -71,12 +71,12 @@ async def test_one_profile_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("seconds", ["x", "0", "-1", "1e9", "nan"])
-async def test_a_profile_has_a_sensible_length(seconds: str) -> None:
+async def test_invalid_profile_duration_is_rejected(seconds: str) -> None:
     async with profile_server(ANY) as server:
         status, _ = await get(server, f"/debug/pprof/profile?seconds={seconds}")
     assert status == 400
 
 
-def test_profiles_are_for_loopback_only() -> None:
+def test_profiles_are_served_on_loopback_only() -> None:
     with pytest.raises(ValueError, match="loopback only"):
         profile_server(Address("", 6060))
