@@ -60,7 +60,7 @@ class Child(Struct, frozen=True, gc=False):
     live: LiveObject
     generation: int
     resource_version: str
-    is_updated: bool = False
+    has_update_entry: bool = False
     """Whether our managedFields entry has the operation Update instead of Apply."""
 
 
@@ -141,8 +141,9 @@ class WatchedKind:
             digest=owned_fields_digest(metadata),
             created_at=metadata.creation_timestamp,
         )
-        is_updated = has_update_entry(metadata)
-        return Child(live, metadata.generation, metadata.resource_version, is_updated)
+        return Child(
+            live, metadata.generation, metadata.resource_version, has_update_entry(metadata)
+        )
 
     def ref(self, key: ObjectKey) -> ObjectRef:
         """Return the reference of the object under a key, existing or not."""

@@ -231,4 +231,4 @@ def _observed_object(observed: ObservedResource) -> ObservedObject:
     child = observed.child
     if child is None:
         return ObservedObject(observed.facts)
-    return ObservedObject(observed.facts, child.resource_version, child.is_updated)
+    return ObservedObject(observed.facts, child.resource_version, child.has_update_entry)
