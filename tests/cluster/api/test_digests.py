@@ -1,4 +1,4 @@
-"""The digest of a spec is the same before and after the API server has stored it."""
+"""The digest of a spec does not change when the API server stores it."""
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ from lynq.kube.resource import resource_of
 
 NODES = resource_of(LynqNode.definition)
 
-# What a form can hold: it has been stored once itself, so larger floats are integers by then.
+# Values of a stored form: the API server has turned larger floats into integers.
 FLOATS = st.floats(-(2**53), 2**53)
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**63), 2**63 - 1), FLOATS, st.text(max_size=8)

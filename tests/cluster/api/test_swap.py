@@ -1,4 +1,4 @@
-"""Taking over from the Go operator: what its CRDs took and stored, ours take and keep."""
+"""Takeover from the Go operator: objects that its CRDs accept are accepted and kept."""
 
 from collections.abc import AsyncIterator
 from copy import deepcopy
@@ -229,7 +229,7 @@ ELSEWHERE = Resource("swap.lynq.test", "v1", "LynqNode", "lynqnodes", namespaced
 
 
 def as_before() -> dict[str, Any]:
-    """Our LynqNode in a group of its own, with conditions as the plain list that Go declared."""
+    """The LynqNode CRD in another group, with conditions as a plain list as in the Go operator."""
     crd = deepcopy(definition(LynqNode))
     crd["metadata"]["name"] = ELSEWHERE.name
     crd["spec"]["group"] = ELSEWHERE.group

@@ -1,4 +1,4 @@
-"""What a schema allows, as hypothesis strategies, and how the API server fills in defaults."""
+"""Hypothesis strategies for documents of a schema, and the defaulting of the API server."""
 
 import re
 from datetime import UTC
@@ -17,7 +17,7 @@ _BODIES = st.dictionaries(
 
 
 def documents(schema: Schema) -> st.SearchStrategy[Any]:
-    """Draw any document that the API server accepts for this schema, CEL rules aside."""
+    """Return documents that the API server accepts for a schema without CEL rules."""
     match schema:
         case {"x-kubernetes-preserve-unknown-fields": True}:
             return _BODIES
@@ -64,7 +64,7 @@ def _strings(schema: Schema) -> st.SearchStrategy[str]:
 
 
 def defaulted(document: Json, schema: Schema) -> Json:
-    """Fill in the defaults at every level, as the API server does."""
+    """Apply the defaults at every level, as the API server does."""
     match document, schema:
         case dict(), {"properties": properties}:
             defaults = {

@@ -1,4 +1,4 @@
-"""Conditions from one status to the next."""
+"""Merge of conditions into an existing status."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""deploy/crds holds what the types say, and the columns are those that people know."""
+"""Generated CRDs: files in deploy/crds, names, printer columns."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ DEPLOYED = Path(__file__).parents[3] / "deploy" / "crds"
 
 
 def columns(kind: str, *, wide: bool) -> dict[str, tuple[str, str]]:
-    crd = next(each for each in crds.build() if each["spec"]["names"]["kind"] == kind)
+    crd = next(crd for crd in crds.build() if crd["spec"]["names"]["kind"] == kind)
     return {
         column["name"]: (column["type"], column["jsonPath"])
         for column in crd["spec"]["versions"][0]["additionalPrinterColumns"]

@@ -1,4 +1,4 @@
-"""What counts as the spec that the hub wrote."""
+"""Digests detect edits of the spec and row that the hub wrote."""
 
 from typing import Any
 

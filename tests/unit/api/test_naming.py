@@ -1,4 +1,4 @@
-"""Names made of rows, against the rules of Kubernetes written out once more."""
+"""Names and label values of nodes, against the patterns of the API server."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ from lynq.api.naming import (
     tracking_label,
 )
 
-# As the API server's error messages print them.
+# The patterns in the error messages of the API server.
 LABEL_VALUE = r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 

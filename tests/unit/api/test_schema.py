@@ -1,4 +1,4 @@
-"""The generated CRDs obey the API server's rules for schemas, and ours for readers."""
+"""The generated schemas are structural, complete and documented."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ def schema_of(kind: str) -> dict[str, Any]:
 
 
 def walk(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every level of a schema with its path, as kubectl explain would name it."""
+    """Yield every level of a schema with its path, as in kubectl explain."""
     yield path, schema
     for name, part in schema.get("properties", {}).items():
         yield from walk(part, f"{path}.{name}")
@@ -54,10 +54,10 @@ def test_every_field_has_a_description() -> None:
 
 def test_descriptions_name_the_default() -> None:
     for path, schema in FIELDS:
-        told = schema["description"].partition("\n")[0]
+        summary = schema["description"].partition("\n")[0]
         default = schema.get("default")
         if default and default is not True:
-            assert f"Defaults to {default}" in told, path
+            assert f"Defaults to {default}" in summary, path
 
 
 def test_enum_descriptions_explain_each_value() -> None:
@@ -89,7 +89,7 @@ def test_status_has_no_defaults_except_list_keys() -> None:
 
 @pytest.mark.parametrize("kind", CRDS)
 def test_crds_fit_into_the_client_side_apply_annotation(kind: str) -> None:
-    # kubectl apply keeps a copy in an annotation, and all annotations may take 256 KiB.
+    # kubectl apply stores a copy in an annotation, and annotations are limited to 256 KiB.
     assert len(msgspec.json.encode(CRDS[kind])) < 128 * 1024
 
 
