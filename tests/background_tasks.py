@@ -1,4 +1,4 @@
-"""Run things beside a test, and end them with it."""
+"""Runs coroutines in the background of a test."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -7,10 +7,10 @@ from typing import Any
 
 
 @asynccontextmanager
-async def run_in_background(*things: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run `things` while the block does; if one fails, so does the block."""
+async def run_in_background(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run coroutines until the block ends; if one fails, the block fails too."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(thing) for thing in things]
+        tasks = [group.create_task(coroutine) for coroutine in coroutines]
         yield
         for task in tasks:
             task.cancel()

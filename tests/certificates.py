@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority, and what it signs."""
+"""Certificates for tests: a CA and the certificates that it issues."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,35 +15,35 @@ _PEM = serialization.Encoding.PEM
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A certificate and its key, PEM."""
+    """A certificate and its private key, in PEM."""
 
     certificate: bytes
     key: bytes
 
     def write(self, folder: Path) -> Path:
-        """Write both into one file, as servers like it."""
+        """Write both to one file."""
         path = folder / "chain.pem"
         path.write_bytes(self.certificate + self.key)
         return path
 
 
 class Authority:
-    """Signs certificates that are good for an hour."""
+    """A CA whose certificates are valid for an hour; independent of the code under test."""
 
     def __init__(self, name: str = "test-ca") -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _named(name)
+        self._name = _common_name(name)
         basic = x509.BasicConstraints(ca=True, path_length=None)
         builder = _builder(self._name, self._name, self._key.public_key())
-        signed = builder.add_extension(basic, critical=True).sign(self._key, hashes.SHA256())
-        self.certificate = signed.public_bytes(_PEM)
+        certificate = builder.add_extension(basic, critical=True).sign(self._key, hashes.SHA256())
+        self.certificate = certificate.public_bytes(_PEM)
 
     def sign(self, common_name: str, *names: str) -> Pair:
-        """Return a certificate for a client, or with names for a server."""
+        """Issue a client certificate or, with names, a server certificate."""
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(_named(common_name), self._name, key.public_key())
+        builder = _builder(_common_name(common_name), self._name, key.public_key())
         if names:
-            alternatives = x509.SubjectAlternativeName([_alternative(name) for name in names])
+            alternatives = x509.SubjectAlternativeName([_alternative_name(name) for name in names])
             builder = builder.add_extension(alternatives, critical=False)
         return Pair(
             builder.sign(self._key, hashes.SHA256()).public_bytes(_PEM),
@@ -53,11 +53,11 @@ class Authority:
         )
 
 
-def _named(name: str) -> x509.Name:
+def _common_name(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _alternative(name: str) -> x509.GeneralName:
+def _alternative_name(name: str) -> x509.GeneralName:
     return x509.IPAddress(ip_address(name)) if name[0].isdigit() else x509.DNSName(name)
 
 

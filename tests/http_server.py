@@ -1,4 +1,4 @@
-"""A plain HTTP server on loopback that answers as a test says, for what only a bad server does."""
+"""An HTTP server on loopback with the handler of a test, to simulate faulty servers."""
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,14 +11,14 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Serve(Protocol):
-    """Starts a server and returns its address."""
+    """Starts a server and returns its URL."""
 
     async def __call__(self, handler: Handler, *, tls: ssl.SSLContext | None = None) -> str: ...
 
 
 @asynccontextmanager
 async def serve_http(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """Run a server; what is yielded is its address."""
+    """Run a server and yield its URL."""
     runner = web.ServerRunner(web.Server(handler), shutdown_timeout=0.1)
     await runner.setup()
     try:

@@ -1,7 +1,7 @@
-"""An event loop whose clock jumps: a test of hours runs in milliseconds, the same every time.
+"""An event loop with virtual time: a test of hours runs in milliseconds, deterministically.
 
-When nothing is ready, the loop would wait for its next timer; here the clock jumps there instead.
-A loop that would wait for ever has deadlocked, and says so.
+When no task is ready, the clock jumps to the next timer. A loop without timers has deadlocked,
+which is an error.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Run an async test on a loop of its own, in virtual time."""
+    """Run an async test on its own loop, in virtual time."""
 
     @functools.wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:

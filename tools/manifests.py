@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes what deploy/ holds twice: copies for kustomize, chart and image, made from one source.
+"""Generates the files in deploy/ that are copies of another source.
 
-`make manifests` writes them; with --check nothing is written, and what is stale is named.
+`make manifests` writes them; --check writes nothing and lists stale files.
 
-| file | made from |
+| file | source |
 |---|---|
 | kustomize/crd/bases, chart/files/crds | lynq.api.crds |
 | chart/files/rbac, chart/files/webhooks.yaml | kustomize/rbac, kustomize/webhook |
 | kustomize/prometheus/alerts.yaml, chart/files/alerts.yaml | alerts/rules.yaml |
 | chart/files/dashboard.json | grafana/dashboard.json |
-| requirements.txt | constraints.txt: what the operator needs to run, without tools |
+| requirements.txt | constraints.txt, without development tools |
 | install.yaml | `kubectl kustomize kustomize/default` |
 """
 
@@ -43,7 +43,7 @@ spec:
 
 
 def copies() -> Iterator[tuple[Path, str]]:
-    """Yield each file and its content, all but install.yaml."""
+    """Yield each file and its content, except install.yaml."""
     for name, text in crds.files():
         yield DEPLOY / "kustomize" / "crd" / "bases" / name, text
         yield DEPLOY / "chart" / "files" / "crds" / name, text
@@ -65,32 +65,32 @@ def copies() -> Iterator[tuple[Path, str]]:
 
 
 def installation() -> str:
-    """Return what `kubectl apply -f deploy/install.yaml` is to apply."""
-    answer = subprocess.run(  # noqa: S603 - our own binary
+    """Return the content of install.yaml."""
+    result = subprocess.run(  # noqa: S603 - our own binary
         [controlplane_binary(), "kubectl", "kustomize", DEPLOY / "kustomize" / "default"],
         capture_output=True,
         text=True,
         check=False,
     )
-    if answer.returncode:
-        sys.exit(answer.stderr)
-    return _HEADER.format(source="deploy/kustomize") + answer.stdout
+    if result.returncode:
+        sys.exit(result.stderr)
+    return _HEADER.format(source="deploy/kustomize") + result.stdout
 
 
 def main() -> int:
-    """Write or check everything; return the exit code."""
+    """Write or check all files; return the exit code."""
     is_check = "--check" in sys.argv[1:]
-    stale = [path for path, text in copies() if not _settled(path, text, is_check=is_check)]
-    # Last: it reads the copies.
+    stale = [path for path, text in copies() if not _is_current(path, text, is_check=is_check)]
+    # Last, because it reads the copies.
     install = DEPLOY / "install.yaml"
-    if not _settled(install, installation(), is_check=is_check):
+    if not _is_current(install, installation(), is_check=is_check):
         stale.append(install)
     for path in stale:
-        sys.stderr.write(f"{path.relative_to(ROOT)} is stale: `make manifests`\n")
+        sys.stderr.write(f"{path.relative_to(ROOT)} is stale; run `make manifests`\n")
     return 1 if stale else 0
 
 
-def _settled(path: Path, text: str, *, is_check: bool) -> bool:
+def _is_current(path: Path, text: str, *, is_check: bool) -> bool:
     if path.is_file() and path.read_text() == text:
         return True
     if not is_check:

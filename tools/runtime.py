@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tells which of the locked packages the operator needs to run, its tools left out.
+"""Selects the runtime dependencies of the operator from the locked packages.
 
-Asks the metadata of what is installed, so it has to run in the virtual environment.
-As a command it prints their names.
+It reads the metadata of installed packages, so it must run in the virtual environment. As a command
+it prints their names.
 """
 
 import re
@@ -13,55 +13,55 @@ from importlib.metadata import PackageNotFoundError, requires
 _OUR_EXTRAS = ("push",)
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _EXTRAS = re.compile(r"^[A-Za-z0-9._-]+\s*\[([^\]]*)\]")
-_ASKED = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
+_EXTRA_MARKER = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
 
 
 def runtime_names() -> set[str]:
-    """Return the normal names of all packages that lynq[push] needs, directly or not."""
-    found: set[str] = set()
-    waiting: list[tuple[str, tuple[str, ...]]] = [("lynq", _OUR_EXTRAS)]
-    seen = set(waiting)
-    while waiting:
-        name, extras = waiting.pop()
-        for needed in _needs(name, extras):
-            found.add(needed[0])
-            if needed not in seen:
-                seen.add(needed)
-                waiting.append(needed)
-    return found
+    """Return the normalized names of all direct and transitive dependencies of lynq[push]."""
+    names: set[str] = set()
+    pending: list[tuple[str, tuple[str, ...]]] = [("lynq", _OUR_EXTRAS)]
+    visited = set(pending)
+    while pending:
+        name, extras = pending.pop()
+        for dependency in _dependencies(name, extras):
+            names.add(dependency[0])
+            if dependency not in visited:
+                visited.add(dependency)
+                pending.append(dependency)
+    return names
 
 
 def runtime_lines(constraints: str) -> Iterator[str]:
-    """Yield the lines of a constraints file that are about those packages."""
+    """Yield the lines of a constraints file of these packages."""
     names = runtime_names()
-    is_wanted = False
+    is_runtime = False
     for line in constraints.splitlines(keepends=True):
         if not line.startswith((" ", "#")):
-            is_wanted = normal(line.partition("==")[0]) in names
-        if is_wanted:
+            is_runtime = normalized(line.partition("==")[0]) in names
+        if is_runtime:
             yield line
 
 
-def normal(name: str) -> str:
-    """Return a name as registries compare it."""
+def normalized(name: str) -> str:
+    """Return the normalized name of a package (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
-def _needs(name: str, extras: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _dependencies(name: str, extras: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
     try:
-        texts = requires(name) or []
+        requirements = requires(name) or []
     except PackageNotFoundError:
-        # Of another platform or Python: locked, but not installed here.
+        # Locked for another platform or Python version, and not installed here.
         return
-    for text in texts:
-        asked = _ASKED.search(text)
-        if asked and asked.group(1) not in extras:
+    for requirement in requirements:
+        marker = _EXTRA_MARKER.search(requirement)
+        if marker and marker.group(1) not in extras:
             continue
-        wanted = _EXTRAS.match(text)
-        also = tuple(each.strip() for each in wanted.group(1).split(",")) if wanted else ()
-        match = _NAME.match(text)
+        extra = _EXTRAS.match(requirement)
+        own_extras = tuple(name.strip() for name in extra.group(1).split(",")) if extra else ()
+        match = _NAME.match(requirement)
         if match:
-            yield normal(match.group()), also
+            yield normalized(match.group()), own_extras
 
 
 if __name__ == "__main__":

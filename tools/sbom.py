@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the bill of materials of the wheel: CycloneDX JSON, from constraints.txt and metadata.
+"""Generates the SBOM of the wheel in CycloneDX JSON, from constraints.txt and package metadata.
 
-`sbom.py WHEEL` prints it. The same wheel gives the same bytes: no time of day, no chance.
+`sbom.py WHEEL` prints it. The output is reproducible: it contains neither time nor random values.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
-from runtime import normal, runtime_lines
+from runtime import normalized, runtime_lines
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,8 +22,8 @@ _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
-def bill(wheel: Path, constraints: str) -> dict[str, Any]:
-    """Return the bill of a wheel and of what it is installed with."""
+def sbom(wheel: Path, constraints: str) -> dict[str, Any]:
+    """Return the SBOM of a wheel and its runtime dependencies."""
     content = hashlib.sha256(wheel.read_bytes()).hexdigest()
     name, version = wheel.name.split("-")[:2]
     components = list(_components(constraints))
@@ -47,14 +47,14 @@ def bill(wheel: Path, constraints: str) -> dict[str, Any]:
         "dependencies": [
             {
                 "ref": _reference(name, version),
-                "dependsOn": [each["bom-ref"] for each in components],
+                "dependsOn": [component["bom-ref"] for component in components],
             }
         ],
     }
 
 
 def _components(constraints: str) -> Iterator[dict[str, Any]]:
-    """Yield what is installed besides the wheel, each with the hashes that pip may accept."""
+    """Yield the runtime dependencies, each with the hashes that pip accepts."""
     component: dict[str, Any] = {}
     for line in runtime_lines(constraints):
         if locked := _LOCKED.match(line):
@@ -62,7 +62,7 @@ def _components(constraints: str) -> Iterator[dict[str, Any]]:
                 yield component
             component = _component(*locked.groups())
         if accepted := _HASH.search(line):
-            # Of a file per platform, so not the component's own.
+            # One hash per file and platform, so not a hash of the component.
             component["properties"].append(
                 {"name": "lynq:accepted-file:sha256", "value": accepted.group(1)}
             )
@@ -71,41 +71,41 @@ def _components(constraints: str) -> Iterator[dict[str, Any]]:
 
 
 def _component(name: str, version: str) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    component: dict[str, Any] = {
         "type": "library",
         "bom-ref": _reference(name, version),
-        "name": normal(name),
+        "name": normalized(name),
         "version": version,
         "purl": _reference(name, version),
     }
     if license_text := _license(name):
-        found["licenses"] = [license_text]
-    return found | {"properties": []}
+        component["licenses"] = [license_text]
+    return component | {"properties": []}
 
 
 def _license(name: str) -> dict[str, Any]:
     try:
-        known = metadata(name)
+        package = metadata(name)
     except PackageNotFoundError:
         return {}
-    expressions = known.get_all("License-Expression") or []
+    expressions = package.get_all("License-Expression") or []
     if expressions:
         return {"expression": expressions[0]}
     classified = [
-        each.rpartition(" :: ")[2]
-        for each in known.get_all("Classifier") or []
-        if each.startswith("License ::")
+        classifier.rpartition(" :: ")[2]
+        for classifier in package.get_all("Classifier") or []
+        if classifier.startswith("License ::")
     ]
-    # Some have the whole text in there.
-    stated = [line for text in known.get_all("License") or [] for line in text.splitlines()[:1]]
+    # Some packages have the whole license text in this field.
+    stated = [line for text in package.get_all("License") or [] for line in text.splitlines()[:1]]
     names = [*classified, *stated]
     return {"license": {"name": names[0]}} if names else {}
 
 
 def _reference(name: str, version: str) -> str:
-    return f"pkg:pypi/{normal(name)}@{version}"
+    return f"pkg:pypi/{normalized(name)}@{version}"
 
 
 if __name__ == "__main__":
-    written = bill(Path(sys.argv[1]), (ROOT / "constraints.txt").read_text())
-    sys.stdout.write(json.dumps(written, indent=2) + "\n")
+    document = sbom(Path(sys.argv[1]), (ROOT / "constraints.txt").read_text())
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")

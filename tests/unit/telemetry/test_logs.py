@@ -120,7 +120,7 @@ def test_foreign_exception_is_logged_without_its_message(lines: Lines) -> None:
     (text,) = lines.text()
     line = json.loads(text)
     assert line["error"] == "ValueError"
-    assert "test_a_foreign_exception" in line["stacktrace"]
+    assert "test_foreign_exception" in line["stacktrace"]
     assert "hunter2" not in text
 
 
