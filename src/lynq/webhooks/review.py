@@ -21,9 +21,9 @@ from lynq.api.text import one_line
 from lynq.api.wire import Wire
 
 API_VERSION: Final = "admission.k8s.io/v1"
-LONGEST_WARNING: Final = 256
+MAX_WARNING_LENGTH: Final = 256
 """Characters of a warning; clients cut longer ones."""
-MOST_WARNINGS: Final = 15
+MAX_WARNINGS: Final = 15
 """Warnings of a response: together they stay below the API server's limit of 4 KiB."""
 
 # The status of every denial, as in controller-runtime: scripts look for `(Forbidden)`.
@@ -119,15 +119,15 @@ def encode_response(request: AdmissionRequest, response: AdmissionResponse) -> b
 def limit_warnings(warnings: Iterable[str]) -> list[str]:
     """Return warnings within the API server's limits: distinct, short, in ASCII, and few."""
     lines = list(dict.fromkeys(_ascii(warning) for warning in warnings))
-    if dropped := max(0, len(lines) - MOST_WARNINGS):
+    if dropped := max(0, len(lines) - MAX_WARNINGS):
         # The last line holds the number, so one more warning is dropped.
-        lines = [*lines[: MOST_WARNINGS - 1], f"and {dropped + 1} more warnings"]
+        lines = [*lines[: MAX_WARNINGS - 1], f"and {dropped + 1} more warnings"]
     return lines
 
 
 def _ascii(text: str) -> str:
-    line = one_line(text, LONGEST_WARNING).encode("ascii", "backslashreplace").decode()
-    return line if len(line) <= LONGEST_WARNING else f"{line[: LONGEST_WARNING - 3]}..."
+    line = one_line(text, MAX_WARNING_LENGTH).encode("ascii", "backslashreplace").decode()
+    return line if len(line) <= MAX_WARNING_LENGTH else f"{line[: MAX_WARNING_LENGTH - 3]}..."
 
 
 Spec = TypeVar("Spec", bound=Wire)

@@ -35,14 +35,14 @@ from lynq.webhooks.review import (
     encode_response,
     to_plain_object,
 )
-from lynq.webhooks.validating import ValidationResult, admit_form, admit_hub, admit_node
+from lynq.webhooks.validating import Validation, admit_form, admit_hub, admit_node
 
-LARGEST_BODY: Final = 7 * 1024 * 1024
+MAX_BODY: Final = 7 * 1024 * 1024
 """Bytes of a review: the old and the new object, each of at most 3 MiB in the API server."""
 _THREADS: Final = 4
 """Number of reviews that are validated at the same time."""
 
-Validator: TypeAlias = Callable[[AdmissionRequest, ClusterView], ValidationResult]
+Reviewer: TypeAlias = Callable[[AdmissionRequest, ClusterView], Validation]
 
 # The logger name of controller-runtime, which users search for.
 _log = structlog.get_logger("controller-runtime.webhook")
@@ -53,7 +53,7 @@ class _Route:
     """The kind and the handler of one path."""
 
     kind: GroupVersionKind
-    review: Validator
+    review: Reviewer
 
 
 class WebhookServer:
@@ -81,7 +81,7 @@ class WebhookServer:
             path: metrics.instrument(path, partial(self._handle, route))
             for path, route in _routes().items()
         }
-        self._listener = Listener("webhook", address, handlers, max_body=LARGEST_BODY)
+        self._listener = Listener("webhook", address, handlers, max_body=MAX_BODY)
         # A pool of its own: the threads of the event loop may all be busy with reads of rows.
         self._threads = ThreadPoolExecutor(_THREADS, "webhook")
         self._group = asyncio.TaskGroup()
@@ -139,8 +139,8 @@ class WebhookServer:
         _log.info("Serving webhook server", bindAddress=str(self._address))
 
     async def _handle(self, route: _Route, request: web.Request) -> web.Response:
-        # A body that announces its size is not read.
-        if (request.content_length or 0) > LARGEST_BODY:
+        # A body that announces a larger size is not read.
+        if (request.content_length or 0) > MAX_BODY:
             return _too_large()
         try:
             async with asyncio.timeout(self._body_seconds):
@@ -170,7 +170,7 @@ class WebhookServer:
 
 
 def _too_large() -> web.Response:
-    return _text_response(413, f"the body exceeds {LARGEST_BODY} bytes")
+    return _text_response(413, f"the body exceeds {MAX_BODY} bytes")
 
 
 def _text_response(status: int, message: str) -> web.Response:
@@ -187,14 +187,14 @@ def _routes() -> Mapping[str, _Route]:
     }
 
 
-def _route(verb: str, kind: str, review: Validator) -> dict[str, _Route]:
+def _route(verb: str, kind: str, review: Reviewer) -> dict[str, _Route]:
     path = f"/{verb}-{GROUP.replace('.', '-')}-{VERSION}-{kind.lower()}"
     return {path: _Route(GroupVersionKind(GROUP, VERSION, kind), review)}
 
 
 def _apply_defaults(
     defaults: Defaults, request: AdmissionRequest, _view: ClusterView
-) -> ValidationResult:
+) -> Validation:
     if request.operation not in ("CREATE", "UPDATE"):
         return AdmissionResponse
     obj = decode_object(request.object)

@@ -35,14 +35,14 @@ from lynq.webhooks.review import (
     is_same_besides_paused,
 )
 
-ValidationResult: TypeAlias = Callable[[], AdmissionResponse]
+Validation: TypeAlias = Callable[[], AdmissionResponse]
 """Returns the response; may be called in a thread."""
 
 _SHOWN: Final = 100
 """Number of problems that a denial lists."""
 
 
-def admit_hub(request: AdmissionRequest, view: ClusterView) -> ValidationResult:
+def admit_hub(request: AdmissionRequest, view: ClusterView) -> Validation:
     """Return the validation of a request for a hub."""
     if request.operation == "DELETE":
         return _deletion(request, view, view.nodes_of_hub)
@@ -50,7 +50,7 @@ def admit_hub(request: AdmissionRequest, view: ClusterView) -> ValidationResult:
     return _allow if spec is None else partial(_response, partial(_hub_problems, spec))
 
 
-def admit_form(request: AdmissionRequest, view: ClusterView) -> ValidationResult:
+def admit_form(request: AdmissionRequest, view: ClusterView) -> Validation:
     """Return the validation of a request for a form."""
     if request.operation == "DELETE":
         return _deletion(request, view, view.nodes_of_form)
@@ -61,7 +61,7 @@ def admit_form(request: AdmissionRequest, view: ClusterView) -> ValidationResult
     return partial(_response, partial(_form_problems, spec, hub))
 
 
-def admit_node(request: AdmissionRequest, _view: ClusterView) -> ValidationResult:
+def admit_node(request: AdmissionRequest, _view: ClusterView) -> Validation:
     """Return the validation of a request for a node; only deletions are validated."""
     if request.operation != "DELETE":
         return _allow
@@ -120,7 +120,7 @@ def _deletion(
     request: AdmissionRequest,
     view: ClusterView,
     nodes_of: Callable[[ObjectKey], Sequence[LynqNode]],
-) -> ValidationResult:
+) -> Validation:
     old = decode_object(request.old_object)
     if is_deleting(old):
         return _allow

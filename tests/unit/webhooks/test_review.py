@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec import json
 
 from lynq.webhooks.review import (
-    LONGEST_WARNING,
-    MOST_WARNINGS,
+    MAX_WARNING_LENGTH,
+    MAX_WARNINGS,
     AdmissionDenied,
     AdmissionResponse,
     ReviewError,
@@ -98,14 +98,14 @@ def test_equal_warnings_are_sent_once() -> None:
 
 def test_dropped_warnings_are_counted() -> None:
     lines = limit_warnings(f"warning {number}" for number in range(100))
-    assert len(lines) == MOST_WARNINGS
+    assert len(lines) == MAX_WARNINGS
     assert lines[-1] == "and 86 more warnings"
 
 
 @given(st.lists(st.text(max_size=400), max_size=40))
 def test_warnings_stay_within_the_limits(warnings: list[str]) -> None:
     lines = limit_warnings(warnings)
-    assert len(lines) <= MOST_WARNINGS
-    assert all(len(line) <= LONGEST_WARNING for line in lines)
+    assert len(lines) <= MAX_WARNINGS
+    assert all(len(line) <= MAX_WARNING_LENGTH for line in lines)
     assert all(line.isascii() and line.isprintable() for line in lines)
     assert sum(map(len, lines)) <= 4096
