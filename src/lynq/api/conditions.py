@@ -74,6 +74,18 @@ def new_condition(
     )
 
 
+def paused_condition(effect: str, *, paused: bool, generation: int, now: datetime) -> Condition:
+    """Return the condition Paused; `effect` is the message while the object is paused."""
+    return new_condition(
+        ConditionType.PAUSED,
+        ConditionReason.PAUSED if paused else ConditionReason.NOT_PAUSED,
+        effect if paused else "not paused",
+        holds=paused,
+        generation=generation,
+        now=now,
+    )
+
+
 def merge_conditions(
     previous: Iterable[Condition], desired: Iterable[Condition]
 ) -> tuple[Condition, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lynq.api import Condition, ConditionStatus, FormStatus, LynqForm, RolloutStatus
-from lynq.api.conditions import find_condition, merge_conditions, new_condition
+from lynq.api.conditions import find_condition, merge_conditions, new_condition, paused_condition
 from lynq.api.events import Event, EventReason
 from lynq.api.problems import Problem, errors, summary
 from lynq.api.reasons import ConditionReason, ConditionType
@@ -78,12 +78,9 @@ def _applied_reason(totals: FormTotals) -> tuple[ConditionReason, str]:
 
 
 def _paused(form: LynqForm, now: datetime) -> Condition:
-    paused = form.spec.paused
-    return new_condition(
-        ConditionType.PAUSED,
-        ConditionReason.PAUSED if paused else ConditionReason.NOT_PAUSED,
-        "nodes are not changed while spec.paused is true" if paused else "not paused",
-        holds=paused,
+    return paused_condition(
+        "nodes are not changed while spec.paused is true",
+        paused=form.spec.paused,
         generation=form.metadata.generation,
         now=now,
     )

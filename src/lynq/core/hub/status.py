@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from lynq.api import ChangeDetection, Condition, HubStatus, LynqHub, RejectedRows
-from lynq.api.conditions import find_condition, merge_conditions, new_condition
+from lynq.api.conditions import find_condition, merge_conditions, new_condition, paused_condition
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.announcements import rejected_rows
 from lynq.core.guard.deletion import held_message
@@ -211,12 +211,9 @@ def _deletion_held(last_sync: SyncResult | None, now: datetime) -> Condition | N
 
 
 def _paused(hub: LynqHub, now: datetime) -> Condition:
-    paused = hub.spec.paused
-    return new_condition(
-        ConditionType.PAUSED,
-        ConditionReason.PAUSED if paused else ConditionReason.NOT_PAUSED,
-        "rows are not read while spec.paused is true" if paused else "not paused",
-        holds=paused,
+    return paused_condition(
+        "rows are not read while spec.paused is true",
+        paused=hub.spec.paused,
         generation=hub.metadata.generation,
         now=now,
     )
