@@ -49,7 +49,7 @@ class Condition(Wire, frozen=True, kw_only=True):
     object, the condition is out of date."""
 
 
-# The Go operator declared plain lists but never wrote a type twice; docs/design/crds.md.
+# The Go operator declared plain lists, but never wrote a type twice.
 Conditions = Annotated[tuple[Condition, ...], list_map("type")]
 
 
