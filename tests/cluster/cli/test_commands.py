@@ -1,4 +1,4 @@
-"""The `lynq` command as a person uses it: real processes, what they print, how they end."""
+"""The `lynq` command as a process: output and exit codes."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ Lynq = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def lynq(tmp_path: Path) -> Lynq:
-    """Run `lynq` with a home of its own, but the machine's cache."""
+    """Run `lynq` with its own home and the cache of the machine."""
     home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     kept = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}
@@ -47,7 +47,7 @@ def test_lifecycle_of_a_cluster(lynq: Lynq) -> None:
         assert Path(kubeconfig).stat().st_mode & 0o077 == 0
         nodes = lynq("cluster", "kubectl", "--name", "mine", "get", "nodes", "-o", "name")
         assert nodes.stdout.split() == ["node/node-1", "node/node-2"]
-        # A --name behind kubectl's own verb is kubectl's.
+        # A --name behind the command of kubectl is an option of kubectl.
         expose = (
             "expose",
             "service",
@@ -80,17 +80,17 @@ def test_cluster_without_a_record_is_starting(lynq: Lynq, tmp_path: Path) -> Non
 @pytest.mark.parametrize("command", ["down", "kubeconfig", "kubectl"])
 @pytest.mark.parametrize("name", ["", "../up", "/"])
 def test_invalid_name_is_rejected(lynq: Lynq, command: str, name: str) -> None:
-    answer = lynq("cluster", command, "--name", name)
-    assert answer.returncode == 1
-    assert "not a valid cluster name" in answer.stderr
+    result = lynq("cluster", command, "--name", name)
+    assert result.returncode == 1
+    assert "not a valid cluster name" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["down", "kubeconfig"])
 def test_missing_cluster_is_reported(lynq: Lynq, command: str) -> None:
-    answer = lynq("cluster", command, "--name", "absent")
-    assert answer.returncode == 1
-    assert "cluster 'absent'" in answer.stderr
-    assert "Traceback" not in answer.stderr
+    result = lynq("cluster", command, "--name", "absent")
+    assert result.returncode == 1
+    assert "cluster 'absent'" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_install_creates_crds_once(lynq: Lynq, own_cluster: LocalCluster) -> None:
@@ -109,14 +109,14 @@ def test_install_creates_crds_once(lynq: Lynq, own_cluster: LocalCluster) -> Non
 
 
 def test_install_without_a_kubeconfig_is_an_error_with_a_hint(lynq: Lynq) -> None:
-    answer = lynq("install")
-    assert answer.returncode == 1
-    assert "kubeconfig" in answer.stderr.lower()
-    assert "Traceback" not in answer.stderr
+    result = lynq("install")
+    assert result.returncode == 1
+    assert "kubeconfig" in result.stderr.lower()
+    assert "Traceback" not in result.stderr
 
 
 def test_install_with_an_unknown_context_names_it(lynq: Lynq, kubeconfig: Path) -> None:
-    answer = lynq("install", "--kubeconfig", str(kubeconfig), "--context", "elsewhere")
-    assert answer.returncode == 1
-    assert "elsewhere" in answer.stderr
-    assert "Traceback" not in answer.stderr
+    result = lynq("install", "--kubeconfig", str(kubeconfig), "--context", "elsewhere")
+    assert result.returncode == 1
+    assert "elsewhere" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,4 +1,4 @@
-"""The demo, as a person and as CI runs it."""
+"""The demo as a process."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ async def test_demo_completes_all_steps_and_cleans_up(tmp_path: Path) -> None:
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     kept = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}
     home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
-    told = await asyncio.to_thread(
+    result = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-m", "lynq", "demo", "--exit"],
         env={**kept, **home, "XDG_CACHE_HOME": cache},
@@ -22,11 +22,11 @@ async def test_demo_completes_all_steps_and_cleans_up(tmp_path: Path) -> None:
         check=False,
         timeout=300,
     )
-    assert told.returncode == 0, told.stdout + told.stderr
-    lines = told.stdout.splitlines()
+    assert result.returncode == 0, result.stdout + result.stderr
+    lines = result.stdout.splitlines()
     assert sum(line.startswith("   done in ") for line in lines) == 5
-    assert "beta: no node" in told.stdout
-    broken = told.stdout.partition("4. corp")[2].partition("5. corp")[0]
+    assert "beta: no node" in result.stdout
+    broken = result.stdout.partition("4. corp")[2].partition("5. corp")[0]
     assert "replicas" in broken, broken
     assert not (tmp_path / "state" / "lynq" / "demo").exists()
     assert list((tmp_path / "state" / "lynq" / "clusters").iterdir()) == []
@@ -34,7 +34,7 @@ async def test_demo_completes_all_steps_and_cleans_up(tmp_path: Path) -> None:
 
 
 def _commands() -> str:
-    """Return the command lines of everything that runs on this machine."""
+    """Return the command lines of all processes."""
     lines = []
     for process in Path("/proc").iterdir():
         try:

@@ -1,4 +1,4 @@
-"""Who may do what, and which attempts are let through: RBAC, tokens, fence, interceptors."""
+"""Access to the API server: RBAC, tokens, fence, interceptors."""
 
 from base64 import b64decode
 from collections.abc import AsyncIterator
@@ -58,11 +58,11 @@ async def token(client: Client, namespace: str) -> str:
         SECRETS, namespace, fields="metadata.name=reader", initial_events=True, into=dict
     )
     async for event in watch:
-        found = getattr(event, "object", {}).get("data", {}).get("token")
-        if found:
+        token = getattr(event, "object", {}).get("data", {}).get("token")
+        if token:
             await watch.aclose()
-            return b64decode(found).decode()
-    raise AssertionError("no token was made")
+            return b64decode(token).decode()
+    raise AssertionError("no token was created")
 
 
 @pytest.fixture
@@ -168,10 +168,10 @@ async def test_create_with_a_lost_response_is_not_retried(client: Client, namesp
 
 
 async def test_list_that_expires_between_pages_is_repeated(client: Client, namespace: str) -> None:
-    asked: list[Request] = []
+    requests: list[Request] = []
 
     async def forget(request: Request, send: Send) -> Response:
-        asked.append(request)
+        requests.append(request)
         if "continue" in request.query:
             return Response(410, body=b'{"code": 410, "reason": "Expired"}')
         return await send(request)
@@ -183,5 +183,5 @@ async def test_list_that_expires_between_pages_is_repeated(client: Client, names
     listing = await forgetful.list(
         CONFIG_MAPS, namespace, labels="test", page_size=2, into=PartialObject
     )
-    assert [each.metadata.name for each in listing] == ["a", "b", "c"]
-    assert len(asked) == 3
+    assert [item.metadata.name for item in listing] == ["a", "b", "c"]
+    assert len(requests) == 3

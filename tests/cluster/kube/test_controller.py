@@ -1,4 +1,4 @@
-"""A whole controller on a real API server: informer, queue, reconcile, apply."""
+"""A complete controller on a real API server: informer, queue, reconcile, apply."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -121,10 +121,10 @@ async def test_controller_reconciles_and_corrects_drift(
 ) -> None:
     async def data(name: str) -> dict[str, str] | None:
         try:
-            found = await client.get(CONFIG_MAPS, name, namespace, into=ConfigMap)
+            obj = await client.get(CONFIG_MAPS, name, namespace, into=ConfigMap)
         except NotFound:
             return None
-        return found.data
+        return obj.data
 
     async def copied(name: str, expected: dict[str, str]) -> bool:
         return await data(f"{name}-copy") == expected
@@ -155,13 +155,13 @@ async def test_controller_reconciles_and_corrects_drift(
 
     assert total("error") == 0
     assert (total("success") or 0) >= copier.applied
-    # One each for: early, late, its change, the foreign change, the deletion. Not one more:
-    # what was written is read before the watch tells it.
+    # One each for: early, late, its change, the foreign change, the deletion. Not more: our own
+    # writes are in the store before their watch events.
     assert copier.applied == 5
 
 
-async def _gone(found: Any) -> bool:
-    return await found is None
+async def _gone(obj: Any) -> bool:
+    return await obj is None
 
 
 async def test_two_hundred_objects_take_two_hundred_applies(

@@ -39,7 +39,7 @@ async def test_unaggregated_discovery_returns_the_same_resources(client: Client)
         assert _resources(old) == _resources(new)
         return True
 
-    # A kind that another test has just removed leaves the one sooner than the other.
+    # A kind that another test deletes is removed from one earlier than from the other.
     await eventually(say_the_same, within=30, every=0.2)
 
 
@@ -51,17 +51,17 @@ async def test_kind_is_discovered_after_its_crd_is_installed(
     with pytest.raises(errors.UnknownKind, match="is the CRD installed"):
         await discovery.resource(f"{group}/v1", "Gadget")
     async with served_custom_kind(client, group) as expected:
-        found = await once_known(discovery, group)
-        assert found == expected
+        resource = await once_known(discovery, group)
+        assert resource == expected
         gadget = {"metadata": {"name": "a", "namespace": namespace}}
-        await client.apply(found, gadget, manager="lynq", into=PartialObject)
-        assert len(await client.list(found, namespace, into=PartialObject)) == 1
+        await client.apply(resource, gadget, manager="lynq", into=PartialObject)
+        assert len(await client.list(resource, namespace, into=PartialObject)) == 1
         with pytest.raises(errors.UnknownKind, match="its group has Gadget"):
             await discovery.resource(f"{group}/v1", "Gizmo")
 
 
 async def once_known(discovery: Discovery, group: str) -> Resource:
-    """Ask until the discovery documents have caught up with the CRD."""
+    """Look the kind up until the discovery documents contain the CRD."""
     async with asyncio.timeout(30):
         while True:
             with suppress(errors.UnknownKind):

@@ -1,4 +1,4 @@
-"""Informers on a real API server: lists, changes, selectors, resuming, missing rights."""
+"""Informers on a real API server: lists, changes, selectors, resumption, permissions."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -44,12 +44,12 @@ def manifest(name: str, *, labels: dict[str, str] | None = None, **data: str) ->
 
 
 def names(informer: Informer[Any, Any]) -> set[str]:
-    """Return what is cached, without what Kubernetes itself puts into every namespace."""
+    """Return the cached names, without the objects that every namespace has."""
     return {key.name for key in informer.store.keys()} - {"kube-root-ca.crt"}  # noqa: SIM118
 
 
 class Recording:
-    """A client that remembers its lists and watches, and can be told to disturb them."""
+    """A client that records its lists and watches, and can inject faults."""
 
     def __init__(
         self, client: Client, disturb: Callable[[Request], Request] = lambda request: request
@@ -77,9 +77,9 @@ async def test_streamed_list_fills_the_store_with_one_request(
     async with run_in_background(informer.run()):
         await informer.synced()
         assert names(informer) == {"a"}
-        found = informer.store.get(ObjectKey(namespace, "a"))
-        assert found is not None
-        assert found.data == {"colour": "red"}
+        cached = informer.store.get(ObjectKey(namespace, "a"))
+        assert cached is not None
+        assert cached.data == {"colour": "red"}
         assert recording.verbs() == ["watch"]
         assert informer.health == InformerHealth(InformerPhase.WATCHING)
 
@@ -88,7 +88,7 @@ async def test_list_falls_back_to_pages(client: Client, namespace: str) -> None:
     await client.create(CONFIG_MAPS, manifest("a"), namespace)
 
     def make_it_refused(request: Request) -> Request:
-        # Without this parameter the API server answers a streamed list with 422.
+        # Without this parameter the API server responds to a streamed list with 422.
         query = {k: v for k, v in request.query.items() if k != "resourceVersionMatch"}
         return replace(request, query=query)
 
@@ -106,14 +106,14 @@ async def test_list_falls_back_to_pages(client: Client, namespace: str) -> None:
 
 
 async def test_handlers_receive_old_and_new_objects(client: Client, namespace: str) -> None:
-    seen: list[tuple[str | None, str | None]] = []
+    shades: list[tuple[str | None, str | None]] = []
 
     def shade(configmap: ConfigMap | None) -> str | None:
         return configmap.data["shade"] if configmap else None
 
     def remember(change: ObjectChange[ConfigMap]) -> None:
         if change.key.name == "a":
-            seen.append((shade(change.old), shade(change.new)))
+            shades.append((shade(change.old), shade(change.new)))
 
     informer: Informer[ConfigMap, ConfigMap] = Informer(
         client, CONFIG_MAPS, into=ConfigMap, namespace=namespace
@@ -124,8 +124,8 @@ async def test_handlers_receive_old_and_new_objects(client: Client, namespace: s
         await client.create(CONFIG_MAPS, manifest("a", shade="light"), namespace)
         await client.patch(CONFIG_MAPS, "a", {"data": {"shade": "dark"}}, namespace)
         await client.delete(CONFIG_MAPS, "a", namespace)
-        await eventually(lambda: len(seen) == 3)
-    assert seen == [(None, "light"), ("light", "dark"), ("dark", None)]
+        await eventually(lambda: len(shades) == 3)
+    assert shades == [(None, "light"), ("light", "dark"), ("dark", None)]
 
 
 async def test_late_handler_receives_existing_objects(client: Client, namespace: str) -> None:
@@ -246,9 +246,9 @@ async def test_objects_are_indexed_by_owner_and_label(client: Client, namespace:
     )
     async with run_in_background(informer.run()):
         await informer.synced()
-        [found] = informer.store.by("owner", uid)
-        assert found.metadata.name == "child"
-        assert informer.store.by("hub", "red") == [found]
+        [cached] = informer.store.by("owner", uid)
+        assert cached.metadata.name == "child"
+        assert informer.store.by("hub", "red") == [cached]
 
 
 async def test_ended_watch_is_resumed_from_its_version(client: Client, namespace: str) -> None:

@@ -1,4 +1,4 @@
-"""Informers while the control plane breaks: history compacted away, API server killed."""
+"""Informers during faults of the control plane: compacted history, killed API server."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ SELECTOR = "lynq.sh/managed=true"
 
 @pytest.fixture
 async def own_client(own_cluster: LocalCluster) -> AsyncIterator[Client]:
-    """The admin of a cluster that the test may break."""
+    """An admin client of a cluster that the test may break."""
     async with Client.connect(load_config(kubeconfig=own_cluster.kubeconfig)) as client:
         yield client
 
@@ -56,7 +56,7 @@ def names(informer: Informer[PartialObject, PartialObject]) -> set[str]:
 
 
 async def restart_apiserver(cluster: LocalCluster, client: Client) -> None:
-    """Kill the API server and wait until the supervisor's new one answers."""
+    """Kill the API server and wait until the restarted one responds."""
     killed = cluster.pid("kube-apiserver")
     os.kill(killed, signal.SIGKILL)
 
@@ -70,7 +70,7 @@ async def restart_apiserver(cluster: LocalCluster, client: Client) -> None:
 
 
 async def compact(cluster: LocalCluster, client: Client) -> None:
-    """Let etcd forget everything up to now."""
+    """Compact the history of etcd."""
     now = (await client.list(CONFIG_MAPS, into=PartialObject)).resource_version
     url = f"http://127.0.0.1:{cluster.record.ports.etcd}/v3/kv/compaction"
     body = {"revision": now, "physical": True}
@@ -79,7 +79,7 @@ async def compact(cluster: LocalCluster, client: Client) -> None:
 
 
 class Gate:
-    """Holds back lists and watches while it is shut."""
+    """Blocks lists and watches while it is closed."""
 
     def __init__(self) -> None:
         self._open = asyncio.Event()
@@ -95,7 +95,7 @@ class Gate:
         return response
 
     def shut(self) -> None:
-        """Cut what streams, and let nothing through."""
+        """Interrupt streams and block new requests."""
         self._open.clear()
         for stream in self._streams:
             stream.close()
@@ -133,7 +133,7 @@ async def test_compacted_history_leads_to_a_new_list(
         await own_client.patch(CONFIG_MAPS, "changes", {"data": {"a": "b"}}, "default")
         await create(own_client, "comes")
         await compact(own_cluster, own_client)
-        # The new one starts with an empty watch cache, and etcd cannot fill it from before.
+        # The restarted one has an empty watch cache, and the history of etcd is compacted.
         await restart_apiserver(own_cluster, own_client)
         assert names(informer) == {"stays", "goes", "changes"}
 

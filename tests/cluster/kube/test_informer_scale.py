@@ -1,4 +1,4 @@
-"""5,000 objects listed and watched: how long it takes and what an object costs."""
+"""5,000 objects listed and watched: duration, and memory per object."""
 
 import asyncio
 import gc
@@ -21,7 +21,7 @@ SELECTOR = "lynq.sh/managed=true"
 
 
 def child(number: int, namespace: str) -> dict[str, Any]:
-    """Return a child as the node controller will apply it: five to a node."""
+    """Return a child like the node controller applies it, five per node."""
     node = f"tenant-{number // 5:05d}-web"
     return {
         "apiVersion": "v1",
@@ -44,10 +44,10 @@ def child(number: int, namespace: str) -> dict[str, Any]:
     }
 
 
-async def each(
+async def for_each(
     numbers: Iterable[int], act: Callable[[int], Awaitable[object]], *, at_once: int = 100
 ) -> None:
-    """Do something for many numbers, some at a time."""
+    """Run an action for many numbers with limited concurrency."""
     places = asyncio.Semaphore(at_once)
 
     async def one(number: int) -> None:
@@ -60,7 +60,7 @@ async def each(
 
 
 async def traced(informer: Informer[PartialObject, Any]) -> float:
-    """Return the bytes that an informer holds per object once it has synced."""
+    """Return the bytes per object of a synced informer."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -95,7 +95,7 @@ async def test_five_thousand_objects_are_cached_cheaply(
     watched, listed = informer(), informer()
     async with run_in_background(watched.run()):
         await watched.synced()
-        await each(range(COUNT), create)
+        await for_each(range(COUNT), create)
         await eventually(lambda: len(watched.store) == COUNT)
 
         started = time.perf_counter()
@@ -105,7 +105,7 @@ async def test_five_thousand_objects_are_cached_cheaply(
             assert dict(listed.store.items()) == dict(watched.store.items())
         assert len(listed.store.by("node", "tenant-00007-web")) == 5
 
-        await each(range(200), lambda n: client.delete(CONFIG_MAPS, _name(n), namespace))
+        await for_each(range(200), lambda n: client.delete(CONFIG_MAPS, _name(n), namespace))
         await eventually(lambda: len(watched.store) == COUNT - 200)
 
     whole: Informer[PartialObject, PartialObject] = Informer(
@@ -113,7 +113,7 @@ async def test_five_thousand_objects_are_cached_cheaply(
     )
     kept, partial = await traced(informer()), await traced(whole)
     with capsys.disabled():
-        print(  # noqa: T201 - a figure that people ask for
+        print(  # noqa: T201 - a measurement
             f"\n{COUNT:,} objects synced in {seconds:.2f} s; bytes per cached object:"
             f" {kept:,.0f} as the operator keeps it, with an index, {partial:,.0f} as metadata"
         )

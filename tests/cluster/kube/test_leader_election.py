@@ -18,7 +18,7 @@ NAME = "f2130106.lynq.sh"
 
 
 class Candidate:
-    """An election with what a test wants to know of it."""
+    """A candidate with the observations of a test."""
 
     def __init__(self, client: Client, namespace: str, identity: str, **options: Any) -> None:
         self.blocked = False
@@ -50,7 +50,7 @@ class Candidate:
 
     async def _intercept(self, request: Request, send: Send) -> Response:
         if self.blocked:
-            # An API server that takes the request and never answers.
+            # An API server that accepts the request and never responds.
             await _never()
         if request.verb == "create":
             await self.before_create()
@@ -73,7 +73,7 @@ async def _never() -> None:
 async def standing(
     candidate: Candidate, lead: Callable[[], Awaitable[None]] | None = None
 ) -> AsyncIterator["asyncio.Task[None]"]:
-    """Let a candidate stand for election during the block."""
+    """Run a candidate during the block."""
     task = asyncio.create_task(candidate.election.run(lead or candidate.lead))
     try:
         yield task
@@ -103,7 +103,7 @@ async def test_standby_takes_over_after_the_release(client: Client, namespace: s
             leader.cancel()
             stopped = boot_clock()
             await eventually(lambda: second.leads)
-            assert boot_clock() - stopped < 2, "the lease was not given back"
+            assert boot_clock() - stopped < 2, "the lease was not released"
             assert not first.leads
             lease = await lease_of(client, namespace)
             assert (lease.holder, lease.spec.lease_transitions) == ("second", 1)
@@ -112,7 +112,7 @@ async def test_standby_takes_over_after_the_release(client: Client, namespace: s
 
 
 async def test_lease_is_released_during_its_renewal(client: Client, namespace: str) -> None:
-    """The renewal has arrived, and moved the lease on; its answer has not."""
+    """The renewal has arrived; its response has not."""
     candidate = Candidate(client, namespace, "renewing")
     renewing = asyncio.Event()
 
@@ -181,8 +181,8 @@ async def test_writes_are_sent_only_while_leading(client: Client, namespace: str
         await write("during")
     with pytest.raises(Fenced):
         await write("after")
-    found = await fenced.list(CONFIG_MAPS, namespace, into=Lease)
-    names = {item.metadata.name for item in found.items}
+    listed = await fenced.list(CONFIG_MAPS, namespace, into=Lease)
+    names = {item.metadata.name for item in listed.items}
     assert names & {"before", "during", "after"} == {"during"}
 
 
@@ -275,7 +275,7 @@ async def test_renewal_continues_until_the_work_has_ended(client: Client, namesp
         try:
             await asyncio.Event().wait()
         finally:
-            # Longer than a lease lives without being renewed.
+            # Longer than the lease is valid without a renewal.
             await asyncio.sleep(2.5)
             led_at_the_end.append(candidate.leads)
 

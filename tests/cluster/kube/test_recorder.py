@@ -25,9 +25,9 @@ from waiting import eventually
 
 @pytest.fixture
 async def about(client: Client, namespace: str) -> ObjectReference:
-    """An object to talk about."""
-    made = await client.create(CONFIG_MAPS, {"metadata": {"name": "acme"}}, namespace)
-    metadata = made["metadata"]
+    """The involved object of the events."""
+    created = await client.create(CONFIG_MAPS, {"metadata": {"name": "acme"}}, namespace)
+    metadata = created["metadata"]
     return ObjectReference(
         "v1", "ConfigMap", "acme", namespace, metadata["uid"], metadata["resourceVersion"]
     )
@@ -52,7 +52,7 @@ async def events_in(client: Client, namespace: str) -> list[dict[str, Any]]:
 async def test_fields_of_an_event(client: Client, namespace: str, about: ObjectReference) -> None:
     recorder = Recorder(client, "lynq")
     async with recording(recorder):
-        recorder.record(about, "Warning", "ApplyFailed", "the API server said no")
+        recorder.record(about, "Warning", "ApplyFailed", "rejected by the API server")
     [event] = await events_in(client, namespace)
     name, _, suffix = event["metadata"]["name"].rpartition(".")
     assert name == "acme"
@@ -66,7 +66,7 @@ async def test_fields_of_an_event(client: Client, namespace: str, about: ObjectR
         "resourceVersion": about.resource_version,
     }
     assert (event["type"], event["reason"]) == ("Warning", "ApplyFailed")
-    assert event["message"] == "the API server said no"
+    assert event["message"] == "rejected by the API server"
     assert event["reportingComponent"] == event["source"]["component"] == "lynq"
     assert event["reportingInstance"] == ""
     assert event["count"] == 1
@@ -214,8 +214,8 @@ async def test_events_of_a_cluster_scoped_object_are_in_default(
         recorder.record(
             ObjectReference("v1", "Namespace", namespace), "Normal", "Seen", "by a test"
         )
-    found = await client.list(EVENTS, "default", fields=f"involvedObject.name={namespace}")
-    assert [event["message"] for event in found.items] == ["by a test"]
+    events = await client.list(EVENTS, "default", fields=f"involvedObject.name={namespace}")
+    assert [event["message"] for event in events.items] == ["by a test"]
 
 
 def _sample(registry: CollectorRegistry, outcome: str) -> float | None:

@@ -50,9 +50,9 @@ def deployment(namespace: str, **spec: Any) -> dict[str, Any]:
 
 
 async def test_second_create_is_already_exists(client: Client, namespace: str) -> None:
-    made = await client.create(CONFIG_MAPS, config_map(namespace, k="v"), manager="me")
-    assert made["data"] == {"k": "v"}
-    assert made["metadata"]["managedFields"][0]["manager"] == "me"
+    created = await client.create(CONFIG_MAPS, config_map(namespace, k="v"), manager="me")
+    assert created["data"] == {"k": "v"}
+    assert created["metadata"]["managedFields"][0]["manager"] == "me"
     with pytest.raises(errors.AlreadyExists) as caught:
         await client.create(CONFIG_MAPS, config_map(namespace))
     assert caught.value.status.details.name == "a"
@@ -60,19 +60,19 @@ async def test_second_create_is_already_exists(client: Client, namespace: str) -
 
 
 async def test_generate_name_is_supported(client: Client, namespace: str) -> None:
-    made = await client.create(CONFIG_MAPS, {"metadata": {"generateName": "x-"}}, namespace)
-    assert made["metadata"]["name"].startswith("x-")
+    created = await client.create(CONFIG_MAPS, {"metadata": {"generateName": "x-"}}, namespace)
+    assert created["metadata"]["name"].startswith("x-")
 
 
 async def test_structs_are_encoded_and_decoded(client: Client, namespace: str) -> None:
     metadata = Metadata(name="a", namespace=namespace, labels={"tier": "one"})
-    made = await client.create(
+    created = await client.create(
         CONFIG_MAPS, ConfigMap(metadata=metadata, data={"k": "v"}), into=ConfigMap
     )
-    assert made.data == {"k": "v"}
-    assert made.metadata.labels == {"tier": "one"}
-    assert made.metadata.creation_timestamp is not None
-    assert await client.get(CONFIG_MAPS, "a", namespace, into=ConfigMap) == made
+    assert created.data == {"k": "v"}
+    assert created.metadata.labels == {"tier": "one"}
+    assert created.metadata.creation_timestamp is not None
+    assert await client.get(CONFIG_MAPS, "a", namespace, into=ConfigMap) == created
 
 
 async def test_partial_object_has_metadata_only(client: Client, namespace: str) -> None:
@@ -83,7 +83,7 @@ async def test_partial_object_has_metadata_only(client: Client, namespace: str) 
     got = await client.get(CONFIG_MAPS, "a", namespace, into=PartialObject)
     assert got.metadata.uid == applied.metadata.uid
     listed = await client.list(CONFIG_MAPS, namespace, into=PartialObject, fields="metadata.name=a")
-    assert [each.metadata.key for each in listed] == [got.metadata.key]
+    assert [item.metadata.key for item in listed] == [got.metadata.key]
     assert b"f:data" in bytes(listed.items[0].metadata.managed_fields[0].fields_v1)
     patched = await client.patch(
         CONFIG_MAPS, "a", {"data": {"k": "w"}}, namespace, into=PartialObject
@@ -131,8 +131,8 @@ async def test_conflict_with_an_update_names_its_manager(client: Client, namespa
 
 
 async def test_dry_run_changes_nothing(client: Client, namespace: str) -> None:
-    made = await client.create(CONFIG_MAPS, config_map(namespace), dry_run=True)
-    assert made["metadata"]["uid"]
+    created = await client.create(CONFIG_MAPS, config_map(namespace), dry_run=True)
+    assert created["metadata"]["uid"]
     applied = await client.apply(
         CONFIG_MAPS, config_map(namespace, k="v"), manager="lynq", dry_run=True
     )
@@ -187,14 +187,16 @@ async def test_status_subresource_is_separate(client: Client, namespace: str) ->
     replaced = await client.replace(SERVICES, patched, subresource="status")
     assert replaced["status"] == balanced("192.0.2.2")
 
-    wanted = {"metadata": identity, "status": balanced("192.0.2.3")}
-    applied = await client.apply(SERVICES, wanted, manager="lynq", force=True, subresource="status")
+    desired = {"metadata": identity, "status": balanced("192.0.2.3")}
+    applied = await client.apply(
+        SERVICES, desired, manager="lynq", force=True, subresource="status"
+    )
     assert applied["status"] == balanced("192.0.2.3")
 
 
 async def test_delete_checks_its_preconditions(client: Client, namespace: str) -> None:
-    made = await client.create(CONFIG_MAPS, config_map(namespace), into=PartialObject)
-    metadata = made.metadata
+    created = await client.create(CONFIG_MAPS, config_map(namespace), into=PartialObject)
+    metadata = created.metadata
     with pytest.raises(errors.Conflict):
         await client.delete(CONFIG_MAPS, "a", namespace, uid="another")
     with pytest.raises(errors.Conflict):
@@ -228,12 +230,12 @@ async def test_delete_returns_whether_the_object_is_removed(
 
 async def test_deletion_propagation_policies(client: Client, namespace: str) -> None:
     async def owned(owner: str, name: str) -> None:
-        made = await client.create(CONFIG_MAPS, config_map(namespace, owner), into=PartialObject)
+        created = await client.create(CONFIG_MAPS, config_map(namespace, owner), into=PartialObject)
         reference = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "name": owner,
-            "uid": made.metadata.uid,
+            "uid": created.metadata.uid,
             "blockOwnerDeletion": True,
         }
         child = config_map(namespace, name)
@@ -241,7 +243,7 @@ async def test_deletion_propagation_policies(client: Client, namespace: str) -> 
         await client.create(CONFIG_MAPS, child)
 
     async def delete(name: str, propagation: Propagation) -> None:
-        """Delete it and wait until it is gone, however long its finalizer takes."""
+        """Delete an object and wait until it is removed."""
         since = (await client.list(CONFIG_MAPS, namespace, into=PartialObject)).resource_version
         await client.delete(CONFIG_MAPS, name, namespace, propagation=propagation)
         only = f"metadata.name={name}"
@@ -272,7 +274,7 @@ async def test_invalid_secret_is_reported_without_its_value(client: Client, name
         await client.create(SECRETS, secret, namespace)
     error = caught.value
     assert "hunter2 !" in error.status.message
-    assert "metadata.labels" in {each.field for each in error.fields}
+    assert "metadata.labels" in {item.field for item in error.fields}
     assert "hunter2 !" not in f"{error} {error!r} {error.status!r} {error.causes!r}"
 
 
@@ -284,14 +286,14 @@ async def test_lists_are_paged_and_complete(client: Client, namespace: str) -> N
     pages = client.pages(CONFIG_MAPS, namespace, labels="even", page_size=3)
     assert [len(page) async for page in pages] == [3, 3, 1]
     listing = await client.list(CONFIG_MAPS, namespace, labels="even=true", page_size=2)
-    assert [each["metadata"]["name"] for each in listing] == [f"page-{n}" for n in (0, 2, 4, 6)]
+    assert [item["metadata"]["name"] for item in listing] == [f"page-{n}" for n in (0, 2, 4, 6)]
     assert listing.resource_version == (await client.list(CONFIG_MAPS, namespace)).resource_version
-    assert {(each["apiVersion"], each["kind"]) for each in listing} == {("v1", "ConfigMap")}
+    assert {(item["apiVersion"], item["kind"]) for item in listing} == {("v1", "ConfigMap")}
 
 
 async def test_cluster_scoped_objects_need_no_namespace(client: Client, namespace: str) -> None:
-    found = await client.get(NAMESPACES, namespace, into=PartialObject)
-    assert found.metadata.name == namespace
+    obj = await client.get(NAMESPACES, namespace, into=PartialObject)
+    assert obj.metadata.name == namespace
     listed = await client.list(NAMESPACES, into=PartialObject, fields=f"metadata.name={namespace}")
     assert len(listed) == 1
 

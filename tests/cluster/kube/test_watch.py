@@ -25,7 +25,7 @@ Events = AsyncIterator[WatchEvent[Any] | Bookmark]
 
 @asynccontextmanager
 async def watching(client: Client, namespace: str, **options: Any) -> AsyncIterator[Events]:
-    """A watch of our own ConfigMaps that a test has 30 s to be done with."""
+    """A watch of the test's ConfigMaps, for at most 30 s."""
     options = {"into": PartialObject, "labels": "test", **options}
     stream = client.watch(CONFIG_MAPS, namespace, **options)
     async with asyncio.timeout(30), aclosing(stream) as events:
@@ -35,17 +35,17 @@ async def watching(client: Client, namespace: str, **options: Any) -> AsyncItera
 async def make(client: Client, namespace: str, name: str, size: int = 1) -> str:
     """Create a ConfigMap and return its resourceVersion."""
     obj = {"metadata": {"name": name, "labels": {"test": "1"}}, "data": {"k": "ä" * size}}
-    made = await client.create(CONFIG_MAPS, obj, namespace, into=PartialObject)
-    return made.metadata.resource_version
+    created = await client.create(CONFIG_MAPS, obj, namespace, into=PartialObject)
+    return created.metadata.resource_version
 
 
 async def here(client: Client, namespace: str) -> str:
-    """The resourceVersion of now."""
+    """Return the current resourceVersion."""
     return (await client.list(CONFIG_MAPS, namespace, into=PartialObject)).resource_version
 
 
 async def following(events: Events) -> tuple[EventType, str]:
-    """The next change: what happened to which object."""
+    """Return type and name of the next event."""
     async for event in events:
         if isinstance(event, WatchEvent):
             return event.type, event.object.metadata.name
@@ -86,13 +86,13 @@ async def test_streamed_list_ends_with_a_bookmark_and_continues(
     for name in names:
         await make(client, namespace, name)
     async with watching(client, namespace, initial_events=True) as events:
-        seen = set()
+        received = set()
         async for event in events:
             if isinstance(event, Bookmark):
                 break
             assert event.type is EventType.ADDED
-            seen.add(event.object.metadata.name)
-        assert seen == names
+            received.add(event.object.metadata.name)
+        assert received == names
         assert isinstance(event, Bookmark)
         assert event.initial_events_end
         assert int(event.resource_version) > 0
@@ -142,7 +142,7 @@ async def test_watch_ends_after_its_timeout(client: Client, namespace: str) -> N
 
 async def test_expired_version_is_gone(client: Client, namespace: str) -> None:
     before = await here(client, namespace)
-    # The API server remembers changes of a kind from when it began to serve it.
+    # The watch cache of a kind starts when the API server begins to serve it.
     async with served_custom_kind(client, f"{namespace}.example.com") as resource:
         stream = client.watch(resource, since=before, into=PartialObject)
         async with asyncio.timeout(30), aclosing(stream) as events:

@@ -1,4 +1,4 @@
-"""Small workloads that show what a local cluster does."""
+"""Small workloads for a local cluster."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ def pod_template(
     return {
         "metadata": {"labels": {"app": name}, "annotations": annotations or {}},
         "spec": {
-            # Nothing is to be waited for when the namespace goes.
+            # The deletion of the namespace must not wait.
             "terminationGracePeriodSeconds": 0,
             "containers": [{"name": "main", "image": image}],
         },

@@ -1,4 +1,4 @@
-"""A cluster that cannot start says why, and leaves nothing."""
+"""A cluster that cannot start reports why, and is cleaned up."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A local cluster starts, survives, ends, and leaves nothing."""
+"""The lifecycle of a local cluster, from start to cleanup."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ signal.pause()
 
 
 def processes_of(folder: Path) -> list[str]:
-    """The command lines that name a folder."""
+    """Return the command lines of processes that contain a directory."""
     lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -1,4 +1,4 @@
-"""The API server of a local cluster reaches an admission webhook on loopback."""
+"""The API server of a local cluster calls an admission webhook on loopback."""
 
 import base64
 import ssl
@@ -24,12 +24,12 @@ WEBHOOKS = Resource(
 )
 
 
-async def refuse(request: web.Request) -> web.Response:
+async def deny(request: web.Request) -> web.Response:
     review = await request.json()
     verdict = {
         "uid": review["request"]["uid"],
         "allowed": False,
-        "status": {"message": "refused by the test's webhook"},
+        "status": {"message": "denied by the test's webhook"},
     }
     return web.json_response(
         {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": verdict}
@@ -38,7 +38,7 @@ async def refuse(request: web.Request) -> web.Response:
 
 @pytest.fixture
 async def webhook(tmp_path: Path) -> AsyncIterator[dict[str, str]]:
-    """A webhook that refuses everything; what to put into clientConfig."""
+    """A webhook that denies all requests; yields its clientConfig."""
     authority = Authority()
     pair = authority.sign("webhook", "localhost", "127.0.0.1")
     (tmp_path / "key").write_bytes(pair.key)
@@ -46,7 +46,7 @@ async def webhook(tmp_path: Path) -> AsyncIterator[dict[str, str]]:
     secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     secure.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
     app = web.Application()
-    app.router.add_post("/validate", refuse)
+    app.router.add_post("/validate", deny)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=secure)
@@ -72,7 +72,7 @@ async def test_webhook_on_loopback_is_called(
         "metadata": {"name": namespace},
         "webhooks": [
             {
-                "name": "refuse.lynq.sh",
+                "name": "deny.lynq.sh",
                 "clientConfig": webhook,
                 "rules": [rule],
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
@@ -83,15 +83,15 @@ async def test_webhook_on_loopback_is_called(
     }
     await client.create(WEBHOOKS, configuration)
     try:
-        await eventually(partial(_is_refused, client, namespace))
+        await eventually(partial(_is_denyd, client, namespace))
     finally:
         await client.delete(WEBHOOKS, namespace)
 
 
-async def _is_refused(client: Client, namespace: str) -> bool:
+async def _is_denyd(client: Client, namespace: str) -> bool:
     manifest = {"metadata": {"generateName": "try-", "namespace": namespace}}
     try:
         await client.create(CONFIG_MAPS, manifest)
     except ApiError as error:
-        return "refused by the test's webhook" in error.status.message
+        return "denied by the test's webhook" in error.status.message
     return False

@@ -1,4 +1,4 @@
-"""Workloads in a local cluster do what they do in any other."""
+"""Workloads in a local cluster behave like in any other."""
 
 import json
 from collections.abc import Callable
@@ -81,7 +81,10 @@ def test_readiness_can_be_delayed(bench: Workbench) -> None:
     bench.apply(deployment("slow", replicas=1, annotations=annotations))
     bench.wait("deployment/slow", "condition=Available")
     (pod,) = bench.get("pods")["items"]
-    conditions = {each["type"]: each["lastTransitionTime"] for each in pod["status"]["conditions"]}
+    conditions = {
+        condition["type"]: condition["lastTransitionTime"]
+        for condition in pod["status"]["conditions"]
+    }
     assert conditions["Ready"] > conditions["PodScheduled"]
 
 

@@ -1,4 +1,4 @@
-"""Who may read the series, by the API server's own judgement."""
+"""Authorization of /metrics by the API server."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,14 +17,14 @@ Kubectl = Callable[..., str]
 
 @pytest.fixture
 def token(kubectl: Kubectl, namespace: str) -> str:
-    """The token of an account that may do nothing yet."""
+    """The token of an account without permissions."""
     kubectl("create", "serviceaccount", "prometheus", "-n", namespace)
     return kubectl("create", "token", "prometheus", "-n", namespace).strip()
 
 
 @pytest.fixture
 def allowed(kubectl: Kubectl, namespace: str, token: str) -> str:
-    """The token once its account may get /metrics."""
+    """The token of an account that may get /metrics."""
     kubectl(
         *("create", "clusterrole", namespace, "--verb=get", "--non-resource-url=/metrics"),
     )

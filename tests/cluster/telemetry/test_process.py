@@ -1,4 +1,4 @@
-"""The operator as a real process: what it serves, what it logs, how it ends."""
+"""The operator as a process: endpoints, logs and exit."""
 
 import json
 import os
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("crds")
 @contextmanager
 def running(kubeconfig: Path, *flags: str) -> Iterator["subprocess.Popen[str]"]:
     command = [sys.executable, "-m", "lynq", "run", f"--kubeconfig={kubeconfig}"]
-    # A port of its own: whoever else runs an operator here has 9443.
+    # Not 9443, which another operator on this machine may use.
     command += ["--webhook-port=0", *flags]
     # A certificate in the default folder under the temporary directory would be used.
     environment = {**os.environ, "TMPDIR": str(kubeconfig.parent)}
@@ -43,7 +43,7 @@ def free_port() -> int:
 
 
 def answer(url: str, tls: ssl.SSLContext | None = None) -> int:
-    """Return the status of an answer, or 0 if there was none."""
+    """Return the status of a response, or 0 if there is none."""
     try:
         with urllib.request.urlopen(url, context=tls, timeout=5) as response:
             return int(response.status)
@@ -54,7 +54,7 @@ def answer(url: str, tls: ssl.SSLContext | None = None) -> int:
 
 
 def ended(process: "subprocess.Popen[str]") -> tuple[int, list[dict[str, Any]]]:
-    """Return how a process ended, and what it had to say."""
+    """Return exit code and output of a process."""
     _, stderr = process.communicate(timeout=15)
     return process.returncode, [json.loads(line) for line in stderr.splitlines()]
 
@@ -86,8 +86,8 @@ async def test_process_serves_until_sigterm(
         process.send_signal(signal.SIGTERM)
         code, lines = ended(process)
     assert code == 0, lines
-    said = {(line.get("logger"), line["msg"]) for line in lines}
-    assert ("controller-runtime.metrics", "Starting metrics server") in said
+    messages = {(line.get("logger"), line["msg"]) for line in lines}
+    assert ("controller-runtime.metrics", "Starting metrics server") in messages
     assert all({"level", "ts", "msg"} <= line.keys() for line in lines)
 
 

@@ -12,8 +12,8 @@ from lynq.cli.goflags import GoCommand, boolean, duration, level
 @click.option("--leader-elect", type=boolean, default="false")
 @click.option("--name", default="")
 @click.argument("rest", nargs=-1)
-def command(**given: object) -> dict[str, object]:
-    return given
+def command(**flags: object) -> dict[str, object]:
+    return flags
 
 
 def parsed(*args: str) -> dict[str, object]:
@@ -32,9 +32,9 @@ def test_boolean_may_have_a_value(dashes: str, text: str, value: object) -> None
 
 
 def test_boolean_never_takes_the_next_argument() -> None:
-    given = parsed("--leader-elect", "false")
-    assert given["leader_elect"] is True
-    assert given["rest"] == ("false",)
+    flags = parsed("--leader-elect", "false")
+    assert flags["leader_elect"] is True
+    assert flags["rest"] == ("false",)
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_value_follows_an_equals_sign_or_a_space(args: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("value", ["-1", "--leader-elect", "--", ""])
 def test_argument_after_a_flag_is_its_value(value: str) -> None:
-    given = parsed("--name", value)
-    assert given["name"] == value
-    assert given["leader_elect"] is False
+    flags = parsed("--name", value)
+    assert flags["name"] == value
+    assert flags["leader_elect"] is False
 
 
 def test_last_of_equal_flags_wins() -> None:
-    given = parsed("-name=a", "--name=b", "-leader-elect", "--leader-elect=false")
-    assert (given["name"], given["leader_elect"]) == ("b", False)
+    flags = parsed("-name=a", "--name=b", "-leader-elect", "--leader-elect=false")
+    assert (flags["name"], flags["leader_elect"]) == ("b", False)
 
 
 def test_arguments_after_two_dashes_are_not_flags() -> None:

@@ -1,4 +1,4 @@
-"""`lynq run`: what its flags mean, and how it ends."""
+"""`lynq run`: flags, logs and exit codes."""
 
 import asyncio
 import json
@@ -37,15 +37,15 @@ def _as_it_was() -> Iterator[None]:
 
 
 class Manager:
-    """Stands in for the manager: remembers what it was told, ends as it is told."""
+    """A fake manager: records its settings and ends with a configured error."""
 
     def __init__(self) -> None:
-        self.told: list[ProcessSettings] = []
+        self.settings: list[ProcessSettings] = []
         self.loop = ""
         self.error: Exception | None = None
 
     async def run(self, settings: ProcessSettings) -> None:
-        self.told.append(settings)
+        self.settings.append(settings)
         self.loop = type(asyncio.get_running_loop()).__module__
         if self.error:
             raise self.error
@@ -67,7 +67,7 @@ def lynq(*args: str) -> Result:
 def settings(stand_in: Manager, *args: str) -> ProcessSettings:
     result = lynq(*args)
     assert result.exit_code == 0, result.output
-    return stand_in.told[-1]
+    return stand_in.settings[-1]
 
 
 def test_defaults_are_those_of_the_go_operator(stand_in: Manager) -> None:
@@ -85,7 +85,7 @@ def test_defaults_are_those_of_the_go_operator(stand_in: Manager) -> None:
 def test_every_flag_is_applied(stand_in: Manager, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "config"
     kubeconfig.touch()
-    given = settings(
+    parsed = settings(
         stand_in,
         *("-metrics-bind-address=:8443", "--metrics-secure=false", "--metrics-cert-path=/m"),
         *("--metrics-cert-name=a.crt", "--metrics-cert-key", "a.key"),
@@ -98,7 +98,7 @@ def test_every_flag_is_applied(stand_in: Manager, tmp_path: Path) -> None:
         *("--max-inflight=7", "--leader-elect", "--leader-election-namespace=lynq-system"),
         *("--kubeconfig", str(kubeconfig), "--context=prod"),
     )
-    assert given == ProcessSettings(
+    assert parsed == ProcessSettings(
         options=Options(
             hub_workers=1,
             form_workers=2,
@@ -129,9 +129,9 @@ def test_every_flag_is_applied(stand_in: Manager, tmp_path: Path) -> None:
 
 
 def test_empty_certificate_path_is_none(stand_in: Manager) -> None:
-    given = settings(stand_in, "--metrics-cert-path=", "--webhook-cert-path=")
-    assert given.metrics_certificate is None
-    assert given.admission == Webhooks()
+    parsed = settings(stand_in, "--metrics-cert-path=", "--webhook-cert-path=")
+    assert parsed.metrics_certificate is None
+    assert parsed.admission == Webhooks()
 
 
 def test_webhooks_can_be_disabled(stand_in: Manager) -> None:
@@ -143,14 +143,14 @@ def test_certificate_in_the_default_directory_is_used(stand_in: Manager, tmp_pat
     folder.mkdir(parents=True)
     assert settings(stand_in).admission == Webhooks()
     (folder / "tls.crt").touch()
-    found = CertificateFiles(folder / "tls.crt", folder / "tls.key")
-    assert settings(stand_in).admission == Webhooks(certificate=found)
+    files = CertificateFiles(folder / "tls.crt", folder / "tls.key")
+    assert settings(stand_in).admission == Webhooks(certificate=files)
 
 
 def test_every_flag_has_help() -> None:
-    options = [each for each in run.params if isinstance(each, click.Option)]
+    options = [param for param in run.params if isinstance(param, click.Option)]
     assert len(options) == 37
-    assert [each.opts for each in options if not each.help] == []
+    assert [option.opts for option in options if not option.help] == []
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_invalid_flag_is_reported_before_the_start(
     result = lynq(*args)
     assert result.exit_code == 2
     assert re.search(message, result.output)
-    assert stand_in.told == []
+    assert stand_in.settings == []
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,10 @@ def test_expected_error_is_logged_in_one_line(stand_in: Manager, error: Exceptio
     result = lynq()
     assert result.exit_code == 1
     (line,) = result.stderr.splitlines()
-    told = json.loads(line)
-    assert (told["level"], told["msg"]) == ("error", "problem running manager")
-    assert "lease x" in told["error"] or ":8081" in told["error"]
-    assert "stacktrace" not in told
+    line_fields = json.loads(line)
+    assert (line_fields["level"], line_fields["msg"]) == ("error", "problem running manager")
+    assert "lease x" in line_fields["error"] or ":8081" in line_fields["error"]
+    assert "stacktrace" not in line_fields
 
 
 def test_error_without_a_message_is_logged_by_type(stand_in: Manager) -> None:
@@ -216,7 +216,7 @@ def test_unexpected_error_is_logged_without_values(stand_in: Manager) -> None:
 def test_enable_http2_logs_a_warning(stand_in: Manager) -> None:
     assert "HTTP/1.1 only" in lynq("--enable-http2").stderr
     assert lynq("--enable-http2=false").stderr == ""
-    assert len(stand_in.told) == 2
+    assert len(stand_in.settings) == 2
 
 
 def test_zap_flags_configure_the_log(stand_in: Manager) -> None:
@@ -231,11 +231,11 @@ def test_zap_flags_configure_the_log(stand_in: Manager) -> None:
 def test_flag_values_are_case_insensitive(stand_in: Manager) -> None:
     stand_in.error = LeaseLost("gone")
     flags = ("--zap-encoder=JSON", "--zap-stacktrace-level=ERROR", "--zap-log-level=INFO")
-    told = json.loads(lynq(*flags, "--zap-time-encoding=RFC3339").stderr)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", told["ts"])
+    line_fields = json.loads(lynq(*flags, "--zap-time-encoding=RFC3339").stderr)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", line_fields["ts"])
     for spelled in ("nano", "nanos"):
-        told = json.loads(lynq(f"--zap-time-encoding={spelled}").stderr)
-        assert told["ts"] > 10**18
+        line_fields = json.loads(lynq(f"--zap-time-encoding={spelled}").stderr)
+        assert line_fields["ts"] > 10**18
 
 
 def test_empty_kubeconfig_is_none(stand_in: Manager) -> None:

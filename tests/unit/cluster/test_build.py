@@ -1,4 +1,4 @@
-"""The control plane is built once per content, by a toolchain that fits."""
+"""The control plane is built once per version of its source."""
 
 import shutil
 import stat

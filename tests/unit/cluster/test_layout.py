@@ -1,4 +1,4 @@
-"""A cluster's folder: who holds it, what its record says, which ports are free."""
+"""The directory of a cluster: lock, record and ports."""
 
 import fcntl
 import socket
@@ -43,7 +43,7 @@ def test_chosen_ports_are_free_and_distinct() -> None:
 
 
 def test_ports_are_not_ephemeral() -> None:
-    """A client that tries again and again would take the port of a server that is down."""
+    """A client that retries could occupy the port of a stopped server."""
     for _ in range(20):
         ports = choose_ports()
         assert max(ports.etcd, ports.etcd_peer, ports.apiserver) < 30000

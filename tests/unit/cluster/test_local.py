@@ -1,4 +1,4 @@
-"""Names, folders and starts that go wrong, with a control plane that only waits."""
+"""Names, directories and failing starts, with a control plane that only waits."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ exec sleep 60
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of clusters, on a machine whose control plane never answers."""
+    """The directory of clusters, with a control plane that never responds."""
     binary = tmp_path / "controlplane"
     binary.write_text(WAITING)
     binary.chmod(0o755)
@@ -34,9 +34,9 @@ def supervisors(root: Path) -> list[str]:
 def test_invalid_cluster_name_is_rejected(root: Path, name: str) -> None:
     precious = root / "precious"
     precious.mkdir(parents=True)
-    for each in (name, str(precious)):
+    for target in (name, str(precious)):
         with pytest.raises(ClusterError, match="not a valid cluster name"):
-            LocalCluster(each).down()
+            LocalCluster(target).down()
     assert precious.is_dir()
 
 
@@ -44,7 +44,7 @@ def test_other_entries_are_not_listed(root: Path) -> None:
     (root / "one").mkdir(parents=True)
     (root / "file").write_text("")
     (root / ".hidden").mkdir()
-    assert [each.name for each in all_clusters()] == ["one"]
+    assert [cluster.name for cluster in all_clusters()] == ["one"]
 
 
 def test_liveness_check_creates_no_files(root: Path) -> None:
@@ -61,7 +61,7 @@ def test_interrupted_start_is_cleaned_up(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    # Ctrl-C before the new supervisor has said a word.
+    # Ctrl-C before the new supervisor has written a record.
     monkeypatch.setattr("lynq.cluster.local.time.sleep", interrupt)
     with pytest.raises(KeyboardInterrupt):
         LocalCluster("one").up(directory=tmp_path / chosen if chosen else None)
@@ -79,8 +79,8 @@ def test_one_of_two_concurrent_starts_is_rejected(root: Path, tmp_path: Path) ->
             refused.append(str(error))
 
     starts = [threading.Thread(target=up) for _ in range(2)]
-    for each in starts:
-        each.start()
+    for thread in starts:
+        thread.start()
     try:
         while not refused:
             starts[0].join(0.05)
@@ -88,8 +88,8 @@ def test_one_of_two_concurrent_starts_is_rejected(root: Path, tmp_path: Path) ->
         assert len(supervisors(root)) == 1
     finally:
         LocalCluster("one").down()
-        for each in starts:
-            each.join()
+        for thread in starts:
+            thread.join()
     assert not supervisors(tmp_path)
     assert "did not start" in refused[1]
 

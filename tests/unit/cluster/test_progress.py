@@ -1,4 +1,4 @@
-"""Long steps tell what, how long so far, and how long usually."""
+"""Progress of long steps: state, elapsed time and usual duration."""
 
 import io
 

@@ -23,8 +23,8 @@ echo "told $*" >&2
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Supervisor:
-    """A supervisor whose components wait and whose kubectl cannot wait."""
+def supervisor(tmp_path: Path) -> Supervisor:
+    """A supervisor whose components sleep and whose `kubectl wait` fails."""
     binary = tmp_path / "controlplane"
     binary.write_text(SCRIPT)
     binary.chmod(0o755)
@@ -58,11 +58,11 @@ def test_environment_proxy_is_not_used_for_loopback(
 
 
 async def test_failed_kubectl_wait_is_the_reason_of_the_failed_start(
-    made: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_is_ok", lambda *_: True)
     stop = asyncio.Event()
-    running = asyncio.create_task(made.run(stop))
+    running = asyncio.create_task(supervisor.run(stop))
     try:
         async with asyncio.timeout(10):
             while not running.done():
@@ -79,7 +79,7 @@ async def test_failed_kubectl_wait_is_the_reason_of_the_failed_start(
 
 
 async def test_component_started_during_the_stop_is_stopped(
-    made: Supervisor, monkeypatch: pytest.MonkeyPatch
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start, stop = asyncio.create_subprocess_exec, asyncio.Event()
 
@@ -90,13 +90,13 @@ async def test_component_started_during_the_stop_is_stopped(
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", slowly)
     async with asyncio.timeout(10):
-        await made.run(stop)
+        await supervisor.run(stop)
 
 
-async def test_kubectl_ends_with_the_supervisor(made: Supervisor, tmp_path: Path) -> None:
+async def test_kubectl_ends_with_the_supervisor(supervisor: Supervisor, tmp_path: Path) -> None:
     (tmp_path / "controlplane").write_text('#!/bin/sh\necho "$CONTROLPLANE_LIFELINE" >&2; exit 1')
     with pytest.raises(ClusterError, match="failed: 1"):
-        await made._kubectl("get")
+        await supervisor._kubectl("get")
 
 
 def test_restart_delay_grows_to_its_limit() -> None:

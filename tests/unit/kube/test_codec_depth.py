@@ -1,4 +1,4 @@
-"""Answers with an object that is nested deeper than can be decoded, among others that are not."""
+"""Responses with an object that is nested too deep, among others that are not."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ from lynq.kube import PartialObject, errors
 from lynq.kube.codec import TOO_DEEP, cut_depth, decode, decode_list, encode
 
 DEEPEST = 9_990
-"""How deep the API server lets an object be nested, with room for what is around it."""
+"""The maximum depth of an object in the API server, with room for its list."""
 CUT = msgspec.json.decode(TOO_DEEP)
 
 
@@ -54,33 +54,33 @@ def test_list_loses_only_the_field_that_is_too_deep(levels: int, kind: str) -> N
     body = a_list(an_object("a"), an_object("deep", nested(levels, kind)), an_object("z"))
     page = decode_list(body, Whole, what="list")
     assert (page.resource_version, page.continuation) == ("5", "more")
-    assert [each.metadata.name for each in page] == ["a", "deep", "z"]
-    assert [each.spec for each in page] == [{"a": [{"b": 1}]}, CUT, {"a": [{"b": 1}]}]
-    assert [each.status for each in page] == [{"s": "}]"}] * 3
+    assert [item.metadata.name for item in page] == ["a", "deep", "z"]
+    assert [item.spec for item in page] == [{"a": [{"b": 1}]}, CUT, {"a": [{"b": 1}]}]
+    assert [item.status for item in page] == [{"s": "}]"}] * 3
     assert page.items[1].metadata.labels == {"l": "v"}
 
 
 def test_raw_field_that_is_too_deep_is_replaced() -> None:
     body = a_list(an_object("a"), an_object("deep", nested(DEEPEST)))
     page = decode_list(body, Loose, what="list")
-    assert [bytes(each.spec) for each in page] == [b'{"a":[{"b":1}]}', TOO_DEEP]
+    assert [bytes(item.spec) for item in page] == [b'{"a":[{"b":1}]}', TOO_DEEP]
 
 
 def test_unknown_field_may_have_any_depth() -> None:
-    found = decode(an_object("a", nested(DEEPEST)).encode(), PartialObject, what="get")
-    assert (found.kind, found.metadata.name) == ("K", "a")
+    decoded = decode(an_object("a", nested(DEEPEST)).encode(), PartialObject, what="get")
+    assert (decoded.kind, decoded.metadata.name) == ("K", "a")
 
 
 def test_metadata_loses_only_the_fields_of_one_manager() -> None:
     body = an_object("a", nested(DEEPEST), nested(DEEPEST)).encode()
-    found = decode(body, Whole, what="get")
-    assert found.metadata == Metadata(
+    decoded = decode(body, Whole, what="get")
+    assert decoded.metadata == Metadata(
         name="a",
         labels={"l": "v"},
         managed_fields=[ManagedFields(manager="m", fields_v1=msgspec.Raw(TOO_DEEP))],
         uid="7",
     )
-    assert (found.spec, found.status) == (CUT, {"s": "}]"})
+    assert (decoded.spec, decoded.status) == (CUT, {"s": "}]"})
 
 
 def test_dict_is_decoded_completely_or_rejected() -> None:
@@ -106,13 +106,13 @@ def test_object_that_is_too_deep_to_encode_is_rejected() -> None:
 
 def test_decoding_needs_only_a_small_stack() -> None:
     body = a_list(an_object("deep", nested(DEEPEST), nested(DEEPEST)))
-    found: list[Any] = []
+    decoded: list[Any] = []
 
     def read() -> None:
-        found.append(decode_list(body, Whole, what="list").items[0].spec)
+        decoded.append(decode_list(body, Whole, what="list").items[0].spec)
 
     run_in_thread(read, stack=512 * 1024)
-    assert found == [CUT]
+    assert decoded == [CUT]
 
 
 def run_in_thread(target: Callable[[], None], *, stack: int) -> None:
@@ -146,8 +146,8 @@ def test_body_within_the_depth_limit_is_unchanged(value: dict[str, Any], spaced:
 def test_siblings_of_a_field_that_is_too_deep_are_unchanged(spec: Any, deep: str) -> None:
     inside = msgspec.json.encode(spec).decode()
     body = f'{{"spec": {inside}, "status": [{inside}, {deep}, {inside}], "end": {inside}}}'
-    found = msgspec.json.decode(cut_depth(body.encode(), level=0))
-    assert found == {"spec": spec, "status": CUT, "end": spec}
+    decoded = msgspec.json.decode(cut_depth(body.encode(), level=0))
+    assert decoded == {"spec": spec, "status": CUT, "end": spec}
 
 
 @pytest.mark.parametrize("filling", ['"\\\\\\""', "[]", '"plain"'])

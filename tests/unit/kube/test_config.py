@@ -18,7 +18,7 @@ from lynq.kube.errors import ConfigError
 
 @pytest.fixture(autouse=True)
 def _home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own configuration is seen."""
+    """Hide the configuration of the machine."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "HTTPS_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
@@ -31,7 +31,7 @@ def write(path: Path, **parts: Any) -> Path:
     content: dict[str, Any] = {"apiVersion": "v1", "kind": "Config"}
     for key, value in parts.items():
         if key in singular:
-            content[key] = [{"name": name, singular[key]: each} for name, each in value.items()]
+            content[key] = [{"name": name, singular[key]: entry} for name, entry in value.items()]
         else:
             content[key.replace("_", "-")] = value
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -142,10 +142,13 @@ def test_exec_plugin_receives_cluster_info_on_request(tmp_path: Path) -> None:
     }
     config = load(tmp_path, user={"exec": spec | {"provideClusterInfo": True}}, cluster=cluster)
     assert isinstance(config.credentials, ExecCredentials)
-    told = config.credentials._plugin.cluster
-    assert told is not None
-    assert (told["server"], told["config"]) == ("https://k8s:6443", {"audience": "a"})
-    assert told["certificate-authority-data"] == b64encode(b"CA").decode()
+    cluster_info = config.credentials._plugin.cluster
+    assert cluster_info is not None
+    assert (cluster_info["server"], cluster_info["config"]) == (
+        "https://k8s:6443",
+        {"audience": "a"},
+    )
+    assert cluster_info["certificate-authority-data"] == b64encode(b"CA").decode()
     silent = load(tmp_path, user={"exec": spec}, cluster=cluster)
     assert isinstance(silent.credentials, ExecCredentials)
     assert silent.credentials._plugin.cluster is None

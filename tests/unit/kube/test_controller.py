@@ -1,4 +1,4 @@
-"""The controller runner: what becomes of a key when its reconcile ends, fails or hangs."""
+"""The controller: success, failure and cancellation of reconciles."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from virtual_time import virtual_time
 
 
 class Script:
-    """A reconcile that does what it is told, and remembers when it was asked for which key."""
+    """A scripted reconcile that records its keys and times."""
 
     def __init__(self, *answers: Result | BaseException) -> None:
         self._answers = list(answers)

@@ -95,7 +95,7 @@ Plugin = Callable[..., ExecPlugin]
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Plugin:
-    """A real program that prints an ExecCredential and notes every run and what it was told."""
+    """A program that prints an ExecCredential and records every run with its environment."""
 
     def make(status: dict[str, Any] | None, answered: str = V1, **options: Any) -> ExecPlugin:
         answer = {"apiVersion": answered, "kind": "ExecCredential", "status": status}
@@ -118,7 +118,7 @@ def runs(tmp_path: Path) -> list[str]:
 
 @pytest.mark.parametrize("version", [V1, V1BETA1])
 async def test_plugin_receives_exec_info(plugin: Plugin, tmp_path: Path, version: str) -> None:
-    made = plugin(
+    exec_plugin = plugin(
         {"token": "t"},
         version,
         api_version=version,
@@ -126,7 +126,7 @@ async def test_plugin_receives_exec_info(plugin: Plugin, tmp_path: Path, version
         env=(("EXTRA", "extra"),),
         cluster={"server": "https://k8s"},
     )
-    assert await ExecCredentials(made).current() == Credential("t")
+    assert await ExecCredentials(exec_plugin).current() == Credential("t")
     info, extra, *args = runs(tmp_path)[0].split(" ")
     assert (extra, args) == ("extra", ["get", "token"])
     assert msgspec.json.decode(info) == {
@@ -160,7 +160,7 @@ async def test_concurrent_rejections_run_the_plugin_once(plugin: Plugin, tmp_pat
     refused = await source.current()
     plugin({"token": "new"})
     renewed = await asyncio.gather(*(source.renew(refused) for _ in range(20)))
-    assert {each.token for each in renewed} == {"new"}
+    assert {credential.token for credential in renewed} == {"new"}
     assert len(runs(tmp_path)) == 2
 
 

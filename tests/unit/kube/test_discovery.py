@@ -43,14 +43,14 @@ EXAMPLE = ("example.com", "v1", "Current", {"widgets": "Widget"})
 
 
 class Documents:
-    """Serves discovery documents and counts who asks for them."""
+    """Serves discovery documents and records the requests."""
 
     def __init__(self, documents: dict[str, Any]) -> None:
         self.documents = documents
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        self.asked.append(request.path)
+        self.requested.append(request.path)
         document = self.documents.get(request.path)
         return web.json_response(document) if document else web.Response(status=503)
 
@@ -71,7 +71,7 @@ async def test_discovery_takes_two_requests_and_is_cached(connect: Any) -> None:
         assert await discovery.resource("v1", "ConfigMap") == CONFIG_MAPS
         assert await discovery.resource("example.com/v1", "Widget") == WIDGETS
         assert await discovery.of_kind("Widget") == [WIDGETS]
-    assert documents.asked == ["/api", "/apis"]
+    assert documents.requested == ["/api", "/apis"]
 
 
 async def test_refreshes_for_an_unknown_kind_are_rate_limited(connect: Any) -> None:
@@ -80,18 +80,18 @@ async def test_refreshes_for_an_unknown_kind_are_rate_limited(connect: Any) -> N
     async with await connect(documents) as client:
         discovery = Discovery(client, min_refresh_interval=2, clock=lambda: now)
 
-        async def ask() -> None:
+        async def look_up() -> None:
             with pytest.raises(errors.UnknownKind):
                 await discovery.resource("v1", "Nothing")
 
-        await asyncio.gather(*(ask() for _ in range(1000)))
-        assert len(documents.asked) == 2
+        await asyncio.gather(*(look_up() for _ in range(1000)))
+        assert len(documents.requested) == 2
         now = 1.9
-        await ask()
-        assert len(documents.asked) == 2
+        await look_up()
+        assert len(documents.requested) == 2
         now = 2.0
-        await asyncio.gather(*(ask() for _ in range(1000)))
-        assert len(documents.asked) == 4
+        await asyncio.gather(*(look_up() for _ in range(1000)))
+        assert len(documents.requested) == 4
 
 
 async def test_invalidated_cache_is_refreshed_at_once(connect: Any) -> None:

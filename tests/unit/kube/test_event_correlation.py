@@ -1,4 +1,4 @@
-"""How occurrences are sorted into events."""
+"""Correlation of occurrences to Events."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +13,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NODE = ObjectReference("operator.lynq.sh/v1", "LynqNode", "acme", "space", "uid-1")
 
 
-def tell(
+def observe(
     correlator: Correlator,
     message: str = "applied",
     *,
@@ -27,8 +27,8 @@ def tell(
 
 def test_repeat_increments_the_same_event() -> None:
     correlator = Correlator()
-    first = tell(correlator)
-    second = tell(correlator, seconds=5)
+    first = observe(correlator)
+    second = observe(correlator, seconds=5)
     assert second is first is not None
     assert (first.count, first.first, first.last) == (2, NOON, NOON + timedelta(seconds=5))
 
@@ -39,24 +39,24 @@ def test_resource_version_does_not_create_another_event() -> None:
         ObjectReference("v1", "Node", "acme", "space", "uid-1", resource_version=v)
         for v in ("1", "2")
     ]
-    assert tell(correlator, about=versions[0]) is tell(correlator, about=versions[1])
+    assert observe(correlator, about=versions[0]) is observe(correlator, about=versions[1])
 
 
 def test_other_message_reason_or_object_is_another_event() -> None:
     correlator = Correlator()
     successor = ObjectReference("operator.lynq.sh/v1", "LynqNode", "acme", "space", "uid-2")
     series = [
-        tell(correlator),
-        tell(correlator, "applied more"),
-        tell(correlator, reason="Other"),
-        tell(correlator, about=successor),
+        observe(correlator),
+        observe(correlator, "applied more"),
+        observe(correlator, reason="Other"),
+        observe(correlator, about=successor),
     ]
     assert len({one.name for one in series if one}) == 4
 
 
 def test_messages_are_combined_from_the_tenth_on() -> None:
     correlator = Correlator()
-    series = [tell(correlator, f"message {number}") for number in range(14)]
+    series = [observe(correlator, f"message {number}") for number in range(14)]
     names = [one.name for one in series if one]
     assert len(set(names)) == 10
     last = series[-1]
@@ -68,30 +68,32 @@ def test_messages_are_combined_from_the_tenth_on() -> None:
 
 def test_messages_ten_minutes_apart_are_not_combined() -> None:
     correlator = Correlator()
-    series = [tell(correlator, f"message {n}", seconds=n * 601) for n in range(20)]
+    series = [observe(correlator, f"message {n}", seconds=n * 601) for n in range(20)]
     assert not any(one.message.startswith(COMBINED) for one in series if one)
 
 
 def test_object_has_a_burst_of_25_and_then_one_in_five_minutes() -> None:
     correlator = Correlator()
-    heard = [tell(correlator, f"{n % 5}") is not None for n in range(30)]
-    assert heard == [True] * 25 + [False] * 5
-    assert tell(correlator, seconds=299) is None
-    assert tell(correlator, seconds=600) is not None
+    accepted = [observe(correlator, f"{n % 5}") is not None for n in range(30)]
+    assert accepted == [True] * 25 + [False] * 5
+    assert observe(correlator, seconds=299) is None
+    assert observe(correlator, seconds=600) is not None
 
 
 def test_rate_limit_is_per_object() -> None:
     correlator = Correlator()
     for _ in range(30):
-        tell(correlator)
-    assert tell(correlator, about=ObjectReference("v1", "ConfigMap", "quiet", "space")) is not None
+        observe(correlator)
+    assert (
+        observe(correlator, about=ObjectReference("v1", "ConfigMap", "quiet", "space")) is not None
+    )
 
 
 def test_rate_limited_occurrences_are_counted() -> None:
     correlator = Correlator()
     for _ in range(30):
-        tell(correlator)
-    later = tell(correlator, seconds=600)
+        observe(correlator)
+    later = observe(correlator, seconds=600)
     assert later is not None
     assert later.count == 31
 
@@ -99,10 +101,10 @@ def test_rate_limited_occurrences_are_counted() -> None:
 def test_least_recently_used_series_is_evicted() -> None:
     correlator = Correlator(cache_size=3)
     for number in range(10):
-        tell(correlator, about=ObjectReference("v1", "ConfigMap", f"c{number}"))
+        observe(correlator, about=ObjectReference("v1", "ConfigMap", f"c{number}"))
     for memory in (correlator._buckets, correlator._similar, correlator._series):
         assert len(memory._entries) == 3
-    again = tell(correlator, about=ObjectReference("v1", "ConfigMap", "c9"))
+    again = observe(correlator, about=ObjectReference("v1", "ConfigMap", "c9"))
     assert again is not None
     assert again.count == 2
 
@@ -110,7 +112,7 @@ def test_least_recently_used_series_is_evicted() -> None:
 def test_event_names_are_unique_and_of_valid_length() -> None:
     correlator = Correlator()
     long = ObjectReference("v1", "ConfigMap", "a" * 234 + ".-" + "b" * 17)
-    series = [tell(correlator, f"{n}", about=long) for n in range(5)]
+    series = [observe(correlator, f"{n}", about=long) for n in range(5)]
     names = {one.name for one in series if one}
     assert len(names) == 5
     for name in names:

@@ -1,4 +1,4 @@
-"""What a candidate writes; the rest of an election is shown on a real API server."""
+"""The writes of a candidate; tests/cluster has the election on a real API server."""
 
 import asyncio
 from typing import Any
@@ -11,8 +11,8 @@ from lynq.kube import Client, ClusterConfig, LeaderElection, LeaseLost
 from lynq.kube.leader_election import boot_clock
 
 
-@pytest.mark.parametrize(("duration", "told"), [(15, 15), (2.5, 3), (15.4, 16)])
-async def test_lease_duration_is_rounded_up(serve: Serve, duration: float, told: int) -> None:
+@pytest.mark.parametrize(("duration", "seconds"), [(15, 15), (2.5, 3), (15.4, 16)])
+async def test_lease_duration_is_rounded_up(serve: Serve, duration: float, seconds: int) -> None:
     written: list[dict[str, Any]] = []
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
@@ -28,11 +28,11 @@ async def test_lease_duration_is_rounded_up(serve: Serve, duration: float, told:
             client, namespace="n", duration=duration, renew_deadline=duration - 0.1, retry=0.5
         )
         await election.run(lead)
-    assert written[0]["spec"]["leaseDurationSeconds"] == told
+    assert written[0]["spec"]["leaseDurationSeconds"] == seconds
 
 
 async def test_lost_lease_is_not_released(serve: Serve) -> None:
-    """The loop's clock ends the wait, and ours may be a hair behind it."""
+    """The clock of the loop ends the wait; the clock of the fence may be slightly behind."""
     written: list[dict[str, Any]] = []
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
@@ -55,4 +55,4 @@ async def test_lost_lease_is_not_released(serve: Serve) -> None:
         )
         with pytest.raises(LeaseLost):
             await election.run(lead)
-    assert {each["spec"]["holderIdentity"] for each in written} == {election.identity}
+    assert {lease["spec"]["holderIdentity"] for lease in written} == {election.identity}

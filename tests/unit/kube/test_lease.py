@@ -1,4 +1,4 @@
-"""The rules of a lease, with the clocks given."""
+"""The rules of a lease, with explicit clocks."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -31,7 +31,7 @@ def lease(holder: str | None, *, renewed: int = 0, labels: dict[str, str] | None
 
 
 @pytest.mark.parametrize(
-    ("found", "seconds", "step"),
+    ("observed", "seconds", "step"),
     [
         pytest.param(None, 0, LeaseStep.CREATE, id="there is none"),
         pytest.param(lease("other"), 0, LeaseStep.WAIT, id="held by another"),
@@ -43,31 +43,31 @@ def lease(holder: str | None, *, renewed: int = 0, labels: dict[str, str] | None
         pytest.param(lease("me"), 60, LeaseStep.RENEW, id="mine though run out"),
     ],
 )
-def test_next_step_of_a_candidate(found: Lease | None, seconds: float, step: LeaseStep) -> None:
-    assert LeaseObservation(found, 100).next_step("me", 100 + seconds) is step
+def test_next_step_of_a_candidate(observed: Lease | None, seconds: float, step: LeaseStep) -> None:
+    assert LeaseObservation(observed, 100).next_step("me", 100 + seconds) is step
 
 
 def test_renewal_restarts_the_wait_by_the_local_clock() -> None:
-    seen = LeaseObservation(lease("other"), 100).updated(lease("other", renewed=2), 110)
-    assert seen.next_step("me", 124) is LeaseStep.WAIT
-    assert seen.next_step("me", 125) is LeaseStep.TAKE
+    observation = LeaseObservation(lease("other"), 100).updated(lease("other", renewed=2), 110)
+    assert observation.next_step("me", 124) is LeaseStep.WAIT
+    assert observation.next_step("me", 125) is LeaseStep.TAKE
 
 
 def test_holder_with_a_wrong_clock_keeps_the_lease() -> None:
-    seen = LeaseObservation(lease("other", renewed=-9999), 100)
-    assert seen.next_step("me", 114) is LeaseStep.WAIT
+    observation = LeaseObservation(lease("other", renewed=-9999), 100)
+    assert observation.next_step("me", 114) is LeaseStep.WAIT
 
 
 def test_unchanged_lease_does_not_restart_the_wait() -> None:
-    seen = LeaseObservation(lease("other"), 100).updated(lease("other"), 114)
-    assert seen.next_step("me", 115) is LeaseStep.TAKE
+    observation = LeaseObservation(lease("other"), 100).updated(lease("other"), 114)
+    assert observation.next_step("me", 115) is LeaseStep.TAKE
 
 
 def test_label_change_is_not_a_renewal() -> None:
     labelled = lease("other", labels={"touched": "yes"})
-    seen = LeaseObservation(lease("other"), 100).updated(labelled, 114)
-    assert seen.lease is labelled
-    assert seen.next_step("me", 115) is LeaseStep.TAKE
+    observation = LeaseObservation(lease("other"), 100).updated(labelled, 114)
+    assert observation.lease is labelled
+    assert observation.next_step("me", 115) is LeaseStep.TAKE
 
 
 def test_renewal_keeps_acquire_time_and_transitions() -> None:

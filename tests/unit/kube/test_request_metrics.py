@@ -1,4 +1,4 @@
-"""Every attempt that reached for the API server is counted by what came back, as client-go does."""
+"""Requests are counted by response code, like in client-go."""
 
 import pytest
 from prometheus_client import CollectorRegistry

@@ -17,7 +17,7 @@ from lynq.kube.store import IndexFunction, ObjectVersion, version_of
 KEY = ObjectKey("space", "thing")
 
 
-def seen(version: int, uid: str = "u1", key: ObjectKey = KEY) -> ObjectVersion:
+def object_version(version: int, uid: str = "u1", key: ObjectKey = KEY) -> ObjectVersion:
     return ObjectVersion(key, uid, version)
 
 
@@ -29,23 +29,23 @@ def never() -> str:
     raise AssertionError("stale, so not to be projected")
 
 
-def store_with(version: int, *, told: int = 0) -> Store[str]:
+def store_with(version: int, *, synced: int = 0) -> Store[str]:
     store: Store[str] = Store()
-    store.merge(seen(version), value("held"))
-    store.advance(told)
+    store.merge(object_version(version), value("held"))
+    store.advance(synced)
     return store
 
 
 def test_newer_object_is_stored_and_reported_with_the_old_one() -> None:
     store = store_with(5)
-    assert store.merge(seen(6), value("new")) == ObjectChange(KEY, "held", "new")
+    assert store.merge(object_version(6), value("new")) == ObjectChange(KEY, "held", "new")
     assert store.get(KEY) == "new"
 
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_older_object_is_ignored_without_projection(version: int) -> None:
     store = store_with(5)
-    assert store.merge(seen(version), never) is None
+    assert store.merge(object_version(version), never) is None
     assert store.get(KEY) == "held"
 
 
@@ -62,32 +62,32 @@ def test_version_that_is_not_a_number_is_rejected() -> None:
 
 
 def test_response_to_a_write_is_visible_before_its_watch_event() -> None:
-    store = store_with(5, told=5)
-    assert store.absorb(seen(7), value("ours")) == ObjectChange(KEY, "held", "ours")
-    assert store.merge(seen(6), never) is None
-    assert store.merge(seen(7), never) is None
+    store = store_with(5, synced=5)
+    assert store.absorb(object_version(7), value("ours")) == ObjectChange(KEY, "held", "ours")
+    assert store.merge(object_version(6), never) is None
+    assert store.merge(object_version(7), never) is None
     assert store.get(KEY) == "ours"
 
 
 def test_older_bookmark_does_not_lower_the_synced_version() -> None:
-    store = store_with(5, told=8)
+    store = store_with(5, synced=8)
     store.advance(6)
     assert store.synced_version == 8
 
 
 def test_late_response_does_not_restore_a_deleted_object() -> None:
-    store = store_with(5, told=5)
-    store.remove(seen(8))
+    store = store_with(5, synced=5)
+    store.remove(object_version(8))
     store.advance(8)
-    assert store.absorb(seen(7), never) is None
+    assert store.absorb(object_version(7), never) is None
     assert KEY not in store
 
 
 def test_late_watch_event_does_not_restore_our_deleted_object() -> None:
-    store = store_with(5, told=5)
+    store = store_with(5, synced=5)
     assert store.absorb_deleted(KEY, "u1") == ObjectChange(KEY, "held", None)
-    assert store.merge(seen(6), never) is None
-    assert store.remove(seen(7)) is None
+    assert store.merge(object_version(6), never) is None
+    assert store.remove(object_version(7)) is None
     assert KEY not in store
     assert not store._tombstones
 
@@ -95,17 +95,19 @@ def test_late_watch_event_does_not_restore_our_deleted_object() -> None:
 def test_late_event_of_an_older_object_is_ignored() -> None:
     store = store_with(5)
     store.absorb_deleted(KEY, "u1")
-    store.absorb(seen(8, "u2"), value("second"))
+    store.absorb(object_version(8, "u2"), value("second"))
     store.absorb_deleted(KEY, "u2")
-    assert store.merge(seen(6, "u1"), never) is None
-    assert store.merge(seen(8, "u2"), never) is None
+    assert store.merge(object_version(6, "u1"), never) is None
+    assert store.merge(object_version(8, "u2"), never) is None
 
 
 def test_re_created_object_is_stored_after_our_delete() -> None:
     store = store_with(5)
     store.absorb_deleted(KEY, "u1")
-    assert store.merge(seen(9, "u2"), value("second")) == ObjectChange(KEY, None, "second")
-    assert store.remove(seen(7, "u1")) is None
+    assert store.merge(object_version(9, "u2"), value("second")) == ObjectChange(
+        KEY, None, "second"
+    )
+    assert store.remove(object_version(7, "u1")) is None
     assert store.get(KEY) == "second"
 
 
@@ -118,15 +120,15 @@ def test_delete_of_an_old_uid_keeps_the_re_created_object() -> None:
 def test_end_of_a_list_removes_missing_objects() -> None:
     store = store_with(5)
     other = ObjectKey("space", "other")
-    store.merge(seen(6, "u2", other), value("stays"))
+    store.merge(object_version(6, "u2", other), value("stays"))
     assert store.complete_list({other}, 9) == [ObjectChange(KEY, "held", None)]
     assert store.keys() == [other]
     assert store.synced_version == 9
 
 
 def test_end_of_a_list_keeps_newer_writes() -> None:
-    store = store_with(5, told=5)
-    store.absorb(seen(11), value("ours"))
+    store = store_with(5, synced=5)
+    store.absorb(object_version(11), value("ours"))
     assert store.complete_list(set(), 9) == []
     assert store.get(KEY) == "ours"
 
@@ -141,10 +143,12 @@ def test_list_without_the_object_clears_its_tombstone() -> None:
 
 
 def test_list_of_a_restored_cluster_replaces_all_objects() -> None:
-    store = store_with(500, told=500)
+    store = store_with(500, synced=500)
     store.reset_versions()
     assert store.get(KEY) == "held"
-    assert store.merge(seen(20), value("restored")) == ObjectChange(KEY, "held", "restored")
+    assert store.merge(object_version(20), value("restored")) == ObjectChange(
+        KEY, "held", "restored"
+    )
 
 
 def object_with(name: str, owner: str, **labels: str) -> PartialObject:
@@ -163,12 +167,12 @@ def test_indexes_follow_additions_changes_and_removals() -> None:
     store: Store[PartialObject] = Store(indexes)
     key = ObjectKey("", "a")
     first, second = object_with("a", "o1", hub="red"), object_with("a", "o2")
-    store.merge(seen(1, "a", key), lambda: first)
+    store.merge(object_version(1, "a", key), lambda: first)
     assert store.by("owner", "o1") == store.by("hub", "red") == [first]
-    store.merge(seen(2, "a", key), lambda: second)
+    store.merge(object_version(2, "a", key), lambda: second)
     assert store.by("owner", "o1") == store.by("hub", "red") == []
     assert store.keys_by("owner", "o2") == [key]
-    store.remove(seen(3, "a", key))
+    store.remove(object_version(3, "a", key))
     assert store.by("owner", "o2") == []
     assert store._indexes == {"owner": {}, "hub": {}}
 
@@ -180,28 +184,28 @@ def test_failing_index_function_leaves_the_store_unchanged() -> None:
         return (text,)
 
     store: Store[str] = Store({"good": lambda text: (text,), "bad": fails_on_new})
-    store.merge(seen(1), value("old"))
+    store.merge(object_version(1), value("old"))
     with pytest.raises(LookupError):
-        store.merge(seen(2), value("new"))
+        store.merge(object_version(2), value("new"))
     assert store.by("good", "old") == store.by("bad", "old") == ["old"]
     assert store.by("good", "new") == []
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[str, ObjectVersion]]:
-    """Draw what truly happened to one name: objects created, changed, deleted, made anew."""
+    """Draw the history of one name: objects created, changed, deleted and re-created."""
     history: list[tuple[str, ObjectVersion]] = []
     uid, exists = 0, False
     for version in range(1, draw(st.integers(1, 12)) + 1):
         if not exists:
             uid += 1
             exists = True
-            history.append(("written", seen(version, f"u{uid}")))
+            history.append(("written", object_version(version, f"u{uid}")))
         elif draw(st.booleans()):
-            history.append(("written", seen(version, f"u{uid}")))
+            history.append(("written", object_version(version, f"u{uid}")))
         else:
             exists = False
-            history.append(("deleted", seen(version, f"u{uid}")))
+            history.append(("deleted", object_version(version, f"u{uid}")))
     return history
 
 
@@ -211,14 +215,14 @@ def test_any_interleaving_of_responses_and_events_ends_at_the_newest(
 ) -> None:
     store: Store[int] = Store()
     shown: list[int] = []
-    # Any of the writes may be ours; its answer arrives at any moment once it has happened.
+    # Any of the writes may be ours; its response arrives at any time after the write.
     answers = [step for step in history if data.draw(st.booleans())]
     watched = list(history)
     while watched or answers:
         if watched and (not answers or data.draw(st.booleans())):
-            _watch_tells(store, *watched.pop(0))
+            _watch_event(store, *watched.pop(0))
         else:
-            _answer_arrives(store, *answers.pop(data.draw(st.integers(0, len(answers) - 1))))
+            _response_arrives(store, *answers.pop(data.draw(st.integers(0, len(answers) - 1))))
         shown.append(store.get(KEY) or 0)
 
     what, last = history[-1]
@@ -228,7 +232,7 @@ def test_any_interleaving_of_responses_and_events_ends_at_the_newest(
     assert not store._tombstones
 
 
-def _watch_tells(store: Store[Any], what: str, step: ObjectVersion) -> None:
+def _watch_event(store: Store[Any], what: str, step: ObjectVersion) -> None:
     if what == "deleted":
         store.remove(step)
     else:
@@ -236,7 +240,7 @@ def _watch_tells(store: Store[Any], what: str, step: ObjectVersion) -> None:
     store.advance(step.version)
 
 
-def _answer_arrives(store: Store[Any], what: str, step: ObjectVersion) -> None:
+def _response_arrives(store: Store[Any], what: str, step: ObjectVersion) -> None:
     if what == "deleted":
         store.absorb_deleted(step.key, step.uid)
     else:

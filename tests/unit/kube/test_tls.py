@@ -33,8 +33,8 @@ async def peer_name(request: web.BaseRequest) -> web.StreamResponse:
     return web.json_response({"who": names.get("commonName")})
 
 
-async def ask(serve: Serve, tmp_path: Path, name: str, **config: Any) -> str:
-    """Return whom a server with a certificate for that name believes to speak with."""
+async def request_identity(serve: Serve, tmp_path: Path, name: str, **config: Any) -> str:
+    """Return the client identity that a server with a certificate for this name observes."""
     address = await serve(peer_name, tls=server_tls(AUTHORITY.sign("server", name), tmp_path))
     async with Client.connect(ClusterConfig(address, **config), options=ONCE) as client:
         return (await client.raw("/")).decode()
@@ -44,28 +44,28 @@ async def test_server_certificate_of_the_cluster_ca_is_trusted(
     serve: Serve, tmp_path: Path
 ) -> None:
     authority = AUTHORITY.certificate
-    answer = await ask(serve, tmp_path, "127.0.0.1", certificate_authority=authority)
-    assert answer == '{"who": null}'
+    identity = await request_identity(serve, tmp_path, "127.0.0.1", certificate_authority=authority)
+    assert identity == '{"who": null}'
 
 
 async def test_client_certificate_is_sent(serve: Serve, tmp_path: Path) -> None:
     pair = AUTHORITY.sign("jane")
     credential = Credential(certificate=ClientCertificate(pair.certificate, pair.key))
-    answer = await ask(
+    identity = await request_identity(
         serve,
         tmp_path,
         "127.0.0.1",
         certificate_authority=AUTHORITY.certificate,
         credentials=StaticCredentials(credential),
     )
-    assert answer == '{"who": "jane"}'
+    assert identity == '{"who": "jane"}'
 
 
 async def test_tls_server_name_is_verified(serve: Serve, tmp_path: Path) -> None:
     authority = AUTHORITY.certificate
     with pytest.raises(errors.ConnectionFailed, match="is not trusted"):
-        await ask(serve, tmp_path, "kubernetes", certificate_authority=authority)
-    await ask(
+        await request_identity(serve, tmp_path, "kubernetes", certificate_authority=authority)
+    await request_identity(
         serve,
         tmp_path,
         "kubernetes",
@@ -77,13 +77,13 @@ async def test_tls_server_name_is_verified(serve: Serve, tmp_path: Path) -> None
 async def test_untrusted_server_is_rejected_unless_insecure(serve: Serve, tmp_path: Path) -> None:
     other = Authority("other").certificate
     with pytest.raises(errors.ConnectionFailed, match=r"check certificate-authority"):
-        await ask(serve, tmp_path, "127.0.0.1", certificate_authority=other)
-    await ask(serve, tmp_path, "127.0.0.1", certificate_authority=other, insecure=True)
+        await request_identity(serve, tmp_path, "127.0.0.1", certificate_authority=other)
+    await request_identity(serve, tmp_path, "127.0.0.1", certificate_authority=other, insecure=True)
 
 
 @asynccontextmanager
 async def tunnelling(heads: list[bytes]) -> AsyncIterator[str]:
-    """A proxy that tunnels one connection, and notes what it was asked for."""
+    """A proxy that tunnels one connection and records its request head."""
 
     async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         while chunk := await source.read(65536):
@@ -106,7 +106,7 @@ async def tunnelling(heads: list[bytes]) -> AsyncIterator[str]:
 async def test_proxy_tunnels_with_its_password(serve: Serve, tmp_path: Path) -> None:
     heads: list[bytes] = []
     async with tunnelling(heads) as proxy:
-        answer = await ask(
+        identity = await request_identity(
             serve,
             tmp_path,
             "kubernetes",
@@ -114,7 +114,7 @@ async def test_proxy_tunnels_with_its_password(serve: Serve, tmp_path: Path) -> 
             tls_server_name="kubernetes",
             proxy=f"http://me:hunter2@{proxy}",
         )
-    assert answer == '{"who": null}'
+    assert identity == '{"who": null}'
     assert heads[0].startswith(b"CONNECT 127.0.0.1:")
     assert b"Proxy-Authorization: Basic " + b64encode(b"me:hunter2") in heads[0]
 
@@ -127,7 +127,7 @@ async def test_rejecting_proxy_is_reported_without_its_password(
 
     proxy = (await serve(refuse)).replace("http://", "http://me:hunter2@")
     with pytest.raises(errors.ConnectionFailed, match="the proxy responded 407") as caught:
-        await ask(serve, tmp_path, "127.0.0.1", proxy=proxy)
+        await request_identity(serve, tmp_path, "127.0.0.1", proxy=proxy)
     assert "hunter2" not in str(caught.value)
 
 

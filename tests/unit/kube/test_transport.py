@@ -57,15 +57,15 @@ def status(code: int, **headers: str) -> web.Response:
 
 
 class Script:
-    """Answers the first requests as listed, the others with an object; counts all."""
+    """Responds to the first requests as listed and to others with an object; records all."""
 
     def __init__(self, *answers: Callable[[web.BaseRequest], web.StreamResponse]) -> None:
         self.answers = list(answers)
-        self.seen: list[web.BaseRequest] = []
+        self.requests: list[web.BaseRequest] = []
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         await request.read()
-        self.seen.append(request)
+        self.requests.append(request)
         return self.answers.pop(0)(request) if self.answers else ok(request)
 
 
@@ -85,7 +85,7 @@ async def call(serve: Serve, handler: Handler, verb: str = "get", **options: Any
 async def test_429_is_retried_for_every_verb(serve: Serve, verb: str) -> None:
     script = Script(lambda _: status(429, **{"Retry-After": "0"}))
     await call(serve, script, verb)
-    assert len(script.seen) == 2
+    assert len(script.requests) == 2
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -93,7 +93,7 @@ async def test_after_a_reset_only_repeatable_requests_are_retried(serve: Serve, 
     script = Script(reset)
     with suppress(errors.ConnectionFailed):
         await call(serve, script, verb)
-    assert len(script.seen) == (2 if verb in REPEATABLE else 1)
+    assert len(script.requests) == (2 if verb in REPEATABLE else 1)
 
 
 @pytest.mark.parametrize("verb", ["replace", "delete", "create"])
@@ -104,7 +104,7 @@ async def test_write_on_a_dead_pooled_connection_is_not_sent_twice(serve: Serve,
         await VERBS["get"](client)
         with pytest.raises(errors.ConnectionFailed):
             await VERBS[verb](client)
-    assert len(script.seen) == 2
+    assert len(script.requests) == 2
 
 
 async def test_retry_after_is_respected(serve: Serve) -> None:
@@ -118,7 +118,7 @@ async def test_attempts_are_limited(serve: Serve) -> None:
     script = Script(*[lambda _: status(503)] * 20)
     with pytest.raises(errors.ServiceUnavailable):
         await call(serve, script)
-    assert len(script.seen) == QUICK.attempts
+    assert len(script.requests) == QUICK.attempts
 
 
 async def test_refused_connection_is_retried_even_for_a_create() -> None:
@@ -138,10 +138,10 @@ async def test_refused_connection_is_retried_even_for_a_create() -> None:
 
 
 async def test_timeout_is_not_retried(serve: Serve) -> None:
-    seen = []
+    requests = []
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
-        seen.append(request)
+        requests.append(request)
         await asyncio.Event().wait()
         return ok(request)
 
@@ -149,7 +149,7 @@ async def test_timeout_is_not_retried(serve: Serve) -> None:
     async with Client.connect(ClusterConfig(await serve(handler)), options=options) as client:
         with pytest.raises(errors.TimedOut):
             await VERBS["get"](client)
-    assert len(seen) == 1
+    assert len(requests) == 1
 
 
 async def test_large_response_is_rejected(serve: Serve) -> None:
@@ -177,7 +177,7 @@ async def test_status_without_a_code_is_decoded(serve: Serve) -> None:
 
 
 class Rotating:
-    """Credentials that a renewal changes, as often as there are tokens."""
+    """Credentials that change with each renewal while there are tokens."""
 
     def __init__(self, *tokens: str) -> None:
         self.tokens = list(tokens)
@@ -197,8 +197,8 @@ async def test_rejected_token_is_renewed_once(serve: Serve, verb: str) -> None:
     config = ClusterConfig(await serve(script), credentials=Rotating("old", "new", "newer"))
     async with Client.connect(config, options=QUICK) as client:
         await VERBS[verb](client)
-    shown = [request.headers["Authorization"] for request in script.seen]
-    assert shown == ["Bearer old", "Bearer new"]
+    tokens = [request.headers["Authorization"] for request in script.requests]
+    assert tokens == ["Bearer old", "Bearer new"]
 
 
 async def test_token_that_stays_rejected_is_an_error(serve: Serve) -> None:
@@ -207,7 +207,7 @@ async def test_token_that_stays_rejected_is_an_error(serve: Serve) -> None:
     async with Client.connect(config, options=QUICK) as client:
         with pytest.raises(errors.Unauthorized):
             await VERBS["get"](client)
-    assert len(script.seen) == 2
+    assert len(script.requests) == 2
 
 
 async def test_requests_in_flight_are_limited_without_watches(serve: Serve) -> None:
@@ -267,7 +267,7 @@ async def test_user_agent_is_sent(serve: Serve) -> None:
     config = ClusterConfig(await serve(script), impersonate=whom)
     async with Client.connect(config) as client:
         await VERBS["get"](client)
-    headers = script.seen[0].headers
+    headers = script.requests[0].headers
     assert headers["User-Agent"].startswith("lynq/")
     assert headers["Impersonate-User"] == "jane"
     assert headers["Impersonate-Uid"] == "u1"
@@ -276,7 +276,7 @@ async def test_user_agent_is_sent(serve: Serve) -> None:
 
 
 class Fence:
-    """Falls after it was asked so many times."""
+    """Closes after this number of checks."""
 
     def __init__(self, holds: int) -> None:
         self.holds = holds
@@ -292,7 +292,7 @@ async def test_closed_fence_blocks_every_write(serve: Serve, verb: str) -> None:
     script = Script()
     with pytest.raises(errors.Fenced):
         await call(serve, script, verb, fence=Fence(0))
-    assert script.seen == []
+    assert script.requests == []
 
 
 @pytest.mark.parametrize("verb", WRITES)
@@ -300,7 +300,7 @@ async def test_fence_is_checked_before_every_retry(serve: Serve, verb: str) -> N
     script = Script(lambda _: status(429))
     with pytest.raises(errors.Fenced):
         await call(serve, script, verb, fence=Fence(1))
-    assert len(script.seen) == 1
+    assert len(script.requests) == 1
 
 
 async def test_closed_fence_blocks_neither_reads_nor_the_unfenced_client(serve: Serve) -> None:
@@ -311,20 +311,20 @@ async def test_closed_fence_blocks_neither_reads_nor_the_unfenced_client(serve: 
         await VERBS["replace"](client.unfenced())
         with pytest.raises(errors.Fenced):
             await VERBS["replace"](client.unfenced().fenced(Fence(0)))
-    assert len(script.seen) == 2
+    assert len(script.requests) == 2
 
 
 async def test_fence_is_checked_after_the_interceptors(serve: Serve) -> None:
     fence = Fence(1)
 
     async def slow(request: Request, send: Send) -> Response:
-        fence.holds = 0  # the lease goes while this one dawdles
+        fence.holds = 0  # the lease is lost while this interceptor waits
         return await send(request)
 
     script = Script()
     with pytest.raises(errors.Fenced):
         await call(serve, script, "apply", fence=fence, interceptors=(slow,))
-    assert script.seen == []
+    assert script.requests == []
 
 
 async def test_interceptors_wrap_every_attempt(serve: Serve) -> None:
@@ -370,12 +370,12 @@ async def test_client_that_is_not_open_is_an_error() -> None:
 
 
 async def test_connect_timeout_includes_tls() -> None:
-    """What passes between the fence's yes and the wire must fit into the lease's reserve."""
-    asked = asyncio.Event()
+    """The time between the check of the fence and the request must fit into the lease's reserve."""
+    connected = asyncio.Event()
 
     async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readline()
-        asked.set()
+        connected.set()
         await reader.read()
         writer.close()
 
@@ -386,7 +386,7 @@ async def test_connect_timeout_includes_tls() -> None:
     async with proxy, Client.connect(config, options=options) as client:
         with pytest.raises(errors.ConnectionFailed, match="cannot connect in time") as caught:
             await VERBS["create"](client)
-    assert asked.is_set()
+    assert connected.is_set()
     assert not caught.value.sent
 
 

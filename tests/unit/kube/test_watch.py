@@ -113,7 +113,7 @@ async def test_object_that_is_too_deep_does_not_stop_the_watch(serve: Serve, lev
     event = b'{"type":"ADDED","object":{"metadata":' + metadata + b',"spec":' + deep + b"}}\n"
     after = line("ADDED", {"metadata": {"name": "after"}, "spec": {"a": 1}})
     events = await collect(serve, [event, after], into=Loose)
-    assert [(each.object.metadata.name, bytes(each.object.spec)) for each in events] == [
+    assert [(event.object.metadata.name, bytes(event.object.spec)) for event in events] == [
         ("deep", TOO_DEEP),
         ("after", b'{"a":1}'),
     ]

@@ -1,4 +1,4 @@
-"""The work queue's rules, one by one; test_queue_model.py plays them against each other."""
+"""The rules of the work queue, one by one; test_workqueue_model.py combines them."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ def now() -> float:
 
 
 async def taken(queue: WorkQueue[str], count: int) -> list[str]:
-    """Take and give back `count` keys."""
+    """Get `count` keys and mark them as done."""
     keys = []
     for _ in range(count):
         keys.append(await queue.get())
@@ -39,7 +39,7 @@ def test_deadline_within_clock_resolution_is_due() -> None:
         queue.add_after("later", 0.01)
         return await taken(queue, 2)
 
-    # On the operator's own loop, whose timers are not asyncio's.
+    # On uvloop, which has other timers than asyncio.
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         assert runner.run(play()) == ["soon", "later"]
 

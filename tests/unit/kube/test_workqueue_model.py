@@ -1,4 +1,4 @@
-"""The work queue against a model that is too simple to be wrong: plain sets, scanned."""
+"""The work queue compared with a simple model of plain sets."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ BACKOFF = Backoff(base=1, cap=8)
 
 @dataclass
 class Model:
-    """What ought to be where; deadlines are (moment, priority)."""
+    """The expected state; deadlines are (time, priority)."""
 
     ready: dict[str, QueuePriority] = field(default_factory=dict)
     running: dict[str, QueuePriority] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Model:
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """Plays random adds, picks and pauses on both."""
+    """Applies random operations to both."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Addresses as Go operators write them."""
+"""Addresses in Go's notation."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Series of many nodes as one: sums, and the worst condition."""
+"""Metrics per namespace: sums, and the worst condition."""
 
 from prometheus_client import CollectorRegistry
 
@@ -29,9 +29,9 @@ ONE, TWO, OTHER = ObjectKey("a", "one"), ObjectKey("a", "two"), ObjectKey("b", "
 
 def test_metrics_can_be_exposed_per_namespace() -> None:
     registry = CollectorRegistry()
-    series = OperatorMetrics(registry, per_node=False)
-    for key, told in ((ONE, GOOD), (TWO, BAD), (OTHER, GOOD)):
-        series.record_node_status(key, told)
+    metrics = OperatorMetrics(registry, per_node=False)
+    for key, status in ((ONE, GOOD), (TWO, BAD), (OTHER, GOOD)):
+        metrics.record_node_status(key, status)
 
     def value(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(name, {"namespace": "a", **labels})
@@ -49,9 +49,9 @@ def test_metrics_can_be_exposed_per_namespace() -> None:
 
 def test_counter_of_a_namespace_survives_node_removal() -> None:
     registry = CollectorRegistry()
-    series = OperatorMetrics(registry, per_node=False)
+    metrics = OperatorMetrics(registry, per_node=False)
     for key in (ONE, TWO, TWO):
-        series.record_conflict(key, "ConfigMap", "Stuck")
-    series.remove_node(TWO)
+        metrics.record_conflict(key, "ConfigMap", "Stuck")
+    metrics.remove_node(TWO)
     labels = {"namespace": "a", "resource_kind": "ConfigMap", "conflict_policy": "Stuck"}
     assert registry.get_sample_value("lynqnode_conflicts_total", labels) == 3

@@ -1,4 +1,4 @@
-"""Health and series over real HTTP on loopback."""
+"""Health and metrics over HTTP on loopback."""
 
 import asyncio
 import ssl
@@ -27,17 +27,17 @@ ANY = Address("127.0.0.1", 0)
 
 
 class Reviewer:
-    """Knows two accounts, and counts how often it is asked."""
+    """Reviews tokens of two accounts and records the reviews."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.reviewed: list[str] = []
 
     async def __call__(self, token: str) -> AccessDecision:
-        self.asked.append(token)
+        self.reviewed.append(token)
         if token == "broken":
             raise ReviewFailedError("the API server does not answer")
-        known = {"prometheus": AccessDecision.ALLOWED, "stranger": AccessDecision.FORBIDDEN}
-        return known.get(token, AccessDecision.UNAUTHENTICATED)
+        decisions = {"prometheus": AccessDecision.ALLOWED, "stranger": AccessDecision.FORBIDDEN}
+        return decisions.get(token, AccessDecision.UNAUTHENTICATED)
 
 
 async def get(
@@ -64,7 +64,7 @@ async def test_readyz_lists_problems_until_ready() -> None:
     async with health_server(ANY, lambda: problems) as server:
         status, text = await get(server.address, "/readyz")
         assert status == 500
-        assert all(each in text for each in problems)
+        assert all(problem in text for problem in problems)
         problems.clear()
         assert await get(server.address, "/readyz") == (200, "ok")
 
@@ -143,7 +143,7 @@ async def test_decision_on_a_token_is_cached() -> None:
     async with metrics_server(ANY, CollectorRegistry(), Protection(reviewer)) as server:
         for token in ("prometheus", "prometheus", "stranger", "stranger"):
             await get(server.address, "/metrics", token=token, tls=False)
-    assert reviewer.asked == ["prometheus", "stranger"]
+    assert reviewer.reviewed == ["prometheus", "stranger"]
 
 
 async def test_replaced_certificate_is_reloaded(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ async def test_concurrent_scrapes_succeed() -> None:
 def _write(files: CertificateFiles, authority: Authority) -> None:
     pair = authority.sign("lynq", "127.0.0.1")
     for path, content in ((files.certificate, pair.certificate), (files.key, pair.key)):
-        # Like the kubelet: a new file in place of the old one.
+        # Like the kubelet: a new file replaces the old one.
         fresh = path.with_suffix(".new")
         fresh.write_bytes(content)
         fresh.replace(path)

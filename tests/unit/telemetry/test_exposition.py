@@ -1,4 +1,4 @@
-"""The text of a scrape, as Go's client writes it: scripts read it, and diffs compare it."""
+"""The text of a scrape, byte for byte like that of Go's client."""
 
 import math
 import re
@@ -24,21 +24,21 @@ def lines(registry: CollectorRegistry) -> list[str]:
 
 
 def busy(*, per_node: bool = True) -> CollectorRegistry:
-    """Return a registry in which every series of ours has a sample."""
+    """Return a registry with samples of all metrics."""
     registry = CollectorRegistry()
-    metrics, series = RuntimeMetrics(registry), OperatorMetrics(registry, per_node=per_node)
-    metrics.queue("lynqnode").queue_duration.observe(0.2)
-    metrics.controller("lynqnode").time.observe(0.2)
-    series.record_node_status(KEY, NodeStatus(ready_resources=3))
-    series.record_conflict(KEY, "ConfigMap", "Stuck")
-    series.record_apply("ConfigMap", "success", "Stuck")
-    series.record_reconcile("success", 0.7)
-    series.record_row_to_ready(0.7)
-    series.record_rollout(KEY, RolloutStatus(total_nodes=3, ready_updated_nodes=3))
+    runtime, metrics = RuntimeMetrics(registry), OperatorMetrics(registry, per_node=per_node)
+    runtime.queue("lynqnode").queue_duration.observe(0.2)
+    runtime.controller("lynqnode").time.observe(0.2)
+    metrics.record_node_status(KEY, NodeStatus(ready_resources=3))
+    metrics.record_conflict(KEY, "ConfigMap", "Stuck")
+    metrics.record_apply("ConfigMap", "success", "Stuck")
+    metrics.record_reconcile("success", 0.7)
+    metrics.record_row_to_ready(0.7)
+    metrics.record_rollout(KEY, RolloutStatus(total_nodes=3, ready_updated_nodes=3))
     return registry
 
 
-# What strconv.FormatFloat(x, 'g', -1, 64) gives, with which Go's client writes all but 0.
+# The results of strconv.FormatFloat(x, 'g', -1, 64), which Go's client uses for all but 0.
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -100,10 +100,10 @@ def test_large_number_of_an_object_has_an_exponent() -> None:
 
 def test_le_label_is_a_number_and_last() -> None:
     registry = CollectorRegistry()
-    told = Histogram(
+    histogram = Histogram(
         "h", "Text", ("name",), buckets=(1e-08, 0.5, 1.0, 10.0, 1e6), registry=registry
     )
-    told.labels("a").observe(2)
+    histogram.labels("a").observe(2)
     assert [line for line in lines(registry) if "_bucket" in line] == [
         'h_bucket{name="a",le="1e-08"} 0',
         'h_bucket{name="a",le="0.5"} 0',
@@ -125,7 +125,7 @@ def test_other_labels_are_not_formatted_as_numbers() -> None:
 def test_labels_are_sorted_by_name(*, per_node: bool) -> None:
     text = lines(busy(per_node=per_node))
     for line in text:
-        names = [each for each in re.findall(r'(\w+)="', line) if each != "le"]
+        names = [name for name in re.findall(r'(\w+)="', line) if name != "le"]
         assert names == sorted(names), line
     whose = 'lynqnode="acme-web",namespace="shop"' if per_node else 'namespace="shop"'
     labels = f'conflict_policy="Stuck",{whose},resource_kind="ConfigMap"'

@@ -1,4 +1,4 @@
-"""The log, as it arrives on stderr."""
+"""Log lines on stderr."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ def _as_it_was() -> Iterator[None]:
 
 
 class Lines:
-    """What has been written to stderr since one last looked."""
+    """The lines written to stderr since the last read."""
 
     def __init__(self, captured: pytest.CaptureFixture[str]) -> None:
         self._captured = captured
@@ -179,7 +179,7 @@ def test_field_with_a_reserved_key_is_renamed(lines: Lines) -> None:
 
 def test_malformed_record_of_a_library_is_one_line(lines: Lines) -> None:
     record = logging.LogRecord("lib", logging.ERROR, "lib.py", 1, "%d apples", ("hunter2",), None)
-    # Handed to ours alone: pytest's handler refuses it.
+    # Passed to our handler only: pytest's handler rejects it.
     logging.getLogger().handlers[0].handle(record)
     assert lines.one()["msg"] == "log record not formatted"
 

@@ -1,4 +1,4 @@
-"""Profiles over real HTTP on loopback."""
+"""Profiles over HTTP on loopback."""
 
 import asyncio
 
@@ -23,8 +23,8 @@ async def test_index_lists_the_profiles() -> None:
     async with profile_server(ANY) as server:
         status, text = await get(server, "/debug/pprof/")
     assert status == 200
-    for each in ("/debug/pprof/", "heap", "goroutine", "profile"):
-        assert each in text
+    for name in ("/debug/pprof/", "heap", "goroutine", "profile"):
+        assert name in text
 
 
 async def test_goroutine_lists_tasks_with_stacks() -> None:
