@@ -120,14 +120,17 @@ def _facades(modules: Mapping[str, Module], others: Mapping[str, Module]) -> Ite
 
 
 def _exports(package: Module) -> dict[str, str]:
-    """Return the names that a package takes from its own modules, each with its module."""
+    """Return the names in `__all__` that the package imports from its modules, with the module."""
+    listed = {
+        element.value
+        for node in package.tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        for element in ast.walk(node.value)
+        if isinstance(element, ast.Constant)
+    }
     inside = f"{package.name}."
     return {
-        alias.name: node.module
-        for node in package.tree.body
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(inside)
-        for alias in node.names
-        if alias.asname is None  # An entry point has a name of its own.
+        name: home for home, name in package.imports if home.startswith(inside) and name in listed
     }
 
 
