@@ -151,7 +151,7 @@ class Session:
         if size > limit:
             raise ResponseTooLarge(
                 f"{request.verb} {request.path}: the response is larger than {limit} bytes;"
-                " ask for smaller pages or for metadata only"
+                " use smaller pages or request metadata only"
             )
 
     def _stream_response(self, request: Request, response: aiohttp.ClientResponse) -> Response:

@@ -83,12 +83,12 @@ async def test_webhook_on_loopback_is_called(
     }
     await client.create(WEBHOOKS, configuration)
     try:
-        await eventually(partial(_is_denyd, client, namespace))
+        await eventually(partial(_is_denied, client, namespace))
     finally:
         await client.delete(WEBHOOKS, namespace)
 
 
-async def _is_denyd(client: Client, namespace: str) -> bool:
+async def _is_denied(client: Client, namespace: str) -> bool:
     manifest = {"metadata": {"generateName": "try-", "namespace": namespace}}
     try:
         await client.create(CONFIG_MAPS, manifest)

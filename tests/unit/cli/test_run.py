@@ -182,9 +182,9 @@ def test_invalid_flag_is_reported_before_the_start(
 @pytest.mark.parametrize(
     "error",
     [
-        LeaseLost("lease x: taken by y"),
+        LeaseLost("lease x: acquired by y"),
         ListenError("the health server cannot listen on :8081: address already in use"),
-        ExceptionGroup("tasks", [ExceptionGroup("more", [LeaseLost("lease x: taken by y")])]),
+        ExceptionGroup("tasks", [ExceptionGroup("more", [LeaseLost("lease x: acquired by y")])]),
     ],
 )
 def test_expected_error_is_logged_in_one_line(stand_in: Manager, error: Exception) -> None:
