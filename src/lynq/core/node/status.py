@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from lynq.api import Condition, NodeStatus, ResourceState, ResourceStatus
+from lynq.api.conditions import merge_conditions, paused_condition
 from lynq.api.events import EventReason
 from lynq.api.names import ANNOTATION_PAUSED
 from lynq.api.reasons import ConditionReason as Reason
@@ -168,7 +169,10 @@ def deleting_status(
         previous,
         resources=resources,
         applied_resources=_inventory_keys(resources, namespace),
-        conditions=_updated(previous.conditions, [ready], generation, now),
+        conditions=_updated(
+            previous.conditions,
+            with_transition_times(previous.conditions, [ready], generation, now),
+        ),
     )
 
 
@@ -189,7 +193,10 @@ def invalid_status(
     return replace(
         previous,
         observed_generation=generation,
-        conditions=_updated(previous.conditions, states, generation, now),
+        conditions=_updated(
+            previous.conditions,
+            with_transition_times(previous.conditions, states, generation, now),
+        ),
     )
 
 
@@ -200,25 +207,19 @@ def with_paused(
     was_paused = any(condition.type == Type.PAUSED for condition in previous.conditions)
     if not is_paused and not was_paused:
         return previous
-    if is_paused:
-        reason, message = Reason.PAUSED, f"reconciling is paused by annotation {ANNOTATION_PAUSED}"
-    else:
-        reason, message = Reason.NOT_PAUSED, "reconciling is not paused"
-    state = ConditionState(Type.PAUSED, is_paused, reason, message)
-    now = now.replace(microsecond=0)
-    return replace(previous, conditions=_updated(previous.conditions, [state], generation, now))
+    condition = paused_condition(
+        f"resources are not reconciled while the annotation {ANNOTATION_PAUSED} is true",
+        paused=is_paused,
+        generation=generation,
+        now=now,
+    )
+    merged = merge_conditions(previous.conditions, [condition])
+    return replace(previous, conditions=_updated(previous.conditions, merged))
 
 
-def _updated(
-    previous: Sequence[Condition],
-    states: Iterable[ConditionState],
-    generation: int,
-    now: datetime,
-) -> tuple[Condition, ...]:
-    """Return all conditions in the fixed order, unknown types last, with the new states."""
-    conditions = {condition.type: condition for condition in previous}
-    for condition in with_transition_times(previous, states, generation, now):
-        conditions[condition.type] = condition
+def _updated(previous: Iterable[Condition], changed: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Return all conditions in the fixed order, unknown types last, with the changed ones."""
+    conditions = {condition.type: condition for condition in (*previous, *changed)}
     return tuple(
         sorted(
             conditions.values(),
