@@ -15,8 +15,8 @@ from waiting import eventually
 OWNER = """
 import signal, sys
 from pathlib import Path
-from lynq.cluster import Cluster
-Cluster("owned", Path(sys.argv[1])).up(owned=True)
+from lynq.cluster import LocalCluster
+LocalCluster("owned", Path(sys.argv[1])).up(owned=True)
 print("up", flush=True)
 signal.pause()
 """
