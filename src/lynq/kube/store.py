@@ -56,7 +56,7 @@ class ObjectVersion(NamedTuple):
 
     key: ObjectKey
     uid: str
-    version: int
+    resource_version: int
 
     @classmethod
     def of(cls, metadata: Metadata) -> "ObjectVersion":
@@ -129,11 +129,11 @@ class Store(Generic[T]):
     def merge(self, version: ObjectVersion, value: Callable[[], T]) -> ObjectChange[T] | None:
         """Store an object of a list or the watch, if it is newer."""
         entry = self._entries.get(version.key)
-        if entry is not None and entry.version >= version.version:
+        if entry is not None and entry.version >= version.resource_version:
             return None
         tombstone = self._tombstones.get(version.key)
         if tombstone is not None and (
-            tombstone.uid == version.uid or tombstone.version >= version.version
+            tombstone.uid == version.uid or tombstone.resource_version >= version.resource_version
         ):
             return None
         return self._put(version, value())
@@ -144,7 +144,7 @@ class Store(Generic[T]):
         if tombstone is not None and tombstone.uid == version.uid:
             del self._tombstones[version.key]
         entry = self._entries.get(version.key)
-        if entry is None or (entry.uid != version.uid and entry.version > version.version):
+        if entry is None or (entry.uid != version.uid and entry.version > version.resource_version):
             return None
         return self._drop(version.key)
 
@@ -162,7 +162,9 @@ class Store(Generic[T]):
 
     def absorb(self, version: ObjectVersion, value: Callable[[], T]) -> ObjectChange[T] | None:
         """Store the response to our own write, if it is ahead of the watch."""
-        return self.merge(version, value) if version.version > self._synced_version else None
+        return (
+            self.merge(version, value) if version.resource_version > self._synced_version else None
+        )
 
     def absorb_deleted(self, key: ObjectKey, uid: str) -> ObjectChange[T] | None:
         """Remove an object after our own delete."""
@@ -184,7 +186,7 @@ class Store(Generic[T]):
         old = self._entries.get(version.key)
         # Indexes first: if an index function raises, the store is unchanged.
         self._reindex(version.key, None if old is None else old.value, value)
-        self._entries[version.key] = _Entry(version.uid, version.version, value)
+        self._entries[version.key] = _Entry(version.uid, version.resource_version, value)
         self._tombstones.pop(version.key, None)
         return ObjectChange(version.key, None if old is None else old.value, value)
 

@@ -226,7 +226,7 @@ def test_any_interleaving_of_responses_and_events_ends_at_the_newest(
         shown.append(store.get(KEY) or 0)
 
     what, last = history[-1]
-    assert store.get(KEY) == (None if what == "deleted" else last.version)
+    assert store.get(KEY) == (None if what == "deleted" else last.resource_version)
     held = [version for version in shown if version]
     assert held == sorted(held), "a reader was shown an older state after a newer one"
     assert not store._tombstones
@@ -236,12 +236,12 @@ def _watch_event(store: Store[Any], what: str, step: ObjectVersion) -> None:
     if what == "deleted":
         store.remove(step)
     else:
-        store.merge(step, lambda: step.version)
-    store.advance(step.version)
+        store.merge(step, lambda: step.resource_version)
+    store.advance(step.resource_version)
 
 
 def _response_arrives(store: Store[Any], what: str, step: ObjectVersion) -> None:
     if what == "deleted":
         store.absorb_deleted(step.key, step.uid)
     else:
-        store.absorb(step, lambda: step.version)
+        store.absorb(step, lambda: step.resource_version)
