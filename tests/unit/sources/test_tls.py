@@ -9,7 +9,7 @@ from certificates import Authority
 from lynq.api import TlsMode
 from lynq.sources import TLS
 from lynq.sources.errors import InvalidSettings
-from lynq.sources.tls import tls_context
+from lynq.sources.network import tls_context
 
 AUTHORITY = Authority()
 PAIR = AUTHORITY.sign("client")

@@ -36,10 +36,10 @@ from lynq.sources.mysql.preflight import (
     preflight,
 )
 from lynq.sources.mysql.settings import MySQLSettings, login_arguments
+from lynq.sources.network import tls_context
 from lynq.sources.push.thread import CancellableSocket
 from lynq.sources.query import Table
 from lynq.sources.settings import TLS
-from lynq.sources.tls import tls_context
 
 # Manually assigned ids are far smaller. Two channels rarely draw the same of two billion ids; the
 # channel that is disconnected then draws another one.
