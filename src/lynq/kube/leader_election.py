@@ -21,8 +21,7 @@ The rules of the lease are client-go's, so that replicas of Lynq and of a Go ope
 other:
 
 - A candidate never compares its clock with that of another machine. It records by its own clock
-when
-  it last observed a change of the lease; a lease without a change for its duration has expired.
+  when it last observed a change; a lease without a change for its duration has expired.
 - A lease without a holder was released and can be acquired at once.
 - `leaseTransitions` counts the changes of the holder.
 """

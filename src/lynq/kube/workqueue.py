@@ -9,8 +9,7 @@ Order:
 - Keys of events (`EVENT`) precede keys of periodic resyncs (`PERIODIC`). While both wait, every 8th
   key is a periodic one: a storm of events delays resyncs and does not stop them.
 - Within a priority the groups alternate, and the keys of a group are first in, first out. A group
-is
-  a hub: ten thousand rows of one hub delay the single row of another by one key.
+  is a hub: ten thousand rows of one hub delay the single row of another by one key.
 
 All methods run on one event loop and do not await between reads and writes of their state, so there
 is no lock. Time is the clock of the loop, which tests can control. One timer is set, for the

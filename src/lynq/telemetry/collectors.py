@@ -1,4 +1,4 @@
-"""Metrics of single hubs, forms and nodes: small records labels samples are created at a scrape.
+"""Metrics of single hubs, forms and nodes: small records whose samples are created at a scrape.
 
 Ten thousand nodes have about a hundred and fifty thousand samples. As children of
 prometheus_client's gauges, each would be an object with its own lock and dict. Here a node is one
