@@ -15,7 +15,7 @@ from lynq.api import LynqForm, LynqHub
 from lynq.cli.cluster import start
 from lynq.cli.demo import operator
 from lynq.cli.demo.rows import FILE, TenantTable
-from lynq.cli.demo.story import Story
+from lynq.cli.demo.steps import DemoRun
 from lynq.cli.install import install_all
 from lynq.cluster import LocalCluster
 from lynq.cluster.layout import clusters_directory
@@ -79,7 +79,7 @@ async def _run(target: LocalCluster, table: TenantTable) -> None:
             click.echo(
                 f"{manifest['kind'].lower()}/{manifest['metadata']['name']} serverside-applied"
             )
-        await Story(Console(), client, table).run()
+        await DemoRun(Console(), client, table).run()
 
 
 def _directory() -> Path:

@@ -91,7 +91,7 @@ STEPS: Final[Sequence[DemoStep]] = (
 )
 
 
-class Story:
+class DemoRun:
     """Runs the steps and prints them to a console."""
 
     def __init__(self, console: Console, client: Client, table: TenantTable) -> None:
