@@ -4,7 +4,7 @@ import pytest
 
 from lynq.template import Environment, ErrorKind, SeededRandom, TemplateError, render
 
-ENVIRONMENT = Environment(now=0, chance=SeededRandom(b"bounds"))
+ENVIRONMENT = Environment(now=0, random=SeededRandom(b"bounds"))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from lynq.template import Environment, Limits, SeededRandom, TemplateError, rend
 NOW = dt.datetime(2009, 11, 10, 23, tzinfo=dt.UTC)
 # Slow machines make RSA keys slowly, and these tests are not about time.
 ENVIRONMENT = Environment(
-    now=int(NOW.timestamp()) * 1_000_000_000, chance=SeededRandom(b"x"), limits=Limits(seconds=60)
+    now=int(NOW.timestamp()) * 1_000_000_000, random=SeededRandom(b"x"), limits=Limits(seconds=60)
 )
 PARTS = '{{ define "parts" }}{{ .Cert }}|{{ .Key }}{{ end }}'
 

@@ -6,7 +6,7 @@ from lynq.template import Environment, SeededRandom, TemplateError, render
 from template.cases import Case, Result, read_golden
 
 # The oracle's clock stands still at 2009-11-10 23:00:00 UTC.
-ENVIRONMENT = Environment(now=1_257_894_000_000_000_000, chance=SeededRandom(b"golden"))
+ENVIRONMENT = Environment(now=1_257_894_000_000_000_000, random=SeededRandom(b"golden"))
 STAGES = {"parse": "parse", "execute": "exec"}
 
 

@@ -1,4 +1,4 @@
-"""What is drawn by chance is repeatable, and of the shape that Go's has."""
+"""What is drawn by random is repeatable, and of the shape that Go's has."""
 
 import re
 import uuid
@@ -8,7 +8,7 @@ import pytest
 
 from lynq.template import Environment, Limits, SeededRandom, TemplateError, render
 
-ENVIRONMENT = Environment(now=0, chance=SeededRandom(b"a node's seed"))
+ENVIRONMENT = Environment(now=0, random=SeededRandom(b"a node's seed"))
 
 
 def drawn(source: str, environment: Environment = ENVIRONMENT) -> str:
@@ -38,7 +38,7 @@ def test_the_same_seed_draws_the_same_and_another_another() -> None:
     )
 
     assert drawn(source) == drawn(source)
-    assert drawn(source) != drawn(source, Environment(now=0, chance=SeededRandom(b"another")))
+    assert drawn(source) != drawn(source, Environment(now=0, random=SeededRandom(b"another")))
 
 
 def test_what_a_seed_draws_never_changes() -> None:
@@ -77,7 +77,7 @@ def test_a_draw_beyond_the_limits_is_refused_before_it_is_made() -> None:
 
 
 def test_hashed_passwords_verify() -> None:
-    environment = Environment(now=0, chance=SeededRandom(b""), limits=Limits(seconds=60))
+    environment = Environment(now=0, random=SeededRandom(b""), limits=Limits(seconds=60))
 
     line = drawn('{{ htpasswd "user" "sécret" }}', environment)
 

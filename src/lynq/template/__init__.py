@@ -3,7 +3,7 @@
     >>> render("{{ .uid | upper }}", {"uid": "acme"})
     'ACME'
 
-Row values are data: they are never parsed. Whatever fails is a `TemplateError`.
+Row values are data and are never parsed. Every failure is a `TemplateError`.
 """
 
 from lynq.template.analysis import referenced_variables

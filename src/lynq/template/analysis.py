@@ -1,7 +1,4 @@
-"""Walks a parsed template: which functions it names, and whether it may run for long.
-
-Which fields of the data a template reads, for admission and for the plan.
-"""
+"""Walks a parsed template: its functions, its possible run time, and the fields it reads."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,4 @@
-"""Templates ready to render: compiled once, cached with a bound, rendered with any data.
-
-Turns whatever was raised in generated code into a `TemplateError` with a place.
-"""
+"""Templates ready to render: compiled once, cached with a bound; errors get their position."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -94,7 +91,7 @@ _MUTATING: Final = frozenset(
 _SMALL_SOURCE: Final = 256
 _LARGE_SOURCE: Final = 2048
 _SMALL_OUTPUT: Final = 16 * 1024
-_NO_CHANCE: Final = SeededRandom(b"")
+_NO_RANDOM: Final = SeededRandom(b"")
 
 
 class Template:
@@ -131,7 +128,7 @@ class Template:
         self.source = source
         self.functions = compiled.functions
         self.needs = compiled.needs
-        self.draws = bool(compiled.needs & Needs.CHANCE)
+        self.draws = bool(compiled.needs & Needs.RANDOM)
         self.slow = bool(compiled.needs & Needs.SLOW)
         self._limits = limits
         self._small = min(_SMALL_OUTPUT, limits.output)
@@ -140,7 +137,7 @@ class Template:
         self._wants_root = compiled.wants_root
         self._copies = not _MUTATING.isdisjoint(compiled.functions)
         self._simple = not (compiled.wants_budget or self._wants_root or self._copies)
-        # With no budget, clock or chance, all renders can share what they know of the limits.
+        # Without budget, clock or randomness all renders share one context.
         self._timed = bool(compiled.needs & Needs.LIMITS)
         deadline = Deadline(limits.seconds if self._timed else inf)
         self._shared = Context(limits=limits, deadline=deadline)
@@ -187,7 +184,7 @@ class Template:
         """Give defaults; a seed costs more than most templates, so only those get one that draw."""
         if self.draws or self.needs & Needs.CLOCK:
             return Environment(limits=self._limits)
-        return Environment(now=0, chance=_NO_CHANCE, limits=self._limits)
+        return Environment(now=0, random=_NO_RANDOM, limits=self._limits)
 
     def _own(self, data: Mapping[str, object]) -> dict[str, object]:
         """Give the data as a dict of our own: what a template changes stays in this render."""

@@ -1,8 +1,7 @@
-"""What a caller gives to the engine: the time it is, the source of chance, and the limits.
+"""The inputs of a render: time, seeded randomness and limits, and what is left of them.
 
-What one render may use: its clock, its chance, and what is left of its limits.
-
-A repeatable source of randomness: the same seed gives the same passwords, for ever.
+`Environment` comes from the caller. `Context` is the state of one render. `SeededRandom` is
+repeatable: the same seed gives the same passwords forever.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from lynq.template.limits import DEFAULT_LIMITS, Deadline, Limits
 
 
 class SeededRandom:
-    """A stream of bytes that only the seed decides; nobody without the seed can tell the next one.
+    """A stream of bytes determined by the seed, and unpredictable without it.
 
-    The seed is a secret of the node. `derive` makes an independent source for a part of it, so that
-    editing one field of a resource does not change what another one drew.
+    The seed is a secret of the node. `derive` returns an independent source for a part of it:
+    editing one field of a resource does not change the values of another.
     """
 
     __slots__ = ("_blocks", "_given", "_left", "_seed")
@@ -36,7 +35,7 @@ class SeededRandom:
         self._left = b""
 
     def derive(self, *parts: str) -> SeededRandom:
-        """Give the source for one position, such as a resource id and a field's path."""
+        """Return the source of one position, such as a resource id and a field's path."""
         lengths = "".join(f"{len(part)}:{part}" for part in parts)
         return SeededRandom(self._seed + lengths.encode("utf-8", "surrogatepass"))
 
@@ -71,21 +70,21 @@ _WIDE_BYTES = 4
 _SHARED_BYTES = 8
 _ITEM_BYTES = 64
 _MANY_PIECES = 10_000
-_NO_CHANCE = SeededRandom(b"")
+_NO_RANDOM = SeededRandom(b"")
 
 
 class Context:
-    """One render's clock (`now`, nanoseconds since 1970), chance and budgets."""
+    """One render's time (`now`, nanoseconds since 1970), randomness and budgets."""
 
     __slots__ = (
         "calls",
-        "chance",
         "deadline",
         "depth",
         "limits",
         "memory",
         "now",
         "out",
+        "random",
         "slow",
         "turns",
     )
@@ -94,12 +93,12 @@ class Context:
         self,
         *,
         now: int = 0,
-        chance: SeededRandom | None = None,
+        random: SeededRandom | None = None,
         limits: Limits = DEFAULT_LIMITS,
         deadline: Deadline | None = None,
     ) -> None:
         self.now = now
-        self.chance = chance or _NO_CHANCE
+        self.random = random or _NO_RANDOM
         self.limits = limits
         self.deadline = deadline or Deadline(limits.seconds)
         self.out: list[object] = []
@@ -180,33 +179,33 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """A render's surroundings. The engine itself reads no clock and draws nothing by itself.
+    """The inputs of a render. The engine itself reads no clock and has no randomness of its own.
 
     The defaults, for a single string rendered by hand, are the time of the call and a fresh seed.
     """
 
     now: int = field(default_factory=time.time_ns)
     """Nanoseconds since 1970."""
-    chance: SeededRandom = field(default_factory=lambda: SeededRandom(secrets.token_bytes(32)))
+    random: SeededRandom = field(default_factory=lambda: SeededRandom(secrets.token_bytes(32)))
     limits: Limits = DEFAULT_LIMITS
     deadline: Deadline | None = None
     """When to stop; by default each string has its own time."""
 
     def at(self, *position: str) -> Environment:
-        """Give the surroundings of one position: the same, but for what is drawn by chance."""
-        return replace(self, chance=self.chance.derive(*position))
+        """Return the environment of one position: the same, with its own randomness."""
+        return replace(self, random=self.random.derive(*position))
 
     def within_one_deadline(self) -> Environment:
-        """Give surroundings in which all renders from now on share one span of time."""
+        """Return an environment whose renders share one deadline."""
         if self.deadline is not None:
             return self
         return replace(self, deadline=Deadline(self.limits.seconds))
 
     def context(self) -> Context:
-        """Start a render. What it draws begins anew, so that it can be repeated."""
+        """Start a render. Its random stream restarts, so that the render is repeatable."""
         return Context(
             now=self.now,
-            chance=self.chance.again(),
+            random=self.random.again(),
             limits=self.limits,
             deadline=self.deadline,
         )

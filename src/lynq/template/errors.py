@@ -63,7 +63,7 @@ class TemplateError(Exception):
 
 
 class Failure(Exception):  # noqa: N818 - not an error to the user until it has a place
-    """A render failed; whoever catches it knows the place and makes a `TemplateError` of it."""
+    """A render failed. The engine adds the position and raises a `TemplateError`."""
 
     kind = ErrorKind.EXECUTE
     argument: int | None = None

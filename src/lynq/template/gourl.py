@@ -1,7 +1,4 @@
-"""Reads and writes URLs.
-
-Percent escapes: which bytes each part of a URL may hold unescaped.
-"""
+"""Go's net/url: parses and formats URLs, with its rules for percent escapes."""
 
 import re
 import string

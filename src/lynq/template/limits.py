@@ -1,7 +1,4 @@
-"""How much a template may ask for. Every check is made before the value is built.
-
-How long a render may take: its own work counts, not what its whole process stands still for.
-"""
+"""The limits of a render: sizes are checked before a value is built, time counts the own work."""
 
 from dataclasses import dataclass
 from threading import get_ident
@@ -82,7 +79,7 @@ class Deadline:
         self.start()
 
     def start(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self.at = monotonic() + self._seconds / 2
         """When to call `check`: a look at the clock is all that it costs until then."""
         self._thread = 0

@@ -29,7 +29,7 @@ def render_object(
 ) -> dict[str, object]:
     """Render each string value of a manifest, at any depth, into a new manifest; keys are kept.
 
-    All its strings share one deadline. Each position has a source of chance of its own. An error
+    All its strings share one deadline. Each position has its own randomness. An error
     names the field that it is in.
     """
     environment = (environment or Environment()).within_one_deadline()

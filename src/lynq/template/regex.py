@@ -1,9 +1,7 @@
-r"""Compiles patterns with RE2 and walks their matches in a text the way Go does.
+r"""Go's regexp on RE2: compiles patterns and iterates over matches as Go does.
 
-Where Go's syntax of regular expressions and RE2's differ.
-
-Go refuses `\C` and group names beyond ASCII, knows more names of Unicode classes, and has its own
-words for errors. Everything else is RE2's to judge.
+Go rejects `\C` and group names beyond ASCII, has more names of Unicode classes, and its own
+error texts. Everything else is RE2's syntax.
 """
 
 import re

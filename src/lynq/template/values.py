@@ -12,9 +12,8 @@
 | nil                        | `None`                                                        |
 | struct, or pointer to one  | a subclass of `Object`                                        |
 
-Truth is Python's: empty and zero are false, everything else is true, for each of these types.
-
-A Go string as a Python string of its bytes: lengths, indexes and slices are then Go's.
+Truth is Python's: empty and zero are false, everything else is true, for each of these types. A
+string can be viewed as its bytes, so that lengths, indexes and slices are Go's.
 """
 
 from __future__ import annotations
@@ -178,7 +177,7 @@ class NilMap(Typed, dict[str, object]):
 
 
 class Variables(Typed, dict[str, object]):
-    """The data at the root. In Go it has a name of its own, which `dig` and `%T` can tell."""
+    """The data at the root. In Go its type has a name of its own, which `dig` and `%T` show."""
 
     __slots__ = ()
     go_type = GoType("template.Variables", Kind.MAP, ANY)

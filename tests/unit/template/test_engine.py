@@ -101,13 +101,13 @@ def test_templates_are_compiled_once() -> None:
 def test_needs_tell_what_a_template_draws_on() -> None:
     assert compile_template("{{ .x | upper }}").needs == Needs.NOTHING
     assert compile_template("{{ now }}").needs & Needs.CLOCK
-    assert compile_template("{{ uuidv4 }}").needs & Needs.CHANCE
+    assert compile_template("{{ uuidv4 }}").needs & Needs.RANDOM
     assert compile_template('{{ if false }}{{ genCA "a" 1 }}{{ end }}').needs & Needs.ENTROPY
     assert compile_template('{{ bcrypt "x" }}').needs & Needs.SLOW
 
 
 def test_a_render_is_repeatable() -> None:
-    environment = Environment(now=0, chance=SeededRandom(b"seed"))
+    environment = Environment(now=0, random=SeededRandom(b"seed"))
     source = (
         '{{ randAlpha 9 }} {{ uuidv4 }} {{ shuffle "abcdefgh" }} {{ randInt 0 1000 }} {{ now }}'
     )

@@ -112,7 +112,7 @@ def test_error_names_the_field() -> None:
 
 
 def test_chance_is_the_same_at_the_same_position_only() -> None:
-    environment = Environment(now=0, chance=SeededRandom(b"node uid and resource id"))
+    environment = Environment(now=0, random=SeededRandom(b"node uid and resource id"))
     template = "{{ randAlphaNum 20 }}"
 
     first = render_object({"a": template, "b": template}, ROW, environment)

@@ -66,7 +66,7 @@ def _environment(hub: LynqHub, pair: NodePair, now: datetime) -> Environment:
     # A node has no uid before it is created; the uid of the hub and its name are as stable.
     seed = f"{hub.metadata.uid}/{node_name(pair)}"
     nanoseconds = (now - _EPOCH) // timedelta(microseconds=1) * 1000
-    return Environment(now=nanoseconds, chance=SeededRandom(seed.encode()))
+    return Environment(now=nanoseconds, random=SeededRandom(seed.encode()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from lynq.core.node.objects import ObjectRef, ref_of
 from lynq.template import Environment, SeededRandom, TemplateError, render
 
 _PARTS: Final = (2, 3)
-_FIXED: Final = Environment(now=0, chance=SeededRandom(b""))
+_FIXED: Final = Environment(now=0, random=SeededRandom(b""))
 """Inventory keys depend on neither time nor chance."""
 _CLUSTER_SCOPED: Final = frozenset({"Namespace"})
 _API_VERSIONS: Final[Mapping[str, str]] = {

@@ -69,8 +69,8 @@ class Renderer:
 
         Time is the last change of the node, and the seed is its uid.
         """
-        chance = SeededRandom(node.metadata.uid.encode())
-        return cls(node.metadata.namespace, variables, Environment(_changed_at(node), chance))
+        random = SeededRandom(node.metadata.uid.encode())
+        return cls(node.metadata.namespace, variables, Environment(_changed_at(node), random))
 
     def render(self, resource: TResource, *, namespaced: bool, with_body: bool = True) -> Rendered:
         """Return the desired object; raises RenderError. `namespaced` is the scope of the kind.

@@ -1,7 +1,7 @@
 """Calls of functions and methods: arguments are counted and checked as reflect does it.
 
-What is known before the template runs costs nothing when it runs: a wrong count or constant becomes
-code that fails there, a right one no code at all.
+Checks that can be decided at compile time cost nothing at run time: a wrong count or constant
+becomes code that fails there, a right one no code at all.
 """
 
 import ast
@@ -75,7 +75,7 @@ def function_call(
 
 
 def _add_hidden(function: Function, given: Given, taken: list[Expr]) -> None:
-    """Add what two built-ins are told besides their arguments, for their errors."""
+    """Add the extra arguments that two built-ins need for their errors."""
     if function.name == "call":
         called = str(given.arguments[0]) if given.arguments else ""
         taken.insert(0, Expr(codegen.constant(called), "string", literal=True))

@@ -1,11 +1,7 @@
-"""Builds Python syntax trees: the few shapes that generated code is made of.
+"""Builds Python syntax trees: the few shapes that generated code consists of, and its scopes.
 
-A line number in generated code is not a line of any source. It is the number of a place in the
-template, so that Python's own traceback says where a template failed, at no cost while it runs.
-
-One function being generated: its variables, its cursor, and where in the template it is.
-
-What all functions generated for one template share: names, places, and what was found out.
+A line number in generated code is the index of a position in the template, not a source line. So
+Python's traceback locates a failure in the template, at no cost while it runs.
 """
 
 import ast
@@ -231,7 +227,7 @@ class Expr:
     type: str | None = None
     """The Go type, where it is known."""
     boxed: bool = False
-    """Whether Go holds the value in an interface here; its errors tell the difference."""
+    """Whether Go holds the value in an interface here; its errors differ."""
     literal: bool = False
     root: bool = False
     """Whether it is the root of the data: then its fields are plain subscripts."""

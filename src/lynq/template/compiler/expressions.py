@@ -1,8 +1,7 @@
 """Pipelines, commands and operands as Python expressions, evaluated in Go's order.
 
-Functions that Python's own operators do exactly: no call, the same result.
-
-Each one gives None where it does not apply, and the function itself is called then.
+Functions that a Python operator implements exactly are inlined. An inliner returns None where it
+does not apply; the function is called then.
 """
 
 import ast

@@ -174,7 +174,7 @@ def _outer_names(unit: Unit, body: list[ast.stmt]) -> set[str]:
 
 
 def _range(unit: Unit, node: tree.Range) -> list[ast.stmt]:
-    """Loop; before the first turn the variables hold the whole, as the `else` branch can tell."""
+    """Compile a loop; the `else` branch sees the whole value in the loop variables."""
     with unit.block():
         value = expressions.pipeline(unit, node.pipe)
         place = unit.place()

@@ -1,6 +1,6 @@
-"""Float arithmetic: in decimal fractions, after Go's package decimal, so that 0.1 + 0.2 is 0.3.
+"""Arithmetic: 64-bit integers, integer sequences, and decimal fractions.
 
-Integer arithmetic in 64 bits, and sequences of integers.
+Decimals follow Go's package decimal, so that 0.1 + 0.2 is 0.3.
 """
 
 import math

@@ -33,7 +33,7 @@ def not_(value: object) -> bool:
 
 @function("len", f"func({_VALUE}) (int, error)")
 def length(value: object, boxed: bool = False) -> int:  # noqa: FBT001, FBT002 - the compiler adds it
-    """Count bytes of a string, items of a list or map; Go tells a nil in a map from others."""
+    """Count bytes of a string, items of a list or map; Go distinguishes a nil in a map."""
     if isinstance(value, str):
         return len(value) if value.isascii() else len(to_bytes(value))
     if isinstance(value, list | dict):

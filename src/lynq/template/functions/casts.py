@@ -1,8 +1,7 @@
-"""Conversions to numbers, after Go's package cast: what is no number is 0, never an error.
+"""Conversions to numbers and booleans, after Go's package cast: what is no number is 0.
 
-The types are compared by name: a named type, such as time.Duration, is not the int64 below it.
-
-Ours: `int`, `float` and `bool`, whose results make a number or a boolean of a whole field.
+Types are compared by name: a named type, such as time.Duration, is not the int64 below it. `int`,
+`float` and `bool` are Lynq's own: their result gives a whole field its type.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""text/template's comparisons: eq, ne, lt, le, gt, ge, and the errors between types.
-
-reflect.DeepEqual: equal types, equal contents, to any depth.
-"""
+"""text/template's comparisons with their type errors, and reflect.DeepEqual."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import fields, is_dataclass
@@ -166,7 +163,7 @@ def is_among(context: Context, value: object, items: Iterable[object]) -> bool:
 
 
 class Collection:
-    """Values that are told apart by `deep_equal`; strings and numbers are found at once."""
+    """A set of values compared by `deep_equal`; strings and numbers are hashed."""
 
     def __init__(self, context: Context, values: Iterable[object] = ()) -> None:
         self._context = context

@@ -1,7 +1,4 @@
-"""Private keys: made, read from PEM and written to it in the forms that Go uses.
-
-AES: texts encrypted with AES-256 in CBC mode, under a password padded with zeros.
-"""
+"""Private keys in the PEM forms that Go uses, and AES-256 in CBC mode."""
 
 import base64
 import re

@@ -1,10 +1,6 @@
-"""Defaults: what counts as empty, and what stands in for it.
+"""Defaults for empty values, `fail` and `hello`, and the names of types and kinds.
 
-Empty is what is false to Python too, for every Go type: zero, false, nil, and what has no items.
-
-Flow: a template that gives up, and one that says hello.
-
-Types and kinds of values, by Go's names.
+Empty is false in Python too, for every Go type: zero, false, nil, and a collection without items.
 """
 
 from lynq.template.environment import Context

@@ -1,15 +1,11 @@
-"""Dicts: building, reading and changing them.
+"""Dicts: building, reading, changing and merging them, after Go's package mergo.
 
-merge and mergeOverwrite, after Go's package mergo, and deepCopy.
+`merge` changes the first map: a missing or empty value is taken from the next map. With
+`mergeOverwrite` a value is always taken. Nested maps are merged.
 
-The first map itself is changed. Without overwriting, a value is taken where there is none or an
-empty one; with it, always. Two maps are merged.
-
-The root map as functions hand it out: the same map, but without the name of its type.
-
-In Go the root is a `template.Variables`. A function that takes any map gets it as a plain one, and
-what it gives back is plain as well, so that `dig "a" "b" (set . "c" 1)` works where `dig "a" "b" .`
-does not. What is written to the plain one is seen in the root.
+In Go the root is a `template.Variables`. A function that takes any map gets it as a plain map and
+returns a plain map, so that `dig "a" "b" (set . "c" 1)` works where `dig "a" "b" .` does not.
+Writes to the plain map are visible in the root.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,4 @@
-"""Base64 and base32; text that is no such encoding decodes to Go's complaint about it.
-
-Checksums: sprig's, in hexadecimal and, for Adler-32, in decimal.
-"""
+"""Base64, base32 and checksums. Invalid input of a decoder renders Go's error text."""
 
 import base64
 import hashlib

@@ -1,11 +1,7 @@
-"""toJson and its relatives: JSON as Go's encoding/json writes it.
+"""JSON as Go's encoding/json reads and writes it, with its error texts.
 
-fromJson: JSON as Go's encoding/json reads it, with float64 for every number.
-
-What is wrong with a JSON text: the first fault, in the words of Go's scanner.
-
-It runs only on texts that were refused already. A text that ends too early is read as if a space
-followed: only what cannot go on with a space is a fault at that place.
+The search for the first syntax error runs only on rejected text. A text that ends too early is
+read as if a space followed: an error is only what cannot continue with a space.
 """
 
 import json

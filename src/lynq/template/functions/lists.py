@@ -1,9 +1,6 @@
-"""Lists: building them, and taking parts. Any slice will do, whatever its items are.
+"""Lists: building, slicing, joining, splitting and sorting, for slices of any item type.
 
-Each function and its `must` form fail with the same words, since text/template turns a panic into
-an error: they are one.
-
-Lists of strings: joining, splitting and sorting.
+A function and its `must` form are one: text/template turns a panic into the same error.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,6 @@
-"""Random texts and numbers, drawn from the render's chance: the same seed gives the same ones.
+"""Random strings, numbers and passwords, from the render's seeded randomness.
 
-How they are drawn is part of the contract: a change here would change passwords that are in use.
-
-Passwords: hashed for a server, or derived from a master password.
+The algorithms are part of the contract: a change would change passwords that are in use.
 """
 
 import base64
@@ -36,67 +34,67 @@ def _draw(context: Context, count: int, alphabet: str) -> str:
     unfair = bytes(range(fair, _BYTES))
     drawn = bytearray()
     while len(drawn) < count:
-        drawn += context.chance.bytes(count - len(drawn)).translate(table, unfair)
+        drawn += context.random.bytes(count - len(drawn)).translate(table, unfair)
     return drawn.decode()
 
 
-@function("randAlphaNum", "func(int) string", needs=Needs.CHANCE)
+@function("randAlphaNum", "func(int) string", needs=Needs.RANDOM)
 def rand_alpha_num(context: Context, count: int) -> str:
     """Draw letters and digits."""
     return _draw(context, count, _ALPHA + _NUMERIC)
 
 
-@function("randAlpha", "func(int) string", needs=Needs.CHANCE)
+@function("randAlpha", "func(int) string", needs=Needs.RANDOM)
 def rand_alpha(context: Context, count: int) -> str:
     """Draw letters."""
     return _draw(context, count, _ALPHA)
 
 
-@function("randNumeric", "func(int) string", needs=Needs.CHANCE)
+@function("randNumeric", "func(int) string", needs=Needs.RANDOM)
 def rand_numeric(context: Context, count: int) -> str:
     """Draw digits."""
     return _draw(context, count, _NUMERIC)
 
 
-@function("randAscii", "func(int) string", needs=Needs.CHANCE)
+@function("randAscii", "func(int) string", needs=Needs.RANDOM)
 def rand_ascii(context: Context, count: int) -> str:
     """Draw printable ASCII."""
     return _draw(context, count, _ASCII)
 
 
-@function("randBytes", "func(int) (string, error)", needs=Needs.CHANCE)
+@function("randBytes", "func(int) (string, error)", needs=Needs.RANDOM)
 def rand_bytes(context: Context, count: int) -> str:
     """Draw bytes, and give them in base64."""
     if count < 0:
         raise FunctionError("runtime error: makeslice: len out of range")
     context.limits.check_text((count + 2) // 3 * 4)
-    return base64.b64encode(context.chance.bytes(count)).decode()
+    return base64.b64encode(context.random.bytes(count)).decode()
 
 
-@function("randInt", "func(int, int) int", needs=Needs.CHANCE)
+@function("randInt", "func(int, int) int", needs=Needs.RANDOM)
 def rand_int(context: Context, first: int, end: int) -> int:
     """Draw a number from the first to just below the end."""
     size = wrap_int64(end - first)
     if size <= 0:
         raise FunctionError("invalid argument to Intn")
-    return first + context.chance.below(size)
+    return first + context.random.below(size)
 
 
-@function("shuffle", "func(string) string", needs=Needs.CHANCE)
+@function("shuffle", "func(string) string", needs=Needs.RANDOM)
 def shuffle(context: Context, text: str) -> str:
     """Put the characters of a text in another order."""
     characters = list(to_output(text))
     context.limits.check_items(len(characters))
     for last in range(len(characters) - 1, 0, -1):
-        other = context.chance.below(last + 1)
+        other = context.random.below(last + 1)
         characters[last], characters[other] = characters[other], characters[last]
     return "".join(characters)
 
 
-@function("uuidv4", "func() string", needs=Needs.CHANCE)
+@function("uuidv4", "func() string", needs=Needs.RANDOM)
 def uuidv4(context: Context) -> str:
     """Draw a UUID of version 4."""
-    return str(uuid.UUID(bytes=context.chance.bytes(16), version=4))
+    return str(uuid.UUID(bytes=context.random.bytes(16), version=4))
 
 
 _ENTROPY: Final = Needs.ENTROPY | Needs.SLOW

@@ -1,7 +1,7 @@
 """Go's package unicode on single characters: classes, and case mappings of one rune to one rune.
 
 Python's `str.upper` and its like map one letter to several (ß to SS) and know a final sigma; Go's
-do neither. A byte that is no UTF-8 is U+FFFD to whoever looks at runes, as in Go.
+do neither. A byte that is no UTF-8 is the rune U+FFFD, as in Go.
 """
 
 import re
@@ -54,37 +54,37 @@ def paced(context: Context, runes: str) -> Iterator[str]:
 
 
 def is_space(char: str) -> bool:
-    """Tell what unicode.IsSpace tells."""
+    """Return what unicode.IsSpace returns."""
     return char.isspace() and char not in _SEPARATORS
 
 
 def is_upper(char: str) -> bool:
-    """Tell what unicode.IsUpper tells."""
+    """Return what unicode.IsUpper returns."""
     return category(char) == "Lu"
 
 
 def is_lower(char: str) -> bool:
-    """Tell what unicode.IsLower tells."""
+    """Return what unicode.IsLower returns."""
     return category(char) == "Ll"
 
 
 def is_title(char: str) -> bool:
-    """Tell what unicode.IsTitle tells."""
+    """Return what unicode.IsTitle returns."""
     return category(char) == "Lt"
 
 
 def is_letter(char: str) -> bool:
-    """Tell what unicode.IsLetter tells."""
+    """Return what unicode.IsLetter returns."""
     return category(char).startswith("L")
 
 
 def is_punct(char: str) -> bool:
-    """Tell what unicode.IsPunct tells."""
+    """Return what unicode.IsPunct returns."""
     return category(char).startswith("P")
 
 
 def is_number(char: str) -> bool:
-    """Tell what unicode.IsNumber tells."""
+    """Return what unicode.IsNumber returns."""
     return category(char).startswith("N")
 
 

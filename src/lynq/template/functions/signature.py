@@ -7,8 +7,6 @@ Count and types of the arguments are checked from the signature as reflect does 
 body gets what it asks for and checks nothing again. Its result is given the Go type that the
 signature names: a plain `int`, `list` or `dict` is enough for `int64`, `[]string` or
 `map[string]string`, and None for a nil slice.
-
-Go's parameter types: what may be passed for one, as reflect's assignability has it.
 """
 
 from collections.abc import Callable, Mapping
@@ -168,7 +166,7 @@ class Needs(Flag):
     NOTHING = 0
     CLOCK = auto()
     """The render's `now`."""
-    CHANCE = auto()
+    RANDOM = auto()
     """The render's repeatable randomness."""
     LIMITS = auto()
     """The limits, to refuse a value before it is built."""
@@ -178,7 +176,7 @@ class Needs(Flag):
     """So much time that it is rendered off the event loop."""
 
 
-_CONTEXT = Needs.CLOCK | Needs.CHANCE | Needs.LIMITS
+_CONTEXT = Needs.CLOCK | Needs.RANDOM | Needs.LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +203,7 @@ def function(
 ) -> Callable[[_F], _F]:
     """Declare a template function; several declarations of one body are several names for it.
 
-    With `Needs.CLOCK`, `CHANCE` or `LIMITS` the body gets the render's `Context` first.
+    With `Needs.CLOCK`, `RANDOM` or `LIMITS` the body gets the render's `Context` first.
     """
 
     def declare(body: _F) -> _F:

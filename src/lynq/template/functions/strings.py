@@ -1,9 +1,4 @@
-"""Strings: trimming, searching, cutting and replacing, by bytes as Go does.
-
-Letter case: upper, lower, title and their relatives, rune by rune.
-
-Values as text: quote, squote, cat and toString.
-"""
+"""Strings: trimming, searching, slicing, replacing, letter case and quoting, by bytes as in Go."""
 
 from lynq.template.environment import Context
 from lynq.template.errors import FunctionError

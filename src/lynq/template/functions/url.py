@@ -1,7 +1,4 @@
-"""URLs: taken apart into a dict, and put together from one.
-
-Ours: the host of a URL, or of what looks like one.
-"""
+"""URLs: parsed into a dict, joined from one, and `toHost`."""
 
 from typing import Final
 

@@ -1,7 +1,4 @@
-"""strconv.FormatFloat: a float64 in each of Go's notations.
-
-What sets the JSON of Go's encoding/json apart: its escapes and its numbers.
-"""
+"""strconv.FormatFloat, and the numbers and escapes of encoding/json."""
 
 import math
 import re

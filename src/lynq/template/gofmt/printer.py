@@ -184,7 +184,7 @@ class Printer:
         self.write("}")
 
     def _pointer(self, value: object, verb: str) -> None:
-        """Print an address. It is the same for all: a real one would tell two renders apart."""
+        """Print an address. It is one constant: a real one would differ between renders."""
         if kind_of(value) not in _POINTERS:
             self.bad_verb(value, verb)
             return

@@ -1,7 +1,4 @@
-"""fmt.Sprintf's format strings: flags, `%[n]`, `*`, and what is printed for a bad one.
-
-The Print functions of Go: default formats of values, with and without spaces.
-"""
+"""Go's Print functions: default formats, and Sprintf's flags, `%[n]`, `*` and error output."""
 
 from collections.abc import Sequence
 

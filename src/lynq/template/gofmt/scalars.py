@@ -1,7 +1,4 @@
-"""fmt's verbs for bool, integers, floats and strings. None means: no such verb for this type.
-
-A verb's flags, width and precision, and the padding they ask for.
-"""
+"""fmt's verbs for bool, integers, floats and strings, with flags, width and precision."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,4 @@
-"""The Gregorian calendar for every year Go can name, far beyond those of datetime.
-
-Time zones as Go sees them: UTC, local (ours is UTC), fixed offsets, the tz database.
-"""
+"""The Gregorian calendar for every year of Go's time package, and its time zones."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,4 @@
-"""Go's time.Duration: nanoseconds in 64 bits, their notation ("1h2m3.5s") and their rounding.
-
-How package time quotes text in its errors: byte by byte, without strconv.
-"""
+"""Go's time.Duration: 64 bits of nanoseconds, notation ("1h2m3.5s"), rounding and errors."""
 
 import re
 from typing import Final
