@@ -43,7 +43,7 @@ class Operator:
             hubs,
             self._emitter("lynqhub-controller"),
             workloads_ready=workloads_ready,
-            validity=validator,
+            validator=validator,
         )
         self._forms = FormController(
             context,
@@ -75,7 +75,7 @@ class Operator:
             for controller in (self._nodes, self._forms, self._hubs):
                 controller.attach()
             self._nodes.on_workload_ready(self._forms.workload_became_ready)
-            self._nodes.on_workload_ready(self._hubs.workload_is_up)
+            self._nodes.on_workload_ready(self._hubs.workload_became_ready)
             self.has_started = True
             _log.info("controllers started")
             await self._reconcile(stop)

@@ -103,7 +103,7 @@ class Environment:
             hub_queue,
             EventEmitter(recorders[0]),
             workloads_ready=self._ready,
-            validity=validity,
+            validator=validity,
         )
         forms = FormController(
             world,

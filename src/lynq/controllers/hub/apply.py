@@ -1,16 +1,14 @@
-"""Carries out a plan, a turn at a time: deletes, creates and updates nodes, and tells of it.
+"""Applies plans in turns: deletes, creates and updates nodes, and emits their events.
 
-One node that cannot be written stops no other. Before each write the hub is looked at once more:
-if it has changed, been paused or deleted meanwhile, the rest of the plan is void, and the next pass
-knows better.
+A node that cannot be written does not stop the others. The hub is compared with the cache before
+each write: once it has changed, been paused or been deleted, the rest of the plan is outdated, and
+the next reconcile plans again.
 
-Asks the API server itself before nodes are deleted: caches can be behind, each on its own.
-
-A process that has just become the leader may know the nodes of a form that it has never heard of,
-or read rows for a hub that was pointed elsewhere since. All else that is done on old knowledge is
-put right by a later pass; a tenant that was deleted is not. So deletions, and only they, cost a
-read of their hub, and of each form that is said to be gone. That a row is gone is believed as long
-as the rows are not too old: a plan may have waited for its turn.
+Deletions are confirmed by the API server first, because each cache can be outdated on its own. A
+process that has just become the leader may have the nodes of a form that it has not observed yet,
+or rows of a source that the hub has left since. A later reconcile corrects every other mistake; a
+deleted tenant is lost. Deletions therefore cost a read of their hub, and of each form that is
+gone. A vanished row is believed as long as its read is recent: a plan may have waited for its turn.
 """
 
 import asyncio
@@ -22,91 +20,109 @@ import structlog
 from lynq.api import LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import is_deleting
-from lynq.controllers.concurrency import AT_ONCE, for_each_parallel
+from lynq.controllers.concurrency import MAX_PARALLEL, for_each_parallel
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
-from lynq.controllers.hub.predicates import is_as_written
-from lynq.controllers.hub.state import HubState, PlanExecution, Write
+from lynq.controllers.hub.state import HubState
 from lynq.core.guard.deletion import rows_allow_deletion
 from lynq.core.hub.diff import DeletionCause, NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
+from lynq.core.hub.predicates import is_as_written
 from lynq.core.hub.schedule import sync_interval
+from lynq.core.hub.state import PlanExecution, Write, WriteState
 from lynq.kube import Resource
 from lynq.kube.errors import (
     Conflict,
+    ConnectionFailed,
     Fenced,
     Forbidden,
+    InternalError,
     Invalid,
     InvalidObject,
     KubeError,
     NotFound,
     RequestTooLarge,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+    Unauthorized,
 )
 
 _log = structlog.get_logger(__name__)
 
 
 class _NameTakenError(KubeError):
-    """A node cannot be made, and the API server need not be asked."""
+    """A node cannot be created because its name is taken; no request was sent."""
 
 
-_REFUSALS: Final = (_NameTakenError, Forbidden, Invalid, InvalidObject, RequestTooLarge)
-"""Answers that stay the same until somebody changes something."""
+_PERMANENT_ERRORS: Final = (_NameTakenError, Forbidden, Invalid, InvalidObject, RequestTooLarge)
+"""Errors that stay the same until an object or a permission changes."""
+
+_OUTAGE_ERRORS: Final = (
+    ConnectionFailed,
+    InternalError,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+    Unauthorized,
+)
+"""Errors that any other write would get too."""
 
 
 class PlanApplier:
-    """Writes nodes in the name of a hub."""
+    """Writes the nodes of hubs."""
 
-    def __init__(self, world: ControllerContext, teller: EventEmitter) -> None:
-        self._world = world
-        self._teller = teller
+    def __init__(self, context: ControllerContext, emitter: EventEmitter) -> None:
+        self._context = context
+        self._emitter = emitter
 
-    async def carry_out(self, course: PlanExecution, memory: HubState) -> None:
-        """Do what is left, as far as a turn goes.
+    async def apply(self, execution: PlanExecution, state: HubState) -> None:
+        """Send the remaining writes for one turn.
 
-        Raises Fenced, and nothing else that the API server answers.
+        Raises Fenced, and no other error of the API server.
         """
         clock = asyncio.get_running_loop().time
-        until = clock() + self._world.timing.hub_write_turn
-        carried, due, course.left = course.carried, course.left, []
+        until = clock() + self._context.timing.hub_write_turn
+        result, due, execution.remaining = execution.result, execution.remaining, []
 
-        async def write(each: Write) -> None:
-            carried.stopped = carried.stopped or not self._still_holds(course.hub)
-            if carried.stopped:
+        async def apply_one(write: Write) -> None:
+            result.stopped = result.stopped or not self._is_current(execution.hub)
+            if result.stopped:
                 return
-            # An API server that is down is not asked ten thousand times in each pass.
-            if carried.outage >= AT_ONCE:
-                carried.failed += 1
+            # An API server that is down does not get ten thousand requests per reconcile.
+            if result.outage >= MAX_PARALLEL:
+                result.failed += 1
             elif clock() >= until:
-                course.left.append(each)
+                execution.remaining.append(write)
             else:
-                carried.note(await self._write(course.hub, each, memory))
+                error = await self._write(execution.hub, write, state)
+                result.record(failed=error is not None, outage=isinstance(error, _OUTAGE_ERRORS))
 
-        await for_each_parallel(due, write)
+        await for_each_parallel(due, apply_one)
 
-    async def remove(
-        self, hub: LynqHub, removal: NodeDeletion, memory: HubState
+    async def delete(
+        self, hub: LynqHub, deletion: NodeDeletion, write: WriteState
     ) -> KubeError | None:
-        """Delete a node and tell of it; return why that failed, if it did."""
-        if memory.deleted.get(removal.name) == removal.node_uid:
+        """Delete a node and emit the events; return the error if that failed."""
+        if write.deleted.get(deletion.name) == deletion.node_uid:
             return None
         try:
-            key = ObjectKey(hub.metadata.namespace, removal.name)
-            await self._world.nodes.delete(key, removal.node_uid, removal.version)
+            key = ObjectKey(hub.metadata.namespace, deletion.name)
+            await self._context.nodes.delete(key, deletion.node_uid, deletion.version)
         except Fenced:
             raise
         except Conflict as error:
-            # Most often the node has written its status. The next plan looks at it as it is now.
+            # Usually the node's status was written. The next plan uses the current node.
             return error
         except KubeError as error:
-            self._teller.tell(hub, deleting(removal), deletion_failed(removal, str(error)))
+            self._emitter.emit(hub, deleting(deletion), deletion_failed(deletion, str(error)))
             return error
-        memory.deleted[removal.name] = removal.node_uid
-        self._teller.tell(hub, deleting(removal), deleted(removal))
+        write.deleted[deletion.name] = deletion.node_uid
+        self._emitter.emit(hub, deleting(deletion), deleted(deletion))
         return None
 
-    def _still_holds(self, hub: LynqHub) -> bool:
-        current = self._world.hubs.get(hub.metadata.key)
+    def _is_current(self, hub: LynqHub) -> bool:
+        current = self._context.hubs.get(hub.metadata.key)
         return (
             current is not None
             and current.metadata.uid == hub.metadata.uid
@@ -114,53 +130,55 @@ class PlanApplier:
             and not is_deleting(current)
         )
 
-    async def _write(self, hub: LynqHub, write: Write, memory: HubState) -> KubeError | None:
+    async def _write(self, hub: LynqHub, write: Write, state: HubState) -> KubeError | None:
         name = write.name if isinstance(write, NodeDeletion) else _name_of(write)
-        memory.writing.add(name)
+        state.write.in_flight.add(name)
         try:
-            error = await self._send(hub, write, memory)
+            error = await self._send(hub, write, state)
         finally:
-            memory.writing.discard(name)
+            state.write.in_flight.discard(name)
         if error:
             log = _log.info if isinstance(error, Conflict) else _log.warning
             log("node not written", hub=str(hub.metadata.key), node=name, error=str(error))
         if not isinstance(write, NodeDeletion):
-            self._note_refusal(hub, name, error, memory)
+            self._record_rejection(hub, name, error, state.write)
         return error
 
-    def _note_refusal(
-        self, hub: LynqHub, name: str, error: KubeError | None, memory: HubState
+    def _record_rejection(
+        self, hub: LynqHub, name: str, error: KubeError | None, write: WriteState
     ) -> None:
-        """Remember, and tell once, that trying again is no use until somebody changes something."""
+        """Record a permanent error, and emit its event once."""
         if error is None:
-            memory.refused.pop(name, None)
-        elif isinstance(error, _REFUSALS) and memory.refused.get(name) != str(error):
-            memory.refused[name] = str(error)
-            self._teller.tell(hub, write_failed(name, str(error)))
+            write.rejected.pop(name, None)
+        elif isinstance(error, _PERMANENT_ERRORS) and write.rejected.get(name) != str(error):
+            write.rejected[name] = str(error)
+            self._emitter.emit(hub, write_failed(name, str(error)))
 
-    async def _send(self, hub: LynqHub, write: Write, memory: HubState) -> KubeError | None:
+    async def _send(self, hub: LynqHub, write: Write, state: HubState) -> KubeError | None:
         if isinstance(write, NodeDeletion):
-            return await self.remove(hub, write, memory)
+            return await self.delete(hub, write, state.write)
         try:
             if isinstance(write, NodeCreation):
-                if self._world.nodes.exists(write.node.metadata.key):
-                    # Not the hub's, or unreadable: the plan does not know it, the cache does.
-                    return _NameTakenError("another node has this name: rename it, or delete it")
-                await self._noting(self._world.nodes.create(write.node), memory)
+                if self._context.nodes.exists(write.node.metadata.key):
+                    # The cache has a node that the plan does not: another hub's, or an unreadable.
+                    return _NameTakenError("another LynqNode has this name: rename or delete it")
+                await self._replan_if_changed(self._context.nodes.create(write.node), state)
             else:
-                written = await self._noting(self._world.nodes.replace(write.after), memory)
-                self._teller.tell(written, update_event(write))
+                written = await self._replan_if_changed(
+                    self._context.nodes.replace(write.after), state
+                )
+                self._emitter.emit(written, update_event(write))
         except Fenced:
             raise
         except KubeError as error:
             return error
         return None
 
-    async def _noting(self, writing: Awaitable[LynqNode], memory: HubState) -> LynqNode:
-        """Write, and note whether somebody else changed the node before we had the answer."""
-        written = await writing
-        if not is_as_written(written, self._world.nodes.get(written.metadata.key)):
-            memory.replan = True
+    async def _replan_if_changed(self, request: Awaitable[LynqNode], state: HubState) -> LynqNode:
+        """Send a write; request another plan if the node changed before its response arrived."""
+        written = await request
+        if not is_as_written(written, self._context.nodes.get(written.metadata.key)):
+            state.plan.requested = True
         return written
 
 
@@ -170,54 +188,66 @@ def _name_of(write: NodeCreation | NodeUpdate) -> str:
 
 
 class DeletionConfirmer:
-    """Holds removals against what is in the API server now."""
+    """Compares deletions with the current objects of the API server."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
 
-    async def confirmed(self, course: PlanExecution) -> tuple[NodeDeletion, ...]:
-        """Return the removals that nothing speaks against; the others have to be planned anew."""
-        hub, removals = course.hub, course.removals
-        if not removals:
+    async def confirm(self, execution: PlanExecution) -> tuple[NodeDeletion, ...]:
+        """Return the deletions that the API server confirms; the rest have to be re-planned."""
+        hub, deletions = execution.hub, execution.remaining_deletions
+        if not deletions:
             return ()
         try:
             if not await self._is_current(hub):
                 return ()
-            gone = await self._gone(hub, removals)
+            gone = await self._gone_forms(hub, deletions)
         except KubeError as error:
-            _log.warning("nodes stay for now", hub=str(hub.metadata.key), error=str(error))
+            _log.warning("deletions not confirmed", hub=str(hub.metadata.key), error=str(error))
             return ()
-        believed = rows_allow_deletion(
-            course.rows_at,
-            self._world.now(),
-            interval=sync_interval(hub.spec.source.sync_interval),
-            max_row_age=self._world.timing.deletion_max_row_age,
+        rows_are_recent = rows_allow_deletion(
+            execution.rows_at,
+            self._context.clock(),
+            interval=sync_interval(hub),
+            max_row_age=self._context.timing.deletion_max_row_age,
         )
         return tuple(
-            each
-            for each in removals
-            if (each.pair.form in gone if each.why is DeletionCause.FORM_GONE else believed)
+            deletion
+            for deletion in deletions
+            if (
+                deletion.pair.form in gone
+                if deletion.why is DeletionCause.FORM_GONE
+                else rows_are_recent
+            )
         )
 
     async def _is_current(self, hub: LynqHub) -> bool:
-        """Return whether the hub is still the one that the plan was made for."""
-        known = hub.metadata
-        found = (await self._get(self._world.hubs.resource, known.name, hub)).get("metadata", {})
-        return bool(found.get("uid") == known.uid and found.get("generation") == known.generation)
+        """Return whether the hub is unchanged since the plan."""
+        planned = hub.metadata
+        current = (await self._get(self._context.hubs.resource, planned.name, hub)).get(
+            "metadata", {}
+        )
+        return bool(
+            current.get("uid") == planned.uid and current.get("generation") == planned.generation
+        )
 
-    async def _gone(self, hub: LynqHub, removals: tuple[NodeDeletion, ...]) -> frozenset[str]:
-        """Return which forms are gone that the plan did not know."""
-        said = {each.pair.form for each in removals if each.why is DeletionCause.FORM_GONE}
-        return frozenset([name for name in sorted(said) if await self._is_gone(name, hub)])
+    async def _gone_forms(
+        self, hub: LynqHub, deletions: tuple[NodeDeletion, ...]
+    ) -> frozenset[str]:
+        """Return the forms of the deletions that the API server does not have."""
+        forms = {
+            deletion.pair.form for deletion in deletions if deletion.why is DeletionCause.FORM_GONE
+        }
+        return frozenset([form for form in sorted(forms) if await self._is_gone(form, hub)])
 
     async def _is_gone(self, form: str, hub: LynqHub) -> bool:
-        found = await self._get(self._world.forms.resource, form, hub)
-        # One of the same name that belongs to another hub has other nodes.
-        return bool(found.get("spec", {}).get("hubId") != hub.metadata.name)
+        current = await self._get(self._context.forms.resource, form, hub)
+        # A form of the same name that belongs to another hub has other nodes.
+        return bool(current.get("spec", {}).get("hubId") != hub.metadata.name)
 
     async def _get(self, resource: Resource, name: str, hub: LynqHub) -> dict[str, Any]:
-        """Return an object as it is now; empty if there is none."""
+        """Return the current object; empty if it does not exist."""
         try:
-            return await self._world.client.get(resource, name, hub.metadata.namespace)
+            return await self._context.client.get(resource, name, hub.metadata.namespace)
         except NotFound:
             return {}

@@ -1,9 +1,8 @@
-"""The hub's controller: from the rows of a table to nodes, in steps.
+"""The hub controller: reconciles the rows of a table into LynqNodes.
 
-A pass begins a read when one is due and plans when there is something to plan; it waits for no
-database. What a pass needs and does is in the modules around this one; here is their order.
-
-Writes a hub's status: only if it says something new, and at most once a second.
+A reconcile starts a read when one is due, plans when something has changed, sends writes for one
+turn, and patches the status at the end. It never waits for a database. This module has the order
+of the steps; the modules beside it implement them.
 """
 
 from collections.abc import Callable
@@ -24,85 +23,30 @@ from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.apply import DeletionConfirmer, PlanApplier
 from lynq.controllers.hub.finalize import HubFinalizer
 from lynq.controllers.hub.handlers import HubEventHandlers
-from lynq.controllers.hub.plan import HubPlanner
+from lynq.controllers.hub.plan import HubPlanner, PlannedSync
 from lynq.controllers.hub.push import PushSubscriptions
 from lynq.controllers.hub.read import RowReader, close_source
-from lynq.controllers.hub.schedule import must_abandon, must_plan, must_read, next_run_at
-from lynq.controllers.hub.state import (
-    ExecutionResult,
-    HubState,
-    HubStates,
-    PlanExecution,
-    PlannedSync,
-    ReadRows,
-)
+from lynq.controllers.hub.state import AnnouncedState, HubState, HubStates
 from lynq.core.guard.announcements import rows_by_reason, unannounced
 from lynq.core.guard.approval import approval_removal
 from lynq.core.hub.events import new_events, ongoing_events, row_rejected
-from lynq.core.hub.schedule import retry_delay, sync_interval
+from lynq.core.hub.schedule import (
+    must_abandon,
+    must_plan,
+    must_read,
+    next_run_at,
+    write_retry_delay,
+)
+from lynq.core.hub.state import PlanExecution, ReadRows
 from lynq.core.hub.status import SyncResult, is_worth_writing, next_status
 from lynq.kube import Result, WorkQueue
 from lynq.kube.errors import Conflict, NotFound
 
-
-class HubStatusWriter:
-    """Keeps the statuses of hubs."""
-
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-
-    async def report(self, hub: LynqHub, memory: HubState) -> float | None:
-        """Make the status so; return in how many seconds to try again, if it has to wait."""
-        key = hub.metadata.key
-        status = next_status(
-            hub,
-            self._world.census.of(key),
-            forms=len(self._world.forms.by(BY_HUB, key)),
-            last_sync=self._with_refused(key, memory),
-            read_failure=memory.unread,
-            push=memory.push,
-            now=self._world.now(),
-        )
-        self._world.series.record_hub_status(key, status)
-        if not is_worth_writing(hub.status, status):
-            return None
-        if (wait := memory.pace.wait) > 0:
-            return wait
-        memory.pace.rest()
-        try:
-            await self._world.hubs.write_status(hub, status)
-        except Conflict:
-            # Somebody changed the hub; once the cache knows how, it is tried again.
-            return memory.pace.fall_behind()
-        except NotFound:
-            return None
-        memory.pace.catch_up()
-        return None
-
-    def _with_refused(self, hub: ObjectKey, memory: HubState) -> SyncResult | None:
-        """Return the last read, with the nodes that the API server does not take as failed."""
-        synced = memory.synced
-        if synced is None or not memory.refused:
-            return synced
-        here = {
-            name
-            for name in memory.refused
-            if self._world.nodes.exists(ObjectKey(hub.namespace, name))
-        }
-        return replace(
-            synced,
-            missing=synced.missing + len(memory.refused) - len(here),
-            kept=synced.kept | here,
-        )
-
-
 _log = structlog.get_logger(__name__)
 
-_NO_SPEC: Final = HubSpec(
+_EMPTY_SPEC: Final = HubSpec(
     source=HubSource(type=SourceType.SQLITE), value_mappings=ValueMappings(uid="", activate="")
 )
-_QUICK = 16
-"""A failed write is tried again so many times sooner than a failed read."""
 
 
 class HubController:
@@ -110,174 +54,228 @@ class HubController:
 
     def __init__(
         self,
-        world: ControllerContext,
+        context: ControllerContext,
         queue: WorkQueue[ObjectKey],
-        teller: EventEmitter,
+        emitter: EventEmitter,
         *,
         workloads_ready: Callable[[LynqNode], bool],
-        validity: FormValidator,
+        validator: FormValidator,
     ) -> None:
-        self._world = world
-        self._teller = teller
-        self._memories = HubStates()
+        self._context = context
+        self._emitter = emitter
+        self._states = HubStates()
         self._jobs = BackgroundJobs()
-        self._triggers = HubEventHandlers(world, queue, self._memories)
-        self._reader = RowReader(world, queue, teller, self._jobs)
-        self._feed = PushSubscriptions(queue, self._jobs)
-        self._planner = HubPlanner(world, workloads_ready=workloads_ready, validity=validity)
-        self._confirmer = DeletionConfirmer(world)
-        self._carrier = PlanApplier(world, teller)
-        self._reporter = HubStatusWriter(world)
-        self._remover = HubFinalizer(world, teller, self._carrier)
+        self._handlers = HubEventHandlers(context, queue, self._states)
+        self._reader = RowReader(context, queue, emitter, self._jobs)
+        self._push = PushSubscriptions(queue, self._jobs)
+        self._planner = HubPlanner(context, workloads_ready=workloads_ready, validator=validator)
+        self._confirmer = DeletionConfirmer(context)
+        self._applier = PlanApplier(context, emitter)
+        self._finalizer = HubFinalizer(context, emitter, self._applier)
+        self._status_writer = HubStatusWriter(context)
 
     def attach(self) -> None:
-        """Have changes of hubs, forms and nodes wake the hubs concerned."""
-        self._triggers.attach()
+        """Register the event handlers."""
+        self._handlers.attach()
 
-    def workload_is_up(self, node: LynqNode) -> None:
-        """Wake the hub of a node of which a workload has become ready, if it waits for that."""
-        self._triggers.workload_is_up(node)
+    def workload_became_ready(self, node: LynqNode) -> None:
+        """Handle a workload of a node that has become ready."""
+        self._handlers.workload_became_ready(node)
 
     async def run(self) -> None:
-        """Run reads and push channels until cancelled; then close all sources."""
+        """Run reads and push channels until canceled; then close all sources."""
         try:
             await self._jobs.run()
         finally:
-            for key in list(self._memories):
+            for key in list(self._states):
                 await self._forget(key)
 
     async def reconcile(self, key: ObjectKey) -> Result:
-        """Bring a hub's nodes and status one step further."""
-        if not self._world.has_synced:
-            return Result(self._world.timing.cache_sync_requeue)
-        hub = self._world.hubs.get(key) or self._stand_in(key)
+        """Reconcile one hub."""
+        if not self._context.has_synced:
+            return Result(self._context.timing.cache_sync_requeue)
+        hub = self._context.hubs.get(key) or self._unreadable_deleted_hub(key)
         if hub is None:
-            return await self._without(key)
-        memory = await self._remembered(hub)
+            return await self._forget_missing(key)
+        state = await self._state_of(hub)
         if is_deleting(hub):
-            await self._close(memory)
-            return await self._remover.remove(hub, memory)
-        hub = await self._with_finalizer(hub)
-        await self._sync(hub, memory)
-        return await self._reported(key, memory)
+            await self._close(state)
+            return await self._finalizer.finalize(hub, state)
+        hub = await self._ensure_finalizer(hub)
+        await self._sync(hub, state)
+        return await self._report(key, state)
 
-    def _stand_in(self, key: ObjectKey) -> LynqHub | None:
-        """Return a deleted hub that cannot be read: to let it go, its metadata is enough."""
-        found = self._world.hubs.cache.get(key)
-        if not isinstance(found, Unreadable) or not is_deleting(found):
+    def _unreadable_deleted_hub(self, key: ObjectKey) -> LynqHub | None:
+        """Return a deleted hub that cannot be decoded: its metadata suffices to finalize it."""
+        obj = self._context.hubs.cache.get(key)
+        if not isinstance(obj, Unreadable) or not is_deleting(obj):
             return None
-        return LynqHub(metadata=found.metadata, spec=_NO_SPEC)
+        return LynqHub(metadata=obj.metadata, spec=_EMPTY_SPEC)
 
-    async def _without(self, key: ObjectKey) -> Result:
-        """Forget a hub that is gone; leave the nodes of one that cannot be read as they are."""
+    async def _forget_missing(self, key: ObjectKey) -> Result:
+        """Forget a hub that is gone, or that cannot be decoded: then its nodes are left alone."""
         await self._forget(key)
-        if problem := self._world.hubs.problem(key):
-            _log.warning("hub cannot be read, its nodes stay", hub=str(key), why=problem)
+        if problem := self._context.hubs.problem(key):
+            _log.warning("hub cannot be decoded, nodes unchanged", hub=str(key), why=problem)
         else:
-            self._world.series.remove_hub(key)
+            self._context.operator_metrics.remove_hub(key)
         return Result()
 
-    async def _remembered(self, hub: LynqHub) -> HubState:
+    async def _state_of(self, hub: LynqHub) -> HubState:
         key, uid = hub.metadata.key, hub.metadata.uid
-        memory = self._memories.get(key)
-        if memory is None or memory.uid != uid:
+        state = self._states.get(key)
+        if state is None or state.uid != uid:
             await self._forget(key)
-            memory = HubState(uid, self._world.timing)
-            self._memories.put(key, memory)
-        return memory
+            state = HubState(uid, self._context.timing)
+            self._states.put(key, state)
+        return state
 
-    async def _with_finalizer(self, hub: LynqHub) -> LynqHub:
+    async def _ensure_finalizer(self, hub: LynqHub) -> LynqHub:
         finalizers = hub.metadata.finalizers
         if FINALIZER_HUB in finalizers or hub.spec.paused:
             return hub
-        return await self._world.hubs.patch(hub, {"finalizers": [*finalizers, FINALIZER_HUB]})
+        return await self._context.hubs.patch(hub, {"finalizers": [*finalizers, FINALIZER_HUB]})
 
-    async def _sync(self, hub: LynqHub, memory: HubState) -> None:
-        """Read if rows are due, plan if something has changed."""
-        now = self._world.now()
-        if must_abandon(hub, memory):
-            self._reader.abandon(memory)
-        if must_read(hub, memory, now):
-            self._reader.begin(hub, memory)
-        self._feed.keep(hub, memory)
-        if memory.rows and must_plan(hub, memory, now):
-            # What was left of the last plan is in this one, if it is still to be done.
-            memory.course = await self._planned(hub, memory.rows, memory)
-        if memory.course:
-            await self._carry_on(hub, memory, memory.course)
+    async def _sync(self, hub: LynqHub, state: HubState) -> None:
+        """Start a read if one is due, plan if something has changed, send writes for one turn."""
+        now = self._context.clock()
+        min_interval = self._context.timing.min_read_interval
+        if must_abandon(hub, state.read):
+            self._reader.abandon(state.read)
+        if must_read(hub, state.read, now, min_interval=min_interval):
+            self._reader.start(hub, state)
+        self._push.ensure(hub, state)
+        rows = state.read.rows
+        if rows and must_plan(hub, state.read, state.plan, state.write, now):
+            # Replaces the rest of the last plan; writes that are still required are in both.
+            state.write.execution = await self._plan(hub, rows, state)
+        if state.write.execution:
+            await self._apply(hub, state, state.write.execution)
 
-    async def _planned(self, hub: LynqHub, rows: ReadRows, memory: HubState) -> PlanExecution:
-        """Plan, and tell of it now: who knows how many turns it takes, and whether it is ended."""
-        decided = await self._planner.decide(hub, rows, memory)
-        self._tell(hub, memory, decided)
-        return PlanExecution.of(hub, decided.plan, rows.at)
+    async def _plan(self, hub: LynqHub, rows: ReadRows, state: HubState) -> PlanExecution:
+        """Plan, and announce the result before the writes: they may take many turns."""
+        planned = await self._planner.plan(hub, rows, state)
+        self._announce(hub, state.announced, planned)
+        return PlanExecution.of(hub, planned.plan, rows.at)
 
-    async def _carry_on(self, hub: LynqHub, memory: HubState, course: PlanExecution) -> None:
-        """Do what is left of a plan for a turn, deletions only as far as they are confirmed."""
-        # A turn that fails altogether leaves nobody who knows what is left.
-        memory.course = None
-        course.keep(await self._confirmer.confirmed(course))
-        await self._carrier.carry_out(course, memory)
-        if course.left:
-            memory.course = course
+    async def _apply(self, hub: LynqHub, state: HubState, execution: PlanExecution) -> None:
+        """Send the rest of a plan for one turn, but only confirmed deletions."""
+        # Cleared first: if this turn raises, the remaining writes are unknown and are re-planned.
+        state.write.execution = None
+        execution.restrict_deletions(await self._confirmer.confirm(execution))
+        await self._applier.apply(execution, state)
+        if execution.remaining:
+            state.write.execution = execution
             return
-        self._look_back(hub, memory, course.carried)
-        await self._without_spent_approval(hub, memory, course)
+        self._schedule_retry(hub, state, execution)
+        await self._remove_spent_approval(hub, state, execution)
 
-    def _look_back(self, hub: LynqHub, memory: HubState, carried: ExecutionResult) -> None:
-        """See to it that what could not be written is tried again, and soon."""
-        memory.replan = memory.replan or carried.stopped
-        if not carried.failed:
-            memory.write_failures = 0
+    def _schedule_retry(self, hub: LynqHub, state: HubState, execution: PlanExecution) -> None:
+        """Re-plan an outdated plan at once, and failed writes after a back-off."""
+        write, result = state.write, execution.result
+        state.plan.requested = state.plan.requested or result.stopped
+        if not result.failed:
+            write.failures = 0
             return
-        memory.write_failures += 1
-        longest = sync_interval(hub.spec.source.sync_interval)
-        delay = retry_delay(memory.write_failures, longest * _QUICK) / _QUICK
-        memory.rewrite_at = self._world.now() + delay
+        write.failures += 1
+        write.retry_at = self._context.clock() + write_retry_delay(write.failures, hub)
 
-    def _tell(self, hub: LynqHub, memory: HubState, decided: PlannedSync) -> None:
-        rejections = decided.plan.screened.rejections
-        found = unannounced(rejections, memory.told)
-        memory.told = found.announced
-        self._teller.tell(hub, *map(row_rejected, found.rejections))
-        standing = ongoing_events(hub, decided.plan, source_changed=decided.source_changed)
-        self._teller.tell(hub, *new_events(standing, memory.standing))
-        memory.standing = standing
-        key = hub.metadata.key
-        self._world.series.record_rejected_rows(key, rows_by_reason(rejections))
-        self._world.series.record_held_nodes(key, len(decided.plan.held))
-
-    async def _without_spent_approval(
-        self, hub: LynqHub, memory: HubState, course: PlanExecution
+    async def _remove_spent_approval(
+        self, hub: LynqHub, state: HubState, execution: PlanExecution
     ) -> None:
-        """Take an approval off that has done its work: it must not release anything later."""
-        plan, complete = course.plan, course.carried.is_complete
+        plan, complete = execution.plan, execution.result.is_complete
         if not plan.approval.is_spent(plan.verdict.guarded, complete=complete):
             return
         try:
-            await self._world.hubs.patch(hub, approval_removal())
+            await self._context.hubs.patch(hub, approval_removal())
         except Conflict:
-            # It may be another approval by now: the next plan knows.
-            memory.replan = True
+            # The hub may have another approval by now: the next plan resolves it.
+            state.plan.requested = True
 
-    async def _reported(self, key: ObjectKey, memory: HubState) -> Result:
-        """Write the status, and say when to come back."""
-        hub = self._world.hubs.get(key)
-        if hub is None or hub.metadata.uid != memory.uid:
+    def _announce(self, hub: LynqHub, announced: AnnouncedState, planned: PlannedSync) -> None:
+        """Emit the events of a plan that are new, and record its metrics."""
+        plan = planned.plan
+        rejections = plan.screened.rejections
+        new = unannounced(rejections, announced.rejections)
+        announced.rejections = new.announced
+        self._emitter.emit(hub, *map(row_rejected, new.rejections))
+        events = ongoing_events(hub, plan, source_changed=planned.source_changed)
+        self._emitter.emit(hub, *new_events(events, announced.ongoing_events))
+        announced.ongoing_events = events
+        key = hub.metadata.key
+        self._context.operator_metrics.record_rejected_rows(key, rows_by_reason(rejections))
+        self._context.operator_metrics.record_held_nodes(key, len(plan.held))
+
+    async def _report(self, key: ObjectKey, state: HubState) -> Result:
+        """Write the status, and return when to reconcile again."""
+        hub = self._context.hubs.get(key)
+        if hub is None or hub.metadata.uid != state.uid:
             return Result()
-        wait = await self._reporter.report(hub, memory)
-        now = self._world.now()
-        look = next_run_at(hub, memory, now)
-        waits = [] if wait is None else [wait]
-        waits += [] if look is None else [(look - now).total_seconds()]
-        return Result(max(min(waits), self._world.timing.min_requeue)) if waits else Result()
+        status_delay = await self._status_writer.write(hub, state)
+        timing, now = self._context.timing, self._context.clock()
+        run_at = next_run_at(
+            hub, state.read, state.plan, state.write, now, min_interval=timing.min_read_interval
+        )
+        delays = [] if status_delay is None else [status_delay]
+        delays += [] if run_at is None else [(run_at - now).total_seconds()]
+        return Result(max(min(delays), timing.min_requeue)) if delays else Result()
 
     async def _forget(self, key: ObjectKey) -> None:
-        if memory := self._memories.pop(key):
-            await self._close(memory)
+        if state := self._states.pop(key):
+            await self._close(state)
 
-    async def _close(self, memory: HubState) -> None:
-        """Let go of the source: what runs is ended, and nothing new is begun."""
-        self._feed.stop(memory)
-        self._reader.abandon(memory)
-        await close_source(memory)
+    async def _close(self, state: HubState) -> None:
+        """Close the push channel, the read in progress and the source."""
+        self._push.close(state.source)
+        self._reader.abandon(state.read)
+        await close_source(state.source)
+
+
+class HubStatusWriter:
+    """Writes the status of hubs: only if it differs, and at most once a second."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+
+    async def write(self, hub: LynqHub, state: HubState) -> float | None:
+        """Patch the status if it differs; return the delay in seconds if it has to wait."""
+        key = hub.metadata.key
+        status = next_status(
+            hub,
+            self._context.node_counts.of(key),
+            forms=len(self._context.forms.by(BY_HUB, key)),
+            last_sync=self._sync_result(key, state),
+            read_failure=state.read.failure,
+            push=state.source.push,
+            now=self._context.clock(),
+        )
+        self._context.operator_metrics.record_hub_status(key, status)
+        if not is_worth_writing(hub.status, status):
+            return None
+        limiter = state.announced.limiter
+        if (wait := limiter.wait) > 0:
+            return wait
+        limiter.mark_written()
+        try:
+            await self._context.hubs.write_status(hub, status)
+        except Conflict:
+            # The hub has changed; the write is retried with the current version from the cache.
+            return limiter.backoff_conflict()
+        except NotFound:
+            return None
+        limiter.reset()
+        return None
+
+    def _sync_result(self, hub: ObjectKey, state: HubState) -> SyncResult | None:
+        """Return the last sync result, with the nodes that the API server rejects as failed."""
+        result, rejected = state.announced.sync_result, state.write.rejected
+        if result is None or not rejected:
+            return result
+        existing = {
+            name for name in rejected if self._context.nodes.exists(ObjectKey(hub.namespace, name))
+        }
+        return replace(
+            result,
+            missing=result.missing + len(rejected) - len(existing),
+            kept=result.kept | existing,
+        )

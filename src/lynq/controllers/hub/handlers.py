@@ -1,100 +1,100 @@
-"""Turns changes of hubs, forms and nodes into keys of hubs."""
+"""Event handlers: turn changes of hubs, forms and nodes into keys of hubs."""
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import hub_by_label, hub_of_form, hubs_by_owner, is_deleting
 from lynq.controllers.context import ControllerContext
-from lynq.controllers.hub.predicates import (
+from lynq.controllers.hub.state import HubState, HubStates
+from lynq.core.hub.predicates import (
     Trigger,
     form_changed,
     hub_changed,
     node_changed,
     workload_became_ready,
 )
-from lynq.controllers.hub.state import HubState, HubStates
 from lynq.kube import WorkQueue
 
 
 class HubEventHandlers:
-    """Wakes hubs, each no more often than it has something to do."""
+    """Enqueues hubs for the changes that concern them."""
 
     def __init__(
-        self, world: ControllerContext, queue: WorkQueue[ObjectKey], memories: HubStates
+        self, context: ControllerContext, queue: WorkQueue[ObjectKey], states: HubStates
     ) -> None:
-        self._world = world
+        self._context = context
         self._queue = queue
-        self._memories = memories
+        self._states = states
 
     def attach(self) -> None:
-        """Listen to all changes, those that happened before included."""
-        self._world.hubs.on_change(self._hub_changed)
-        self._world.forms.on_change(self._form_changed)
-        self._world.nodes.on_change(self._node_changed)
+        """Register the handlers; objects that are already cached are handled too."""
+        self._context.hubs.on_change(self._hub_changed)
+        self._context.forms.on_change(self._form_changed)
+        self._context.nodes.on_change(self._node_changed)
 
-    def workload_is_up(self, node: LynqNode) -> None:
-        """Take note that a workload of a node has become ready."""
+    def workload_became_ready(self, node: LynqNode) -> None:
+        """Handle a workload of a node that has become ready."""
         hub = hub_by_label(node)
-        memory = self._memories.get(hub) if hub else None
-        if hub and memory:
-            self._bring(hub, workload_became_ready(node, memory, self._world.now()))
+        state = self._states.get(hub) if hub else None
+        if hub and state:
+            self._react(hub, workload_became_ready(node, state.plan, self._context.clock()))
 
     def _hub_changed(self, key: ObjectKey, old: LynqHub | None, new: LynqHub | None) -> None:
-        effect = hub_changed(old, new)
-        if effect is Trigger.NOTHING:
+        trigger = hub_changed(old, new)
+        if trigger is Trigger.NOTHING:
             return
-        memory = self._memories.get(key)
-        if memory and effect is Trigger.READ:
-            memory.wants_read = True
-        self._wake(key)
+        state = self._states.get(key)
+        if state and trigger is Trigger.READ:
+            state.read.requested = True
+        self._enqueue(key)
 
     def _form_changed(self, key: ObjectKey, old: LynqForm | None, new: LynqForm | None) -> None:
-        effect = form_changed(old, new)
+        trigger = form_changed(old, new)
         for form in (old, new):
             if form:
-                self._bring(hub_of_form(form), effect)
-        if old is None and not self._world.forms.exists(key):
-            self._unreadable_form_went(key.namespace)
+                self._react(hub_of_form(form), trigger)
+        if old is None and not self._context.forms.exists(key):
+            self._unreadable_form_deleted(key.namespace)
 
-    def _unreadable_form_went(self, namespace: str) -> None:
-        """Have all hubs of a namespace look: nobody knows whose the form was, and it has nodes."""
-        for hub in self._memories:
+    def _unreadable_form_deleted(self, namespace: str) -> None:
+        """Plan every hub of the namespace: the hub of the unreadable form is unknown."""
+        for hub in self._states:
             if hub.namespace == namespace:
-                self._bring(hub, Trigger.PLAN)
+                self._react(hub, Trigger.PLAN)
 
     def _node_changed(self, key: ObjectKey, old: LynqNode | None, new: LynqNode | None) -> None:
         for hub in _hubs_of(old) | _hubs_of(new):
-            memory = self._memories.get(hub)
-            if memory and key.name not in memory.writing:
+            state = self._states.get(hub)
+            if state and key.name not in state.write.in_flight:
                 if self._is_deleting(hub):
-                    self._queue.add_after(
-                        hub, self._world.timing.hub_finalizer_batch, group=str(hub)
-                    )
+                    delay = self._context.timing.hub_finalizer_batch
+                    self._queue.add_after(hub, delay, group=str(hub))
                 else:
-                    self._bring(hub, node_changed(old, new, memory, self._world.now()))
+                    self._react(hub, node_changed(old, new, state.plan, self._context.clock()))
 
     def _is_deleting(self, key: ObjectKey) -> bool:
-        # From the cache, because one that cannot be read is let go as well.
-        hub = self._world.hubs.cache.get(key)
+        # From the cache, because unreadable hubs are finalized too.
+        hub = self._context.hubs.cache.get(key)
         return hub is not None and is_deleting(hub)
 
-    def _bring(self, hub: ObjectKey, effect: Trigger) -> None:
-        memory = self._memories.get(hub)
-        match effect:
+    def _react(self, hub: ObjectKey, trigger: Trigger) -> None:
+        state = self._states.get(hub)
+        match trigger:
             case Trigger.PLAN | Trigger.READ:
-                if memory:
-                    memory.replan = True
-                    memory.wants_read = memory.wants_read or effect is Trigger.READ
-                self._wake(hub)
+                if state:
+                    state.plan.requested = True
+                    state.read.requested = state.read.requested or trigger is Trigger.READ
+                self._enqueue(hub)
             case Trigger.COUNT:
-                self._count(hub, memory)
+                self._enqueue_for_status(hub, state)
 
-    def _count(self, hub: ObjectKey, memory: HubState | None) -> None:
-        # Counters wait until they may be written: ten thousand changes are a few passes.
-        if self._world.options.shard.owns(hub):
-            self._queue.add_after(hub, memory.pace.wait if memory else 0.0, group=str(hub))
+    def _enqueue_for_status(self, hub: ObjectKey, state: HubState | None) -> None:
+        # Delayed until the status may be written: ten thousand changes cause a few reconciles.
+        if self._context.options.shard.owns(hub):
+            delay = state.announced.limiter.wait if state else 0.0
+            self._queue.add_after(hub, delay, group=str(hub))
 
-    def _wake(self, hub: ObjectKey) -> None:
-        if self._world.options.shard.owns(hub):
+    def _enqueue(self, hub: ObjectKey) -> None:
+        if self._context.options.shard.owns(hub):
             self._queue.add(hub, group=str(hub))
 
 

@@ -1,7 +1,8 @@
-"""Plans a hub's nodes from the rows it remembers: what the core is asked, what is kept of it."""
+"""Plans the nodes of hubs: collects the inputs from the caches, and records the result."""
 
 import asyncio
 import time
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -19,91 +20,107 @@ from lynq.api.reasons import RejectionReason
 from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.decoding import Unreadable
 from lynq.controllers.form_validation import FormValidator
-from lynq.controllers.hub.state import HubState, PlannedSync, ReadRows
-from lynq.core.hub.plan import FormCandidate, PlanInputs, plan_hub
+from lynq.controllers.hub.state import HubState
+from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 from lynq.core.hub.rollout import WorkloadsReady
+from lynq.core.hub.state import PlanState, ReadRows, WriteState
 from lynq.core.hub.status import SyncResult
 from lynq.core.rollout.facts import facts_of
 
-MANY: Final = 300
-"""From so many nodes or rows on, planning leaves the event loop to leases and watches."""
-_SHARE: Final = 4
-"""Planning rests for so many times as long as it took."""
+THREAD_THRESHOLD: Final = 300
+"""Number of nodes or rows above which a plan runs in a thread: leases and watches must not wait."""
+_PAUSE_FACTOR: Final = 4
+"""Planning pauses for this many times as long as it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSync:
+    """A plan, and whether its rows come from another source than those before."""
+
+    plan: HubPlan
+    source_changed: bool
 
 
 class HubPlanner:
-    """Decides about the nodes of hubs."""
+    """Plans the nodes of hubs."""
 
     def __init__(
-        self, world: ControllerContext, *, workloads_ready: WorkloadsReady, validity: FormValidator
+        self,
+        context: ControllerContext,
+        *,
+        workloads_ready: WorkloadsReady,
+        validator: FormValidator,
     ) -> None:
-        self._world = world
+        self._context = context
         self._workloads_ready = workloads_ready
-        self._validity = validity
+        self._validator = validator
 
-    async def decide(self, hub: LynqHub, rows: ReadRows, memory: HubState) -> PlannedSync:
-        """Return what to do, and remember what the next plan has to know."""
-        # Before anything is looked at: what happens from now on calls for another plan.
-        memory.replan = False
-        memory.look_again = memory.rewrite_at = None
+    async def plan(self, hub: LynqHub, rows: ReadRows, state: HubState) -> PlannedSync:
+        """Return the plan, and record what later plans and event handlers need."""
+        # Reset before the caches are read: a later change requires another plan.
+        state.plan.requested = False
+        state.plan.recheck_at = state.write.retry_at = None
         key = hub.metadata.key
-        forms = self._world.forms.by(BY_HUB, key)
-        usable = [FormCandidate(form, await self._validity.is_valid(form)) for form in forms]
-        nodes, taken = self._nodes(hub)
-        ready = self._workloads(forms, nodes)
-        known = hub.status.source_identity
-        source_changed = bool(known) and known != rows.identity
+        forms = self._context.forms.by(BY_HUB, key)
+        candidates = [FormCandidate(form, await self._validator.is_valid(form)) for form in forms]
+        nodes, other_nodes = self._nodes(hub)
+        ready = self._workload_readiness(forms, nodes)
+        last_identity = hub.status.source_identity
         inputs = PlanInputs(
             hub=hub,
-            forms=usable,
+            forms=candidates,
             rows=rows.rows,
             nodes=nodes,
-            other_nodes=taken,
-            unreadable_forms=self._world.forms.unreadable(key.namespace),
-            checked_specs=memory.marks,
-            last_approval=memory.approval,
-            source_changed=source_changed,
+            other_nodes=other_nodes,
+            unreadable_forms=self._context.forms.unreadable(key.namespace),
+            checked_specs=state.plan.checked_specs,
+            last_approval=state.plan.approval,
+            source_changed=bool(last_identity) and last_identity != rows.identity,
             workloads_ready=lambda node: ready.get(node.metadata.name, True),
         )
-        work = partial(plan_hub, inputs, self._world.now())
-        began = time.monotonic()
-        large = max(len(nodes), len(rows.rows) * len(forms)) > MANY
-        decided = await asyncio.to_thread(work) if large else work()
-        self._remember(hub, rows, memory, PlannedSync(decided, source_changed))
-        taken_time = timedelta(seconds=time.monotonic() - began)
-        memory.rest_until = self._world.now() + _SHARE * taken_time
-        if decided.throttled and self._is_behind(nodes, ready):
-            soon = self._world.now() + self._world.timing.workload_recheck
-            memory.look_again = min(decided.recheck_at or soon, soon)
-        return PlannedSync(decided, source_changed)
+        started = time.monotonic()
+        size = max(len(nodes), len(rows.rows) * len(forms))
+        plan = await self._run(inputs, in_thread=size > THREAD_THRESHOLD)
+        planned = PlannedSync(plan, inputs.source_changed)
+        self._record(hub, rows, state, planned)
+        duration = timedelta(seconds=time.monotonic() - started)
+        state.plan.not_before = self._context.clock() + _PAUSE_FACTOR * duration
+        if plan.throttled and self._is_status_ahead(nodes, ready):
+            recheck_at = self._context.clock() + self._context.timing.workload_recheck
+            state.plan.recheck_at = min(plan.recheck_at or recheck_at, recheck_at)
+        return planned
+
+    async def _run(self, inputs: PlanInputs, *, in_thread: bool) -> HubPlan:
+        work = partial(plan_hub, inputs, self._context.clock())
+        return await asyncio.to_thread(work) if in_thread else work()
 
     def _nodes(self, hub: LynqHub) -> tuple[list[LynqNode], dict[str, NodePair]]:
-        """Return the hub's nodes, and the names that others have in its namespace.
+        """Return the hub's nodes, and the names of the namespace's other nodes.
 
-        A node that lost its label is still the hub's if the hub is its controller, and one that
-        another hub controls is not, whatever its label says: labels are edited by hand. Whose name
-        an unreadable one has is unknown: whoever carries out the plan leaves it alone.
+        Labels are edited by hand. A node that lost its label is the hub's if the hub controls it; a
+        node that another hub controls is not, whatever its label. The pair of an unreadable node is
+        unknown: the applier does not touch it.
         """
         key = hub.metadata.key
-        labelled = self._world.nodes.by(BY_HUB, key)
-        nodes = [node for node in labelled if not is_controlled_by_other_hub(node, hub)]
-        ours = {node.metadata.name for node in nodes}
-        taken: dict[str, NodePair] = {}
-        for (namespace, name), node in self._world.nodes.cache.items():
-            if namespace != key.namespace or name in ours:
+        labeled = self._context.nodes.by(BY_HUB, key)
+        nodes = [node for node in labeled if not is_controlled_by_other_hub(node, hub)]
+        names = {node.metadata.name for node in nodes}
+        other_nodes: dict[str, NodePair] = {}
+        for (namespace, name), node in self._context.nodes.cache.items():
+            if namespace != key.namespace or name in names:
                 continue
             if isinstance(node, Unreadable):
                 continue
             if is_controlled_by_hub(node, hub):
                 nodes.append(node)
             else:
-                taken[name] = pair_or_spec(node)
-        return nodes, taken
+                other_nodes[name] = pair_or_spec(node)
+        return nodes, other_nodes
 
-    def _workloads(self, forms: list[LynqForm], nodes: list[LynqNode]) -> dict[str, bool]:
-        """Return whether the workloads are ready, by node, where a rollout has to know it.
+    def _workload_readiness(self, forms: list[LynqForm], nodes: list[LynqNode]) -> dict[str, bool]:
+        """Return whether the workloads are ready, by node, for the forms that limit a rollout.
 
-        Looked up before the plan, which may run in another thread than the caches.
+        Evaluated before the plan, which may run in another thread than the caches.
         """
         limited = {
             form.metadata.name for form in forms if form.spec.rollout and form.spec.rollout.max_skew
@@ -114,12 +131,12 @@ class HubPlanner:
             if node.spec.template_ref in limited
         }
 
-    def _is_behind(self, nodes: list[LynqNode], ready: dict[str, bool]) -> bool:
-        """Return whether a node says it has settled, and its workloads have not.
+    def _is_status_ahead(self, nodes: list[LynqNode], ready: dict[str, bool]) -> bool:
+        """Return whether the status of a node is settled before its workloads are.
 
-        Nobody wakes the hub when they have: the node has said all it has to say.
+        No status change follows that would trigger the hub when the workloads are ready.
         """
-        now = self._world.now()
+        now = self._context.clock()
         return any(
             not ready.get(node.metadata.name, True)
             and not is_deleting(node)
@@ -127,34 +144,35 @@ class HubPlanner:
             for node in nodes
         )
 
-    def _remember(
-        self, hub: LynqHub, rows: ReadRows, memory: HubState, decided: PlannedSync
-    ) -> None:
-        found = decided.plan
-        memory.planned = rows
-        memory.marks = found.checked_specs
-        memory.approval = found.approval
-        memory.look_again = found.recheck_at
-        memory.waiting = frozenset(each.form for each in found.throttled)
-        memory.wanted = found.screened.nodes
-        memory.crowded = any(
-            each.reason is RejectionReason.NODE_NAME_TAKEN for each in found.screened.rejections
-        )
-        memory.synced = SyncResult.from_plan(
-            found,
+    def _record(self, hub: LynqHub, rows: ReadRows, state: HubState, planned: PlannedSync) -> None:
+        _record_plan(state.plan, rows, planned.plan)
+        state.announced.sync_result = SyncResult.from_plan(
+            planned.plan,
             hub,
             rows.at,
             source_identity=rows.identity,
-            source_changed=decided.source_changed,
+            source_changed=planned.source_changed,
         )
-        _prune(memory, self._world, hub.metadata.namespace)
-        for name in memory.refused.keys() - found.screened.nodes.keys():
-            del memory.refused[name]
+        self._forget_observed_deletions(state.write, hub.metadata.namespace)
+        for name in state.write.rejected.keys() - planned.plan.screened.nodes.keys():
+            del state.write.rejected[name]
+
+    def _forget_observed_deletions(self, write: WriteState, namespace: str) -> None:
+        """Forget the accepted deletions that are in the cache by now."""
+        for name, uid in list(write.deleted.items()):
+            node = self._context.nodes.get(ObjectKey(namespace, name))
+            if node is None or node.metadata.uid != uid or is_deleting(node):
+                del write.deleted[name]
 
 
-def _prune(memory: HubState, world: ControllerContext, namespace: str) -> None:
-    """Forget accepted deletions that the cache knows of by now."""
-    for name, uid in list(memory.deleted.items()):
-        node = world.nodes.get(ObjectKey(namespace, name))
-        if node is None or node.metadata.uid != uid or is_deleting(node):
-            del memory.deleted[name]
+def _record_plan(state: PlanState, rows: ReadRows, plan: HubPlan) -> None:
+    state.rows = rows
+    state.checked_specs = plan.checked_specs
+    state.approval = plan.approval
+    state.recheck_at = plan.recheck_at
+    state.throttled_forms = frozenset(throttle.form for throttle in plan.throttled)
+    state.desired = plan.screened.nodes
+    state.has_taken_names = any(
+        rejection.reason is RejectionReason.NODE_NAME_TAKEN
+        for rejection in plan.screened.rejections
+    )

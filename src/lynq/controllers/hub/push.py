@@ -1,6 +1,6 @@
-"""Keeps a hub's push channel: word of changes makes the hub read, loss of it shows in its status.
+"""Maintains the push subscriptions of hubs: a change triggers a read, a lost channel is reported.
 
-The poll goes on beside it, so whatever happens here a hub stays right; it is only later to know.
+The table is polled as well, so a hub without its channel is correct, only later.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ from lynq.api import ChangeDetection, LynqHub
 from lynq.api.metadata import ObjectKey
 from lynq.controllers.concurrency import BackgroundJobs
 from lynq.controllers.hub.source_config import SourceConfig
-from lynq.controllers.hub.state import HubState, PushChannel
+from lynq.controllers.hub.state import HubState, PushChannel, SourceState
 from lynq.core.hub.status import PushState
 from lynq.kube import WorkQueue
 from lynq.kube.errors import error_location
@@ -20,9 +20,7 @@ from lynq.sources import SourceChange, SourceChangeKind, open_changes
 _log = structlog.get_logger(__name__)
 
 _SECRET_MAY_HAVE_CHANGED: Final = frozenset({"LoginFailed", "WrongPassword", "TLSFailed"})
-_NOWHERE: Final = PushState(
-    connected=False, message="where to listen is not known: the condition Ready says why"
-)
+_NO_SOURCE: Final = PushState(connected=False, message="push source unknown; see condition Ready")
 
 
 class PushSubscriptions:
@@ -32,61 +30,65 @@ class PushSubscriptions:
         self._queue = queue
         self._jobs = jobs
 
-    def keep(self, hub: LynqHub, memory: HubState) -> None:
-        """Listen to what the hub reads, if it wants that; stop listening to anything else."""
-        wants = _wants_push(hub)
-        wanted = memory.origin if wants else None
-        if not _hears(memory.channel, wanted):
-            self.stop(memory)
-            if wanted:
-                memory.channel = self._listen(hub.metadata.key, memory, wanted)
-        if wants and wanted is None and memory.unread:
-            memory.push = _NOWHERE
+    def ensure(self, hub: LynqHub, state: HubState) -> None:
+        """Subscribe to the table that the hub reads if it uses push; close any other channel."""
+        uses_push = _uses_push(hub)
+        source = state.source
+        config = source.config if uses_push else None
+        if not _is_subscribed_to(source.channel, config):
+            self.close(source)
+            if config:
+                source.channel = self._subscribe(hub.metadata.key, state, config)
+        if uses_push and config is None and state.read.failure:
+            source.push = _NO_SOURCE
 
-    def stop(self, memory: HubState) -> None:
+    def close(self, source: SourceState) -> None:
         """Close the channel."""
-        if memory.channel:
-            memory.channel.job.cancel()
-        memory.channel = memory.push = None
+        if source.channel:
+            source.channel.job.cancel()
+        source.channel = source.push = None
 
-    def _listen(self, key: ObjectKey, memory: HubState, origin: SourceConfig) -> PushChannel:
-        settings, table = origin.settings, origin.query.table
+    def _subscribe(self, key: ObjectKey, state: HubState, config: SourceConfig) -> PushChannel:
+        settings, table = config.settings, config.query.table
 
         async def listen() -> None:
             try:
                 async with open_changes(settings, table) as changes:
                     async for change in changes:
-                        self._hear(key, memory, change)
+                        self._handle(key, state, change)
             except Exception as error:  # noqa: BLE001 - one channel must not end all others
                 _log.error(
                     "push channel ended unexpectedly", hub=str(key), traceback=error_location(error)
                 )
-                memory.push = PushState(connected=False, message=f"ended by {type(error).__name__}")
+                state.source.push = PushState(
+                    connected=False, message=f"ended by {type(error).__name__}"
+                )
                 self._queue.add(key, group=str(key))
 
         return PushChannel(settings, table, self._jobs.start(listen, name=f"changes of {key}"))
 
-    def _hear(self, key: ObjectKey, memory: HubState, change: SourceChange) -> None:
+    def _handle(self, key: ObjectKey, state: HubState, change: SourceChange) -> None:
+        read = state.read
         match change.kind:
             case SourceChangeKind.CONNECTED:
-                memory.push = PushState(
-                    connected=True, message="changes of the table arrive at once"
+                state.source.push = PushState(
+                    connected=True, message="changes of the table are pushed"
                 )
             case SourceChangeKind.ARRIVED:
-                memory.wants_read = True
+                read.requested = True
             case SourceChangeKind.LOST:
                 message = f"{change.message}; until then the table is polled"
-                memory.push = PushState(connected=False, message=message)
-                # A read finds out, and the channel is opened again with what it has found.
-                memory.wants_read = memory.wants_read or change.reason in _SECRET_MAY_HAVE_CHANGED
+                state.source.push = PushState(connected=False, message=message)
+                # The read resolves the Secrets again; a new config re-opens the channel.
+                read.requested = read.requested or change.reason in _SECRET_MAY_HAVE_CHANGED
         self._queue.add(key, group=str(key))
 
 
-def _wants_push(hub: LynqHub) -> bool:
+def _uses_push(hub: LynqHub) -> bool:
     return hub.spec.source.changes is ChangeDetection.PUSH and not hub.spec.paused
 
 
-def _hears(channel: PushChannel | None, wanted: SourceConfig | None) -> bool:
-    if channel is None or wanted is None:
-        return channel is None and wanted is None
-    return (channel.settings, channel.table) == (wanted.settings, wanted.query.table)
+def _is_subscribed_to(channel: PushChannel | None, config: SourceConfig | None) -> bool:
+    if channel is None or config is None:
+        return channel is None and config is None
+    return (channel.settings, channel.table) == (config.settings, config.query.table)

@@ -1,7 +1,7 @@
-"""Reads a hub's rows beside the reconciles, over a source that stays open between reads.
+"""Reads the rows of hubs in background jobs, over sources that stay open between reads.
 
-Its Secrets are looked at before each read: a source stays open only as long as they say the same.
-Connections outlive the password they were opened with, so the database alone would not tell.
+A hub's Secrets are read before its rows, and a changed Secret closes the source: connections
+outlive the password that they were opened with.
 """
 
 import random
@@ -14,9 +14,10 @@ from lynq.controllers.concurrency import BackgroundJobs
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.source_config import SourceConfig, SourceConfigLoader
-from lynq.controllers.hub.state import HubState, OpenSource, ReadRows, UserRequests
+from lynq.controllers.hub.state import HubState, OpenSource, SourceState
 from lynq.core.hub.events import query_failed
-from lynq.core.hub.schedule import retry_delay, sync_interval
+from lynq.core.hub.schedule import backoff_delay, sync_interval
+from lynq.core.hub.state import ReadRows, ReadState, UserRequests
 from lynq.core.hub.status import ReadFailure
 from lynq.kube import WorkQueue
 from lynq.kube.errors import error_location
@@ -27,105 +28,108 @@ _log = structlog.get_logger(__name__)
 
 
 class RowReader:
-    """Begins reads, and remembers how they ended."""
+    """Starts reads and records their results."""
 
     def __init__(
         self,
-        world: ControllerContext,
+        context: ControllerContext,
         queue: WorkQueue[ObjectKey],
-        teller: EventEmitter,
+        emitter: EventEmitter,
         jobs: BackgroundJobs,
     ) -> None:
-        self._world = world
+        self._context = context
         self._queue = queue
-        self._teller = teller
+        self._emitter = emitter
         self._jobs = jobs
-        self._sourcing = SourceConfigLoader(world.client, world.options.sqlite_directory)
+        self._configs = SourceConfigLoader(context.client, context.options.sqlite_directory)
 
-    def begin(self, hub: LynqHub, memory: HubState) -> None:
-        """Read all rows; the hub is woken when that has ended, one way or the other."""
-        orders = memory.orders = UserRequests.of(hub)
-        memory.began = self._world.now()
-        # Taken before the read: what is told from now on may not be in it.
-        memory.wants_read = False
-        memory.reading = self._jobs.start(
-            lambda: self._read(hub, memory, orders), name=f"rows of {hub.metadata.key}"
+    def start(self, hub: LynqHub, state: HubState) -> None:
+        """Read all rows in the background; the end of the read requeues the hub."""
+        read = state.read
+        requests = read.requests = UserRequests.of(hub)
+        read.started_at = self._context.clock()
+        # Reset before the read: it may miss changes from now on.
+        read.requested = False
+        read.job = self._jobs.start(
+            lambda: self._read(hub, state, requests), name=f"rows of {hub.metadata.key}"
         )
 
-    def abandon(self, memory: HubState) -> None:
-        """End a read whose outcome nobody wants any more: it may hang for a minute."""
-        if memory.reading:
-            memory.reading.cancel()
-            memory.reading = None
+    def abandon(self, read: ReadState) -> None:
+        """Cancel a read whose result is useless: it may hang for a minute."""
+        if read.job:
+            read.job.cancel()
+            read.job = None
 
-    async def _read(self, hub: LynqHub, memory: HubState, orders: UserRequests) -> None:
+    async def _read(self, hub: LynqHub, state: HubState, requests: UserRequests) -> None:
         key = hub.metadata.key
         try:
-            self._succeeded(hub, memory, await self._rows(hub, memory, orders))
+            rows = await self._rows(hub, state.source, requests)
+            self._succeeded(hub, state, rows)
         except SourceError as error:
-            self._failed(hub, memory, _cause(error, memory))
+            self._failed(hub, state.read, _cause(error, state.source))
         except Exception as error:  # noqa: BLE001 - a bug here must not end the reads of all hubs
-            _log.error("reading failed unexpectedly", hub=str(key), traceback=error_location(error))
-            self._failed(hub, memory, f"unexpectedly: {type(error).__name__}")
+            _log.error("read failed unexpectedly", hub=str(key), traceback=error_location(error))
+            self._failed(hub, state.read, f"unexpected error: {type(error).__name__}")
         finally:
-            # One that was abandoned may end after the next has begun.
-            if memory.orders is orders:
-                memory.reading = None
+            # An abandoned read may end after the next one has started.
+            if state.read.requests is requests:
+                state.read.job = None
         self._queue.add(key, group=str(key))
 
-    async def _rows(self, hub: LynqHub, memory: HubState, orders: UserRequests) -> ReadRows:
-        origin = await self._origin(hub, memory)
-        opened = memory.opened
-        if opened is None or opened.settings != origin.settings:
-            await close_source(memory)
-            opened = memory.opened = OpenSource(origin.settings, open_source(origin.settings))
-        async with opened.source.read(origin.query) as reading:
+    async def _rows(self, hub: LynqHub, source: SourceState, requests: UserRequests) -> ReadRows:
+        config = await self._config(hub, source)
+        opened = source.open
+        if opened is None or opened.settings != config.settings:
+            await close_source(source)
+            opened = source.open = OpenSource(config.settings, open_source(config.settings))
+        async with opened.source.read(config.query) as reading:
             rows = [row async for page in reading for row in page]
         identity = reading.summary.identity.digest
-        return ReadRows(rows, identity, self._world.now(), orders)
+        return ReadRows(rows, identity, self._context.clock(), requests)
 
-    async def _origin(self, hub: LynqHub, memory: HubState) -> SourceConfig:
+    async def _config(self, hub: LynqHub, source: SourceState) -> SourceConfig:
         try:
-            origin = await self._sourcing.origin(hub.spec, hub.metadata.namespace)
+            config = await self._configs.load(hub.spec, hub.metadata.namespace)
         except SourceError:
-            # A password that was withdrawn is used no longer, not even by what it has opened.
-            memory.origin = None
-            await close_source(memory)
+            # Connections that were opened with a withdrawn password are closed too.
+            source.config = None
+            await close_source(source)
             raise
-        memory.origin = origin
-        return origin
+        source.config = config
+        return config
 
-    def _succeeded(self, hub: LynqHub, memory: HubState, rows: ReadRows) -> None:
-        memory.rows = rows
-        memory.unread = None
-        memory.failures = 0
-        memory.retry_at = None
-        memory.replan = True
-        self._world.series.record_source_up(hub.metadata.key, up=True)
+    def _succeeded(self, hub: LynqHub, state: HubState, rows: ReadRows) -> None:
+        read = state.read
+        read.rows = rows
+        read.failure = None
+        read.failures = 0
+        read.retry_at = None
+        state.plan.requested = True
+        self._context.operator_metrics.record_source_up(hub.metadata.key, up=True)
 
-    def _failed(self, hub: LynqHub, memory: HubState, cause: str) -> None:
+    def _failed(self, hub: LynqHub, read: ReadState, cause: str) -> None:
         key = hub.metadata.key
-        if memory.unread is None or memory.unread.cause != cause:
+        if read.failure is None or read.failure.cause != cause:
             _log.warning("rows could not be read", hub=str(key), cause=cause)
-            self._teller.tell(hub, query_failed(cause))
-        memory.unread = ReadFailure(cause, hub.metadata.generation)
-        memory.failures += 1
-        delay = retry_delay(
-            memory.failures,
-            sync_interval(hub.spec.source.sync_interval),
+            self._emitter.emit(hub, query_failed(cause))
+        read.failure = ReadFailure(cause, hub.metadata.generation)
+        read.failures += 1
+        delay = backoff_delay(
+            read.failures,
+            sync_interval(hub),
             jitter=random.random(),  # noqa: S311 - no secret
         )
-        memory.retry_at = self._world.now() + delay
-        self._world.series.record_source_up(key, up=False)
+        read.retry_at = self._context.clock() + delay
+        self._context.operator_metrics.record_source_up(key, up=False)
 
 
-async def close_source(memory: HubState) -> None:
-    """Close the source that is open, if one is."""
-    opened, memory.opened = memory.opened, None
+async def close_source(state: SourceState) -> None:
+    """Close the source if it is open."""
+    opened, state.open = state.open, None
     if opened:
         await opened.source.close()
 
 
-def _cause(error: SourceError, memory: HubState) -> str:
-    remark = memory.origin.remark if memory.origin else ""
-    return f"{error}; {remark}" if remark and isinstance(error, LoginFailed) else str(error)
+def _cause(error: SourceError, source: SourceState) -> str:
+    hint = source.config.login_hint if source.config else ""
+    return f"{error}; {hint}" if hint and isinstance(error, LoginFailed) else str(error)

@@ -1,9 +1,7 @@
-"""From a hub's spec, and the Secrets it names, to how its rows are reached and what is asked.
+"""Resolves the source config of a hub: its spec, and the Secrets and ConfigMaps that it references.
 
-Looks texts up in the Secrets and ConfigMaps that a hub names: by name, never by list.
-
-Whatever is missing is told with the field that names it and what to do; what is in a Secret is
-never told.
+Objects are read by name and never listed. An error names the field that references the missing
+value and the remedy. Values of Secrets never appear in errors.
 """
 
 from collections.abc import Mapping
@@ -22,7 +20,7 @@ from lynq.api import (
 )
 from lynq.api.problems import errors
 from lynq.api.source import DatabaseServer
-from lynq.core.hub.schedule import sync_interval
+from lynq.core.hub.schedule import duration_of
 from lynq.core.hub.validation import validate_hub
 from lynq.kube import Client
 from lynq.kube.errors import KubeError, NotFound
@@ -40,47 +38,47 @@ class _ConfigMap(msgspec.Struct, frozen=True):
 
 
 class SecretResolver:
-    """One look at a hub's Secrets and ConfigMaps.
+    """Resolves references of one hub to keys of Secrets and ConfigMaps.
 
-    Each of them is asked for once, so certificate and key are from the same moment.
+    Each object is read once, so that a certificate and its key belong together.
     """
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
         self._namespace = namespace
-        self.remark = ""
-        """What was done without, if anything: worth telling should the source not let us in."""
-        self._found: dict[tuple[KeyHolder, str], Mapping[str, str | bytes]] = {}
+        self.missing_key = ""
+        """The missing key that a default was used for; reported if the login fails."""
+        self._data: dict[tuple[KeyHolder, str], Mapping[str, str | bytes]] = {}
 
     async def text(
-        self, ref: SecretKeyRef | ObjectKeyRef, field: str, *, otherwise: str | None = None
+        self, ref: SecretKeyRef | ObjectKeyRef, field: str, *, default: str | None = None
     ) -> str:
-        """Return what is under a key, or `otherwise` if the object is there and the key is not.
+        """Return the value of a key, or `default` if the object exists and the key does not.
 
         Raises InvalidSettings.
         """
         kind = ref.kind if isinstance(ref, ObjectKeyRef) else KeyHolder.SECRET
         try:
-            value = (await self._data(kind, ref.name)).get(ref.key)
+            value = (await self._data_of(kind, ref.name)).get(ref.key)
             if value is not None:
                 return value.decode() if isinstance(value, bytes) else value
-            wrong = f'{kind} "{ref.name}" has no key "{ref.key}": add it, or name another key'
+            problem = f'{kind} "{ref.name}" has no key "{ref.key}": add it, or use another key'
         except NotFound:
-            wrong = f'there is no {kind} "{ref.name}" in the hub\'s namespace: create it'
+            problem = f'{kind} "{ref.name}" not found in the namespace of the hub: create it'
         except UnicodeDecodeError:
-            wrong = f'the key "{ref.key}" of {kind} "{ref.name}" is no text in UTF-8'
+            problem = f'the key "{ref.key}" of {kind} "{ref.name}" is not valid UTF-8'
         except KubeError as error:
-            wrong = f'{kind} "{ref.name}" could not be read: {error}'
+            problem = f'{kind} "{ref.name}" could not be read: {error}'
         else:
-            if otherwise is not None:
-                self.remark = f"{field}: {wrong}"
-                return otherwise
-        raise InvalidSettings(wrong, field=field)
+            if default is not None:
+                self.missing_key = f"{field}: {problem}"
+                return default
+        raise InvalidSettings(problem, field=field)
 
-    async def _data(self, kind: KeyHolder, name: str) -> Mapping[str, str | bytes]:
-        if (kind, name) not in self._found:
-            self._found[kind, name] = await self._get(kind, name)
-        return self._found[kind, name]
+    async def _data_of(self, kind: KeyHolder, name: str) -> Mapping[str, str | bytes]:
+        if (kind, name) not in self._data:
+            self._data[kind, name] = await self._get(kind, name)
+        return self._data[kind, name]
 
     async def _get(self, kind: KeyHolder, name: str) -> Mapping[str, str | bytes]:
         if kind is KeyHolder.CONFIG_MAP:
@@ -92,27 +90,27 @@ class SecretResolver:
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """Where a hub's rows come from."""
+    """The source of a hub's rows, and the query."""
 
     settings: Settings
     query: Query
-    remark: str = ""
-    """What may be the reason if the source does not let us in."""
+    login_hint: str = ""
+    """A possible reason if the login fails."""
 
 
 class SourceConfigLoader:
-    """Finds out where rows come from; Secrets and ConfigMaps are read each time."""
+    """Loads source configs; Secrets and ConfigMaps are read each time."""
 
     def __init__(self, client: Client, sqlite_directory: Path | None) -> None:
         self._client = client
         self._sqlite_directory = sqlite_directory
 
-    async def origin(self, spec: HubSpec, namespace: str) -> SourceConfig:
-        """Return the origin of a hub's rows; raises SourceError."""
-        if wrong := errors(validate_hub(spec)):
-            raise InvalidSettings(wrong[0].message, field=wrong[0].path)
-        holders = SecretResolver(self._client, namespace)
-        table, settings = await self._settings(spec, holders)
+    async def load(self, spec: HubSpec, namespace: str) -> SourceConfig:
+        """Return the source config of a hub; raises SourceError."""
+        if problems := errors(validate_hub(spec)):
+            raise InvalidSettings(problems[0].message, field=problems[0].path)
+        secrets = SecretResolver(self._client, namespace)
+        table, settings = await self._settings(spec, secrets)
         mappings = spec.value_mappings
         query = Query(
             table=table,
@@ -121,45 +119,45 @@ class SourceConfigLoader:
             host_or_url=mappings.host_or_url,
             extras=spec.extra_value_mappings,
         )
-        return SourceConfig(settings, query, holders.remark)
+        return SourceConfig(settings, query, secrets.missing_key)
 
-    async def _settings(self, spec: HubSpec, holders: SecretResolver) -> tuple[str, Settings]:
+    async def _settings(self, spec: HubSpec, secrets: SecretResolver) -> tuple[str, Settings]:
         engine, block = spec.source.type, spec.source.block
         if block is None:
             raise InvalidSettings(
                 f"missing: type {engine} needs the block {engine}", field=f"source.{engine}"
             )
         if isinstance(block, DatabaseServer):
-            values = await _server_values(block, f"source.{engine}", holders)
+            values = await _server_values(block, f"source.{engine}", secrets)
         else:
             values = ResolvedValues(sqlite_directory=self._sqlite_directory)
         return block.table, ENGINES[engine].settings(block, values)
 
 
 async def _server_values(
-    server: DatabaseServer, block: str, holders: SecretResolver
+    server: DatabaseServer, block: str, secrets: SecretResolver
 ) -> ResolvedValues:
     return ResolvedValues(
-        password=await _password(server, block, holders),
-        tls=await _tls(server.tls, f"{block}.tls", holders),
+        password=await _password(server, block, secrets),
+        tls=await _tls(server.tls, f"{block}.tls", secrets),
         connect_timeout=_seconds(server.connect_timeout),
         query_timeout=_seconds(server.query_timeout),
     )
 
 
-async def _password(server: DatabaseServer, block: str, holders: SecretResolver) -> str:
+async def _password(server: DatabaseServer, block: str, secrets: SecretResolver) -> str:
     if server.password_ref is None:
         return ""
-    # A Secret without the key is an empty password, as it has always been; no Secret is a failure.
-    return await holders.text(server.password_ref, f"{block}.passwordRef", otherwise="")
+    # For compatibility a missing key is an empty password; a missing Secret is an error.
+    return await secrets.text(server.password_ref, f"{block}.passwordRef", default="")
 
 
-async def _tls(tls: Tls | None, block: str, holders: SecretResolver) -> TLS:
+async def _tls(tls: Tls | None, block: str, secrets: SecretResolver) -> TLS:
     if tls is None:
         return TLS(mode=TlsMode.DISABLE)
 
     async def text(ref: SecretKeyRef | ObjectKeyRef | None, field: str) -> str | None:
-        return await holders.text(ref, f"{block}.{field}") if ref else None
+        return await secrets.text(ref, f"{block}.{field}") if ref else None
 
     return TLS(
         mode=tls.mode,
@@ -170,4 +168,4 @@ async def _tls(tls: Tls | None, block: str, holders: SecretResolver) -> TLS:
 
 
 def _seconds(text: str) -> float:
-    return sync_interval(text).total_seconds()
+    return duration_of(text).total_seconds()

@@ -6,7 +6,7 @@ reconcile.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -76,6 +76,23 @@ def deletion_failed(deletion: NodeDeletion, cause: str) -> Event:
     """Return the event on the hub when a node could not be deleted."""
     message = f"could not delete {_described(deletion)}: {cause}; retrying"
     return Event(EventReason.LYNQ_NODE_DELETION_FAILED, message, warns=True)
+
+
+def cleanup_failed(failures: Mapping[str, str]) -> Event:
+    """Return the event on a deleted hub whose nodes could not be deleted; errors by node name."""
+    names = sorted(failures)
+    message = (
+        f"nodes could not be deleted, retrying: {and_more(names)}; "
+        f"first error: {failures[names[0]]}"
+    )
+    return Event(EventReason.CLEANUP_FAILED, message, warns=True)
+
+
+def retain_failed(messages: Mapping[str, str]) -> Event:
+    """Return the event on a deleted hub with objects that its nodes cannot retain, by object."""
+    objects = [f"{obj}: {message}" for obj, message in messages.items()]
+    message = f"objects could not be retained: {and_more(objects, separator='; ')}"
+    return Event(EventReason.RETAIN_RESOURCE_PROCESS_FAILED, message, warns=True)
 
 
 def ongoing_events(

@@ -1,36 +1,152 @@
-"""When a hub looks next: its syncInterval, and the growing delays after failures."""
+"""Decides when a hub reads its rows, when it plans, and when it is reconciled again.
+
+The rules:
+
+- Rows are read when the sync interval has passed; when a user requests it (a new spec,
+  `force-sync`, an approval); when they may have changed (a push notification, a change of the hub
+  or one of its forms); and after a failed read when its back-off has passed.
+- Two reads start at least `min_interval` apart, whatever their reason: many changes cause one read.
+- Everything else plans with the rows of the last read. They must not be older than one interval,
+  and not older than a request: an approval must not delete a tenant that has come back since.
+- Rows that were not planned with yet are used at any age. Otherwise hubs that wait for their turn
+  longer than an interval would only read. `rows_allow_deletion` restricts their deletions.
+- The rest of a plan is executed at once. A new plan replaces it when one is due, but not before
+  `PlanState.not_before`, even with new rows: thousands of writes take many turns.
+- After a failed read nothing is planned: the rows may have changed.
+"""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
+from lynq.api import LynqHub
 from lynq.api.wire import LONGEST_TIMESTAMP
+from lynq.core.hub.state import PlanState, ReadState, UserRequests, WriteState
 
-# With more digits it would be over the life of everybody, and over what a timedelta holds.
-_INTERVAL: Final = re.compile(r"0*([0-9]{1,9})([smh])")
+# More digits would overflow a timedelta.
+_DURATION: Final = re.compile(r"0*([0-9]{1,9})([smh])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
-_DEFAULT: Final = timedelta(seconds=30)
-_SHORTEST: Final = timedelta(seconds=1)
+_FALLBACK_DURATION: Final = timedelta(seconds=30)
+_MIN_DURATION: Final = timedelta(seconds=1)
 _FIRST_RETRY: Final = timedelta(seconds=1)
-# After so many every interval is reached; more would overflow.
-_LAST_DOUBLING: Final = 30
+_MAX_DOUBLINGS: Final = 30
+"""Reaches every interval; more would overflow a timedelta."""
+_WRITE_RETRY_SPEEDUP: Final = 16
+"""A failed write is retried this many times sooner than a failed read."""
 
 
-def sync_interval(text: str) -> timedelta:
-    """Return how long `30s`, `5m` or `1h` is, from 1 s to ten years; 30 s if it is none."""
-    found = _INTERVAL.fullmatch(text)
-    if not found:
-        return _DEFAULT
-    given = timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
-    return min(max(given, _SHORTEST), LONGEST_TIMESTAMP)
+def duration_of(text: str) -> timedelta:
+    """Return the duration `30s`, `5m` or `1h`, from 1 s to ten years; 30 s if it is invalid."""
+    match = _DURATION.fullmatch(text)
+    if not match:
+        return _FALLBACK_DURATION
+    duration = timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+    return min(max(duration, _MIN_DURATION), LONGEST_TIMESTAMP)
 
 
-def retry_delay(failures: int, interval: timedelta, *, jitter: float = 0.0) -> timedelta:
-    """Return how long to wait after so many failures in a row, the interval at most.
+def sync_interval(hub: LynqHub) -> timedelta:
+    """Return the interval at which a hub reads its rows."""
+    return duration_of(hub.spec.source.sync_interval)
 
-    `jitter`, from 0 to 1, takes off up to half of it: hubs of one database do not all come back
-    in the same moment.
+
+def backoff_delay(failures: int, longest: timedelta, *, jitter: float = 0.0) -> timedelta:
+    """Return the delay after a number of consecutive failures, `longest` at most.
+
+    A `jitter` from 0 to 1 subtracts up to half of the delay, so that the hubs of one database do
+    not retry at the same moment.
     """
-    doublings = min(max(failures - 1, 0), _LAST_DOUBLING)
-    longest = min(_FIRST_RETRY * (1 << doublings), interval)
-    return longest * (1 - jitter / 2)
+    doublings = min(max(failures - 1, 0), _MAX_DOUBLINGS)
+    return min(_FIRST_RETRY * (1 << doublings), longest) * (1 - jitter / 2)
+
+
+def write_retry_delay(failures: int, hub: LynqHub) -> timedelta:
+    """Return the delay after a number of consecutive plan executions with failed writes."""
+    longest = sync_interval(hub) * _WRITE_RETRY_SPEEDUP
+    return backoff_delay(failures, longest) / _WRITE_RETRY_SPEEDUP
+
+
+def must_abandon(hub: LynqHub, read: ReadState) -> bool:
+    """Return whether the read in progress is useless: the hub has a new spec or is paused."""
+    requests = read.requests
+    return requests is not None and (
+        hub.spec.paused or requests.generation != hub.metadata.generation
+    )
+
+
+def must_read(hub: LynqHub, read: ReadState, now: datetime, *, min_interval: timedelta) -> bool:
+    """Return whether a read has to start now."""
+    if read.job or hub.spec.paused:
+        return False
+    return _read_due(hub, read, now, min_interval) <= now
+
+
+def must_plan(
+    hub: LynqHub, read: ReadState, plan: PlanState, write: WriteState, now: datetime
+) -> bool:
+    """Return whether to plan now with the rows of the last read."""
+    due = _plan_due(hub, read, plan, write, now)
+    return due is not None and due <= now
+
+
+def next_run_at(
+    hub: LynqHub,
+    read: ReadState,
+    plan: PlanState,
+    write: WriteState,
+    now: datetime,
+    *,
+    min_interval: timedelta,
+) -> datetime | None:
+    """Return when the hub has to be reconciled if no event triggers it before."""
+    if hub.spec.paused:
+        return None
+    if write.execution:
+        return now
+    # A read in progress requeues the hub when it ends.
+    read_due = None if read.job else _read_due(hub, read, now, min_interval)
+    moments = (read_due, _plan_due(hub, read, plan, write, now))
+    return min((moment for moment in moments if moment), default=None)
+
+
+def _read_due(hub: LynqHub, read: ReadState, now: datetime, min_interval: timedelta) -> datetime:
+    due = now if _is_read_requested(hub, read) else _read_due_by_time(hub, read, now)
+    started_at = read.started_at
+    # A clock that is set back must not delay the next read by the difference.
+    if started_at is None or started_at > now:
+        return due
+    return max(due, started_at + min_interval)
+
+
+def _is_read_requested(hub: LynqHub, read: ReadState) -> bool:
+    requests = read.requests
+    return requests is None or UserRequests.of(hub).exceed(requests) or read.requested
+
+
+def _read_due_by_time(hub: LynqHub, read: ReadState, now: datetime) -> datetime:
+    interval = sync_interval(hub)
+    due = read.retry_at
+    if not read.failure:
+        due = read.rows.at + interval if read.rows else None
+    # More than an interval ahead, the clock was set back.
+    return now if due is None or due - now > interval else due
+
+
+def _plan_due(
+    hub: LynqHub, read: ReadState, plan: PlanState, write: WriteState, now: datetime
+) -> datetime | None:
+    if hub.spec.paused or not _are_rows_usable(hub, read, plan, now):
+        return None
+    moments = [now] if plan.requested else []
+    moments += [moment for moment in (plan.recheck_at, write.retry_at) if moment]
+    if not moments:
+        return None
+    has_to_wait = plan.rows is read.rows or write.execution is not None
+    not_before = plan.not_before if has_to_wait else None
+    return max(min(moments), not_before or min(moments))
+
+
+def _are_rows_usable(hub: LynqHub, read: ReadState, plan: PlanState, now: datetime) -> bool:
+    rows = read.rows
+    if rows is None or read.failure or UserRequests.of(hub).exceed(rows.requests):
+        return False
+    return now - rows.at <= sync_interval(hub) or plan.rows is not rows

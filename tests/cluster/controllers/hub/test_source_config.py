@@ -33,15 +33,13 @@ async def loader(client: Client, namespace: str) -> SourceConfigLoader:
     return SourceConfigLoader(client, Path("/databases"))
 
 
-async def origin(
-    loader: SourceConfigLoader, namespace: str, source: dict[str, Any]
-) -> SourceConfig:
+async def load(loader: SourceConfigLoader, namespace: str, source: dict[str, Any]) -> SourceConfig:
     spec = {
         "source": source,
         "valueMappings": {"uid": "id", "activate": "on"},
         "extraValueMappings": {"plan": "subscription"},
     }
-    return await loader.origin(msgspec.convert(spec, HubSpec), namespace)
+    return await loader.load(msgspec.convert(spec, HubSpec), namespace)
 
 
 async def test_mysql_source_with_all_settings(loader: SourceConfigLoader, namespace: str) -> None:
@@ -52,7 +50,7 @@ async def test_mysql_source_with_all_settings(loader: SourceConfigLoader, namesp
         "keyRef": {"name": "login", "key": "key"},
     }
     block = SERVER | {"passwordRef": PASSWORD, "tls": tls, "queryTimeout": "5m"}
-    config = await origin(loader, namespace, {"type": "mysql", "mysql": block})
+    config = await load(loader, namespace, {"type": "mysql", "mysql": block})
 
     assert isinstance(config.settings, MySQLSettings)
     assert (config.settings.password, config.settings.port) == ("päss", 3306)
@@ -60,14 +58,14 @@ async def test_mysql_source_with_all_settings(loader: SourceConfigLoader, namesp
     assert (config.settings.tls.ca, config.settings.tls.key) == ("CA", "KEY")
     assert config.query.columns == ("id", "on", "subscription")
     assert config.query.table == "sales.tenants"
-    assert config.remark == ""
+    assert config.login_hint == ""
 
 
 async def test_minimal_source_settings(loader: SourceConfigLoader, namespace: str) -> None:
-    config = await origin(loader, namespace, {"type": "postgresql", "postgresql": SERVER})
+    config = await load(loader, namespace, {"type": "postgresql", "postgresql": SERVER})
     assert isinstance(config.settings, PostgreSQLSettings)
     assert config.settings.password == ""
-    lite = await origin(
+    lite = await load(
         loader, namespace, {"type": "sqlite", "sqlite": {"path": "a.db", "table": "t"}}
     )
     assert lite.settings == SQLiteSettings(path="a.db", directory=Path("/databases"))
@@ -77,10 +75,10 @@ async def test_missing_password_key_is_empty_and_reported(
     loader: SourceConfigLoader, namespace: str
 ) -> None:
     block = SERVER | {"passwordRef": {"name": "login", "key": "absent"}}
-    config = await origin(loader, namespace, {"type": "mysql", "mysql": block})
+    config = await load(loader, namespace, {"type": "mysql", "mysql": block})
     assert isinstance(config.settings, MySQLSettings)
     assert config.settings.password == ""
-    assert 'passwordRef: Secret "login" has no key "absent"' in config.remark
+    assert 'passwordRef: Secret "login" has no key "absent"' in config.login_hint
 
 
 async def test_keys_of_one_object_are_read_in_one_request(client: Client, namespace: str) -> None:
@@ -92,7 +90,7 @@ async def test_keys_of_one_object_are_read_in_one_request(client: Client, namesp
     block = SERVER | {"passwordRef": {"name": "all", "key": "password"}, "tls": tls}
     loader = SourceConfigLoader(client.intercepted(traffic), None)
 
-    await origin(loader, namespace, {"type": "mysql", "mysql": block})
+    await load(loader, namespace, {"type": "mysql", "mysql": block})
 
     assert [request.verb for request in traffic.sent] == ["get"]
 
@@ -100,9 +98,9 @@ async def test_keys_of_one_object_are_read_in_one_request(client: Client, namesp
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        ({"passwordRef": {"name": "none", "key": "a"}}, 'passwordRef: there is no Secret "none"'),
+        ({"passwordRef": {"name": "none", "key": "a"}}, 'passwordRef: Secret "none" not found'),
         ({"tls": {"caRef": {"name": "login", "key": "a"}}}, 'Secret "login" has no key "a"'),
-        ({"passwordRef": {"name": "login", "key": "binary"}}, "is no text in UTF-8"),
+        ({"passwordRef": {"name": "login", "key": "binary"}}, "is not valid UTF-8"),
         (
             {"tls": {"caRef": {"kind": "ConfigMap", "name": "trust", "key": "x"}}},
             'tls.caRef: ConfigMap "trust" has no key "x"',
@@ -114,5 +112,5 @@ async def test_missing_reference_is_named(
     loader: SourceConfigLoader, namespace: str, block: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidSettings) as failure:
-        await origin(loader, namespace, {"type": "mysql", "mysql": SERVER | block})
+        await load(loader, namespace, {"type": "mysql", "mysql": SERVER | block})
     assert message in str(failure.value)

@@ -1,0 +1,190 @@
+"""The state of one hub between two reconciles, as far as decisions depend on it.
+
+All of it is in memory and may be lost at any time: what has to survive a restart is in the API
+server. The state saves reads, renders and writes. Each part has one writer in the hub's controller
+(reading, planning, writing); event handlers only set the `requested` flags.
+
+A hub with thousands of writes would occupy its worker for a minute, and three such hubs all
+workers. The writes of a plan are therefore sent in turns, and other hubs are reconciled between two
+turns. The rest of a plan is kept in a PlanExecution: rendering ten thousand nodes again for every
+turn would cost more than the writes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+from lynq.api import LynqHub
+from lynq.api.names import ANNOTATION_FORCE_SYNC
+from lynq.api.naming import NodePair
+from lynq.core.guard.approval import NO_APPROVAL, Approval, requested_approval
+from lynq.core.hub.diff import CheckedSpecs, NodeCreation, NodeDeletion, NodeUpdate
+from lynq.core.hub.plan import HubPlan
+from lynq.core.hub.row_values import RowLike
+from lynq.core.hub.status import ReadFailure
+
+Write: TypeAlias = NodeDeletion | NodeCreation | NodeUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class UserRequests:
+    """The requests of users in a hub's spec and annotations that make the hub read its rows."""
+
+    generation: int
+    force_sync: str
+    approval: str
+
+    @classmethod
+    def of(cls, hub: LynqHub) -> "UserRequests":
+        """Return the requests of a hub."""
+        return cls(
+            hub.metadata.generation,
+            hub.metadata.annotations.get(ANNOTATION_FORCE_SYNC, ""),
+            requested_approval(hub.metadata),
+        )
+
+    def exceed(self, earlier: "UserRequests") -> bool:
+        """Return whether there is a new request; a removed annotation requests nothing."""
+        return (
+            self.generation != earlier.generation
+            or self.force_sync not in ("", earlier.force_sync)
+            or self.approval not in ("", earlier.approval)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """The rows of one complete read."""
+
+    rows: Sequence[RowLike]
+    identity: str
+    """The digest of the source's identity."""
+    at: datetime
+    requests: UserRequests
+    """The requests at the start of the read; older rows do not fulfill newer requests."""
+
+
+class Job(Protocol):
+    """A background job."""
+
+    def cancel(self) -> None:
+        """Cancel the job."""
+
+
+@dataclass(slots=True)
+class ReadState:
+    """The reads of a hub's rows."""
+
+    job: Job | None = None
+    """The read in progress."""
+    requests: UserRequests | None = None
+    """The requests at the start of the last read; None before the first one."""
+    started_at: datetime | None = None
+    """The start of the last read."""
+    requested: bool = False
+    """Whether the source, the hub or a form may have changed since the start of the last read."""
+    rows: ReadRows | None = None
+    """The last complete read."""
+    failure: ReadFailure | None = None
+    """The reason why the last read failed; None if it succeeded."""
+    failures: int = 0
+    """Number of failed reads since the last complete one."""
+    retry_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class PlanState:
+    """The last plan, as far as later plans and event handlers need it."""
+
+    rows: ReadRows | None = None
+    """The rows of the last plan."""
+    requested: bool = False
+    """Whether something has changed that may require other writes."""
+    not_before: datetime | None = None
+    """The earliest time of another plan of the same rows: planning ten thousand nodes is slow."""
+    recheck_at: datetime | None = None
+    """When time alone may admit another write."""
+    checked_specs: CheckedSpecs = field(default_factory=dict)
+    approval: Approval = NO_APPROVAL
+    """The hub's approval as the last plan resolved it."""
+    throttled_forms: frozenset[str] = frozenset()
+    """Forms whose nodes wait for a slot under maxSkew."""
+    desired: Mapping[str, NodePair] = field(default_factory=dict)
+    """The desired nodes by name."""
+    has_taken_names: bool = False
+    """Whether desired names belong to other nodes."""
+
+
+@dataclass(slots=True)
+class ExecutionResult:
+    """The result of the writes that were sent so far."""
+
+    failed: int = 0
+    """Writes that the API server rejected or did not answer."""
+    stopped: bool = False
+    """Whether the hub changed, which makes the plan outdated."""
+    outage: int = 0
+    """Consecutive writes that failed for a reason that affects all writes."""
+
+    def record(self, *, failed: bool, outage: bool) -> None:
+        """Count one write."""
+        self.failed += failed
+        self.outage = self.outage + 1 if outage else 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all writes have succeeded."""
+        return not self.failed and not self.stopped
+
+
+@dataclass(slots=True)
+class PlanExecution:
+    """The writes of one plan, over as many turns as they take."""
+
+    hub: LynqHub
+    """The hub that the plan was made for; if it changes, the rest of the plan is outdated."""
+    plan: HubPlan
+    rows_at: datetime
+    """When the rows were read."""
+    remaining: list[Write]
+    """The writes that are not sent yet, in their order."""
+    result: ExecutionResult = field(default_factory=ExecutionResult)
+
+    @classmethod
+    def of(cls, hub: LynqHub, plan: HubPlan, rows_at: datetime) -> "PlanExecution":
+        """Return the execution of a plan that has not started."""
+        return cls(hub, plan, rows_at, [*plan.deletes, *plan.creates, *plan.updates])
+
+    @property
+    def remaining_deletions(self) -> tuple[NodeDeletion, ...]:
+        """The deletions that are not sent yet."""
+        return tuple(write for write in self.remaining if isinstance(write, NodeDeletion))
+
+    def restrict_deletions(self, confirmed: Iterable[NodeDeletion]) -> None:
+        """Drop all other deletions; they count as failed, so that they are planned again."""
+        names = {deletion.name for deletion in confirmed}
+        before = len(self.remaining)
+        self.remaining = [
+            write
+            for write in self.remaining
+            if not isinstance(write, NodeDeletion) or write.name in names
+        ]
+        self.result.failed += before - len(self.remaining)
+
+
+@dataclass(slots=True)
+class WriteState:
+    """The writes of a hub's nodes."""
+
+    execution: PlanExecution | None = None
+    """The rest of the last plan."""
+    in_flight: set[str] = field(default_factory=set)
+    """Nodes that the hub is writing: their watch events do not trigger the hub."""
+    deleted: dict[str, str] = field(default_factory=dict)
+    """Uids, by name, of nodes whose deletion is accepted and not in the cache yet."""
+    rejected: dict[str, str] = field(default_factory=dict)
+    """Error messages, by name, of nodes that the API server rejects."""
+    failures: int = 0
+    """Number of consecutive executions with failed writes."""
+    retry_at: datetime | None = None

@@ -1,0 +1,273 @@
+"""When a hub reads its rows, when it plans, and when it is reconciled again."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import pytest
+from msgspec.structs import replace as with_fields
+
+from lynq.api import ChangeDetection, HubSource, LynqHub, SourceType
+from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
+from lynq.core.hub import schedule
+from lynq.core.hub.schedule import must_abandon
+from lynq.core.hub.state import (
+    PlanExecution,
+    PlanState,
+    ReadRows,
+    ReadState,
+    UserRequests,
+    WriteState,
+)
+from lynq.core.hub.status import ReadFailure
+from unit.core.hub.fixtures import NOON, Cluster, a_hub, at, planned
+
+EVERY_MINUTE = HubSource(type=SourceType.SQLITE, sync_interval="1m", changes=ChangeDetection.POLL)
+
+
+MIN_INTERVAL = timedelta(seconds=1)
+
+
+@dataclass
+class State:
+    read: ReadState
+    plan: PlanState
+    write: WriteState
+
+
+def must_read(hub: LynqHub, state: State, now: datetime) -> bool:
+    return schedule.must_read(hub, state.read, now, min_interval=MIN_INTERVAL)
+
+
+def must_plan(hub: LynqHub, state: State, now: datetime) -> bool:
+    return schedule.must_plan(hub, state.read, state.plan, state.write, now)
+
+
+def next_run_at(hub: LynqHub, state: State, now: datetime) -> datetime | None:
+    return schedule.next_run_at(
+        hub, state.read, state.plan, state.write, now, min_interval=MIN_INTERVAL
+    )
+
+
+def hub(
+    generation: int = 2, *, paused: bool = False, annotations: dict[str, str] | None = None
+) -> LynqHub:
+    created = a_hub(source=EVERY_MINUTE, paused=paused, annotations=annotations)
+    return with_fields(created, metadata=with_fields(created.metadata, generation=generation))
+
+
+def rows(when: datetime = NOON, generation: int = 2) -> ReadRows:
+    return ReadRows((), "identity", when, UserRequests.of(hub(generation)))
+
+
+EXECUTION = PlanExecution.of(hub(), planned(Cluster(), ()), NOON)
+OLD = rows(at(-100))
+
+
+class RunningJob:
+    def cancel(self) -> None: ...
+
+
+def new_state(*, replan: bool = False) -> State:
+    """Return the state of a hub that has not read yet."""
+    return State(ReadState(), PlanState(requested=replan), WriteState())
+
+
+def synced(
+    *,
+    replan: bool = False,
+    plan: PlanState | None = None,
+    write: WriteState | None = None,
+    **read: object,
+) -> State:
+    """Return the state of a hub that has read and planned at noon."""
+    last = rows()
+    state = State(
+        ReadState(requests=UserRequests.of(hub()), rows=last),
+        plan or PlanState(),
+        write or WriteState(),
+    )
+    state.plan.requested = replan
+    state.plan.rows = state.plan.rows or last
+    for name, value in read.items():
+        setattr(state.read, name, value)
+    return state
+
+
+def failed(
+    cause: str, retry_at: datetime, *, replan: bool = False, started_at: datetime | None = None
+) -> State:
+    return synced(
+        replan=replan,
+        failure=ReadFailure(cause, 2),
+        retry_at=retry_at,
+        started_at=started_at,
+    )
+
+
+def test_new_hub_reads_and_does_not_plan() -> None:
+    assert must_read(hub(), new_state(), NOON)
+    assert not must_plan(hub(), new_state(replan=True), NOON)
+
+
+def test_rows_are_read_once_the_interval_has_passed() -> None:
+    assert not must_read(hub(), synced(), at(59))
+    assert must_read(hub(), synced(), at(60))
+    assert next_run_at(hub(), synced(), at(10)) == at(60)
+
+
+def test_huge_interval_blocks_no_requested_read() -> None:
+    rarely = a_hub(source=with_fields(EVERY_MINUTE, sync_interval="99999999h"))
+    read = ReadRows((), "identity", NOON, UserRequests.of(rarely))
+    state = synced(replan=True, plan=PlanState(rows=read), requests=read.requests, rows=read)
+    assert not must_read(rarely, state, at(60))
+    assert must_plan(rarely, state, at(60))
+    state.read.requested = True
+    assert must_read(rarely, state, at(60))
+
+
+def test_clock_set_back_does_not_stop_reads() -> None:
+    assert must_read(hub(), synced(), at(-3600))
+    assert must_read(hub(), failed("gone", at(30)), at(-3600))
+
+
+def test_clock_set_back_does_not_skip_the_backoff() -> None:
+    failing = failed("gone", at(-3598))
+    assert not must_read(hub(), failing, at(-3600))
+    assert next_run_at(hub(), failing, at(-3600)) == at(-3598)
+    assert must_read(hub(), failing, at(-3598))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        hub(3),
+        hub(annotations={ANNOTATION_FORCE_SYNC: "now"}),
+        hub(annotations={ANNOTATION_APPROVE_DELETION: "0123456789abcdef"}),
+    ],
+)
+def test_user_request_triggers_a_read_at_once_even_while_reads_fail(changed: LynqHub) -> None:
+    failing = failed("down", at(50))
+    assert must_read(changed, synced(), at(1))
+    assert must_read(changed, failing, at(1))
+
+
+def test_removed_annotation_requests_nothing() -> None:
+    annotations = {ANNOTATION_FORCE_SYNC: "a", ANNOTATION_APPROVE_DELETION: "b"}
+    requests = UserRequests.of(hub(annotations=annotations))
+    assert not must_read(hub(), synced(requests=requests), at(1))
+
+
+def test_requested_read_does_not_start_while_one_is_in_progress() -> None:
+    state = synced(requested=True)
+    assert must_read(hub(), state, at(1))
+    state.read.job = RunningJob()
+    assert not must_read(hub(), state, at(1))
+    assert next_run_at(hub(), state, at(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "state"),
+    [
+        (hub(), synced(requested=True, started_at=at(9))),
+        (hub(3), synced(started_at=at(9))),
+        (hub(annotations={ANNOTATION_FORCE_SYNC: "now"}), synced(started_at=at(9))),
+        (hub(), failed("down", at(9.5), started_at=at(9))),
+    ],
+    ids=["a change", "a new spec", "force-sync", "a retry"],
+)
+def test_two_reads_start_at_least_one_second_apart(changed: LynqHub, state: State) -> None:
+    assert not must_read(changed, state, at(9.9))
+    assert next_run_at(changed, state, at(9.9)) == at(10)
+    assert must_read(changed, state, at(10))
+
+
+def test_clock_set_back_does_not_delay_a_requested_read() -> None:
+    assert must_read(hub(), synced(requested=True, started_at=at(9)), at(8))
+
+
+def test_abandoned_read_is_restarted_after_the_minimum_interval() -> None:
+    state = synced(rows=None, started_at=at(9))
+    assert not must_read(hub(), state, at(9.5))
+    assert next_run_at(hub(), state, at(9.5)) == at(10)
+
+
+def test_hub_plans_with_the_last_rows_while_it_waits_for_a_read() -> None:
+    assert must_plan(hub(), synced(replan=True, requested=True, started_at=at(9)), at(9.5))
+
+
+def test_failed_read_is_retried_after_its_backoff() -> None:
+    state = failed("down", at(8))
+    assert not must_read(hub(), state, at(7))
+    assert must_read(hub(), state, at(8))
+    assert next_run_at(hub(), state, at(7)) == at(8)
+
+
+def test_requested_plan_uses_the_last_rows() -> None:
+    assert must_plan(hub(), synced(replan=True), at(30))
+    assert not must_plan(hub(), synced(), at(30))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        failed("down", at(90), replan=True),
+        synced(replan=True, rows=rows(generation=1)),
+        synced(replan=True, plan=PlanState(rows=OLD), rows=OLD),
+    ],
+    ids=["after a failed read", "of another generation", "too old"],
+)
+def test_outdated_rows_are_not_planned_with(state: State) -> None:
+    assert not must_plan(hub(), state, at(30))
+
+
+def test_unplanned_rows_are_planned_with_at_any_age() -> None:
+    waited = synced(replan=True, rows=OLD)
+    assert must_plan(hub(), waited, at(30))
+    assert must_read(hub(), waited, at(30))
+
+
+def test_rest_of_a_plan_runs_at_once_and_delays_the_next_plan() -> None:
+    state = synced(
+        replan=True,
+        plan=PlanState(not_before=at(31)),
+        write=WriteState(execution=EXECUTION),
+    )
+    assert next_run_at(hub(), state, at(30)) == at(30)
+    state.read.rows = replace(rows(), identity="newer")
+    assert not must_plan(hub(), state, at(30))
+    assert must_plan(hub(), state, at(31))
+
+
+def test_approval_waits_for_rows_read_after_it() -> None:
+    approved = hub(annotations={ANNOTATION_APPROVE_DELETION: "0123456789abcdef"})
+    assert not must_plan(approved, synced(replan=True), at(30))
+    fresh = ReadRows((), "identity", at(30), UserRequests.of(approved))
+    assert must_plan(approved, synced(replan=True, rows=fresh), at(30))
+
+
+def test_pause_between_plans_does_not_delay_new_rows() -> None:
+    state = synced(replan=True, plan=PlanState(not_before=at(31)))
+    assert not must_plan(hub(), state, at(30))
+    assert next_run_at(hub(), state, at(30)) == at(31)
+    state.read.rows = replace(rows(), identity="newer")
+    assert must_plan(hub(), state, at(30))
+
+
+def test_hub_is_requeued_for_the_earliest_recheck_or_retry() -> None:
+    state = synced(plan=PlanState(recheck_at=at(20)), write=WriteState(retry_at=at(10)))
+    assert next_run_at(hub(), state, NOON) == at(10)
+    assert must_plan(hub(), state, at(10))
+
+
+def test_paused_hub_neither_reads_nor_plans() -> None:
+    state = synced(replan=True, requested=True)
+    assert not must_read(hub(3, paused=True), state, at(600))
+    assert not must_plan(hub(paused=True), state, at(1))
+    assert next_run_at(hub(3, paused=True), state, at(600)) is None
+
+
+def test_read_of_an_old_spec_is_abandoned() -> None:
+    assert must_abandon(hub(3), synced().read)
+    assert must_abandon(hub(paused=True), synced().read)
+    assert not must_abandon(hub(annotations={ANNOTATION_FORCE_SYNC: "now"}), synced().read)
+    assert not must_abandon(hub(), ReadState())
