@@ -1,1 +1,1 @@
-"""The hub's controller; docs/design/hub.md has the core it stands on."""
+"""The hub controller: reads rows, plans with the hub's core, and writes LynqNodes."""

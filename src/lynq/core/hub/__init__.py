@@ -1,5 +1,5 @@
-"""The hub's core: rows × forms → nodes, what differs, what may be written and removed.
+"""The hub's core: rows × forms → LynqNodes, their differences, writes and deletions.
 
-Pure: hub, forms, rows, nodes and the time in; a plan out. docs/design/hub.md has the decisions
-behind it.
+Pure: hub, forms, rows, nodes and the time in; a plan and a status out. docs/adr/0008-hub-sync.md
+records the decisions.
 """

@@ -111,7 +111,9 @@ Nodes: TypeAlias = Mapping[str, LynqNode]
 def plan_hub(inputs: PlanInputs, now: datetime) -> HubPlan:
     """Return the writes that bring the hub's nodes in line with its rows and forms."""
     hub = inputs.hub
-    forms = {each.name: each for each in inputs.forms if _belongs(each.form, hub)}
+    forms = {
+        candidate.name: candidate for candidate in inputs.forms if _belongs(candidate.form, hub)
+    }
     existing = {node.metadata.name: node for node in inputs.nodes}
     screened = _screen(
         [RowValues.of(row) for row in inputs.rows], forms, existing, inputs.other_nodes
@@ -127,7 +129,11 @@ def plan_hub(inputs: PlanInputs, now: datetime) -> HubPlan:
         last_approval=inputs.last_approval,
     )
     # An invalid form is not rolled out: its nodes stay unchanged, and new rows wait.
-    active = {name: each for name, each in forms.items() if each.valid and name not in frozen}
+    active = {
+        name: candidate
+        for name, candidate in forms.items()
+        if candidate.valid and name not in frozen
+    }
     form_plans = [
         _plan_form(form, desired, existing, inputs, now)
         for form, desired in _desired(hub, active, screened)
@@ -174,7 +180,7 @@ def _screen(
     rows: Sequence[RowValues], forms: Forms, existing: Nodes, other_nodes: Mapping[str, NodePair]
 ) -> ScreenedRows[RowValues]:
     pairs = {name: pair for name, node in existing.items() if (pair := pair_of(node))}
-    # Only rows that share a uid are told apart by the values in their nodes.
+    # Only rows that share a uid are distinguished by the values in their nodes.
     shared = {uid for uid, count in Counter(row.uid for row in rows).items() if count > 1}
     reflected: dict[str, set[bytes]] = {}
     for name, (uid, _) in pairs.items():
@@ -190,7 +196,7 @@ def _frozen(hub: LynqHub, forms: Forms, existing: Nodes) -> frozenset[str]:
     if hub.spec.paused:
         referenced = (pair.form for node in existing.values() if (pair := pair_of(node)))
         return frozenset((*forms, *referenced))
-    return frozenset(name for name, each in forms.items() if each.form.spec.paused)
+    return frozenset(name for name, candidate in forms.items() if candidate.form.spec.paused)
 
 
 def _desired(
@@ -225,7 +231,7 @@ def _assemble(
     form_plans: Sequence[_FormPlan],
 ) -> HubPlan:
     admitted = [form_plan.admitted for form_plan in form_plans]
-    creates, updates = _by_kind(write for each in admitted for write in each.writes)
+    creates, updates = _by_kind(write for part in admitted for write in part.writes)
     failures = _merged(form_plan.failures for form_plan in form_plans)
     rejected = {name for name, node in existing.items() if pair_of(node) in screened.rejected_pairs}
     unrendered = failures.keys() & existing.keys()
@@ -233,14 +239,14 @@ def _assemble(
         creates=creates,
         updates=updates,
         deletes=deletions.deletes,
-        throttled=tuple(each.throttle for each in admitted if each.throttle),
+        throttled=tuple(part.throttle for part in admitted if part.throttle),
         failures=tuple(failures.values()),
         verdict=deletions.verdict,
         screened=screened,
         kept=frozenset(rejected | unrendered),
         missing=screened.missing - len(rejected) + len(failures) - len(unrendered),
         checked_specs=_merged(form_plan.differences.checked_specs for form_plan in form_plans),
-        recheck_at=_earliest(each.recheck_at for each in admitted),
+        recheck_at=_earliest(part.recheck_at for part in admitted),
         approval=deletions.approval,
     )
 

@@ -56,8 +56,8 @@ def choose_deletions(
         if name not in screened.nodes and _is_deletable(node, hub, screened.rejected_pairs, frozen)
     ]
     # Nodes of a deleted form do not count: they must not raise the limit for the others.
-    formless = {each.name for each in candidates if each.why is DeletionCause.FORM_GONE}
-    rowless = {each.name for each in candidates if each.why is DeletionCause.ROW_GONE}
+    formless = _names(candidates, DeletionCause.FORM_GONE)
+    rowless = _names(candidates, DeletionCause.ROW_GONE)
     being_deleted = nodes.keys() - live.keys()
     approval = Approval.resolve(
         requested_approval(hub.metadata), last_approval.nodes, rowless, rowless | being_deleted
@@ -91,6 +91,10 @@ def _deletion(node: LynqNode, forms: Collection[str]) -> NodeDeletion:
     return NodeDeletion(
         pair_or_spec(node), metadata.name, metadata.uid, why, metadata.resource_version
     )
+
+
+def _names(candidates: Iterable[NodeDeletion], why: DeletionCause) -> set[str]:
+    return {deletion.name for deletion in candidates if deletion.why is why}
 
 
 def _allowed(candidates: Iterable[NodeDeletion], verdict: GuardVerdict) -> Iterable[NodeDeletion]:

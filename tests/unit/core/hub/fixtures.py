@@ -47,12 +47,11 @@ def rows(*uids: str, **extras: str) -> list[ARow]:
     return [ARow(uid, extras) for uid in uids]
 
 
-def a_hub(*, annotations: Mapping[str, str] | None = None, **given: Any) -> LynqHub:
-    spec = {
+def a_hub(*, annotations: Mapping[str, str] | None = None, **spec: Any) -> LynqHub:
+    defaults = {
         "source": HubSource(type=SourceType.SQLITE),
         "value_mappings": ValueMappings(uid="id", activate="on"),
         "deletion_guard": DeletionGuard(disabled=True),
-        **given,
     }
     return LynqHub(
         metadata=Metadata(
@@ -62,13 +61,13 @@ def a_hub(*, annotations: Mapping[str, str] | None = None, **given: Any) -> Lynq
             generation=2,
             annotations=dict(annotations or {}),
         ),
-        spec=HubSpec(**spec),
+        spec=HubSpec(**(defaults | spec)),
     )
 
 
-def resource(name: str = "app", **given: Any) -> TResource:
+def resource(name: str = "app", **fields: Any) -> TResource:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"host": "{{ .uid }}"}}
-    return TResource(**{"id": name, "spec": body, "name_template": "{{ .uid }}-app", **given})
+    return TResource(**{"id": name, "spec": body, "name_template": "{{ .uid }}-app", **fields})
 
 
 def a_form(
@@ -76,17 +75,16 @@ def a_form(
     *config_maps: TResource,
     generation: int = 1,
     max_skew: int = 0,
-    **given: Any,
+    **spec: Any,
 ) -> LynqForm:
-    spec = {
+    defaults = {
         "hub_id": "shop",
         "config_maps": config_maps or (resource(),),
         "rollout": Rollout(max_skew=max_skew) if max_skew else None,
-        **given,
     }
     return LynqForm(
         metadata=Metadata(name=name, namespace="prod", uid=f"{name}-uid", generation=generation),
-        spec=FormSpec(**spec),
+        spec=FormSpec(**(defaults | spec)),
     )
 
 

@@ -338,8 +338,8 @@ def test_at_most_max_skew_nodes_are_written() -> None:
 
 def test_row_that_fails_to_render_takes_no_slot() -> None:
     form = a_form("web", resource(name_template="{{ .plan }}"), max_skew=1)
-    given = [ARow("a"), ARow("b"), ARow("c", {"plan": "x"}), ARow("d", {"plan": "y"})]
-    plan = planned(Cluster(), given, form)
+    all_rows = [ARow("a"), ARow("b"), ARow("c", {"plan": "x"}), ARow("d", {"plan": "y"})]
+    plan = planned(Cluster(), all_rows, form)
     assert created(plan) == ["c-web"]
     assert plan.throttled[0].waiting == ("d-web",)
     assert len(plan.failures) == 2
