@@ -10,12 +10,14 @@ from lynq.api.events import Event, EventReason
 from lynq.api.naming import NodePair
 from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.events import (
+    cleanup_failed,
     deleted,
     deleting,
     deletion_failed,
     new_events,
     ongoing_events,
     query_failed,
+    retain_failed,
     row_rejected,
     update_event,
 )
@@ -132,3 +134,21 @@ def test_rejected_rows_and_failed_reads_emit_warnings() -> None:
     event = query_failed("no route to host")
     assert (event.reason.value, event.warns) == ("DatabaseQueryFailed", True)
     assert event.message.endswith(": no route to host")
+
+
+def test_failed_cleanup_names_three_nodes_and_the_first_error() -> None:
+    event = cleanup_failed({name: f"{name} is forbidden" for name in ("d", "c", "b", "a")})
+    assert event == Event(
+        EventReason.CLEANUP_FAILED,
+        "nodes could not be deleted, retrying: a, b, c and 1 more; first error: a is forbidden",
+        warns=True,
+    )
+
+
+def test_failed_retain_names_objects_and_errors() -> None:
+    event = retain_failed({"ConfigMap prod/a": "forbidden", "ConfigMap prod/b": "timeout"})
+    assert event == Event(
+        EventReason.RETAIN_RESOURCE_PROCESS_FAILED,
+        "objects could not be retained: ConfigMap prod/a: forbidden; ConfigMap prod/b: timeout",
+        warns=True,
+    )

@@ -1,0 +1,49 @@
+"""The state of a hub: requests of users, and the execution of a plan."""
+
+import pytest
+
+from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
+from lynq.core.hub.diff import NodeDeletion
+from lynq.core.hub.state import ExecutionResult, PlanExecution, UserRequests
+from unit.core.hub.fixtures import NOON, Cluster, a_form, a_hub, planned, rows, synced
+
+
+def an_execution() -> PlanExecution:
+    """Return the execution of a plan with two deletions and one creation."""
+    cluster = Cluster()
+    synced(cluster, rows("a", "b"), a_form())
+    return PlanExecution.of(a_hub(), planned(cluster, rows("c"), a_form()), NOON)
+
+
+@pytest.mark.parametrize("annotation", [ANNOTATION_FORCE_SYNC, ANNOTATION_APPROVE_DELETION])
+def test_only_a_new_value_of_an_annotation_is_a_request(annotation: str) -> None:
+    without = UserRequests.of(a_hub())
+    first = UserRequests.of(a_hub(annotations={annotation: "1"}))
+    second = UserRequests.of(a_hub(annotations={annotation: "2"}))
+    assert first.exceed(without)
+    assert second.exceed(first)
+    assert not first.exceed(first)
+    assert not without.exceed(first)
+
+
+def test_deletions_are_executed_first() -> None:
+    kinds = [isinstance(write, NodeDeletion) for write in an_execution().remaining]
+    assert kinds == [True, True, False]
+
+
+def test_unconfirmed_deletions_count_as_failed() -> None:
+    execution = an_execution()
+    execution.restrict_deletions(execution.remaining_deletions[:1])
+    assert [deletion.name for deletion in execution.remaining_deletions] == ["a-web"]
+    assert len(execution.remaining) == 2
+    assert execution.result.failed == 1
+    assert not execution.result.is_complete
+
+
+def test_outage_counts_consecutive_failures_only() -> None:
+    result = ExecutionResult()
+    for _ in range(3):
+        result.record(failed=True, outage=True)
+    assert (result.failed, result.outage) == (3, 3)
+    result.record(failed=True, outage=False)
+    assert (result.failed, result.outage) == (4, 0)
