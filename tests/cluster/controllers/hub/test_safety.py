@@ -179,7 +179,7 @@ async def test_missing_source_block_and_missing_secret_are_reported(env: Environ
         secretless = await env.wait_for_condition("Ready", "False", "secretless")
 
     assert "required for type mysql" in blockless["message"]
-    assert 'no Secret "absent"' in secretless["message"]
+    assert 'Secret "absent" not found' in secretless["message"]
 
 
 async def test_paused_hub_reads_and_writes_nothing(env: Environment) -> None:
