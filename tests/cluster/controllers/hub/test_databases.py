@@ -229,7 +229,7 @@ async def test_deleted_secret_fails_next_sync_and_changes_nothing(
 
         failed = await env.wait_for_condition("Ready", "False")
         assert failed["reason"] == "DatabaseConnectionFailed"
-        await env.wait_for_event("DatabaseQueryFailed", containing='no Secret "login"')
+        await env.wait_for_event("DatabaseQueryFailed", containing='Secret "login" not found')
         await env.wait_for_condition("PushConnected", "False")
         await env.wait_until_idle()
         assert await env.node_names() == ["acme-web"]
