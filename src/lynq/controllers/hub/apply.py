@@ -216,7 +216,7 @@ class DeletionConfirmer:
             for deletion in deletions
             if (
                 deletion.pair.form in gone
-                if deletion.why is DeletionCause.FORM_GONE
+                if deletion.cause is DeletionCause.FORM_GONE
                 else rows_are_recent
             )
         )
@@ -236,7 +236,9 @@ class DeletionConfirmer:
     ) -> frozenset[str]:
         """Return the forms of the deletions that the API server does not have."""
         forms = {
-            deletion.pair.form for deletion in deletions if deletion.why is DeletionCause.FORM_GONE
+            deletion.pair.form
+            for deletion in deletions
+            if deletion.cause is DeletionCause.FORM_GONE
         }
         return frozenset([form for form in sorted(forms) if await self._is_gone(form, hub)])
 

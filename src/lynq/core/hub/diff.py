@@ -138,7 +138,7 @@ class NodeDeletion:
     name: str
     node_uid: str
     """The precondition of the delete: a re-created node of the same name must not match."""
-    why: DeletionCause
+    cause: DeletionCause
     version: str = ""
     """The resourceVersion as a further precondition; empty if a changed node is deleted, too. A
     concurrent change may have paused or protected the node."""

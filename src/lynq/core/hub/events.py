@@ -61,14 +61,14 @@ def write_failed(name: str, cause: str) -> Event:
 def deleting(deletion: NodeDeletion) -> Event:
     """Return the event on the hub before a node is deleted."""
     return Event(
-        EventReason.LYNQ_NODE_DELETING, f"deleting {_described(deletion)}: {deletion.why.value}"
+        EventReason.LYNQ_NODE_DELETING, f"deleting {_described(deletion)}: {deletion.cause.value}"
     )
 
 
 def deleted(deletion: NodeDeletion) -> Event:
     """Return the event on the hub when the API server accepted the deletion of a node."""
     return Event(
-        EventReason.LYNQ_NODE_DELETED, f"deleted {_described(deletion)}: {deletion.why.value}"
+        EventReason.LYNQ_NODE_DELETED, f"deleted {_described(deletion)}: {deletion.cause.value}"
     )
 
 

@@ -86,15 +86,15 @@ def _is_deletable(
 def _deletion(node: LynqNode, forms: Collection[str]) -> NodeDeletion:
     pair = pair_of(node)
     # If the form of a node is uncertain, its deletion is guarded.
-    why = DeletionCause.FORM_GONE if pair and pair.form not in forms else DeletionCause.ROW_GONE
+    cause = DeletionCause.FORM_GONE if pair and pair.form not in forms else DeletionCause.ROW_GONE
     metadata = node.metadata
     return NodeDeletion(
-        pair_or_spec(node), metadata.name, metadata.uid, why, metadata.resource_version
+        pair_or_spec(node), metadata.name, metadata.uid, cause, metadata.resource_version
     )
 
 
-def _names(candidates: Iterable[NodeDeletion], why: DeletionCause) -> set[str]:
-    return {deletion.name for deletion in candidates if deletion.why is why}
+def _names(candidates: Iterable[NodeDeletion], cause: DeletionCause) -> set[str]:
+    return {deletion.name for deletion in candidates if deletion.cause is cause}
 
 
 def _allowed(candidates: Iterable[NodeDeletion], verdict: GuardVerdict) -> Iterable[NodeDeletion]:
@@ -102,5 +102,5 @@ def _allowed(candidates: Iterable[NodeDeletion], verdict: GuardVerdict) -> Itera
     return (
         deletion
         for deletion in sorted(candidates, key=lambda deletion: deletion.name)
-        if deletion.why is DeletionCause.FORM_GONE or deletion.name in deletable
+        if deletion.cause is DeletionCause.FORM_GONE or deletion.name in deletable
     )

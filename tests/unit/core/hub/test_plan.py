@@ -41,7 +41,7 @@ def updated(plan: HubPlan) -> dict[str, UpdateCause]:
 
 
 def deleted(plan: HubPlan) -> dict[str, DeletionCause]:
-    return {deletion.name: deletion.why for deletion in plan.deletes}
+    return {deletion.name: deletion.cause for deletion in plan.deletes}
 
 
 def test_each_row_gets_a_node_of_each_form() -> None:
