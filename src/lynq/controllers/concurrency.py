@@ -13,8 +13,6 @@ T = TypeVar("T")
 MAX_PARALLEL: Final = 32
 """Number of items that `for_each_parallel` processes at the same time."""
 
-AT_ONCE: Final = MAX_PARALLEL  # alias
-
 
 async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Return all results in order; the first failure cancels the rest and is raised.

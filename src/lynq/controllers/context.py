@@ -99,25 +99,6 @@ class ControllerContext:
         return self.options.timing
 
     @property
-    def series(self) -> OperatorMetrics:
-        """Alias of `operator_metrics`."""
-        return self.operator_metrics
-
-    @property
-    def metrics(self) -> RuntimeMetrics:
-        """Alias of `runtime_metrics`."""
-        return self.runtime_metrics
-
-    @property
-    def census(self) -> FleetCounts:
-        """Alias of `node_counts`."""
-        return self.node_counts
-
-    def now(self) -> datetime:
-        """Alias of `clock`."""
-        return self.clock()
-
-    @property
     def caches(self) -> tuple[ResourceCache[Any, Any], ...]:
         """The caches of hubs, forms and nodes."""
         return self.hubs.cache, self.forms.cache, self.nodes.cache

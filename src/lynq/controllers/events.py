@@ -40,8 +40,6 @@ class EventEmitter:
                 event.message,
             )
 
-    tell = emit  # alias
-
 
 def reference_to(obj: TypedObject) -> ObjectReference:
     """Return the `involvedObject` of events about an object."""

@@ -38,10 +38,6 @@ class StatusLimiter:
         """Reset the back-off after a successful write."""
         self._conflicts = 0
 
-    rest = mark_written  # alias
-    fall_behind = backoff_conflict  # alias
-    catch_up = reset  # alias
-
 
 def _loop_time() -> float:
     return asyncio.get_running_loop().time()
