@@ -92,25 +92,25 @@ class Environment:
             shard=shard or Shard(),
             timing=self.timing,
         )
-        world = self.context = ControllerContext.of(
+        context = self.context = ControllerContext.of(
             client, options, metrics, OperatorMetrics(self.registry)
         )
-        validity = FormValidator(world)
+        validator = FormValidator(context)
         recorders = [Recorder(client, f"{kind}-controller") for kind in ("lynqhub", "lynqform")]
         hub_queue, form_queue = WorkQueue[ObjectKey](), WorkQueue[ObjectKey]()
         hubs = HubController(
-            world,
+            context,
             hub_queue,
             EventEmitter(recorders[0]),
             workloads_ready=self._ready,
-            validator=validity,
+            validator=validator,
         )
         forms = FormController(
-            world,
+            context,
             form_queue,
             EventEmitter(recorders[1]),
             workloads_ready=self._ready,
-            validator=validity,
+            validator=validator,
         )
         hubs.attach()
         forms.attach()
@@ -119,13 +119,13 @@ class Environment:
             Controller("form", form_queue, forms.reconcile, workers=2),
         )
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(run_in_background(world.run_caches()))
-            await world.synced()
+            await stack.enter_async_context(run_in_background(context.run_caches()))
+            await context.synced()
             work = [hubs.run(), self._finalize_nodes()]
             work += [recorder.run() for recorder in recorders]
             work += [controller.run() for controller in controllers]
             await stack.enter_async_context(run_in_background(*work))
-            yield world
+            yield context
 
     def _ready(self, node: LynqNode) -> bool:
         return self.workloads.get(node.metadata.name, True)

@@ -138,14 +138,14 @@ async def test_many_nodes_do_not_block_event_loop(
 
     measurement = asyncio.create_task(measure_lag())
     try:
-        async with env.run_controllers() as world:
-            await eventually(lambda: len(world.nodes.values()) == 500, within=60)
+        async with env.run_controllers() as context:
+            await eventually(lambda: len(context.nodes.values()) == 500, within=60)
             await env.wait_for_status(desired=500)
             patches = env.requests.count("patch")
             assert env.requests.count("create") == 500
             env.set_rows(*many[:450])
             await env.force_sync()
-            await eventually(lambda: len(world.nodes.values()) == 450, within=60)
+            await eventually(lambda: len(context.nodes.values()) == 450, within=60)
             await env.wait_for_status(desired=450)
     finally:
         measurement.cancel()

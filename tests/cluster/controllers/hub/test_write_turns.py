@@ -56,11 +56,11 @@ async def test_three_busy_hubs_do_not_block_another(env: Environment) -> None:
     env.set_rows(ROWS[0])
     delay_node_writes(env, "create", 0.5)
 
-    async with env.run_controllers() as world:
+    async with env.run_controllers() as context:
         await eventually(lambda: env.requests.count("create") > 90)
         await env.create_hub(source={"syncInterval": "1s"})
         await env.create_form()
-        await eventually(lambda: NAMES[0] in {key.name for key, _ in world.nodes.cache.items()})
+        await eventually(lambda: NAMES[0] in {key.name for key, _ in context.nodes.cache.items()})
         assert env.requests.count("create") < 1500
 
 
