@@ -1,5 +1,4 @@
 """The controllers of hubs, forms and nodes, and the manager that runs them.
 
-Here the pure cores meet the API server and the databases. docs/design/controllers.md has the
-decisions behind it.
+The core meets the API server and the databases here; docs/explanation/architecture.md has the map.
 """

@@ -1,6 +1,6 @@
 """The admission webhooks: defaulting and validation of hubs, forms and nodes.
 
-docs/design/webhooks.md records the decisions behind them.
+docs/adr/0015-admission.md records the decision behind them.
 """
 
 from lynq.webhooks.server import WebhookServer
