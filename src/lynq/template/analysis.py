@@ -27,29 +27,29 @@ class Survey:
 
 def analyze(template: tree.Template) -> Survey:
     """Look through the template and all that it defines."""
-    found = Survey()
+    survey = Survey()
     for body in (template.body, *template.defined.values()):
         for node in walk(body):
-            _note(node, found)
-    return found
+            _note(node, survey)
+    return survey
 
 
-def _note(node: tree.Node, found: Survey) -> None:
+def _note(node: tree.Node, survey: Survey) -> None:
     if isinstance(node, tree.Identifier):
-        found.functions.add(node.name)
-        found.calls += 1
+        survey.functions.add(node.name)
+        survey.calls += 1
     elif isinstance(node, tree.Field | tree.Chain | tree.Variable):
         # A field can be a method, which is a call too.
-        found.calls += len(node.names) > 1
+        survey.calls += len(node.names) > 1
     elif isinstance(node, tree.Action):
-        found.actions += 1
+        survey.actions += 1
     elif isinstance(node, tree.Range):
-        found.repeats = True
-        found.assigned.update(variable.names[0] for variable in node.pipe.variables)
+        survey.repeats = True
+        survey.assigned.update(variable.names[0] for variable in node.pipe.variables)
     elif isinstance(node, tree.Call):
-        found.repeats = True
+        survey.repeats = True
     elif isinstance(node, tree.Pipe) and node.assigns:
-        found.assigned.update(variable.names[0] for variable in node.variables)
+        survey.assigned.update(variable.names[0] for variable in node.variables)
 
 
 def walk(nodes: list[tree.Node]) -> Iterator[tree.Node]:
@@ -107,11 +107,11 @@ class _Reader:
         if isinstance(node, tree.Block):
             return self._block(node, dot_is_root=dot_is_root)
         if isinstance(node, tree.Call) and node.pipe is not None:
-            found = self._pipe(node.pipe, dot_is_root=dot_is_root)
+            fields = self._pipe(node.pipe, dot_is_root=dot_is_root)
             if _is_root(node.pipe, dot_is_root=dot_is_root) and node.name not in self._followed:
                 self._followed.add(node.name)
-                found |= self.read(self._bodies.get(node.name, []))
-            return found
+                fields |= self.read(self._bodies.get(node.name, []))
+            return fields
         return set()
 
     def _block(self, node: tree.Block, *, dot_is_root: bool) -> set[str]:

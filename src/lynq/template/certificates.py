@@ -101,18 +101,18 @@ def _extensions(
     request: Request, key: Signer, subject: x509.Name, parent: x509.Certificate | None
 ) -> list[x509.Extension[x509.ExtensionType]]:
     """Give the extensions in Go's order."""
-    found: list[tuple[x509.ExtensionType, bool]] = [
+    extensions: list[tuple[x509.ExtensionType, bool]] = [
         (_key_usage(authority=request.authority), True),
         (_USAGES, False),
         (x509.BasicConstraints(ca=request.authority, path_length=None), True),
     ]
     if request.authority:
-        found.append((_identifier(key), False))
+        extensions.append((_identifier(key), False))
     if parent is not None and parent.subject != subject:
-        found += [(each, False) for each in _authority_identifier(parent)]
+        extensions += [(identifier, False) for identifier in _authority_identifier(parent)]
     if request.hosts or request.addresses:
-        found.append((_alternative_names(request), not request.name))
-    return [x509.Extension(value.oid, critical, value) for value, critical in found]
+        extensions.append((_alternative_names(request), not request.name))
+    return [x509.Extension(value.oid, critical, value) for value, critical in extensions]
 
 
 def _key_usage(*, authority: bool) -> x509.KeyUsage:

@@ -7,7 +7,7 @@ from traceback import walk_tb
 from typing import Final
 
 from lynq.template.compiler.build import FILE_NAME, build
-from lynq.template.compiler.codegen import Place
+from lynq.template.compiler.codegen import Position
 from lynq.template.environment import Context, Environment, SeededRandom
 from lynq.template.errors import (
     DataError,
@@ -26,53 +26,53 @@ from lynq.template.tree import Node
 from lynq.template.values import TypedBool, TypedFloat, TypedInt, Variables, byte_len, to_output
 
 
-def located(error: Exception, source: str, places: Sequence[Place]) -> TemplateError:
-    """Give the error its place: the deepest generated code in its traceback."""
+def located(error: Exception, source: str, positions: Sequence[Position]) -> TemplateError:
+    """Give the error its position: the deepest generated code in its traceback."""
     number, inside = 0, False
     for frame, line in walk_tb(error.__traceback__):
         inside = frame.f_code.co_filename == FILE_NAME
         if inside:
             number = line
-    place = places[number - 1] if 0 < number <= len(places) else None
-    kind, message = _say(error, place, in_generated_code=inside)
+    position = positions[number - 1] if 0 < number <= len(positions) else None
+    kind, message = _describe(error, position, in_generated_code=inside)
     message = to_output(message)
-    if place is None:
+    if position is None:
         return TemplateError(kind, 1, 0, message)
-    node = _node(error, place)
-    line, column = position(source, node.position)
+    node = _node(error, position)
+    line, column = line_and_column(source, node.position)
     return TemplateError(
         kind,
         line,
         column,
         message,
-        template=place.template,
+        template=position.template,
         action=str(node),
-        function=place.function,
+        function=position.function,
     )
 
 
-def _node(error: Exception, place: Place) -> Node:
+def _node(error: Exception, position: Position) -> Node:
     """Give the node at which Go is by then."""
-    if isinstance(error, FunctionError) and place.command is not None:
-        return place.command
+    if isinstance(error, FunctionError) and position.command is not None:
+        return position.command
     number = error.argument if isinstance(error, Failure) else None
-    if number is not None and number < len(place.arguments):
-        return place.arguments[number]
-    return place.node
+    if number is not None and number < len(position.arguments):
+        return position.arguments[number]
+    return position.node
 
 
-def position(source: str, offset: int) -> tuple[int, int]:
+def line_and_column(source: str, offset: int) -> tuple[int, int]:
     """Give line and column as Go counts them: lines from 1, bytes from 0."""
     before = source[:offset]
     start = before.rfind("\n") + 1
     return before.count("\n") + 1, len(before[start:].encode("utf-8", "surrogatepass"))
 
 
-def _say(
-    error: Exception, place: Place | None, *, in_generated_code: bool
+def _describe(
+    error: Exception, position: Position | None, *, in_generated_code: bool
 ) -> tuple[ErrorKind, str]:
-    if isinstance(error, FunctionError) and place is not None and place.function is not None:
-        return ErrorKind.EXECUTE, f"error calling {place.function}: {error.message}"
+    if isinstance(error, FunctionError) and position is not None and position.function is not None:
+        return ErrorKind.EXECUTE, f"error calling {position.function}: {error.message}"
     if isinstance(error, Failure):
         return error.kind, error.message
     if isinstance(error, KeyError) and in_generated_code:
@@ -101,7 +101,7 @@ class Template:
         "_copies",
         "_limits",
         "_main",
-        "_places",
+        "_positions",
         "_shared",
         "_simple",
         "_small",
@@ -133,7 +133,7 @@ class Template:
         self._limits = limits
         self._small = min(_SMALL_OUTPUT, limits.output)
         self._main = compiled.main
-        self._places = compiled.places
+        self._positions = compiled.positions
         self._wants_root = compiled.wants_root
         self._copies = not _MUTATING.isdisjoint(compiled.functions)
         self._simple = not (compiled.wants_budget or self._wants_root or self._copies)
@@ -177,7 +177,7 @@ class Template:
         except TemplateError:
             raise
         except Exception as error:  # noqa: BLE001 - no other may leave the package
-            raise located(error, self.source, self._places) from None
+            raise located(error, self.source, self._positions) from None
         return result
 
     def _surroundings(self) -> Environment:

@@ -80,13 +80,13 @@ class Context:
         "calls",
         "deadline",
         "depth",
+        "iterations",
         "limits",
         "memory",
         "now",
         "out",
         "random",
         "slow",
-        "turns",
     )
 
     def __init__(
@@ -103,7 +103,7 @@ class Context:
         self.deadline = deadline or Deadline(limits.seconds)
         self.out: list[object] = []
         self.memory = limits.memory
-        self.turns = limits.turns
+        self.iterations = limits.iterations
         self.calls = limits.calls
         self.slow = limits.slow_calls
         self.depth = 0
@@ -142,11 +142,11 @@ class Context:
         if self.memory < 0:
             raise LimitError(f"values of more than {self.limits.memory} bytes in one render")
 
-    def turn(self) -> None:
-        """Count a turn of a loop."""
-        self.turns -= 1
-        if self.turns < 0:
-            raise LimitError(f"more than {self.limits.turns} turns of loops")
+    def count_iteration(self) -> None:
+        """Count an iteration of a loop."""
+        self.iterations -= 1
+        if self.iterations < 0:
+            raise LimitError(f"more than {self.limits.iterations} loop iterations")
         if monotonic() > self.deadline.at:
             self.check_deadline()
         if len(self.out) > _MANY_PIECES:

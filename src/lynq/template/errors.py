@@ -56,13 +56,13 @@ class TemplateError(Exception):
         """Go's form: `template: name:line:column: executing "name" at <action>: message`."""
         if self.kind is ErrorKind.PARSE:
             return f"template: template:{self.line}: {self.message}"
-        place = f"template: template:{self.line}:{self.column}: "
+        prefix = f"template: template:{self.line}:{self.column}: "
         if self.action is not None:
-            place += f'executing "{self.template}" at <{self.action}>: '
-        return place + self.message
+            prefix += f'executing "{self.template}" at <{self.action}>: '
+        return prefix + self.message
 
 
-class Failure(Exception):  # noqa: N818 - not an error to the user until it has a place
+class Failure(Exception):  # noqa: N818 - not an error to the user until it has a position
     """A render failed. The engine adds the position and raises a `TemplateError`."""
 
     kind = ErrorKind.EXECUTE

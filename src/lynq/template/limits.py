@@ -26,7 +26,7 @@ class Limits:
     """Items of any one list or map that a function makes."""
     memory: int = 24 * _MIB
     """Bytes of all values made in one render, whether kept or dropped."""
-    turns: int = 100_000
+    iterations: int = 100_000
     """Turns of all loops in one render."""
     calls: int = 10_000
     """Calls of `template` in one render."""

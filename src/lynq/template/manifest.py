@@ -39,12 +39,12 @@ def render_object(
 
 def is_slow(manifest: Mapping[str, object]) -> bool:
     """Return whether to render it may take seconds: keys and passwords are made in it."""
-    return any(each.slow for each in _templates(manifest))
+    return any(template.slow for template in _templates(manifest))
 
 
 def is_repeatable(manifest: Mapping[str, object]) -> bool:
     """Return whether rendering it twice gives the same: no keys are made in it."""
-    return not any(each.needs & Needs.ENTROPY for each in _templates(manifest))
+    return not any(template.needs & Needs.ENTROPY for template in _templates(manifest))
 
 
 def _templates(manifest: Mapping[str, object]) -> Iterator[engine.Template]:

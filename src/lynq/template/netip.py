@@ -35,8 +35,8 @@ def parse_address(text: str) -> Address:
 
 
 def _failure(text: str, message: str, at: str = "") -> FunctionError:
-    place = f" (at {quote(from_view(at))})" if at else ""
-    return FunctionError(f"ParseAddr({quote(from_view(text))}): {message}{place}")
+    suffix = f" (at {quote(from_view(at))})" if at else ""
+    return FunctionError(f"ParseAddr({quote(from_view(text))}): {message}{suffix}")
 
 
 def _parse_ipv4(part: str, whole: str) -> bytes:
@@ -94,8 +94,8 @@ class _Groups:
 
     def _group(self, rest: str) -> str:
         """Read one group of digits, or the IPv4 address at the end."""
-        found = _GROUP.match(rest)
-        digits = found[0] if found else ""
+        match = _GROUP.match(rest)
+        digits = match[0] if match else ""
         if len(digits) > _OCTETS:
             raise _failure(self._whole, "each group must have 4 or less digits", rest)
         if not digits:

@@ -31,7 +31,7 @@ _PROPERTY: Final = re.compile(r"\\([pP])\{(\^?)([^}]*)\}")
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 _OPEN_CODE: Final = r"\x{"
 _MAX_HEIGHT: Final = 1000
-_WORDS: Final = {
+_GO_MESSAGES: Final = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
     "trailing \\": "trailing backslash at end of expression",
@@ -132,31 +132,31 @@ def _rewritten(pattern: str) -> Iterator[str]:
     yield pattern[at:]
 
 
-def _property(found: re.Match[str], *, inside: bool) -> str:
-    negated = (found[1] == "P") != (found[2] == "^")
-    name = re.sub(r"[ _-]", "", found[3]).capitalize()
+def _property(match: re.Match[str], *, inside: bool) -> str:
+    negated = (match[1] == "P") != (match[2] == "^")
+    name = re.sub(r"[ _-]", "", match[3]).capitalize()
     if name == "Ascii":
         names = [r"\x00-\x7f"]
     else:
-        names = [rf"\p{{{each}}}" for each in _CATEGORIES.get(name, (name,))]
+        names = [rf"\p{{{category}}}" for category in _CATEGORIES.get(name, (name,))]
     if name == "Cn":
-        names, negated = [rf"\p{{{each}}}" for each in _CATEGORIES["Assigned"]], not negated
+        names, negated = [rf"\p{{{category}}}" for category in _CATEGORIES["Assigned"]], not negated
     if inside and not negated:
         return "".join(names)
     if len(names) == 1 and name != "Ascii":
         return names[0].replace("p", "P", 1) if negated else names[0]
     # A negated union has no form inside another class; RE2 then refuses the pattern.
-    return f"[{'^' if negated else ''}{''.join(names)}]" if not inside else found[0]
+    return f"[{'^' if negated else ''}{''.join(names)}]" if not inside else match[0]
 
 
 def translate_error(message: str, pattern: str) -> str:
     """Say in Go's words what RE2 says is wrong with a pattern."""
-    reason, _, place = message.partition(": ")
-    if place.startswith("(?<"):
-        return f"invalid named capture: `{pattern[pattern.rindex(place) :]}`"
-    if reason == "invalid UTF-8" and not place and _OPEN_CODE in pattern:
+    reason, _, excerpt = message.partition(": ")
+    if excerpt.startswith("(?<"):
+        return f"invalid named capture: `{pattern[pattern.rindex(excerpt) :]}`"
+    if reason == "invalid UTF-8" and not excerpt and _OPEN_CODE in pattern:
         return f"invalid escape sequence: `{pattern[pattern.rindex(_OPEN_CODE) :]}`"
-    return f"{_WORDS.get(reason, reason)}: `{place}`"
+    return f"{_GO_MESSAGES.get(reason, reason)}: `{excerpt}`"
 
 
 Span: TypeAlias = tuple[int, int]
@@ -185,11 +185,11 @@ class Pattern:
 
     def search(self, text: "Text", at: int) -> list[Span] | None:
         """Find the first match at or after a byte; (-1, -1) stands for a group without a match."""
-        found = self._compiled.search(text.view, at)
-        while found is not None and text.inside_char(found.start()):
+        match = self._compiled.search(text.view, at)
+        while match is not None and text.inside_char(match.start()):
             # RE2 lets \B match between the bytes of a character, Go does not.
-            found = self._compiled.search(text.view, text.after_char(found.start()))
-        return found and [found.span(group) for group in range(len(self.names))]
+            match = self._compiled.search(text.view, text.after_char(match.start()))
+        return match and [match.span(group) for group in range(len(self.names))]
 
     def check_cost(self, text: "Text") -> None:
         """Refuse a search that could take seconds."""
@@ -209,7 +209,7 @@ class Text:
         whole = text if text.isascii() else from_bytes(self._data)
         if _WRONG.search(whole):
             self.view = _WRONG.sub("\ufffd", whole).encode()
-            self._wrong = list(_places(whole))
+            self._wrong = list(_replaced_positions(whole))
 
     def __len__(self) -> int:
         """Count the bytes of the view."""
@@ -219,8 +219,8 @@ class Text:
         """Give the text's own bytes between two places of the view."""
         return self._data[self._original(start) : self._original(end)]
 
-    def _original(self, place: int) -> int:
-        return place - 2 * bisect_left(self._wrong, place)
+    def _original(self, position: int) -> int:
+        return position - 2 * bisect_left(self._wrong, position)
 
     def inside_char(self, at: int) -> bool:
         """Tell whether a place is between the bytes of one character."""
@@ -235,7 +235,7 @@ class Text:
         return at
 
 
-def _places(whole: str) -> Iterator[int]:
+def _replaced_positions(whole: str) -> Iterator[int]:
     """Give the places in the view where U+FFFD stands for a byte."""
     at = 0
     for part in _WRONG.split(whole)[:-1]:
@@ -302,10 +302,10 @@ def find_all(context: Context, pattern: Pattern, text: Text, most: int) -> Itera
     at, count, previous_end = 0, 0, -1
     while at <= len(text) and (most < 0 or count < most):
         context.check_deadline()
-        found = pattern.search(text, at)
-        if found is None:
+        spans = pattern.search(text, at)
+        if spans is None:
             return
-        start, end = found[0]
+        start, end = spans[0]
         accepted = end != at or start != previous_end
         at = (text.after_char(at) if at < len(text) else at + 1) if end == at else end
         previous_end = end
@@ -322,11 +322,11 @@ def replacements(
     at, last_end = 0, 0
     while at <= len(text):
         context.check_deadline()
-        found = pattern.search(text, at)
-        if found is None:
+        spans = pattern.search(text, at)
+        if spans is None:
             break
-        start, end = found[0]
-        yield (last_end, start), found if end > last_end or start == 0 else None
+        start, end = spans[0]
+        yield (last_end, start), spans if end > last_end or start == 0 else None
         last_end = end
         at = max(end, text.after_char(at) if at < len(text) else at + 1)
     yield (last_end, len(text)), None

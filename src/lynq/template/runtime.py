@@ -108,7 +108,7 @@ def _call_method(method: Function, receiver: Object, arguments: tuple[object, ..
         raise Failure(
             f"wrong number of args for {method.name}: want {len(wanted)} got {len(arguments)}"
         )
-    taken = [_argument(*each) for each in zip(wanted, arguments, count(), strict=False)]
+    taken = [_argument(*item) for item in zip(wanted, arguments, count(), strict=False)]
     return method.body(receiver, *taken)
 
 
@@ -146,10 +146,10 @@ def top_marked(context: Context, value: object) -> object:
 
 def join_marked(pieces: Iterable[object]) -> object:
     """Join pieces; a marked value stays one if it is alone."""
-    found = [piece for piece in pieces if not isinstance(piece, str) or piece]
-    if len(found) == 1:
-        return found[0]
-    return _join([piece if isinstance(piece, str) else show(piece) for piece in found])
+    nonempty = [piece for piece in pieces if not isinstance(piece, str) or piece]
+    if len(nonempty) == 1:
+        return nonempty[0]
+    return _join([piece if isinstance(piece, str) else show(piece) for piece in nonempty])
 
 
 def show_text(value: object) -> str:
@@ -241,7 +241,7 @@ NAMES: Mapping[str, object] = {
             *(show_number, over, run, slow, begin, finish, finish_marked, checked_join, eq, ne),
         )
     },
-    "turn": Context.turn,
+    "count_iteration": Context.count_iteration,
     "meter": Context.meter,
     "meter_shared": Context.meter_shared,
     "meter_texts": Context.meter_texts,

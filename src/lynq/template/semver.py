@@ -54,11 +54,11 @@ def parse_version(text: str) -> Version:
     """Read a version; minor and patch may be missing, and a leading v is taken off."""
     if len(text) > MOST_BYTES:
         raise LimitError(f"a version of {len(text)} bytes is over the limit of {MOST_BYTES}")
-    found = _VERSION.fullmatch(text)
-    if found is None:
+    match = _VERSION.fullmatch(text)
+    if match is None:
         raise FunctionError("Invalid Semantic Version")
-    *segments, prerelease, metadata = found.groups(default="")
-    major, minor, patch = (_segment(each.removeprefix(".")) for each in segments)
+    *segments, prerelease, metadata = match.groups(default="")
+    major, minor, patch = (_segment(segment.removeprefix(".")) for segment in segments)
     _check_prerelease(prerelease)
     return Version(major, minor, patch, prerelease, metadata, text)
 
@@ -99,7 +99,7 @@ def _number(part: str) -> int | None:
 
 def _next(version: Version, major: int, minor: int, patch: int) -> VersionValue:
     """Make the version with these numbers and nothing behind them."""
-    major, minor, patch = (each & _MAX for each in (major, minor, patch))
+    major, minor, patch = (number & _MAX for number in (major, minor, patch))
     return _renamed(VersionValue(major, minor, patch, "", "", version.original))
 
 

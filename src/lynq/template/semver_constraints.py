@@ -163,21 +163,21 @@ def parse_constraints(text: str) -> Alternatives:
 @lru_cache(maxsize=128)
 def _parse(text: str) -> Alternatives:
     alternatives = _rewrite_ranges(byte_view(text)).split("||")
-    return tuple(_parse_alternative(each) for each in alternatives)
+    return tuple(_parse_alternative(alternative) for alternative in alternatives)
 
 
 def _rewrite_ranges(view: str) -> str:
     """Turn `1.2 - 1.4` into `>= 1.2, <= 1.4`."""
     written = view
-    for found in _RANGE.finditer(view):
-        written = written.replace(found[0], f">= {found[1]}, <= {found[_RANGE_END]} ", 1)
+    for match in _RANGE.finditer(view):
+        written = written.replace(match[0], f">= {match[1]}, <= {match[_RANGE_END]} ", 1)
     return written
 
 
 def _parse_alternative(view: str) -> tuple[Constraint, ...]:
     if not _VALID.search(view):
         raise FunctionError(f"improper constraint: {from_view(view)}")
-    return tuple(_parse_one(found[0]) for found in _EACH.finditer(view))
+    return tuple(_parse_one(match[0]) for match in _EACH.finditer(view))
 
 
 def _parse_one(text: str) -> Constraint:
@@ -202,4 +202,4 @@ def _version(text: str) -> Version:
 
 def satisfies(alternatives: Alternatives, version: Version) -> bool:
     """Tell whether a version fits one of the alternatives."""
-    return any(all(each.check(version) for each in group) for group in alternatives)
+    return any(all(constraint.check(version) for constraint in group) for group in alternatives)

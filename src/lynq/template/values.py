@@ -242,9 +242,9 @@ _PLAIN: Mapping[type, GoType] = {
 
 def type_of(value: object) -> GoType | None:
     """Give the Go type a value stands for; None for nil, which has none."""
-    found = _PLAIN.get(type(value))
-    if found is not None:
-        return found
+    go_type = _PLAIN.get(type(value))
+    if go_type is not None:
+        return go_type
     if isinstance(value, Typed):
         return value.go_type
     if value is None:
@@ -254,14 +254,14 @@ def type_of(value: object) -> GoType | None:
 
 def type_name(value: object) -> str:
     """Give what `%T` prints."""
-    found = type_of(value)
-    return found.name if found is not None else "<nil>"
+    go_type = type_of(value)
+    return go_type.name if go_type is not None else "<nil>"
 
 
 def kind_of(value: object) -> Kind:
     """Give the value's reflect.Kind."""
-    found = type_of(value)
-    return found.kind if found is not None else Kind.INVALID
+    go_type = type_of(value)
+    return go_type.kind if go_type is not None else Kind.INVALID
 
 
 def is_nil(value: object) -> bool:

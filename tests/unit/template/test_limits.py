@@ -123,7 +123,7 @@ def test_render_ends_within_a_quarter_of_a_second() -> None:
 
 
 def _patient() -> Environment:
-    return Environment(limits=Limits(turns=1_000_000_000, memory=1_000_000_000_000))
+    return Environment(limits=Limits(iterations=1_000_000_000, memory=1_000_000_000_000))
 
 
 def test_limits_are_settings() -> None:

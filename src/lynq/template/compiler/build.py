@@ -8,7 +8,7 @@ from types import CodeType
 from lynq.template import tree
 from lynq.template.analysis import analyze, walk
 from lynq.template.compiler import codegen, statements
-from lynq.template.compiler.codegen import Expr, Place, Program, Unit
+from lynq.template.compiler.codegen import Expr, Position, Program, Unit
 from lynq.template.functions.signature import Needs
 from lynq.template.runtime import NAMES
 from lynq.template.stream import ROOT_NAME
@@ -21,7 +21,7 @@ class Compiled:
     """A template as a Python function, and what is known of it."""
 
     main: Callable[..., object]
-    places: tuple[Place, ...]
+    positions: tuple[Position, ...]
     functions: frozenset[str]
     needs: Needs
     wants_root: bool
@@ -36,7 +36,7 @@ def build(template: tree.Template) -> Compiled:
     main: Callable[..., object] = names["main"]  # type: ignore[assignment]  # defined just now
     return Compiled(
         main,
-        tuple(program.places),
+        tuple(program.positions),
         frozenset(program.survey.functions),
         program.needs,
         wants_root=program.wants_root,
@@ -81,7 +81,7 @@ def _main(program: Program, body: list[tree.Node]) -> ast.stmt:
     lines += [
         codegen.assign("w", codegen.call("begin", context)),
         *statements.statements(unit, body),
-        codegen.give(codegen.call(finish, context, place=unit.place())),
+        codegen.give(codegen.call(finish, context, position=unit.position())),
     ]
     return codegen.define("main", ("d", "c"), lines)
 

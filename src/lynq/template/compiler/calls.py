@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from lynq.template import tree
 from lynq.template.compiler import codegen, expressions
-from lynq.template.compiler.codegen import Expr, Given, Place, Unit
+from lynq.template.compiler.codegen import CallArgs, Expr, Position, Unit
 from lynq.template.constants import convert
 from lynq.template.errors import Failure
 from lynq.template.functions.signature import ANY_NAMES, NILABLE, Function, Needs, Parameter
@@ -45,24 +45,24 @@ def function_call(
     evaluate: Evaluate,
     node: tree.Identifier,
     command: tree.Node,
-    given: Given,
+    args: CallArgs,
 ) -> Expr:
     """Call a function of the table."""
     unit.at = node
     function = FUNCTIONS[node.name]
     unit.program.needs |= function.needs
-    problem = _wrong_count(function, given)
+    problem = _wrong_count(function, args)
     if problem is not None:
-        return _failure(unit, problem, given.final)
-    kept, final = _keep_final(unit, given, function)
+        return _failure(unit, problem, args.final)
+    kept, final = _keep_final(unit, args, function)
     visible = len(unit.variables)
     taken = [
-        _argument(unit, evaluate, each, _parameter(function, position), function)
-        for position, each in enumerate(given.arguments)
+        _argument(unit, evaluate, argument, _parameter(function, index), function)
+        for index, argument in enumerate(args.nodes)
     ]
     if final is not None:
         taken.append(_accept(unit, final, _parameter(function, len(taken)), function))
-    _add_hidden(function, given, taken)
+    _add_hidden(function, args, taken)
     # Go is at the command only if the call fails; what comes next is still at the last argument.
     last, unit.at = unit.at, command
     result = expressions.call(unit, function, taken) or _call(unit, function, taken)
@@ -74,10 +74,10 @@ def function_call(
     return result
 
 
-def _add_hidden(function: Function, given: Given, taken: list[Expr]) -> None:
+def _add_hidden(function: Function, args: CallArgs, taken: list[Expr]) -> None:
     """Add the extra arguments that two built-ins need for their errors."""
     if function.name == "call":
-        called = str(given.arguments[0]) if given.arguments else ""
+        called = str(args.nodes[0]) if args.nodes else ""
         taken.insert(0, Expr(codegen.constant(called), "string", literal=True))
     elif function.name == "len":
         taken.append(Expr(codegen.constant(taken[0].boxed), "bool", literal=True))
@@ -86,7 +86,7 @@ def _add_hidden(function: Function, given: Given, taken: list[Expr]) -> None:
 def _with_skipped(unit: Unit, visible: int, result: Expr) -> Expr:
     """Let a variable that `and` or `or` may not come to declare be the one it would hide."""
     for variable, declared in unit.variables[visible:]:
-        older = [expr for known, expr in unit.variables[:visible] if known == variable]
+        older = [expr for name, expr in unit.variables[:visible] if name == variable]
         if older:
             before = codegen.keep(codegen.identifier(declared.code), older[-1].code)
             result = Expr(codegen.after(before, result.code), result.type)
@@ -99,35 +99,35 @@ def method_call(  # noqa: PLR0917 - as for a function, and the receiver
     node: tree.Node,
     receiver: Expr,
     name: str,
-    given: Given,
+    args: CallArgs,
 ) -> Expr:
     """Call a method; which one it is, and what it takes, is known only when it runs."""
     before = unit.at
-    kept, final = _keep_final(unit, given)
+    kept, final = _keep_final(unit, args)
     taken: list[ast.expr] = []
-    places: list[tree.Node] = []
-    for each in given.arguments:
-        unit.at = each
-        if isinstance(each, (*_LITERALS, tree.Nil)):
-            taken.append(codegen.name(unit.program.put("literal", each)))
+    positions: list[tree.Node] = []
+    for argument in args.nodes:
+        unit.at = argument
+        if isinstance(argument, (*_LITERALS, tree.Nil)):
+            taken.append(codegen.name(unit.program.put("literal", argument)))
         else:
-            taken.append(evaluate(unit, each).code)
-        places.append(unit.at)
+            taken.append(evaluate(unit, argument).code)
+        positions.append(unit.at)
     if final is not None:
         taken.append(final.code)
-    place = unit.program.put_place(
-        Place(unit.template, before, name, command=node, arguments=tuple(places))
+    position = unit.program.add_position(
+        Position(unit.template, before, name, command=node, arguments=tuple(positions))
     )
     boxed = codegen.constant(receiver.boxed)
     called = codegen.call(
-        "invoke", receiver.code, boxed, codegen.constant(name), *taken, place=place
+        "invoke", receiver.code, boxed, codegen.constant(name), *taken, position=position
     )
     return Expr(called if kept is None else codegen.after(kept, called))
 
 
-def _wrong_count(function: Function, given: Given) -> str | None:
-    wanted, written = len(function.parameters), len(given.arguments)
-    count = written + (given.final is not None)
+def _wrong_count(function: Function, args: CallArgs) -> str | None:
+    wanted, written = len(function.parameters), len(args.nodes)
+    count = written + (args.final is not None)
     if function.variadic is not None:
         if count >= wanted:
             return None
@@ -137,17 +137,17 @@ def _wrong_count(function: Function, given: Given) -> str | None:
     return f"wrong number of args for {function.name}: want {wanted} got {count}"
 
 
-def _parameter(function: Function, position: int) -> Parameter:
-    if position < len(function.parameters) or function.variadic is None:
-        return function.parameters[position]
+def _parameter(function: Function, index: int) -> Parameter:
+    if index < len(function.parameters) or function.variadic is None:
+        return function.parameters[index]
     return function.variadic
 
 
 def _keep_final(
-    unit: Unit, given: Given, function: Function | None = None
+    unit: Unit, args: CallArgs, function: Function | None = None
 ) -> tuple[ast.expr | None, Expr | None]:
     """Evaluate the piped value before the arguments, as Go does, where the order can be seen."""
-    final = given.final
+    final = args.final
     if final is None or final.literal:
         return None, final
     # `and` and `or` may not come to it at all, but Go has evaluated it by then.
@@ -155,8 +155,8 @@ def _keep_final(
         function is not None
         and function.name not in ("and", "or")
         and all(
-            _cannot_fail(each, _parameter(function, position))
-            for position, each in enumerate(given.arguments)
+            _cannot_fail(argument, _parameter(function, index))
+            for index, argument in enumerate(args.nodes)
         )
     ):
         return None, final
@@ -205,13 +205,13 @@ def _accept(unit: Unit, value: Expr, parameter: Parameter, function: Function) -
     put = codegen.name(unit.program.put("parameter", parameter))
     boxed = codegen.constant(value.boxed)
     if value.type is not None or parameter.name not in _CLASSES:
-        checked = codegen.call("accept", put, value.code, boxed, place=unit.place())
+        checked = codegen.call("accept", put, value.code, boxed, position=unit.position())
         return Expr(checked, parameter.name)
     kept = unit.fresh("t")
     checked = codegen.choose(
         codegen.is_class(codegen.keep(kept, value.code), _CLASSES[parameter.name]),
         codegen.name(kept),
-        codegen.call("accept", put, codegen.name(kept), boxed, place=unit.place()),
+        codegen.call("accept", put, codegen.name(kept), boxed, position=unit.position()),
     )
     return Expr(checked, parameter.name)
 
@@ -226,7 +226,7 @@ def _unmarked(unit: Unit, value: Expr) -> Expr:
 
 
 def _meter(function: Function) -> str:
-    """Tell what a function's result costs: its own items, texts, or places for others' items."""
+    """Tell what a function's result costs: its own items, texts, or positions for others' items."""
     if function.result == "[]string":
         return "meter_texts"
     return "meter_shared" if function.name.removeprefix("must").lower() in _SHARING else "meter"
@@ -238,19 +238,21 @@ def _call(unit: Unit, function: Function, taken: list[Expr]) -> Expr:
         unit.program.wants_budget |= function.needs not in Needs.LIMITS
         arguments.insert(0, codegen.name("c"))
     put = unit.program.put("function", function.body)
-    place = unit.place(function.name)
+    position = unit.position(function.name)
     if function.needs & Needs.SLOW:
         unit.program.wants_budget = True
-        called = codegen.call("slow", codegen.name("c"), codegen.name(put), *arguments, place=place)
+        called = codegen.call(
+            "slow", codegen.name("c"), codegen.name(put), *arguments, position=position
+        )
     else:
-        called = codegen.call(put, *arguments, place=place)
+        called = codegen.call(put, *arguments, position=position)
     if unit.program.metered:
         unit.program.wants_budget = True
-        called = codegen.call(_meter(function), codegen.name("c"), called, place=place)
+        called = codegen.call(_meter(function), codegen.name("c"), called, position=position)
     dynamic = function.result in ANY_NAMES
     return Expr(called, None if dynamic else function.result, boxed=dynamic)
 
 
 def _failure(unit: Unit, message: str, evaluated: Expr | None = None) -> Expr:
     before = () if evaluated is None else (evaluated.code,)
-    return Expr(codegen.call("fail", codegen.constant(message), *before, place=unit.place()))
+    return Expr(codegen.call("fail", codegen.constant(message), *before, position=unit.position()))

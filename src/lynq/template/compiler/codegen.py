@@ -15,14 +15,14 @@ from lynq.template.analysis import Survey
 from lynq.template.functions.signature import Needs
 
 
-class _Place(TypedDict):
+class _Location(TypedDict):
     lineno: int
     col_offset: int
     end_lineno: int
     end_col_offset: int
 
 
-NOWHERE: Final[_Place] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
+NOWHERE: Final[_Location] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
 """Where nothing can fail."""
 _LOAD: Final = ast.Load()
 _STORE: Final = ast.Store()
@@ -43,14 +43,14 @@ def constant(value: str | float | bool | None) -> ast.expr:  # noqa: FBT001 - an
     return ast.Constant(value, **NOWHERE)
 
 
-def call(function: str, *arguments: ast.expr, place: int = 0) -> ast.expr:
+def call(function: str, *arguments: ast.expr, position: int = 0) -> ast.expr:
     """Call a function by name."""
-    return ast.Call(name(function), list(arguments), [], **_at(place))
+    return ast.Call(name(function), list(arguments), [], **_at(position))
 
 
-def subscript(value: ast.expr, key: str, *, place: int) -> ast.expr:
+def subscript(value: ast.expr, key: str, *, position: int) -> ast.expr:
     """Take a key of a mapping."""
-    return ast.Subscript(value, constant(key), _LOAD, **_at(place))
+    return ast.Subscript(value, constant(key), _LOAD, **_at(position))
 
 
 def keep(identifier: str, value: ast.expr) -> ast.expr:
@@ -138,7 +138,7 @@ def define(identifier: str, parameters: tuple[str, ...], body: list[ast.stmt]) -
     """Define a function."""
     arguments = ast.arguments(
         posonlyargs=[],
-        args=[ast.arg(each, **NOWHERE) for each in parameters],
+        args=[ast.arg(parameter, **NOWHERE) for parameter in parameters],
         kwonlyargs=[],
         kw_defaults=[],
         defaults=[],
@@ -146,10 +146,10 @@ def define(identifier: str, parameters: tuple[str, ...], body: list[ast.stmt]) -
     return ast.FunctionDef(identifier, arguments, body or [ast.Pass(**NOWHERE)], [], **NOWHERE)
 
 
-def _at(place: int) -> _Place:
-    if not place:
+def _at(position: int) -> _Location:
+    if not position:
         return NOWHERE
-    return {"lineno": place, "col_offset": 0, "end_lineno": place, "end_col_offset": 0}
+    return {"lineno": position, "col_offset": 0, "end_lineno": position, "end_col_offset": 0}
 
 
 # So few calls cannot take long: a template with more, or with loops, is metered call by call.
@@ -157,7 +157,7 @@ _FEW_CALLS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """Where generated code stands for something: a node, and the function that is called there."""
 
     template: str
@@ -178,11 +178,11 @@ class Program:
     """The Python names of the templates that the source defines."""
     names: dict[str, object]
     """The generated code's globals."""
-    places: list[Place] = field(default_factory=list)
+    positions: list[Position] = field(default_factory=list)
     needs: Needs = Needs.NOTHING
     wants_root: bool = False
     """Whether the root of the data is used as a value, not only by its fields."""
-    _given: dict[int, str] = field(default_factory=dict)
+    _names_by_id: dict[int, str] = field(default_factory=dict)
     wants_budget: bool = False
     """Whether a render needs a context of its own, because it spends something of it."""
 
@@ -203,20 +203,20 @@ class Program:
 
     def put(self, prefix: str, value: object) -> str:
         """Give a name to an object that generated code uses."""
-        made = self._given.get(id(value))
-        if made is None:
-            made = self._given[id(value)] = f"{prefix}_{len(self.names)}"
-            self.names[made] = value
-        return made
+        global_name = self._names_by_id.get(id(value))
+        if global_name is None:
+            global_name = self._names_by_id[id(value)] = f"{prefix}_{len(self.names)}"
+            self.names[global_name] = value
+        return global_name
 
-    def place(self, template: str, node: tree.Node, function: str | None = None) -> int:
+    def position(self, template: str, node: tree.Node, function: str | None = None) -> int:
         """Give the line number that stands for a node and the function called there."""
-        return self.put_place(Place(template, node, function))
+        return self.add_position(Position(template, node, function))
 
-    def put_place(self, place: Place) -> int:
-        """Give the line number that stands for a place."""
-        self.places.append(place)
-        return len(self.places)
+    def add_position(self, position: Position) -> int:
+        """Give the line number that stands for a position."""
+        self.positions.append(position)
+        return len(self.positions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,15 +234,15 @@ class Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class CallArgs:
     """What a command is given: its arguments, and the value piped into it."""
 
-    arguments: tuple[tree.Node, ...] = ()
+    nodes: tuple[tree.Node, ...] = ()
     final: Expr | None = None
 
     def __bool__(self) -> bool:
         """Tell whether it is given anything at all."""
-        return bool(self.arguments) or self.final is not None
+        return bool(self.nodes) or self.final is not None
 
 
 @dataclass(slots=True)
@@ -255,16 +255,16 @@ class Unit:
     dot: Expr
     variables: list[tuple[str, Expr]] = field(default_factory=list)
     loops: int = 0
-    _made: int = 0
+    _fresh_names: int = 0
 
-    def place(self, function: str | None = None) -> int:
-        """Give the number of the place where Go would say that it is."""
-        return self.program.place(self.template, self.at, function)
+    def position(self, function: str | None = None) -> int:
+        """Give the number of the position where Go would say that it is."""
+        return self.program.position(self.template, self.at, function)
 
     def fresh(self, prefix: str) -> str:
         """Give a Python name that is used nowhere else in the function."""
-        self._made += 1
-        return f"{prefix}{self._made}"
+        self._fresh_names += 1
+        return f"{prefix}{self._fresh_names}"
 
     def declare(self, variable: str, expr: Expr) -> str:
         """Declare a template variable: each declaration is a Python variable of its own."""
@@ -277,8 +277,8 @@ class Unit:
 
     def lookup(self, variable: str) -> Expr | None:
         """Find what a template variable stands for here; one that is only assigned is none."""
-        found = (expr for known, expr in reversed(self.variables) if known == variable)
-        return next(found, None)
+        matches = (expr for declared, expr in reversed(self.variables) if declared == variable)
+        return next(matches, None)
 
     @contextmanager
     def block(self, dot: Expr | None = None) -> Iterator[None]:

@@ -12,13 +12,13 @@ from typing import Final
 
 from lynq.template import tree
 from lynq.template.compiler import calls, codegen
-from lynq.template.compiler.codegen import Expr, Given, Unit
+from lynq.template.compiler.codegen import CallArgs, Expr, Unit
 from lynq.template.constants import ideal
 from lynq.template.errors import Failure
 from lynq.template.functions.signature import Function
 from lynq.template.values import type_name
 
-_NOTHING: Final = Given()
+_NOTHING: Final = CallArgs()
 
 
 def pipeline(unit: Unit, pipe: tree.Pipe) -> Expr:
@@ -33,8 +33,8 @@ def commands(unit: Unit, pipe: tree.Pipe) -> Expr:
     """Evaluate a pipeline's commands, each given the value of the one before."""
     unit.at = pipe
     value: Expr | None = None
-    for each in pipe.commands:
-        value = replace(_command(unit, each, value), boxed=False)
+    for command in pipe.commands:
+        value = replace(_command(unit, command, value), boxed=False)
     if value is None:
         raise AssertionError("the parser lets no empty pipeline through")
     return value
@@ -44,25 +44,25 @@ def _store(unit: Unit, variable: str, value: Expr, *, assigns: bool) -> Expr:
     if not assigns:
         python = unit.declare(variable, value)
         return replace(value, code=codegen.keep(python, value.code), literal=False)
-    known = unit.lookup(variable)
-    if known is None:
+    declared = unit.lookup(variable)
+    if declared is None:
         return failure(unit, f"undefined variable: {variable}", value)
     return replace(
-        value, code=codegen.keep(codegen.identifier(known.code), value.code), literal=False
+        value, code=codegen.keep(codegen.identifier(declared.code), value.code), literal=False
     )
 
 
-def operand(unit: Unit, node: tree.Node, given: Given = _NOTHING) -> Expr:
+def operand(unit: Unit, node: tree.Node, args: CallArgs = _NOTHING) -> Expr:
     """Evaluate an operand that is no constant; only some can be given anything."""
     if isinstance(node, tree.Field):
         unit.at = node
-        return _fields(unit, node, unit.dot, node.names, given)
+        return _fields(unit, node, unit.dot, node.names, args)
     if isinstance(node, tree.Variable):
-        return _variable(unit, node, given)
+        return _variable(unit, node, args)
     if isinstance(node, tree.Chain):
-        return _chain(unit, node, given)
+        return _chain(unit, node, args)
     if isinstance(node, tree.Identifier):
-        return calls.function_call(unit, operand, node, node, given)
+        return calls.function_call(unit, operand, node, node, args)
     if isinstance(node, tree.Pipe):
         return pipeline(unit, node)
     if unit.dot.root:
@@ -72,14 +72,14 @@ def operand(unit: Unit, node: tree.Node, given: Given = _NOTHING) -> Expr:
 
 def _command(unit: Unit, command: tree.Command, final: Expr | None) -> Expr:
     first = command.args[0]
-    given = Given(tuple(command.args[1:]), final)
+    args = CallArgs(tuple(command.args[1:]), final)
     if isinstance(first, tree.Identifier):
-        return calls.function_call(unit, operand, first, command, given)
+        return calls.function_call(unit, operand, first, command, args)
     if isinstance(first, tree.Field | tree.Variable | tree.Chain):
-        return operand(unit, first, given)
+        return operand(unit, first, args)
     if not isinstance(first, tree.Pipe):
         unit.at = first
-    if given:
+    if args:
         return _not_a_function(unit, first, final)
     if isinstance(first, tree.Nil):
         return failure(unit, "nil is not a command")
@@ -99,51 +99,53 @@ def _ideal(unit: Unit, node: tree.Bool | tree.NumberLiteral | tree.String) -> Ex
 def failure(unit: Unit, message: str, evaluated: Expr | None = None) -> Expr:
     """Fail with a message, once what is before it has been evaluated."""
     before = () if evaluated is None else (evaluated.code,)
-    return Expr(codegen.call("fail", codegen.constant(message), *before, place=unit.place()))
+    return Expr(codegen.call("fail", codegen.constant(message), *before, position=unit.position()))
 
 
 def _not_a_function(unit: Unit, node: tree.Node, final: Expr | None) -> Expr:
     return failure(unit, f"can't give argument to non-function {node}", final)
 
 
-def _variable(unit: Unit, node: tree.Variable, given: Given) -> Expr:
+def _variable(unit: Unit, node: tree.Variable, args: CallArgs) -> Expr:
     unit.at = node
     value = unit.lookup(node.names[0])
     if value is None:
-        return failure(unit, f"undefined variable: {node.names[0]}", given.final)
+        return failure(unit, f"undefined variable: {node.names[0]}", args.final)
     if len(node.names) > 1:
-        return _fields(unit, node, value, node.names[1:], given)
-    if given:
-        return _not_a_function(unit, node, given.final)
+        return _fields(unit, node, value, node.names[1:], args)
+    if args:
+        return _not_a_function(unit, node, args.final)
     if value.root:
         unit.program.wants_root = True
     return value
 
 
-def _chain(unit: Unit, node: tree.Chain, given: Given) -> Expr:
+def _chain(unit: Unit, node: tree.Chain, args: CallArgs) -> Expr:
     unit.at = node
     if isinstance(node.base, tree.Nil):
         return failure(unit, f"indirection through explicit nil in {node}")
     unit.at = node.base
-    return _fields(unit, node, operand(unit, node.base), node.names, given)
+    return _fields(unit, node, operand(unit, node.base), node.names, args)
 
 
-def _fields(unit: Unit, node: tree.Node, value: Expr, names: Sequence[str], given: Given) -> Expr:
+def _fields(unit: Unit, node: tree.Node, value: Expr, names: Sequence[str], args: CallArgs) -> Expr:
     """Follow fields; the last one, if it is a method, gets what is given."""
-    followed = list(names[:-1] if given else names)
+    followed = list(names[:-1] if args else names)
     if value.root and followed:
-        taken = codegen.subscript(value.code, followed.pop(0), place=unit.place())
+        taken = codegen.subscript(value.code, followed.pop(0), position=unit.position())
         value = Expr(taken, boxed=True)
     if followed:
         keys = [codegen.constant(name) for name in followed]
-        place = unit.place(followed[-1])
-        taken = codegen.call("chain", value.code, codegen.constant(value.boxed), *keys, place=place)
+        position = unit.position(followed[-1])
+        taken = codegen.call(
+            "chain", value.code, codegen.constant(value.boxed), *keys, position=position
+        )
         value = Expr(taken, boxed=True)
-    if not given:
+    if not args:
         return value
     if value.root:
-        return failure(unit, f"{names[-1]} is not a method but has arguments", given.final)
-    return calls.method_call(unit, operand, node, value, names[-1], given)
+        return failure(unit, f"{names[-1]} is not a method but has arguments", args.final)
+    return calls.method_call(unit, operand, node, value, names[-1], args)
 
 
 _SIMPLE_FORMAT = re.compile(r"(%[svd])")
@@ -153,8 +155,8 @@ _MOST_PIECES = 8
 
 def call(unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None:
     """Give a function's result without calling it, if that can be done."""
-    known = _INLINED.get(function.name)
-    return known(unit, function, arguments) if known is not None else None
+    inline = _INLINED.get(function.name)
+    return inline(unit, function, arguments) if inline is not None else None
 
 
 def _logic(_unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None:
@@ -180,19 +182,19 @@ def _equal(unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None
     if value.type == "string":
         return Expr(compare(value.code, text.code), "bool")
     kept = codegen.name(unit.fresh("t"))
-    in_order = [kept if each is value else text.code for each in arguments]
-    slow = codegen.call(function.name, *in_order, place=unit.place(function.name))
+    in_order = [kept if argument is value else text.code for argument in arguments]
+    slow = codegen.call(function.name, *in_order, position=unit.position(function.name))
     test = codegen.is_class(codegen.keep(codegen.identifier(kept), value.code), "str")
     return Expr(codegen.choose(test, compare(kept, text.code), slow), "bool")
 
 
 def _default(_unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | None:
     """Take the given value if it is true; what is empty to sprig is false to Python."""
-    if len(arguments) != len(("fallback", "given")) or not arguments[0].literal:
+    if len(arguments) != len(("fallback", "value")) or not arguments[0].literal:
         return None
-    fallback, given = arguments
-    same = fallback.type if fallback.type == given.type else None
-    return Expr(codegen.first_true(given.code, fallback.code), same, boxed=True)
+    fallback, value = arguments
+    same = fallback.type if fallback.type == value.type else None
+    return Expr(codegen.first_true(value.code, fallback.code), same, boxed=True)
 
 
 def _printf(unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | None:
@@ -217,14 +219,14 @@ def _printf(unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | No
 def _print(unit: Unit, verb: str, value: Expr) -> ast.expr:
     if value.type == "string" and verb != "%d":
         return value.code
-    place = unit.place("printf")
+    position = unit.position("printf")
     if value.type is not None or verb == "%d":
-        return codegen.call(_PRINTERS[verb], value.code, place=place)
+        return codegen.call(_PRINTERS[verb], value.code, position=position)
     kept = unit.fresh("t")
     return codegen.choose(
         codegen.is_class(codegen.keep(kept, value.code), "str"),
         codegen.name(kept),
-        codegen.call(_PRINTERS[verb], codegen.name(kept), place=place),
+        codegen.call(_PRINTERS[verb], codegen.name(kept), position=position),
     )
 
 

@@ -36,8 +36,8 @@ def _join(unit: Unit, pieces: list[ast.expr]) -> ast.expr:
     made = sum(not isinstance(piece, ast.Constant) for piece in pieces)
     if made <= len("a handful"):
         return codegen.call("join", codegen.pair(*pieces))
-    place = unit.place()
-    return codegen.call("checked_join", codegen.name("c"), codegen.pair(*pieces), place=place)
+    position = unit.position()
+    return codegen.call("checked_join", codegen.name("c"), codegen.pair(*pieces), position=position)
 
 
 def _piece(unit: Unit, node: tree.Node) -> ast.expr | None:
@@ -81,24 +81,24 @@ def _action(unit: Unit, node: tree.Action) -> ast.expr:
     if value.type == "string":
         return value.code
     printer = "top_marked" if unit.program.marks else "top"
-    place = unit.place()
+    position = unit.position()
     if value.type is not None:
-        return _print(unit, printer, value.code, place)
+        return _print(unit, printer, value.code, position)
     kept = unit.fresh("t")
     return codegen.choose(
         codegen.is_class(codegen.keep(kept, value.code), "str"),
         codegen.name(kept),
-        _print(unit, printer, codegen.name(kept), place),
+        _print(unit, printer, codegen.name(kept), position),
     )
 
 
-def _print(unit: Unit, printer: str, value: ast.expr, place: int) -> ast.expr:
+def _print(unit: Unit, printer: str, value: ast.expr, position: int) -> ast.expr:
     """Print what is no text; where much can be printed, charge it as a call."""
-    printed = codegen.call(printer, codegen.name("c"), value, place=place)
+    printed = codegen.call(printer, codegen.name("c"), value, position=position)
     if not unit.program.prints_much:
         return printed
     unit.program.wants_budget = True
-    return codegen.call("meter", codegen.name("c"), printed, place=place)
+    return codegen.call("meter", codegen.name("c"), printed, position=position)
 
 
 def statements(unit: Unit, nodes: list[tree.Node]) -> list[ast.stmt]:
@@ -139,14 +139,14 @@ def _block(unit: Unit, nodes: list[tree.Node], dot: Expr | None = None) -> list[
 
 def _template(unit: Unit, node: tree.Call) -> ast.expr:
     """Render another template; it is looked up only when it is reached, as in Go."""
-    place = unit.place()
+    position = unit.position()
     if node.name not in unit.program.defined:
         return expressions.failure(unit, f'template "{node.name}" not defined').code
     dot = codegen.constant(None)
     if node.pipe is not None:
         dot = expressions.pipeline(unit, node.pipe).code
     python = codegen.name(unit.program.defined[node.name])
-    return codegen.call("run", codegen.name("c"), python, dot, codegen.name("w"), place=place)
+    return codegen.call("run", codegen.name("c"), python, dot, codegen.name("w"), position=position)
 
 
 def _loop(unit: Unit, node: tree.Range) -> list[ast.stmt]:
@@ -165,10 +165,10 @@ def _outer_names(unit: Unit, body: list[ast.stmt]) -> set[str]:
     """Find what a body assigns to that is declared outside of it."""
     visible = {codegen.identifier(expr.code) for _, expr in unit.variables}
     assigned = {
-        found.id
+        name.id
         for statement in body
-        for found in ast.walk(statement)
-        if isinstance(found, ast.Name) and isinstance(found.ctx, ast.Store)
+        for name in ast.walk(statement)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
     }
     return visible & assigned
 
@@ -177,17 +177,19 @@ def _range(unit: Unit, node: tree.Range) -> list[ast.stmt]:
     """Compile a loop; the `else` branch sees the whole value in the loop variables."""
     with unit.block():
         value = expressions.pipeline(unit, node.pipe)
-        place = unit.place()
+        position = unit.position()
         count = codegen.constant(len(node.pipe.variables))
         items, index, element = unit.fresh("r"), unit.fresh("i"), unit.fresh("d")
-        test = codegen.keep(items, codegen.call("over", value.code, count, place=place))
-        turn = [codegen.run(codegen.call("turn", codegen.name("c"), place=place))]
+        test = codegen.keep(items, codegen.call("over", value.code, count, position=position))
+        iteration = [
+            codegen.run(codegen.call("count_iteration", codegen.name("c"), position=position))
+        ]
         boxed = value.type in _BOXING
-        turn += _loop_variables(unit, node.pipe, index, element, boxed=boxed)
+        iteration += _loop_variables(unit, node.pipe, index, element, boxed=boxed)
         unit.loops += 1
-        turn += _block(unit, node.body, Expr(codegen.name(element), boxed=boxed))
+        iteration += _block(unit, node.body, Expr(codegen.name(element), boxed=boxed))
         unit.loops -= 1
-        loop = codegen.loop(index, element, codegen.name(items), turn)
+        loop = codegen.loop(index, element, codegen.name(items), iteration)
         return [codegen.branch(test, [loop], _block(unit, node.otherwise or []))]
 
 
@@ -195,11 +197,13 @@ def _loop_variables(
     unit: Unit, pipe: tree.Pipe, index: str, element: str, *, boxed: bool
 ) -> list[ast.stmt]:
     sources = (index, element) if len(pipe.variables) > 1 else (element,)
-    made: list[ast.stmt] = []
+    assignments: list[ast.stmt] = []
     for variable, source in zip(pipe.variables, sources, strict=False):
-        known = unit.lookup(variable.names[0])
-        if known is not None:
-            made.append(codegen.assign(codegen.identifier(known.code), codegen.name(source)))
-            held = replace(known, boxed=boxed and source == element)
+        declared = unit.lookup(variable.names[0])
+        if declared is not None:
+            assignments.append(
+                codegen.assign(codegen.identifier(declared.code), codegen.name(source))
+            )
+            held = replace(declared, boxed=boxed and source == element)
             unit.variables.append((variable.names[0], held))
-    return made
+    return assignments

@@ -49,8 +49,8 @@ def index(value: object, *indexes: object) -> object:
     """Take an item of a list, map or string, and an item of that, and so on."""
     if value is None:
         raise FunctionError("index of untyped nil")
-    for each in indexes:
-        value = _item(value, each)
+    for key in indexes:
+        value = _item(value, key)
     return value
 
 

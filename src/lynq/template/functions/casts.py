@@ -128,11 +128,11 @@ def truncate(number: float) -> int:
 
 
 def _parse_any_base(text: str) -> int:
-    found = _INTEGER_LITERAL.fullmatch(text)
-    if not found:
+    match = _INTEGER_LITERAL.fullmatch(text)
+    if not match:
         return 0
-    base = found.lastgroup or ""
-    number = _read(found["sign"] + found[base].replace("_", ""), _BASES[base])
+    base = match.lastgroup or ""
+    number = _read(match["sign"] + match[base].replace("_", ""), _BASES[base])
     return number if _fits(number) else 0
 
 

@@ -174,8 +174,8 @@ def _request(name: str, addresses: list[object], hosts: list[object], days: int)
     return Request(
         name=name,
         days=days,
-        addresses=tuple(_address(each) for each in addresses),
-        hosts=tuple(_host(each) for each in hosts),
+        addresses=tuple(_address(address) for address in addresses),
+        hosts=tuple(_host(host) for host in hosts),
     )
 
 

@@ -47,12 +47,12 @@ class Block:
 
 def read_block(text: str) -> Block | None:
     """Find the first valid block of PEM; what stands before it does not matter."""
-    for found in _PEM.finditer(to_bytes(text)):
+    for match in _PEM.finditer(to_bytes(text)):
         try:
-            data = decode_base64(_SPACES.sub(b"", found[3]))
+            data = decode_base64(_SPACES.sub(b"", match[3]))
         except FunctionError:
             continue
-        return Block(from_bytes(found[1]), data)
+        return Block(from_bytes(match[1]), data)
     return None
 
 

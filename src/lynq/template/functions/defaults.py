@@ -12,9 +12,9 @@ from lynq.template.values import type_name
 
 
 @function("default", "func(interface{}, ...interface{}) interface{}", passes=True)
-def default(fallback: object, *given: object) -> object:
+def default(fallback: object, *value: object) -> object:
     """Give the value, or the fallback if there is none or it is empty."""
-    return given[0] if given and given[0] else fallback
+    return value[0] if value and value[0] else fallback
 
 
 @function("empty", "func(interface{}) bool")

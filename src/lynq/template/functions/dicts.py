@@ -84,17 +84,17 @@ def put(context: Context, mapping: dict[str, object], key: str, value: object) -
     if isinstance(mapping, NilMap):
         raise FunctionError("assignment to entry in nil map")
     context.limits.check_items(len(mapping) + 1)
-    given = unnamed(mapping)
-    assign(given, key, value)
-    return given
+    plain = unnamed(mapping)
+    assign(plain, key, value)
+    return plain
 
 
 @function("unset", "func(map[string]interface{}, string) map[string]interface{}")
 def unset(mapping: dict[str, object], key: str) -> dict[str, object]:
     """Take a key out of the map itself, and give the map."""
-    given = unnamed(mapping)
-    remove(given, key)
-    return given
+    plain = unnamed(mapping)
+    remove(plain, key)
+    return plain
 
 
 @function("hasKey", "func(map[string]interface{}, string) bool")
@@ -165,8 +165,8 @@ def _as_strings(values: list[object]) -> Iterator[str]:
 
 
 def _conversion(value: object, wanted: str) -> str:
-    found = type_name(value) if value is not None else "nil"
-    return f"interface conversion: interface {{}} is {found}, not {wanted}"
+    actual = type_name(value) if value is not None else "nil"
+    return f"interface conversion: interface {{}} is {actual}, not {wanted}"
 
 
 _MERGE = "func(map[string]interface{}, ...map[string]interface{}) interface{}"

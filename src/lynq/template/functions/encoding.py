@@ -113,8 +113,8 @@ def _check_base32_padding(data: bytes, at: int, in_unit: int) -> None:
 
 
 def _end(run: re.Pattern[bytes], data: bytes, start: int = 0) -> int:
-    found = run.match(data, start)
-    return found.end() if found else start
+    match = run.match(data, start)
+    return match.end() if match else start
 
 
 @function("sha1sum", "func(string) string")

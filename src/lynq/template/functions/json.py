@@ -279,8 +279,8 @@ class _Scanner:
             self._fault(context)
 
     def _skip(self, pattern: re.Pattern[bytes], start: int) -> None:
-        found = pattern.match(self.data, start)
-        self.at = found.end() if found else start
+        match = pattern.match(self.data, start)
+        self.at = match.end() if match else start
 
     def _peek(self) -> int | None:
         self._skip(_BLANK, self.at)
@@ -365,11 +365,11 @@ def _check_size(context: Context, text: str) -> None:
 
 def _depth(text: str) -> int:
     depth = deepest = 0
-    for found in _STRING_OR_BRACKET.finditer(text):
-        if found[0] in "[{":
+    for match in _STRING_OR_BRACKET.finditer(text):
+        if match[0] in "[{":
             depth += 1
             deepest = max(deepest, depth)
-        elif found[0] in "]}":
+        elif match[0] in "]}":
             depth -= 1
     return deepest
 

@@ -112,13 +112,13 @@ def compact(value: object) -> list[object]:
 @function("mustUniq", "func(interface{}) ([]interface{}, error)", needs=Needs.LIMITS)
 def uniq(context: Context, value: object) -> list[object]:
     """Give each item once, where it comes first."""
-    known = Collection(context)
-    made: list[object] = []
+    seen = Collection(context)
+    unique: list[object] = []
     for item in items_of(value, "Cannot find uniq on type {}"):
-        if item not in known:
-            known.add(item)
-            made.append(item)
-    return made
+        if item not in seen:
+            seen.add(item)
+            unique.append(item)
+    return unique
 
 
 @function("without", _SIFT, needs=Needs.LIMITS)
@@ -262,7 +262,7 @@ def _split(context: Context, separator: str, text: str, count: int) -> list[str]
     data, part = to_bytes(text), to_bytes(separator)
     parts = data.count(part) + 1
     context.limits.check_items(parts if count < 0 else min(parts, count))
-    return [from_bytes(each) for each in data.split(part, count - 1 if count > 0 else -1)]
+    return [from_bytes(field) for field in data.split(part, count - 1 if count > 0 else -1)]
 
 
 def _split_runes(context: Context, text: str, count: int) -> list[str]:

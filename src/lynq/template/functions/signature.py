@@ -222,11 +222,11 @@ def method(name: str, signature: str, body: Callable[..., object]) -> tuple[str,
 
 def declared_in(module: ModuleType) -> Mapping[str, Function]:
     """List what a module declares."""
-    found: dict[str, Function] = {}
+    functions: dict[str, Function] = {}
     for value in vars(module).values():
-        for each in getattr(value, _DECLARED, ()):
-            found[each.name] = each
-    return found
+        for declared in getattr(value, _DECLARED, ()):
+            functions[declared.name] = declared
+    return functions
 
 
 def _make(

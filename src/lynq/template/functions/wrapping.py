@@ -41,8 +41,8 @@ def initials(text: str) -> str:
 @function("nospace", "func(string) string")
 def nospace(text: str) -> str:
     """Take all white space out."""
-    kept, found = _SPACE.subn("", _byte_runes(text))
-    return kept if found else text
+    kept, removed = _SPACE.subn("", _byte_runes(text))
+    return kept if removed else text
 
 
 @function("wrap", "func(int, string) string", needs=Needs.LIMITS)

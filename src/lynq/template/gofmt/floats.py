@@ -147,6 +147,6 @@ def go_number(number: float) -> str:
     return _PADDED_EXPONENT.sub(r"e-\1", format_float(number, "e"))
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return "\\ufffd" if code in _SURROGATES else f"\\u{code:04x}"

@@ -36,8 +36,8 @@ def is_print(char: str) -> bool:
         return " " <= char < chr(_DEL)
     if category(char)[0] in "LMNPS":
         return True
-    place = bisect_right(_NEWER, ord(char))
-    return place % 2 == 1 or (place > 0 and _NEWER[place - 1] == ord(char))
+    index = bisect_right(_NEWER, ord(char))
+    return index % 2 == 1 or (index > 0 and _NEWER[index - 1] == ord(char))
 
 
 def quote(text: str, *, mark: str = '"', ascii_only: bool = False) -> str:

@@ -58,17 +58,17 @@ class Reading:
 
     def digits(self, most: int, *, exact: bool = False) -> int:
         """Take one to `most` digits, or exactly so many."""
-        found = re.match(f"[0-9]{{1,{most}}}", self.rest)
-        if found is None or (exact and len(found[0]) < most):
+        match = re.match(f"[0-9]{{1,{most}}}", self.rest)
+        if match is None or (exact and len(match[0]) < most):
             raise BadValue
-        return int(self.take(len(found[0])))
+        return int(self.take(len(match[0])))
 
     def name(self, names: tuple[str, ...]) -> int:
         """Take one of the names, in any case, and give its place."""
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             if self.rest[: len(name)].lower() == name.lower():
                 self.take(len(name))
-                return place
+                return index
         raise BadValue
 
 
@@ -158,9 +158,9 @@ def _exact_fraction(reading: Reading) -> None:
 
 
 def _any_fraction(reading: Reading) -> None:
-    found = _FRACTION.match(reading.rest)
-    if found is not None:
-        _fraction(reading, reading.take(len(found[0])))
+    match = _FRACTION.match(reading.rest)
+    if match is not None:
+        _fraction(reading, reading.take(len(match[0])))
 
 
 def _fraction(reading: Reading, text: str) -> None:
@@ -236,8 +236,8 @@ def _is_zone_name(capitals: str) -> bool:
 
 
 def _signed_length(text: str) -> int:
-    found = _SIGNED.match(text)
-    return len(found[0]) if found and int(found[0][-2:].lstrip("+-")) <= _LAST_ZONE_HOUR else 0
+    match = _SIGNED.match(text)
+    return len(match[0]) if match and int(match[0][-2:].lstrip("+-")) <= _LAST_ZONE_HOUR else 0
 
 
 _OFFSET_FORMS: Final = ("07", "0700", "07:00", "070000", "07:00:00")
