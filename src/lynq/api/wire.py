@@ -115,6 +115,7 @@ def condition_column(name: str, of: str, show: str, *, wide: bool = False) -> Pr
 AGE_COLUMN = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 
 
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_TIMESTAMP: Final = timedelta(days=3650)
 """The longest interval; a time that far in the future is still representable."""
 
@@ -122,6 +123,11 @@ LONGEST_TIMESTAMP: Final = timedelta(days=3650)
 def rfc3339(time: datetime, *, digits: Literal["auto", "microseconds"] = "auto") -> str:
     """Format a time in UTC, with as many digits as it has, or always with microseconds."""
     return time.astimezone(UTC).isoformat(timespec=digits).replace("+00:00", "Z")
+
+
+def unix_nanoseconds(time: datetime) -> int:
+    """Return the nanoseconds since 1970, to the microsecond."""
+    return (time - EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def parse_rfc3339(text: str) -> datetime | None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from lynq.api import Metadata
+from lynq.api.text import and_more
 from lynq.api.wire import Wire
 from lynq.kube.client import Client
 from lynq.kube.codec import decode
@@ -253,8 +254,7 @@ class Discovery:
         if not others:
             return f"{what}, nor any other kind of its group; is the CRD installed?"
         names = sorted({other.kind for other in others})
-        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-        return f"{what}; its group has {', '.join(names[:_MAX_NAMED])}{more}"
+        return f"{what}; its group has {and_more(names, shown=_MAX_NAMED)}"
 
 
 def _group_of(api_version: str) -> str:

@@ -13,6 +13,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from lynq.api.text import and_more
+
 # ruff: noqa: N818 - the API server's own names of its reasons
 
 
@@ -224,8 +226,9 @@ class Conflict(ApiError):
         ]
 
     def _detail(self) -> str:
-        return _enumerate(
-            [f"{_redacted(field.field)} is managed by {field.manager!r}" for field in self.fields]
+        return and_more(
+            [f"{_redacted(field.field)} is managed by {field.manager!r}" for field in self.fields],
+            shown=_MAX_NAMED,
         )
 
 
@@ -253,7 +256,10 @@ class Invalid(ApiError):
         return [FieldError(cause.field, cause.reason) for cause in self.causes if cause.field]
 
     def _detail(self) -> str:
-        return _enumerate([f"{_redacted(field.field)} ({field.reason})" for field in self.fields])
+        return and_more(
+            [f"{_redacted(field.field)} ({field.reason})" for field in self.fields],
+            shown=_MAX_NAMED,
+        )
 
 
 class TooManyRequests(ApiError):
@@ -321,11 +327,6 @@ def plain_status(code: int, text: str) -> Status:
 def _redacted(path: str) -> str:
     """Return a field path without the elements of sets, which are values."""
     return _SET_VALUE.sub("[=…]", path)[:200]
-
-
-def _enumerate(parts: list[str]) -> str:
-    omitted = len(parts) - _MAX_NAMED
-    return ", ".join(parts[:_MAX_NAMED]) + (f" and {omitted} more" if omitted > 0 else "")
 
 
 _FRAMES: Final = 12

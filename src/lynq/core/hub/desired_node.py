@@ -7,8 +7,8 @@ templates, which the node renders.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -27,10 +27,9 @@ from lynq.api.names import (
 from lynq.api.naming import NodePair, node_name
 from lynq.api.node_metadata import stamp
 from lynq.api.resource import RESOURCE_LISTS, all_resources
+from lynq.api.wire import unix_nanoseconds
 from lynq.core.hub.row_values import RowValues, empty_name, render_failed, row_variables
 from lynq.template import Environment, Needs, SeededRandom, TemplateError, compile_template
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def render_spec(
@@ -65,8 +64,7 @@ def render_spec(
 def _environment(hub: LynqHub, pair: NodePair, now: datetime) -> Environment:
     # A node has no uid before it is created; the uid of the hub and its name are as stable.
     seed = f"{hub.metadata.uid}/{node_name(pair)}"
-    nanoseconds = (now - _EPOCH) // timedelta(microseconds=1) * 1000
-    return Environment(now=nanoseconds, random=SeededRandom(seed.encode()))
+    return Environment(now=unix_nanoseconds(now), random=SeededRandom(seed.encode()))
 
 
 @dataclass(frozen=True, slots=True)

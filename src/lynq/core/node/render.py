@@ -12,21 +12,19 @@ would address another object.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from lynq.api import LynqNode, TResource
 from lynq.api.names import ANNOTATION_ROLLOUT_UPDATE_START
 from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, is_subdomain
 from lynq.api.text import printable
-from lynq.api.wire import parse_rfc3339
+from lynq.api.wire import EPOCH, parse_rfc3339, unix_nanoseconds
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.ownership import merged_annotations, merged_labels, without_server_fields
 from lynq.template import Environment, ErrorKind, SeededRandom, TemplateError, render, render_object
 
 _FIELD: Final = re.compile(r"(?<![\w)\]])\$?\.(\w+)")
 _OUTLINE: Final = ("apiVersion", "kind", "metadata")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RenderError(Exception):
@@ -185,8 +183,7 @@ def _variable(error: TemplateError) -> str:
 def _changed_at(node: LynqNode) -> int:
     """Return the time of the node in nanoseconds: the hub's last write, or else its creation."""
     stamp = node.metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, "")
-    since = (parse_rfc3339(stamp) or node.metadata.creation_timestamp or _EPOCH) - _EPOCH
-    return since // timedelta(microseconds=1) * 1000
+    return unix_nanoseconds(parse_rfc3339(stamp) or node.metadata.creation_timestamp or EPOCH)
 
 
 def _manifest(resource: TResource, *, with_body: bool) -> dict[str, Any]:
