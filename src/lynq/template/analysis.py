@@ -12,7 +12,7 @@ from lynq.template.stream import ROOT_NAME
 
 @dataclass(slots=True)
 class Survey:
-    """What a template names."""
+    """The functions, assigned variables and sizes of a template."""
 
     functions: set[str] = field(default_factory=set)
     assigned: set[str] = field(default_factory=set)
@@ -26,7 +26,7 @@ class Survey:
 
 
 def analyze(template: tree.Template) -> Survey:
-    """Look through the template and all that it defines."""
+    """Survey the template and the templates that it defines."""
     survey = Survey()
     for body in (template.body, *template.defined.values()):
         for node in walk(body):
@@ -53,7 +53,7 @@ def _note(node: tree.Node, survey: Survey) -> None:
 
 
 def walk(nodes: list[tree.Node]) -> Iterator[tree.Node]:
-    """Give every node, outer ones first."""
+    """Yield every node, parents before children."""
     waiting = list(reversed(nodes))
     while waiting:
         node = waiting.pop()
@@ -89,7 +89,7 @@ def referenced_variables(source: str) -> list[str]:
 
 
 class _Reader:
-    """Follows the root through a template, and into those that are given it as their cursor."""
+    """Follows the root through a template and through the templates that receive it as dot."""
 
     def __init__(self, template: tree.Template) -> None:
         self._bodies = {**template.defined, ROOT_NAME: template.body}

@@ -34,7 +34,7 @@ _USAGES: Final = x509.ExtendedKeyUsage(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a certificate shall say."""
+    """The contents of a certificate."""
 
     name: str
     days: int
@@ -59,7 +59,7 @@ def issue(
     if parent is not None and parent.public_key() != signer.public_key():
         raise _failure("x509: provided PrivateKey doesn't match parent's PublicKey")
     start, end = _validity(request.days, now)
-    # The constructor takes what Go takes; the builder's methods refuse an end before the start.
+    # The constructor accepts what Go accepts; the builder's methods reject an end before the start.
     builder = x509.CertificateBuilder(
         issuer_name=parent.subject if parent is not None else subject,
         subject_name=subject,
@@ -85,12 +85,12 @@ def _subject(name: str) -> x509.Name:
         raise _failure("asn1: string not valid UTF-8")
     if not name:
         return x509.Name([])
-    # Without validation, since Go lets a common name be longer than the 64 characters of X.520.
+    # Without validation: Go allows common names over the 64 characters of X.520.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name, _validate=False)])
 
 
 def _validity(days: int, now: int) -> tuple[dt.datetime, dt.datetime]:
-    """Give start and end; like a Go duration, the days overflow at 292 years."""
+    """Return start and end; like a Go duration, the days overflow at 292 years."""
     start = _EPOCH + dt.timedelta(seconds=now // _SECOND_NANOS)
     seconds = wrap_int64(days * _DAY_NANOS) // _SECOND_NANOS
     end = start + dt.timedelta(seconds=seconds)
@@ -100,7 +100,7 @@ def _validity(days: int, now: int) -> tuple[dt.datetime, dt.datetime]:
 def _extensions(
     request: Request, key: Signer, subject: x509.Name, parent: x509.Certificate | None
 ) -> list[x509.Extension[x509.ExtensionType]]:
-    """Give the extensions in Go's order."""
+    """Return the extensions in Go's order."""
     extensions: list[tuple[x509.ExtensionType, bool]] = [
         (_key_usage(authority=request.authority), True),
         (_USAGES, False),

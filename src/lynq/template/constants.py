@@ -11,7 +11,7 @@ Literal = tree.Bool | tree.NumberLiteral | tree.String
 
 
 def ideal(node: Literal) -> str | int | float | bool:
-    """Give a constant where nothing says which type is wanted."""
+    """Return a constant's value where no parameter determines its type."""
     if isinstance(node, tree.Bool | tree.String):
         return node.value
     text = node.literal
@@ -24,7 +24,7 @@ def ideal(node: Literal) -> str | int | float | bool:
 
 
 def convert(node: Literal, parameter: Parameter) -> str | int | float | bool:
-    """Give a constant as a parameter takes it."""
+    """Convert a constant to the type of a parameter."""
     if parameter.name in ANY_NAMES:
         return ideal(node)
     kind = parameter.kind
@@ -44,7 +44,7 @@ def _number(node: tree.NumberLiteral, kind: Kind) -> int | float | None:
         return node.number.floating
     if kind in UNSIGNED_KINDS:
         unsigned = node.number.unsigned
-        # reflect's SetUint drops what does not fit, without a word.
+        # reflect's SetUint silently truncates.
         return unsigned if unsigned is None else unsigned & _MASKS.get(kind, -1)
     return node.number.integer if kind in INTEGER_KINDS else None
 

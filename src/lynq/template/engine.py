@@ -27,7 +27,7 @@ from lynq.template.values import TypedBool, TypedFloat, TypedInt, Variables, byt
 
 
 def located(error: Exception, source: str, positions: Sequence[Position]) -> TemplateError:
-    """Give the error its position: the deepest generated code in its traceback."""
+    """Add the position of the innermost generated code in the traceback to an error."""
     number, inside = 0, False
     for frame, line in walk_tb(error.__traceback__):
         inside = frame.f_code.co_filename == FILE_NAME
@@ -52,7 +52,7 @@ def located(error: Exception, source: str, positions: Sequence[Position]) -> Tem
 
 
 def _node(error: Exception, position: Position) -> Node:
-    """Give the node at which Go is by then."""
+    """Return the node that Go reports for the error."""
     if isinstance(error, FunctionError) and position.command is not None:
         return position.command
     number = error.argument if isinstance(error, Failure) else None
@@ -62,7 +62,7 @@ def _node(error: Exception, position: Position) -> Node:
 
 
 def line_and_column(source: str, offset: int) -> tuple[int, int]:
-    """Give line and column as Go counts them: lines from 1, bytes from 0."""
+    """Return line and column as Go counts them: lines from 1, bytes from 0."""
     before = source[:offset]
     start = before.rfind("\n") + 1
     return before.count("\n") + 1, len(before[start:].encode("utf-8", "surrogatepass"))
@@ -118,11 +118,11 @@ class Template:
         try:
             compiled = build(parse(source, FUNCTIONS.__contains__, limits))
         except RecursionError:
-            # A long pipeline is as many calls inside one another: Python compiles only so many.
+            # A long pipeline becomes nested calls, whose depth Python's compiler limits.
             raise TemplateError(ErrorKind.LIMIT, 1, 0, "nested too deep to compile") from None
         except TemplateError:
             raise
-        except Exception as error:  # noqa: BLE001 - no other may leave the package
+        except Exception as error:  # noqa: BLE001 - TemplateError is the package's only exception
             message = f"internal error: {type(error).__name__}"
             raise TemplateError(ErrorKind.PARSE, 1, 0, message) from None
         self.source = source
@@ -137,18 +137,18 @@ class Template:
         self._wants_root = compiled.wants_root
         self._copies = not _MUTATING.isdisjoint(compiled.functions)
         self._simple = not (compiled.wants_budget or self._wants_root or self._copies)
-        # Without budget, clock or randomness all renders share one context.
+        # All renders without budget, clock or randomness share one context.
         self._timed = bool(compiled.needs & Needs.LIMITS)
         deadline = Deadline(limits.seconds if self._timed else inf)
         self._shared = Context(limits=limits, deadline=deadline)
 
     def render(self, data: Mapping[str, object], environment: Environment | None = None) -> str:
-        """Give the text of the template for this data."""
+        """Render the template to a string."""
         result = self._run(data, environment)
         return result if type(result) is str else show(result)
 
     def value(self, data: Mapping[str, object], environment: Environment | None = None) -> Value:
-        """Give the text, or what `int`, `float` or `bool` made if that is the whole output."""
+        """Render to a string, or to the typed value of `int`, `float` or `bool` if it is alone."""
         result = self._run(data, environment)
         if type(result) is str:
             return result
@@ -158,14 +158,14 @@ class Template:
             return int(result)
         if isinstance(result, TypedFloat) and result - result == 0:
             return float(result)
-        # Neither JSON nor Kubernetes has a number for infinity and NaN.
+        # JSON has no infinity and no NaN.
         return show(result)
 
     def _run(self, data: Mapping[str, object], environment: Environment | None) -> object:
         try:
             if self._simple and type(data) is dict:
                 if self._timed:
-                    # Renders in two threads may prolong one another; each of them still ends.
+                    # Renders in two threads may extend each other's deadline; both still end.
                     self._shared.deadline.start()
                     self._shared.memory = self._limits.memory
                 result = self._main(data, self._shared)
@@ -176,18 +176,18 @@ class Template:
                 return self._checked(result)
         except TemplateError:
             raise
-        except Exception as error:  # noqa: BLE001 - no other may leave the package
+        except Exception as error:  # noqa: BLE001 - TemplateError is the package's only exception
             raise located(error, self.source, self._positions) from None
         return result
 
     def _surroundings(self) -> Environment:
-        """Give defaults; a seed costs more than most templates, so only those get one that draw."""
+        """Return the default environment; only templates that use randomness get a seed."""
         if self.draws or self.needs & Needs.CLOCK:
             return Environment(limits=self._limits)
         return Environment(now=0, random=_NO_RANDOM, limits=self._limits)
 
     def _own(self, data: Mapping[str, object]) -> dict[str, object]:
-        """Give the data as a dict of our own: what a template changes stays in this render."""
+        """Return the data as a new dict, so that `set` and `unset` stay within the render."""
         if not isinstance(data, Mapping):
             raise DataError("the data of a template must be a mapping")
         copied = _copy(data, 0) if self._copies else data
@@ -223,7 +223,7 @@ def render(source: str, data: Mapping[str, object], environment: Environment | N
 
 
 def compile_template(source: str, limits: Limits = DEFAULT_LIMITS) -> Template:
-    """Compile a source, or give the template that was made of it before."""
+    """Return the compiled template of a source, from the cache if possible."""
     if limits is not DEFAULT_LIMITS:
         return _compile_limited(source, limits)
     if len(source) <= _SMALL_SOURCE:
@@ -231,8 +231,8 @@ def compile_template(source: str, limits: Limits = DEFAULT_LIMITS) -> Template:
     return (_compile_middle if len(source) <= _LARGE_SOURCE else _compile_large)(source)
 
 
-# Several caches, so that a few huge sources can neither push out all others nor take much memory;
-# and limits, which are slow to hash, are part of a key only where they are not the default.
+# Several caches, so that a few huge sources neither evict all others nor use much memory.
+# Limits are slow to hash, so they are part of the key only where they are not the default.
 
 
 @lru_cache(maxsize=8192)

@@ -40,7 +40,7 @@ class SeededRandom:
         return SeededRandom(self._seed + lengths.encode("utf-8", "surrogatepass"))
 
     def again(self) -> SeededRandom:
-        """Give the same source from its beginning."""
+        """Return the same source, restarted."""
         return SeededRandom(self._given)
 
     def bytes(self, size: int) -> bytes:
@@ -56,7 +56,7 @@ class SeededRandom:
         return drawn[:size]
 
     def below(self, bound: int) -> int:
-        """Draw an integer from 0 to `bound` - 1, each equally likely."""
+        """Draw an integer uniformly from 0 to `bound` - 1."""
         size = (bound.bit_length() + 7) // 8 + 1
         fair = (1 << 8 * size) // bound * bound
         while True:
@@ -109,11 +109,11 @@ class Context:
         self.depth = 0
 
     def check_deadline(self) -> None:
-        """Fail once the render has had its time."""
+        """Fail after the deadline."""
         self.deadline.check()
 
     def meter(self, value: _T) -> _T:
-        """Charge a value that was made where many can be: in a loop, or in a long template."""
+        """Charge a new value, in a loop or a long template."""
         if monotonic() > self.deadline.at:
             self.check_deadline()
         if isinstance(value, str):
@@ -123,13 +123,13 @@ class Context:
         return value
 
     def meter_texts(self, value: _T) -> _T:
-        """Charge a new list of new texts."""
+        """Charge a new list of new strings."""
         if isinstance(value, list):
             self.charge(sum(map(len, value)))
         return self.meter(value)
 
     def meter_shared(self, value: _T) -> _T:
-        """Charge a new list of items that were there before."""
+        """Charge a new list of existing items."""
         if monotonic() > self.deadline.at:
             self.check_deadline()
         if isinstance(value, list):
@@ -137,7 +137,7 @@ class Context:
         return value
 
     def charge(self, size: int) -> None:
-        """Take from what this render may make."""
+        """Charge bytes to the render's memory limit."""
         self.memory -= size
         if self.memory < 0:
             raise LimitError(f"values of more than {self.limits.memory} bytes in one render")
@@ -153,7 +153,7 @@ class Context:
             self.compact()
 
     def enter(self) -> None:
-        """Count a template inside a template."""
+        """Count a nested template."""
         self.calls -= 1
         self.depth += 1
         if self.calls < 0:
@@ -163,14 +163,14 @@ class Context:
         self.check_deadline()
 
     def compact(self) -> None:
-        """Join the output so far, once it is known to be within the limit."""
+        """Join the output so far after its size has been checked."""
         pieces = [piece if isinstance(piece, str) else show(piece) for piece in self.out]
         if sum(map(len, pieces)) > self.limits.output:
             raise LimitError(f"output of more than {self.limits.output} bytes")
         self.out[:] = ["".join(pieces)]
 
     def slow_call(self) -> None:
-        """Count a call of a function that is slow by nature."""
+        """Count a call of a slow function, such as the generation of a key."""
         self.slow -= 1
         if self.slow < 0:
             raise LimitError(f"more than {self.limits.slow_calls} calls of slow functions")

@@ -8,7 +8,7 @@ _MISSING_KEY: Final = re.compile(r'map has no entry for key "(.*)"', re.DOTALL)
 
 
 class ErrorKind(StrEnum):
-    """At which step a template failed."""
+    """The step at which a template failed."""
 
     PARSE = "parse"
     EXECUTE = "execute"
@@ -21,7 +21,7 @@ class TemplateError(Exception):
 
     The only exception that leaves the package. `template` is the name of the root or of the defined
     template that failed, `action` the part of it, as Go prints it, and `function` the function that
-    refused, where there is one; `field` is the field of the manifest that holds the template.
+    failed, if any; `field` is the field of the manifest that holds the template.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class Failure(Exception):  # noqa: N818 - not an error to the user until it has 
 
 
 class FunctionError(Failure):
-    """A template function's own error: what its Go twin returns as `error`, or panics with."""
+    """The error that the Go function returns, or the panic that text/template recovers."""
 
 
 class LimitError(Failure):
-    """A template asks for more text, items, depth or time than it may have."""
+    """A template exceeds the limit on text, items, depth or time."""
 
     kind = ErrorKind.LIMIT
 
 
 class DataError(Failure):
-    """The data holds a Python value that no Go type stands for."""
+    """The data holds a Python value that has no Go type."""
 
     kind = ErrorKind.DATA

@@ -17,13 +17,13 @@ _ESCAPE: Final = re.compile(r"%([0-9a-fA-F]{2})")
 
 
 class Part(Enum):
-    """A part of a URL, with the characters that need no escape in it."""
+    """A part of a URL, with the characters that are not escaped in it."""
 
     PATH = _UNRESERVED + "$&+,/:;=@"
     USER = _UNRESERVED + "$&+,;="
     FRAGMENT = _UNRESERVED + "$&+,/:;=?@!()*"
     HOST = _HOST
-    # A zone is written with the host's characters, but read by rules of its own.
+    # A zone is escaped like the host, but unescaped by its own rules.
     ZONE = _HOST + "\0"
 
 
@@ -32,8 +32,8 @@ _TABLES: Final = {
     for part in Part
 }
 _WRONG_ESCAPE: Final = r"%(?![0-9a-fA-F]{2})"
-# Host and zone also refuse ASCII beyond their characters. A host may escape only what is not ASCII
-# and the % that starts a zone, a zone only what it may hold, %, and a space.
+# Host and zone also reject other ASCII characters. A host may escape only non-ASCII bytes
+# and the % that starts a zone; a zone only its own characters, %, and a space.
 _WRONG: Final = {
     Part.PATH: re.compile(_WRONG_ESCAPE),
     Part.USER: re.compile(_WRONG_ESCAPE),
@@ -48,12 +48,12 @@ _WRONG: Final = {
 
 
 def escape(view: str, part: Part) -> str:
-    """Escape the bytes that may not stand in a part."""
+    """Escape the bytes that are not allowed in a part."""
     return view.translate(_TABLES[part])
 
 
 def unescape(view: str, part: Part) -> str:
-    """Resolve escapes, refusing those and the bytes that the part may not hold."""
+    """Unescape a part, or fail for escapes and bytes that are not allowed in it."""
     wrong = _WRONG[part].search(view)
     if wrong is None:
         return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), view)
@@ -64,7 +64,7 @@ def unescape(view: str, part: Part) -> str:
 
 
 def is_valid_encoding(view: str, part: Part) -> bool:
-    """Tell whether an escaped text can stand as it is; some reserved characters may."""
+    """Report whether an escaped text is valid, as url.validEncoded does."""
     return not view.strip(part.value + "!$&'()*+,;=:@[]%")
 
 
@@ -103,7 +103,7 @@ class Url:
         return name[1:-1] if name.startswith("[") and name.endswith("]") else name
 
     def __str__(self) -> str:
-        """Write the URL, as a byte view."""
+        """Format the URL as a byte view."""
         text = f"{self.scheme}:" if self.scheme else ""
         text += self.opaque or self._hierarchy(text)
         if self.force_query or self.query:
@@ -118,7 +118,7 @@ class Url:
         if path and path[0] != "/" and self.host:
             return f"{authority}/{path}"
         if not before and not authority and ":" in path.partition("/")[0]:
-            # Without the dot, the first segment would read as a scheme.
+            # Without the dot, the first segment would be parsed as a scheme.
             return f"./{path}"
         return authority + path
 
@@ -133,14 +133,14 @@ class Url:
 
 
 def _escaped(text: str, raw: str, part: Part) -> str:
-    """Give the escaped form: as it was written, if that is valid and means the text."""
+    """Return the escaped form: the original, if it is a valid encoding of the text."""
     if raw and is_valid_encoding(raw, part) and unescape(raw, part) == text:
         return raw
     return escape(text, part)
 
 
 def parse_url(text: str) -> Url:
-    """Read a URL, or fail with Go's error."""
+    """Parse a URL, or fail with Go's error."""
     view = byte_view(text)
     if len(view) > _MOST_BYTES:
         raise LimitError(f"a URL of {len(view)} bytes is over the limit of {_MOST_BYTES}")
@@ -193,7 +193,7 @@ def _split_scheme(view: str) -> tuple[str, str]:
 
 
 def _take_authority(url: Url, rest: str) -> str:
-    """Read user and host, and give the path that follows."""
+    """Parse user and host, and return the path that follows."""
     if rest.startswith("//") and (url.scheme or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")
         userinfo, at, host = authority.rpartition("@")
@@ -210,7 +210,7 @@ def _set_path(url: Url, path: str) -> None:
 
 
 def _parse_user(userinfo: str) -> str:
-    """Check user and password, and give them in their default escaping."""
+    """Parse user and password, and return them in the default escaping."""
     if not _USERINFO.issuperset(userinfo):
         raise FunctionError("net/url: invalid userinfo")
     name, colon, password = userinfo.partition(":")
@@ -225,7 +225,7 @@ def _parse_host(scheme: str, host: str) -> str:
     if bracket == 0:
         return _parse_ip_literal(host)
     if ":" in host:
-        # Lists of hosts, as databases use them, may hold several colons; the web's may not.
+        # Lists of hosts in database URLs may have several colons; http and https URLs may not.
         last = host.find(":") if scheme in ("http", "https") else host.rfind(":")
         _check_port(host[last:])
     return unescape(host, Part.HOST)

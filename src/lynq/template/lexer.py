@@ -92,7 +92,7 @@ class Token(NamedTuple):
     line: int
 
     def __str__(self) -> str:
-        """Show it as Go's parse errors do."""
+        """Format the token as Go's parse errors do."""
         if self.kind is Kind.EOF:
             return "EOF"
         if self.kind is Kind.ERROR:
@@ -105,7 +105,7 @@ class Token(NamedTuple):
 
 
 class Lexer:
-    """Gives one token at a time; after an error, or the end, it gives no more."""
+    """Returns one token at a time, up to the first error or the end."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -129,7 +129,7 @@ class Lexer:
         }
 
     def next(self) -> Token:
-        """Give the next token."""
+        """Return the next token."""
         return self._in_action() if self._inside else self._in_text()
 
     # Positions and lines.
@@ -195,7 +195,7 @@ class Lexer:
         return None
 
     def _right_delimiter_at(self, at: int) -> tuple[bool, bool]:
-        """Tell whether the action ends here, and whether it trims the text after it."""
+        """Report whether a right delimiter is here, and whether it has a trim marker."""
         source = self._source
         if source[at : at + 1] in tuple(_SPACES) and source.startswith("-}}", at + 1):
             return True, True
@@ -238,7 +238,7 @@ class Lexer:
     def _space(self) -> Token:
         match = _SPACE.match(self._source, self._at)
         end = match.end() if match else self._at
-        # The last space may belong to a trim marker, ` -}}`.
+        # The last space may be part of a trim marker, ` -}}`.
         if self._right_delimiter_at(end - 1) == (True, True):
             end -= 1
         return self._take(Kind.SPACE, end)
@@ -287,7 +287,7 @@ class Lexer:
         return self._number()
 
     def _name(self, kind: Kind, alone: Kind) -> Token:
-        """Read `.name` or `$name`, of which `.` and `$` are seen."""
+        """Scan the rest of `.name` or `$name`, after `.` or `$`."""
         end = self._word_end(self._at + 1)
         if end == self._at + 1 and self._terminates(end):
             return self._take(alone, end)
@@ -334,7 +334,7 @@ def _is_word(char: str) -> bool:
 
 
 def _unicode(char: str) -> str:
-    """Show a character as `%#U` does."""
+    """Format a character as `%#U` does."""
     if not char:
         return "U+FFFFFFFFFFFFFFFF"
     code = f"U+{ord(char):04X}"

@@ -46,17 +46,17 @@ class Limits:
     """
 
     def check_text(self, size: int) -> None:
-        """Refuse to make a string of more than `text` bytes."""
+        """Fail for a string of more than `text` bytes."""
         if size > self.text:
             raise LimitError(f"a string of {size} bytes is over the limit of {self.text}")
 
     def check_items(self, count: int) -> None:
-        """Refuse to make a list or map of more than `items` items."""
+        """Fail for a list or map of more than `items` items."""
         if count > self.items:
             raise LimitError(f"a list of {count} items is over the limit of {self.items}")
 
     def check_depth(self, depth: int) -> None:
-        """Refuse to walk deeper than `value_depth`; a value may contain itself."""
+        """Fail for a depth of more than `value_depth`; a value may contain itself."""
         if depth > self.value_depth:
             raise LimitError(f"a value nested deeper than the limit of {self.value_depth}")
 
@@ -65,10 +65,10 @@ DEFAULT_LIMITS = Limits()
 
 
 class Deadline:
-    """A span of time, from now on.
+    """A deadline, relative to its creation.
 
-    The wall clock is cheap to read, but goes on while the process is stopped, throttled or
-    collecting garbage. So it measures the first half only; the second is measured in work.
+    The wall clock is cheap to read, but continues while the process is stopped, throttled or
+    collecting garbage. It measures only the first half; CPU time measures the second.
     """
 
     __slots__ = ("_doing", "_seconds", "_thread", "_worked", "at")
@@ -79,19 +79,19 @@ class Deadline:
         self.start()
 
     def start(self) -> None:
-        """Start over."""
+        """Restart the deadline."""
         self.at = monotonic() + self._seconds / 2
         """When to call `check`: a look at the clock is all that it costs until then."""
         self._thread = 0
         self._worked = 0.0
 
     def check(self) -> None:
-        """Fail once the time is used up."""
+        """Fail after the deadline."""
         now = monotonic()
         if now <= self.at:
             return
         worked, thread = thread_time(), get_ident()
-        # Two threads may share it, in one template; what one of them worked is not the other's.
+        # Two threads may share the deadline of a template; the work of one does not count for both.
         if thread != self._thread:
             self._thread, self._worked = thread, worked
         left = self._seconds / 2 - (worked - self._worked)
@@ -100,6 +100,6 @@ class Deadline:
         self.at = now + left
 
     def prolong(self, seconds: float) -> None:
-        """Leave out what took so long on purpose."""
+        """Extend the deadline by the time of a slow function."""
         self.at += seconds
         self._worked += seconds

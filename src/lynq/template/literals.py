@@ -37,12 +37,12 @@ _UINT64: Final = range(1 << 64)
 
 
 class LiteralError(ValueError):
-    """A literal is not what Go reads."""
+    """A literal is invalid in Go."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number under each type that can hold it, in the way of Go's untyped constants."""
+    """A number in each type that can represent it, like Go's untyped constants."""
 
     integer: int | None
     unsigned: int | None
@@ -50,7 +50,7 @@ class Number:
 
 
 def unquote(literal: str) -> str:
-    """Read a Go string literal, quotes included."""
+    """Unquote a Go string literal."""
     inside = literal[1:-1]
     if literal[0] == "`":
         return inside.replace("\r", "")
@@ -65,7 +65,7 @@ def unquote(literal: str) -> str:
 
 
 def read_character(literal: str) -> Number:
-    """Read a character constant, quotes included."""
+    """Parse a character constant, quotes included."""
     if literal == "''":
         raise LiteralError("invalid syntax")
     code, _, end = _unquote_char(literal, 1, "'")
@@ -75,7 +75,7 @@ def read_character(literal: str) -> Number:
 
 
 def _unquote_char(text: str, at: int, mark: str) -> tuple[int, bool, int]:
-    """Read a character or an escape: its code, whether it is a single byte, and where it ends."""
+    """Parse a character or an escape: its code, whether it is a single byte, and its end."""
     char = text[at]
     if char != "\\":
         return ord(char), False, at + 1
@@ -99,12 +99,12 @@ def _unquote_char(text: str, at: int, mark: str) -> tuple[int, bool, int]:
 
 
 def read_number(literal: str) -> Number:
-    """Read an integer or a float."""
+    """Parse an integer or a float."""
     if literal.endswith("i"):
         raise LiteralError(f"imaginary numbers are not supported: {quote(literal)}")
     value = _integer(literal)
     if value is not None and (value in _INT64 or value in _UINT64):
-        # Go reads an unsigned one apart, and takes no sign there; -0 is both.
+        # Go parses an unsigned integer separately, without a sign; -0 is both.
         unsigned = value if value == 0 or (value in _UINT64 and literal[0] not in "+-") else None
         integer = value if value in _INT64 else None
         if integer is not None or unsigned is not None:
@@ -128,7 +128,7 @@ def _integer(literal: str) -> int | None:
     digits = literal.replace("_", "").lstrip("+-")
     old_octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
     if digits.isdigit() and not old_octal and len(digits) > _MOST_DIGITS:
-        return None  # far too large; Python would refuse to read it
+        return None  # out of range; int() would fail
     value = int(digits, 8 if old_octal else 0)
     return -value if literal[0] == "-" else value
 
@@ -145,7 +145,7 @@ def _float(literal: str) -> float | None:
 
 
 def _underscores_separate(literal: str) -> bool:
-    """Tell whether each underscore stands between digits, or after a prefix such as `0x`."""
+    """Report whether each underscore is between digits, or after a prefix such as `0x`."""
     prefix = _PREFIX.match(literal)
     at = prefix.end() if prefix else 0
     digits = "0123456789abcdefABCDEF" if "x" in literal[:at].lower() else "0123456789"

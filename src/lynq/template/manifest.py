@@ -38,17 +38,17 @@ def render_object(
 
 
 def is_slow(manifest: Mapping[str, object]) -> bool:
-    """Return whether to render it may take seconds: keys and passwords are made in it."""
+    """Return whether a render may take seconds, because it generates keys or hashes passwords."""
     return any(template.slow for template in _templates(manifest))
 
 
 def is_repeatable(manifest: Mapping[str, object]) -> bool:
-    """Return whether rendering it twice gives the same: no keys are made in it."""
+    """Return whether two renders are equal, because none generates keys."""
     return not any(template.needs & Needs.ENTROPY for template in _templates(manifest))
 
 
 def _templates(manifest: Mapping[str, object]) -> Iterator[engine.Template]:
-    """Yield the templates of a manifest, but for those that do not compile."""
+    """Yield the templates of a manifest, except those that do not compile."""
     waiting: list[object] = [manifest]
     while waiting:
         value = waiting.pop()

@@ -23,7 +23,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Read an address from a byte view."""
+    """Parse an address from a byte view."""
     sign = _FIRST_SIGN.search(text)
     if sign is None:
         raise _failure(text, "unable to parse IP")
@@ -40,7 +40,7 @@ def _failure(text: str, message: str, at: str = "") -> FunctionError:
 
 
 def _parse_ipv4(part: str, whole: str) -> bytes:
-    """Read four octets; the checks come in Go's order, from left to right."""
+    """Parse four octets; the order of the checks is Go's, from left to right."""
     octets = [0]
     digits = 0
     for at, char in enumerate(part):
@@ -73,7 +73,7 @@ def _parse_ipv6(whole: str) -> Address:
 
 
 class _Groups:
-    """Reads the groups of an IPv6 address, remembering where `::` stood."""
+    """Parses the groups of an IPv6 address, and the position of `::`."""
 
     def __init__(self, whole: str) -> None:
         self._whole = whole
@@ -93,7 +93,7 @@ class _Groups:
         return self._expanded()
 
     def _group(self, rest: str) -> str:
-        """Read one group of digits, or the IPv4 address at the end."""
+        """Parse one group of digits, or the IPv4 address at the end."""
         match = _GROUP.match(rest)
         digits = match[0] if match else ""
         if len(digits) > _OCTETS:
@@ -117,7 +117,7 @@ class _Groups:
         return _parse_ipv4(rest, self._whole)
 
     def _separator(self, rest: str) -> str:
-        """Step over a colon, or two."""
+        """Skip one or two colons."""
         if rest[0] != ":":
             raise _failure(self._whole, "unexpected character, want colon", rest)
         if len(rest) == 1:

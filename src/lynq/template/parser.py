@@ -23,7 +23,7 @@ _LITERALS: Final = (tree.Bool, tree.String, tree.NumberLiteral, tree.Nil, tree.D
 def parse(
     source: str, is_function: Callable[[str], bool], limits: Limits = DEFAULT_LIMITS
 ) -> tree.Template:
-    """Parse a source; `is_function` knows the functions' names."""
+    """Parse a source; `is_function` reports whether a name is a function."""
     if len(source.encode("utf-8", "surrogatepass")) > limits.source:
         message = f"the template is longer than {limits.source} bytes"
         raise TemplateError(ErrorKind.LIMIT, 1, 0, message)
@@ -96,7 +96,7 @@ class _Parser:
         self._define(name, body)
 
     def _own_scope(self) -> tuple[list[tree.Node], tree.Node]:
-        """Parse the body of a definition, which sees no variables and no loops around it."""
+        """Parse the body of a definition, without the enclosing variables and loops."""
         outside = self._variables, self._loops, self._tokens.action_line
         self._variables, self._loops, self._tokens.action_line = ["$"], 0, 0
         parsed = self._list()
@@ -110,7 +110,7 @@ class _Parser:
             self._tokens.fail(f"template: multiple definition of template {quote(name)}")
 
     def _list(self) -> tuple[list[tree.Node], tree.Node]:
-        """Parse up to `{{end}}` or `{{else}}`, which is given apart."""
+        """Parse up to `{{end}}` or `{{else}}`, which is returned separately."""
         self._enter()
         nodes: list[tree.Node] = []
         while True:
@@ -123,7 +123,7 @@ class _Parser:
             nodes.append(node)
 
     def _enter(self) -> None:
-        """Go deeper: Go allows 10,000 levels, Python's own stack far fewer."""
+        """Enter a nesting level: Go allows 10,000 levels, Python's stack far fewer."""
         self._nesting += 1
         if self._nesting > self._limits.nesting:
             message = f"nested deeper than the limit of {self._limits.nesting}"
@@ -197,7 +197,7 @@ class _Parser:
         return pipe.position, pipe, body, otherwise
 
     def _otherwise(self, context: str) -> list[tree.Node]:
-        """Parse what follows `{{else`: an `if` or `with` there shares this block's `{{end}}`."""
+        """Parse what follows `{{else`: an `if` or `with` shares the block's `{{end}}`."""
         following = self._tokens.peek()
         if (context, following.kind) in (("if", Kind.IF), ("with", Kind.WITH)):
             self._enter()
@@ -252,7 +252,7 @@ class _Parser:
             pipe.commands.append(self._command())
 
     def _declarations(self, pipe: tree.Pipe, context: str) -> None:
-        """Read `$x :=`, `$x =`, or in a range `$i, $x :=`."""
+        """Parse `$x :=`, `$x =`, or in a range `$i, $x :=`."""
         while (variable := self._tokens.peek_word()).kind is Kind.VARIABLE:
             self._tokens.next()
             adjacent = self._tokens.peek()
@@ -367,5 +367,5 @@ class _Parser:
 
 
 def _is_empty(body: list[tree.Node]) -> bool:
-    """Tell whether a body has nothing but space; such a definition may be replaced."""
+    """Report whether a body has only white space; such a definition may be replaced."""
     return all(isinstance(node, tree.Text) and not node.text.strip() for node in body)

@@ -90,7 +90,7 @@ _CATEGORIES: Final = {
 
 
 def refusal(pattern: str) -> str | None:
-    """Give Go's error for what RE2 accepts and Go does not."""
+    """Return Go's error for a pattern that RE2 accepts and Go rejects."""
     open_groups: list[bool] = []
     for piece in _PIECE.finditer(pattern):
         if piece["escape"] == r"\C":
@@ -108,13 +108,13 @@ def refusal(pattern: str) -> str | None:
 
 
 def group_names(pattern: str) -> list[str]:
-    """Give the names of the capturing groups, whole match first; most have none."""
+    """Return the names of the capturing groups, whole match first; most have none."""
     groups = (piece for piece in _PIECE.finditer(pattern) if piece["named"] or piece["group"])
     return ["", *(piece["name"] or "" for piece in groups)]
 
 
 def rewrite_classes(pattern: str) -> str:
-    r"""Put names that RE2 knows in place of those only Go knows: `\p{Letter}` is `\p{L}`."""
+    r"""Replace class names that RE2 lacks by equivalent ones: `\p{Letter}` by `\p{L}`."""
     return "".join(_rewritten(pattern))
 
 
@@ -145,12 +145,12 @@ def _property(match: re.Match[str], *, inside: bool) -> str:
         return "".join(names)
     if len(names) == 1 and name != "Ascii":
         return names[0].replace("p", "P", 1) if negated else names[0]
-    # A negated union has no form inside another class; RE2 then refuses the pattern.
+    # A negated union has no form inside another class; RE2 rejects the pattern.
     return f"[{'^' if negated else ''}{''.join(names)}]" if not inside else match[0]
 
 
 def translate_error(message: str, pattern: str) -> str:
-    """Say in Go's words what RE2 says is wrong with a pattern."""
+    """Translate RE2's error to Go's."""
     reason, _, excerpt = message.partition(": ")
     if excerpt.startswith("(?<"):
         return f"invalid named capture: `{pattern[pattern.rindex(excerpt) :]}`"
@@ -162,12 +162,12 @@ def translate_error(message: str, pattern: str) -> str:
 Span: TypeAlias = tuple[int, int]
 
 _TOO_LARGE: Final = "pattern too large"
-# Compiling takes time and memory that grow with the pattern, and RE2 keeps up to so much memory
-# for each of them. What is cached stays below 32 MiB: 32 small ones and 8 large ones.
+# Compiling takes time and memory in proportion to the pattern, and RE2 uses up to this memory
+# for each pattern. The caches stay below 32 MiB: 32 small patterns and 8 large ones.
 _MOST_BYTES: Final = 2048
 _SMALL: Final = 512 * 1024
 _LARGE: Final = 2 * 1024 * 1024
-# RE2's slowest machine takes up to 25 ns for each byte of the text and instruction of the pattern.
+# RE2's slowest matcher takes up to 25 ns per byte of the text and instruction of the pattern.
 _MOST_STEPS: Final = 10_000_000
 _CONTINUATION: Final = range(0x80, 0xC0)
 _WRONG: Final = re.compile("[\udc80-\udcff]")
@@ -184,21 +184,21 @@ class Pattern:
         self._compiled = compiled
 
     def search(self, text: "Text", at: int) -> list[Span] | None:
-        """Find the first match at or after a byte; (-1, -1) stands for a group without a match."""
+        """Find the first match at or after a byte; a group without a match is (-1, -1)."""
         match = self._compiled.search(text.view, at)
         while match is not None and text.inside_char(match.start()):
-            # RE2 lets \B match between the bytes of a character, Go does not.
+            # In RE2 \B matches between the bytes of a character, in Go it does not.
             match = self._compiled.search(text.view, text.after_char(match.start()))
         return match and [match.span(group) for group in range(len(self.names))]
 
     def check_cost(self, text: "Text") -> None:
-        """Refuse a search that could take seconds."""
+        """Fail for a search that could take seconds."""
         if len(text.view) * self._compiled.programsize > _MOST_STEPS:
             raise LimitError("a regular expression and a text too large for one another")
 
 
 class Text:
-    """A text as RE2 sees it: valid UTF-8, with U+FFFD for each byte that is none."""
+    """The view of a text that RE2 searches: valid UTF-8, with U+FFFD for each invalid byte."""
 
     __slots__ = ("_data", "_wrong", "view")
 
@@ -212,22 +212,22 @@ class Text:
             self._wrong = list(_replaced_positions(whole))
 
     def __len__(self) -> int:
-        """Count the bytes of the view."""
+        """Return the length of the view in bytes."""
         return len(self.view)
 
     def cut(self, start: int, end: int) -> bytes:
-        """Give the text's own bytes between two places of the view."""
+        """Return the original bytes between two positions of the view."""
         return self._data[self._original(start) : self._original(end)]
 
     def _original(self, position: int) -> int:
         return position - 2 * bisect_left(self._wrong, position)
 
     def inside_char(self, at: int) -> bool:
-        """Tell whether a place is between the bytes of one character."""
+        """Report whether a position is between the bytes of one character."""
         return at < len(self.view) and self.view[at] in _CONTINUATION
 
     def after_char(self, at: int) -> int:
-        """Step over one character; past the end, over nothing."""
+        """Return the position after the character; at the end, the same position."""
         if at < len(self.view):
             at += 1
             while self.inside_char(at):
@@ -236,7 +236,7 @@ class Text:
 
 
 def _replaced_positions(whole: str) -> Iterator[int]:
-    """Give the places in the view where U+FFFD stands for a byte."""
+    """Yield the positions in the view where U+FFFD replaces a byte."""
     at = 0
     for part in _WRONG.split(whole)[:-1]:
         at += len(part.encode())
@@ -269,20 +269,20 @@ def _compile_large(source: str) -> Pattern | str:
 
 
 def _compile(source: str, memory: int) -> Pattern | str:
-    """Give the pattern, or what is wrong with it."""
+    """Return the pattern, or its error."""
     compiled = _ask_re2(source, memory)
     if not isinstance(compiled, str):
         return refusal(source) or Pattern(source, compiled)
     if compiled.startswith(_TOO_LARGE):
         return _TOO_LARGE
-    # The pattern may name a class as only Go does.
+    # The pattern may contain class names that only Go supports.
     rewritten = rewrite_classes(source)
     again = _ask_re2(rewritten, memory) if rewritten != source else compiled
     return translate_error(compiled, source) if isinstance(again, str) else Pattern(source, again)
 
 
 def _ask_re2(source: str, memory: int) -> Any:  # noqa: ANN401 - re2 has no types
-    """Give RE2's compiled pattern, or its error as a string."""
+    """Return RE2's compiled pattern, or its error as a string."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = memory
@@ -292,12 +292,12 @@ def _ask_re2(source: str, memory: int) -> Any:  # noqa: ANN401 - re2 has no type
         message = problem.args[0]
         return message.decode(errors="replace") if isinstance(message, bytes) else str(message)
     finally:
-        # The binding keeps 128 patterns itself; ours are the caches with a known bound.
+        # The binding caches 128 patterns without a bound on memory; the caches here have one.
         re2.purge()
 
 
 def find_all(context: Context, pattern: Pattern, text: Text, most: int) -> Iterator[Span]:
-    """Give successive matches; an empty one right behind another does not count."""
+    """Yield successive matches; an empty match adjacent to the previous one is ignored."""
     pattern.check_cost(text)
     at, count, previous_end = 0, 0, -1
     while at <= len(text) and (most < 0 or count < most):
@@ -317,7 +317,7 @@ def find_all(context: Context, pattern: Pattern, text: Text, most: int) -> Itera
 def replacements(
     context: Context, pattern: Pattern, text: Text
 ) -> Iterator[tuple[Span, list[Span] | None]]:
-    """Walk a text for replacing: the unmatched stretch, then the match or None for none there."""
+    """Yield the parts of a text for a replacement: an unmatched part, and the match or None."""
     pattern.check_cost(text)
     at, last_end = 0, 0
     while at <= len(text):

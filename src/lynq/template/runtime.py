@@ -31,17 +31,17 @@ _join = "".join
 
 
 def fail(message: str, *_evaluated: object) -> NoReturn:
-    """Fail where Go would, after what stands before it was evaluated."""
+    """Fail at Go's position; the arguments have been evaluated before."""
     raise Failure(message)
 
 
 def plain(value: object) -> object:
-    """Give functions the `bool` that a mark stands for."""
+    """Return the plain bool of a `TypedBool`, and any other value itself."""
     return bool(value) if type(value) is TypedBool else value
 
 
 def accept(parameter: Parameter, value: object, boxed: bool) -> object:  # noqa: FBT001 - generated
-    """Check an argument whose type is not known before."""
+    """Check an argument whose type is unknown at compile time."""
     return parameter.accept(value, boxed=boxed)
 
 
@@ -135,17 +135,17 @@ def _accepted(parameter: Parameter, value: object) -> object:
 
 
 def top(context: Context, value: object) -> str:
-    """Print a value at the top, where nil is `<no value>`."""
+    """Print the value of an action, where nil is `<no value>`."""
     return "<no value>" if value is None else show(value, context.limits)
 
 
 def top_marked(context: Context, value: object) -> object:
-    """Print a value at the top, but leave the results of `int`, `float` and `bool` as they are."""
+    """Print the value of an action, but keep the results of `int`, `float` and `bool`."""
     return value if type(value) in MARKED else top(context, value)
 
 
 def join_marked(pieces: Iterable[object]) -> object:
-    """Join pieces; a marked value stays one if it is alone."""
+    """Join pieces; a typed value is kept if it is the only piece."""
     nonempty = [piece for piece in pieces if not isinstance(piece, str) or piece]
     if len(nonempty) == 1:
         return nonempty[0]
@@ -166,7 +166,7 @@ def show_number(value: object) -> str:
 
 
 def over(value: object, variables: int) -> Iterator[tuple[object, object]] | None:
-    """Give index and element of each turn; None for no turn at all."""
+    """Return index and element of each iteration; None for no iterations."""
     if isinstance(value, dict):
         return iter([(key, value[key]) for key in sorted_keys(value)]) if value else None
     if isinstance(value, list):
@@ -188,14 +188,14 @@ def run(
     dot: object,
     write: Callable[[object], None],
 ) -> None:
-    """Render a template inside another."""
+    """Render a nested template."""
     context.enter()
     template(dot, context, write)
     context.depth -= 1
 
 
 def slow(context: Context, function: Callable[..., object], *arguments: object) -> object:
-    """Call a function that is slow by nature: its time is not the template's."""
+    """Call a slow function; the deadline is extended by its time."""
     context.slow_call()
     started = monotonic()
     result = function(*arguments)
@@ -204,23 +204,23 @@ def slow(context: Context, function: Callable[..., object], *arguments: object) 
 
 
 def begin(context: Context) -> Callable[[object], None]:
-    """Start to collect output."""
+    """Start collecting output."""
     return context.out.append
 
 
 def finish(context: Context) -> str:
-    """Join what was collected."""
+    """Join the collected output."""
     context.compact()
     return _join([piece for piece in context.out if isinstance(piece, str)])
 
 
 def finish_marked(context: Context) -> object:
-    """Join what was collected; a marked value stays one if it is alone."""
+    """Join the collected output; a typed value is kept if it is the only piece."""
     return join_marked(context.out)
 
 
 def checked_join(context: Context, pieces: tuple[str, ...]) -> str:
-    """Join many pieces, after looking at how long they are together."""
+    """Join many pieces after checking their total size."""
     limit = context.limits.output
     if sum(map(len, pieces)) > limit:
         raise LimitError(f"output of more than {limit} bytes")

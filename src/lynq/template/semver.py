@@ -28,7 +28,7 @@ _MAX_DIGITS: Final = 20
 
 
 def _segment(digits: str) -> int:
-    """Read a number of at most 64 bits; int() itself refuses thousands of digits."""
+    """Parse a number of at most 64 bits; int() fails for thousands of digits."""
     value = int(digits.lstrip("0")[: _MAX_DIGITS + 1] or "0")
     if value > _MAX:
         parsing = f"strconv.ParseUint: parsing {quote(digits)}: value out of range"
@@ -51,7 +51,7 @@ def _check_metadata(text: str) -> None:
 
 
 def parse_version(text: str) -> Version:
-    """Read a version; minor and patch may be missing, and a leading v is taken off."""
+    """Parse a version; minor and patch may be missing, and a leading v is ignored."""
     if len(text) > MOST_BYTES:
         raise LimitError(f"a version of {len(text)} bytes is over the limit of {MOST_BYTES}")
     match = _VERSION.fullmatch(text)
@@ -64,7 +64,7 @@ def parse_version(text: str) -> Version:
 
 
 def compare_prereleases(left: str, right: str) -> int:
-    """Compare part by part; the shorter one is the lower."""
+    """Compare identifier by identifier; a prefix of the other is lower."""
     lefts, rights = left.split("."), right.split(".")
     longest = max(len(lefts), len(rights))
     for at in range(longest):
@@ -77,7 +77,7 @@ def compare_prereleases(left: str, right: str) -> int:
 
 
 def _compare_parts(left: str, right: str) -> int:
-    """Compare two parts: nothing before numbers, numbers before words."""
+    """Compare two identifiers: empty before numeric, numeric before alphanumeric."""
     if left == right:
         return 0
     if not left or not right:
@@ -98,13 +98,13 @@ def _number(part: str) -> int | None:
 
 
 def _next(version: Version, major: int, minor: int, patch: int) -> VersionValue:
-    """Make the version with these numbers and nothing behind them."""
+    """Return the version with these numbers, without prerelease and metadata."""
     major, minor, patch = (number & _MAX for number in (major, minor, patch))
     return _renamed(VersionValue(major, minor, patch, "", "", version.original))
 
 
 def _renamed(version: VersionValue) -> VersionValue:
-    """Let the original be what the version prints, with its v if it had one."""
+    """Set the original to the printed version, with a leading v if it had one."""
     prefix = "v" if version.original.startswith("v") else ""
     return replace(version, original=prefix + version.text())
 
@@ -115,7 +115,7 @@ def _value(version: Version) -> VersionValue:
 
 
 def _next_patch(version: Version) -> VersionValue:
-    # The release follows its own prereleases.
+    # The next patch of a prerelease is its release.
     step = 0 if version.prerelease else 1
     return _next(version, version.major, version.minor, version.patch + step)
 
@@ -190,7 +190,7 @@ class Version(Object):
     refusals: ClassVar = _unexported("*semver.Version")
 
     def copied(self) -> Version:
-        """Give version 0.0.0: Go cannot copy the fields that only the package sees."""
+        """Return version 0.0.0: Go's deep copy skips unexported fields."""
         return type(self)(0, 0, 0, "", "", "")
 
     def text(self) -> str:
@@ -200,18 +200,18 @@ class Version(Object):
         return f"{self.major}.{self.minor}.{self.patch}{prerelease}{metadata}"
 
     def go_text(self) -> str:
-        """Print as Go source, for `%#v`; numbers without a sign are hexadecimal there."""
+        """Print as `%#v` does, with unsigned integers in hexadecimal."""
         pointer = "&" if self.go_type.kind is Kind.POINTER else ""
         numbers = f"major:{self.major:#x}, minor:{self.minor:#x}, patch:{self.patch:#x}"
         texts = f"pre:{quote(self.prerelease)}, metadata:{quote(self.metadata)}"
         return f"{pointer}semver.Version{{{numbers}, {texts}, original:{quote(self.original)}}}"
 
     def json(self) -> str:
-        """Give the text that stands for it in JSON."""
+        """Return the JSON encoding."""
         return self.text()
 
     def compare(self, other: Version | None) -> int:
-        """Give -1, 0 or 1; metadata does not count."""
+        """Return -1, 0 or 1; metadata is ignored."""
         if other is None:
             raise FunctionError("runtime error: invalid memory address or nil pointer dereference")
         mine = (self.major, self.minor, self.patch)
@@ -219,14 +219,14 @@ class Version(Object):
         if mine != theirs:
             return 1 if mine > theirs else -1
         if not self.prerelease or not other.prerelease:
-            # A release is above its prereleases.
+            # A release is higher than its prereleases.
             return (not self.prerelease) - (not other.prerelease)
         return compare_prereleases(self.prerelease, other.prerelease)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VersionValue(Version):
-    """A semver.Version, as the Inc and Set methods give it: without the pointer's own methods."""
+    """A semver.Version, the result of the Inc and Set methods, without pointer methods."""
 
     go_type: ClassVar[GoType] = GoType("semver.Version", Kind.STRUCT)
     methods: ClassVar = dict(_VALUE_METHODS)

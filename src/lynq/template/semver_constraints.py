@@ -32,7 +32,7 @@ _WILDCARDS: Final = frozenset({"", "x", "X", "*"})
 
 
 class Open(Enum):
-    """From which number on a constraint says nothing: `1.2.x` and `1.2` leave the patch open."""
+    """The first wildcard of a constraint: in `1.2.x` and `1.2`, the patch."""
 
     NOTHING = auto()
     PATCH = auto()
@@ -42,17 +42,17 @@ class Open(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One comparison with a version, in which what was left open counts as zero."""
+    """One comparison with a version, whose wildcards count as zero."""
 
     operator: str
     version: Version
     open: Open
 
     def check(self, version: Version) -> bool:
-        """Tell whether a version fits."""
+        """Report whether a version satisfies the constraint."""
         hidden = version.prerelease and not self.version.prerelease
         if hidden and (self.open is not Open.NOTHING or self.operator != "!="):
-            # Prereleases fit only constraints that name one themselves.
+            # A prerelease satisfies only constraints that have a prerelease themselves.
             return False
         return _CHECKS[self.operator](self, version)
 
@@ -79,7 +79,7 @@ def _not_equal(constraint: Constraint, version: Version) -> bool:
 
 
 def _greater(constraint: Constraint, version: Version) -> bool:
-    """`>11` wants 12 or more, `>11.1` wants 11.2 or more."""
+    """`>11` is satisfied by 12 and higher, `>11.1` by 11.2 and higher."""
     mine = constraint.version
     if constraint.open is Open.NOTHING:
         return version.compare(mine) > 0
@@ -101,7 +101,7 @@ def _at_least(constraint: Constraint, version: Version) -> bool:
 
 
 def _at_most(constraint: Constraint, version: Version) -> bool:
-    """`<=11` takes every 11, `<=11.1` every 11.1."""
+    """`<=11` is satisfied by every 11.x, `<=11.1` by every 11.1.x."""
     mine = constraint.version
     if constraint.open is Open.NOTHING:
         return version.compare(mine) <= 0
@@ -111,7 +111,7 @@ def _at_most(constraint: Constraint, version: Version) -> bool:
 
 
 def _tilde(constraint: Constraint, version: Version) -> bool:
-    """`~1.2.3` takes newer patches; `~0.0.0` and `~*` take everything."""
+    """`~1.2.3` is satisfied by higher patches, `~0.0.0` and `~*` by every version."""
     mine = constraint.version
     if version.compare(mine) < 0:
         return False
@@ -124,7 +124,7 @@ def _tilde(constraint: Constraint, version: Version) -> bool:
 
 
 def _caret(constraint: Constraint, version: Version) -> bool:
-    """`^1.2.3` takes what keeps the first number that is not zero."""
+    """`^1.2.3` is satisfied by higher versions with the same first nonzero number."""
     mine = constraint.version
     if version.compare(mine) < 0:
         return False
@@ -154,7 +154,7 @@ _CHECKS: Final[dict[str, Callable[[Constraint, Version], bool]]] = {
 
 
 def parse_constraints(text: str) -> Alternatives:
-    """Read alternatives of constraints that hold together."""
+    """Parse alternatives, each a conjunction of constraints."""
     if len(text) > MOST_BYTES:
         raise LimitError(f"a constraint of {len(text)} bytes is over the limit of {MOST_BYTES}")
     return _parse(text)
@@ -167,7 +167,7 @@ def _parse(text: str) -> Alternatives:
 
 
 def _rewrite_ranges(view: str) -> str:
-    """Turn `1.2 - 1.4` into `>= 1.2, <= 1.4`."""
+    """Rewrite `1.2 - 1.4` to `>= 1.2, <= 1.4`."""
     written = view
     for match in _RANGE.finditer(view):
         written = written.replace(match[0], f">= {match[1]}, <= {match[_RANGE_END]} ", 1)
@@ -201,5 +201,5 @@ def _version(text: str) -> Version:
 
 
 def satisfies(alternatives: Alternatives, version: Version) -> bool:
-    """Tell whether a version fits one of the alternatives."""
+    """Report whether a version satisfies one of the alternatives."""
     return any(all(constraint.check(version) for constraint in group) for group in alternatives)

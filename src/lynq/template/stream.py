@@ -9,7 +9,7 @@ ROOT_NAME: Final = "template"
 
 
 class TokenStream:
-    """Three tokens of look-ahead, as in Go: an error is on the line of the last one cut."""
+    """Three tokens of look-ahead, as in Go: an error is on the line of the last scanned token."""
 
     def __init__(self, source: str, limit: int) -> None:
         self._source = source
@@ -21,7 +21,7 @@ class TokenStream:
         self.action_line = 0
 
     def next(self) -> Token:
-        """Take the next token."""
+        """Return the next token."""
         if self._peeked:
             self._peeked -= 1
         else:
@@ -29,22 +29,22 @@ class TokenStream:
         return self._tokens[self._peeked]
 
     def back(self) -> None:
-        """Put the last token back."""
+        """Back up one token."""
         self._peeked += 1
 
     def back2(self, first: Token) -> None:
-        """Put back two tokens, of which the second is still here."""
+        """Back up two tokens, of which the second is still buffered."""
         self._tokens[1] = first
         self._peeked = 2
 
     def back3(self, first: Token, second: Token) -> None:
-        """Put back three tokens, of which the third is still here."""
+        """Back up three tokens, of which the third is still buffered."""
         self._tokens[1] = second
         self._tokens[2] = first
         self._peeked = 3
 
     def peek(self) -> Token:
-        """Look at the next token."""
+        """Return but do not consume the next token."""
         if self._peeked:
             return self._tokens[self._peeked - 1]
         self._peeked = 1
@@ -58,27 +58,27 @@ class TokenStream:
             self.fail(f"more tokens than the limit of {self._limit}", ErrorKind.LIMIT)
 
     def next_word(self) -> Token:
-        """Take the next token that is not space."""
+        """Return the next token that is not space."""
         while True:
             token = self.next()
             if token.kind is not Kind.SPACE:
                 return token
 
     def peek_word(self) -> Token:
-        """Look at the next token that is not space."""
+        """Return but do not consume the next token that is not space."""
         token = self.next_word()
         self.back()
         return token
 
     def expect(self, context: str, *kinds: Kind) -> Token:
-        """Take the next token that is not space, which must be one of these."""
+        """Return the next token that is not space, which must be of one of the kinds."""
         token = self.next_word()
         if token.kind not in kinds:
             self.unexpected(token, context)
         return token
 
     def unexpected(self, token: Token, context: str) -> NoReturn:
-        """Refuse a token."""
+        """Fail for an unexpected token."""
         if token.kind is not Kind.ERROR:
             self.fail(f"unexpected {token} in {context}")
         extra = ""
@@ -89,7 +89,7 @@ class TokenStream:
         self.fail(f"{token}{extra}")
 
     def fail(self, message: str, kind: ErrorKind = ErrorKind.PARSE) -> NoReturn:
-        """Refuse the source, here."""
+        """Fail at the current token."""
         token = self._tokens[0]
         line_start = self._source.rfind("\n", 0, token.position) + 1
         column = len(self._source[line_start : token.position].encode("utf-8", "surrogatepass"))

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from lynq.template.gofmt.quoting import quote
 from lynq.template.literals import Number
 
-# ruff: noqa: D105 - each `__str__` gives Go's text of its node
+# ruff: noqa: D105 - each `__str__` is the node's String method in Go
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """Something in a template, and where it starts in the source."""
+    """A node of the tree, with its offset in the source."""
 
     position: int
 
@@ -28,7 +28,7 @@ class Text(Node):
 
 @dataclass(slots=True, eq=False)
 class Dot(Node):
-    """The cursor."""
+    """The cursor, dot."""
 
     def __str__(self) -> str:
         return "."
@@ -128,7 +128,7 @@ class Command(Node):
 
 @dataclass(slots=True, eq=False)
 class Pipe(Node):
-    """Commands, each given the result of the one before; and variables that take the last one."""
+    """Commands, each of which receives the previous result, and variables for the last one."""
 
     variables: list[Variable] = field(default_factory=list)
     assigns: bool = False
@@ -154,7 +154,7 @@ class Action(Node):
 
 @dataclass(slots=True, eq=False)
 class Block(Node):
-    """What `if`, `with` and `range` have in common."""
+    """The common fields of `if`, `with` and `range`."""
 
     pipe: Pipe
     body: list[Node]
@@ -203,7 +203,7 @@ class Continue(Node):
 
 @dataclass(slots=True, eq=False)
 class End(Node):
-    """`{{end}}`; never part of a finished tree."""
+    """`{{end}}`; never part of a parsed tree."""
 
     def __str__(self) -> str:
         return "{{end}}"
@@ -211,7 +211,7 @@ class End(Node):
 
 @dataclass(slots=True, eq=False)
 class Else(Node):
-    """`{{else}}`; never part of a finished tree."""
+    """`{{else}}`; never part of a parsed tree."""
 
     def __str__(self) -> str:
         return "{{else}}"

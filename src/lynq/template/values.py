@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """reflect.Kind, by the names that `kindOf` gives."""
+    """reflect.Kind, by the names that `kindOf` returns."""
 
     INVALID = "invalid"
     BOOL = "bool"
@@ -80,7 +80,7 @@ ANY_MAP = GoType("map[string]interface {}", Kind.MAP, ANY)
 
 
 class Typed:
-    """A Python value that carries its Go type on its class."""
+    """A Python value whose class has its Go type."""
 
     __slots__ = ()
     go_type: ClassVar[GoType]
@@ -94,7 +94,7 @@ class Int32(Typed, int):
 
 
 class Int64(Typed, int):
-    """An int64: what sprig's arithmetic gives."""
+    """An int64, the result of sprig's arithmetic."""
 
     __slots__ = ()
     go_type = GoType("int64", Kind.INT64)
@@ -108,7 +108,7 @@ class Uint(Typed, int):
 
 
 class Uint8(Typed, int):
-    """A uint8: what indexing a string gives."""
+    """A uint8, the result of indexing a string."""
 
     __slots__ = ()
     go_type = GoType("uint8", Kind.UINT8)
@@ -177,35 +177,35 @@ class NilMap(Typed, dict[str, object]):
 
 
 class Variables(Typed, dict[str, object]):
-    """The data at the root. In Go its type has a name of its own, which `dig` and `%T` show."""
+    """The data at the root. In Go it has a defined type, which `dig` and `%T` show."""
 
     __slots__ = ()
     go_type = GoType("template.Variables", Kind.MAP, ANY)
 
 
 class TypedInt(Typed, int):
-    """A result of `int`: an int that makes a number of a field when it is the whole output."""
+    """A result of `int`: the field becomes a number if it is the whole output."""
 
     __slots__ = ()
     go_type = INT
 
 
 class TypedFloat(Typed, float):
-    """A result of `float`: a float64 that makes a number of a field when it is the whole output."""
+    """A result of `float`: the field becomes a number if it is the whole output."""
 
     __slots__ = ()
     go_type = FLOAT64
 
 
 class TypedBool(Typed, int):
-    """A result of `bool`. Functions never see it: they get the `bool` it stands for."""
+    """A result of `bool`. Functions receive the plain bool instead."""
 
     __slots__ = ()
     go_type = BOOL
 
 
 class Object(Typed):
-    """A Go struct, or a pointer to one: a closed list of fields and of methods, nothing else."""
+    """A Go struct, or a pointer to one: a fixed set of fields and methods."""
 
     __slots__ = ()
     methods: ClassVar[Mapping[str, Function]] = {}
@@ -213,19 +213,19 @@ class Object(Typed):
     """What Go says to names that are there, but not for templates."""
 
     def fields(self) -> Mapping[str, object]:
-        """Give the exported fields in order."""
+        """Return the exported fields in order."""
         return {}
 
     def copied(self) -> Object:
-        """Give what `deepCopy` makes of it; an object never changes, so it may be the same."""
+        """Return the deep copy; an object is immutable, so it may be the object itself."""
         return self
 
     def text(self) -> str | None:
-        """Give what its `String` method prints, or None if it has no such method."""
+        """Return the result of the `String` method, or None if there is none."""
         return None
 
     def go_text(self) -> str | None:
-        """Give what its `GoString` method prints for `%#v`, or None if it has no such method."""
+        """Return the result of the `GoString` method, or None if there is none."""
         return None
 
 
@@ -241,7 +241,7 @@ _PLAIN: Mapping[type, GoType] = {
 
 
 def type_of(value: object) -> GoType | None:
-    """Give the Go type a value stands for; None for nil, which has none."""
+    """Return the Go type of a value; None for nil."""
     go_type = _PLAIN.get(type(value))
     if go_type is not None:
         return go_type
@@ -253,24 +253,24 @@ def type_of(value: object) -> GoType | None:
 
 
 def type_name(value: object) -> str:
-    """Give what `%T` prints."""
+    """Return the name of the type as `%T` prints it."""
     go_type = type_of(value)
     return go_type.name if go_type is not None else "<nil>"
 
 
 def kind_of(value: object) -> Kind:
-    """Give the value's reflect.Kind."""
+    """Return the value's reflect.Kind."""
     go_type = type_of(value)
     return go_type.kind if go_type is not None else Kind.INVALID
 
 
 def is_nil(value: object) -> bool:
-    """Tell nil and the nil slices and maps from everything else."""
+    """Report whether the value is nil, a nil slice or a nil map."""
     return type(value) in _NIL_CLASSES
 
 
 def sorted_keys(mapping: Mapping[str, object]) -> list[str]:
-    """Give the keys in Go's order, which is that of their bytes."""
+    """Return the keys in Go's order, by their bytes."""
     for key in mapping:
         if type(key) is not str:
             raise DataError(f"a Python {type(key).__name__} is no key of a template's map")
@@ -279,33 +279,33 @@ def sorted_keys(mapping: Mapping[str, object]) -> list[str]:
 
 
 def wrap_int64(number: int) -> int:
-    """Let an integer overflow as an int64 does."""
+    """Wrap an integer around as an int64."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def to_bytes(text: str) -> bytes:
-    """Give the bytes of a Go string."""
+    """Return the bytes of a Go string."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        # Half a surrogate pair, from data that was never UTF-8: Go cannot hold it either.
+        # A lone surrogate, from data that is not UTF-8: Go has no such rune either.
         return "".join("\ufffd" if _is_half(char) else char for char in text).encode(
             "utf-8", "surrogateescape"
         )
 
 
 def from_bytes(data: bytes) -> str:
-    """Give the Go string of these bytes."""
+    """Return the Go string of the bytes."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def byte_len(text: str) -> int:
-    """Give the length of a Go string, which counts bytes."""
+    """Return the length of a Go string in bytes."""
     return len(text) if text.isascii() else len(to_bytes(text))
 
 
 def to_output(text: str) -> str:
-    """Give the text as it leaves the engine: a byte that is no UTF-8 becomes U+FFFD, as in JSON."""
+    """Return the text as output: each invalid byte becomes U+FFFD, as in JSON."""
     if text.isascii():
         return text
     whole = from_bytes(to_bytes(text))
@@ -317,10 +317,10 @@ def _is_half(char: str) -> bool:
 
 
 def byte_view(text: str) -> str:
-    """Give a string with one character, U+0000 to U+00FF, for each byte of the text."""
+    """Return a string with one character, U+0000 to U+00FF, per byte of the text."""
     return text if text.isascii() else to_bytes(text).decode("latin-1")
 
 
 def from_view(view: str) -> str:
-    """Give the text whose byte view this is."""
+    """Return the text of a byte view."""
     return view if view.isascii() else from_bytes(view.encode("latin-1"))

@@ -18,7 +18,7 @@ FILE_NAME = "<template>"
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A template as a Python function, and what is known of it."""
+    """A template compiled to a Python function, with its properties."""
 
     main: Callable[..., object]
     positions: tuple[Position, ...]
@@ -45,7 +45,7 @@ def build(template: tree.Template) -> Compiled:
 
 
 def explain(template: tree.Template) -> str:
-    """Give the generated code as Python source, for people and for tests."""
+    """Return the generated code as Python source, for debugging and tests."""
     _, module = _module(template)
     return ast.unparse(module)
 
@@ -95,7 +95,7 @@ def _defined(program: Program, name: str, body: list[tree.Node]) -> ast.stmt:
 def _start(
     program: Program, name: str, body: list[tree.Node], *, root: bool
 ) -> tuple[Unit, list[ast.stmt]]:
-    """Give a function its cursor, and `$`, which is the same until someone assigns to it."""
+    """Start a function: dot is its parameter, and `$` equals dot until it is assigned."""
     dot = Expr(codegen.name("d"), root=root)
     unit = Unit(program, name, body[0] if body else tree.Text(0, ""), dot)
     if "$" not in program.survey.assigned:

@@ -36,7 +36,7 @@ _SHARING = frozenset(
         *("get", "dig", "set", "unset", "default", "coalesce", "ternary", "fromjson", "deepcopy"),
     }
 )
-"""Functions that make no items, but put or pass on those that were there before."""
+"""Functions whose results hold no new items, only references to existing ones."""
 _CLASSES = {"string": "str", "int": "int", "float64": "float", "bool": "bool"}
 
 
@@ -47,7 +47,7 @@ def function_call(
     command: tree.Node,
     args: CallArgs,
 ) -> Expr:
-    """Call a function of the table."""
+    """Compile the call of a function."""
     unit.at = node
     function = FUNCTIONS[node.name]
     unit.program.needs |= function.needs
@@ -63,7 +63,7 @@ def function_call(
     if final is not None:
         taken.append(_accept(unit, final, _parameter(function, len(taken)), function))
     _add_hidden(function, args, taken)
-    # Go is at the command only if the call fails; what comes next is still at the last argument.
+    # Go reports the command only if the call fails; what follows is still at the last argument.
     last, unit.at = unit.at, command
     result = expressions.call(unit, function, taken) or _call(unit, function, taken)
     unit.at = last
@@ -84,7 +84,7 @@ def _add_hidden(function: Function, args: CallArgs, taken: list[Expr]) -> None:
 
 
 def _with_skipped(unit: Unit, visible: int, result: Expr) -> Expr:
-    """Let a variable that `and` or `or` may not come to declare be the one it would hide."""
+    """Initialize a variable that `and` or `or` may skip with the one that it shadows."""
     for variable, declared in unit.variables[visible:]:
         older = [expr for name, expr in unit.variables[:visible] if name == variable]
         if older:
@@ -101,7 +101,7 @@ def method_call(  # noqa: PLR0917 - as for a function, and the receiver
     name: str,
     args: CallArgs,
 ) -> Expr:
-    """Call a method; which one it is, and what it takes, is known only when it runs."""
+    """Compile the call of a method; the method and its parameters are resolved at run time."""
     before = unit.at
     kept, final = _keep_final(unit, args)
     taken: list[ast.expr] = []
@@ -146,11 +146,11 @@ def _parameter(function: Function, index: int) -> Parameter:
 def _keep_final(
     unit: Unit, args: CallArgs, function: Function | None = None
 ) -> tuple[ast.expr | None, Expr | None]:
-    """Evaluate the piped value before the arguments, as Go does, where the order can be seen."""
+    """Evaluate the piped value before the arguments, as Go does, where the order is observable."""
     final = args.final
     if final is None or final.literal:
         return None, final
-    # `and` and `or` may not come to it at all, but Go has evaluated it by then.
+    # `and` and `or` may skip the piped value, but Go evaluates it before the call.
     if (
         function is not None
         and function.name not in ("and", "or")
@@ -165,7 +165,7 @@ def _keep_final(
 
 
 def _cannot_fail(node: tree.Node, parameter: Parameter) -> bool:
-    """Tell whether an argument is there without evaluating anything, and fits."""
+    """Report whether an argument needs no evaluation and is assignable to the parameter."""
     if isinstance(node, tree.Dot):
         return parameter.name in ANY_NAMES
     if isinstance(node, tree.Nil):
@@ -197,7 +197,7 @@ def _argument(
 
 
 def _accept(unit: Unit, value: Expr, parameter: Parameter, function: Function) -> Expr:
-    """Check a value against a parameter, as far as it is not known to fit."""
+    """Check a value against a parameter, unless its static type is assignable."""
     if parameter.name in ANY_NAMES:
         return _unmarked(unit, value) if not function.passes else value
     if value.type == parameter.name:
@@ -217,7 +217,7 @@ def _accept(unit: Unit, value: Expr, parameter: Parameter, function: Function) -
 
 
 def _unmarked(unit: Unit, value: Expr) -> Expr:
-    """Let no function see the mark of `bool`, where there can be one."""
+    """Convert a `TypedBool` to a plain bool, where one can occur."""
     if "bool" not in unit.program.survey.functions or value.literal:
         return value
     if value.type not in (None, "bool"):
@@ -226,7 +226,7 @@ def _unmarked(unit: Unit, value: Expr) -> Expr:
 
 
 def _meter(function: Function) -> str:
-    """Tell what a function's result costs: its own items, texts, or positions for others' items."""
+    """Return the meter of a function's result: new items, new texts, or references to items."""
     if function.result == "[]string":
         return "meter_texts"
     return "meter_shared" if function.name.removeprefix("must").lower() in _SHARING else "meter"

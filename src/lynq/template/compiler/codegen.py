@@ -23,119 +23,119 @@ class _Location(TypedDict):
 
 
 NOWHERE: Final[_Location] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
-"""Where nothing can fail."""
+"""The location of code that cannot fail."""
 _LOAD: Final = ast.Load()
 _STORE: Final = ast.Store()
 
 
 def name(identifier: str) -> ast.expr:
-    """Read a name."""
+    """Build the read of a name."""
     return ast.Name(identifier, _LOAD, **NOWHERE)
 
 
 def identifier(expression: ast.expr) -> str:
-    """Give the name that an expression reads."""
+    """Return the name that an expression reads."""
     return expression.id if isinstance(expression, ast.Name) else ""
 
 
 def constant(value: str | float | bool | None) -> ast.expr:  # noqa: FBT001 - any constant
-    """Give a constant: the only way by which anything of a template enters the code."""
+    """Build a constant, the only form in which template text enters the code."""
     return ast.Constant(value, **NOWHERE)
 
 
 def call(function: str, *arguments: ast.expr, position: int = 0) -> ast.expr:
-    """Call a function by name."""
+    """Build the call of a function by name."""
     return ast.Call(name(function), list(arguments), [], **_at(position))
 
 
 def subscript(value: ast.expr, key: str, *, position: int) -> ast.expr:
-    """Take a key of a mapping."""
+    """Build `value[key]`."""
     return ast.Subscript(value, constant(key), _LOAD, **_at(position))
 
 
 def keep(identifier: str, value: ast.expr) -> ast.expr:
-    """Give a value, and keep it under a name: `(name := value)`."""
+    """Build `(name := value)`."""
     return ast.NamedExpr(target(identifier), value, **NOWHERE)
 
 
 def after(first: ast.expr, result: ast.expr) -> ast.expr:
-    """Evaluate one thing, then give the other: `(first, result)[1]`."""
+    """Build `(first, result)[1]`: evaluate both, return the second."""
     return ast.Subscript(pair(first, result), constant(1), _LOAD, **NOWHERE)
 
 
 def pair(*values: ast.expr) -> ast.expr:
-    """Make a tuple."""
+    """Build a tuple."""
     return ast.Tuple(list(values), _LOAD, **NOWHERE)
 
 
 def choose(test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
-    """Evaluate one of two: `yes if test else no`."""
+    """Build `yes if test else no`."""
     return ast.IfExp(test, yes, no, **NOWHERE)
 
 
 def negate(value: ast.expr) -> ast.expr:
-    """Give Python's `not`, whose truth is Go's."""
+    """Build `not value`; Python's truth of these values is Go's."""
     return ast.UnaryOp(ast.Not(), value, **NOWHERE)
 
 
 def first_true(*values: ast.expr) -> ast.expr:
-    """Give the first true value, or the last: Python's `or`."""
+    """Build Python's `or`: the first true value, or the last."""
     return ast.BoolOp(ast.Or(), list(values), **NOWHERE) if len(values) > 1 else values[0]
 
 
 def first_false(*values: ast.expr) -> ast.expr:
-    """Give the first false value, or the last: Python's `and`."""
+    """Build Python's `and`: the first false value, or the last."""
     return ast.BoolOp(ast.And(), list(values), **NOWHERE) if len(values) > 1 else values[0]
 
 
 def equal(left: ast.expr, right: ast.expr) -> ast.expr:
-    """Compare by `==`."""
+    """Build `left == right`."""
     return ast.Compare(left, [ast.Eq()], [right], **NOWHERE)
 
 
 def unequal(left: ast.expr, right: ast.expr) -> ast.expr:
-    """Compare by `!=`."""
+    """Build `left != right`."""
     return ast.Compare(left, [ast.NotEq()], [right], **NOWHERE)
 
 
 def is_class(value: ast.expr, class_name: str) -> ast.expr:
-    """Test for exactly one Python class: `type(value) is class_name`."""
+    """Build `type(value) is class_name`, which excludes subclasses."""
     return ast.Compare(call("type", value), [ast.Is()], [name(class_name)], **NOWHERE)
 
 
 def target(identifier: str) -> ast.Name:
-    """Write a name."""
+    """Build the target of an assignment."""
     return ast.Name(identifier, _STORE, **NOWHERE)
 
 
 def assign(identifier: str, value: ast.expr) -> ast.stmt:
-    """Assign to a name."""
+    """Build an assignment to a name."""
     return ast.Assign([target(identifier)], value, **NOWHERE)
 
 
 def run(value: ast.expr) -> ast.stmt:
-    """Evaluate for what it does."""
+    """Build an expression statement."""
     return ast.Expr(value, **NOWHERE)
 
 
 def give(value: ast.expr) -> ast.stmt:
-    """Return a value."""
+    """Build a `return` statement."""
     return ast.Return(value, **NOWHERE)
 
 
 def branch(test: ast.expr, yes: list[ast.stmt], no: list[ast.stmt]) -> ast.stmt:
-    """Do one of two things."""
+    """Build an `if` statement."""
     return ast.If(test, yes or [ast.Pass(**NOWHERE)], no, **NOWHERE)
 
 
 def loop(index: str, element: str, items: ast.expr, body: list[ast.stmt]) -> ast.stmt:
-    """Go through pairs."""
+    """Build a `for` loop over pairs."""
     both = ast.Tuple([target(index), target(element)], _STORE, **NOWHERE)
     return ast.For(both, items, body, [], **NOWHERE)
 
 
 def define(identifier: str, parameters: tuple[str, ...], body: list[ast.stmt]) -> ast.stmt:
-    """Define a function."""
+    """Build a function definition."""
     arguments = ast.arguments(
         posonlyargs=[],
         args=[ast.arg(parameter, **NOWHERE) for parameter in parameters],
@@ -152,26 +152,26 @@ def _at(position: int) -> _Location:
     return {"lineno": position, "col_offset": 0, "end_lineno": position, "end_col_offset": 0}
 
 
-# So few calls cannot take long: a template with more, or with loops, is metered call by call.
+# So few calls cannot take long. In a template with more calls, or with loops, each is metered.
 _FEW_CALLS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where generated code stands for something: a node, and the function that is called there."""
+    """The position that a line of generated code maps to: a node and the function called there."""
 
     template: str
     node: tree.Node
     function: str | None = None
     command: tree.Node | None = None
-    """Where Go is once a method fails, rather than the call of it."""
+    """The node that Go reports if the method itself fails."""
     arguments: tuple[tree.Node, ...] = ()
-    """Where Go is once it has evaluated each argument of a method."""
+    """The node that Go reports after it has evaluated each argument of a method."""
 
 
 @dataclass(slots=True)
 class Program:
-    """The code of one template while it is being written."""
+    """The code of one template during compilation."""
 
     survey: Survey
     defined: Mapping[str, str]
@@ -184,16 +184,16 @@ class Program:
     """Whether the root of the data is used as a value, not only by its fields."""
     _names_by_id: dict[int, str] = field(default_factory=dict)
     wants_budget: bool = False
-    """Whether a render needs a context of its own, because it spends something of it."""
+    """Whether a render needs its own context, because it uses a budget."""
 
     @property
     def metered(self) -> bool:
-        """Whether each call is charged for what it makes."""
+        """Whether the result of each call is charged to the memory limit."""
         return self.survey.repeats or self.survey.calls > _FEW_CALLS
 
     @property
     def prints_much(self) -> bool:
-        """Whether each value that is printed is charged, too."""
+        """Whether each printed value is charged to the memory limit."""
         return self.survey.repeats or self.survey.actions > _FEW_CALLS
 
     @property
@@ -202,7 +202,7 @@ class Program:
         return not self.survey.functions.isdisjoint({"int", "float", "bool"})
 
     def put(self, prefix: str, value: object) -> str:
-        """Give a name to an object that generated code uses."""
+        """Add an object to the globals of the generated code, and return its name."""
         global_name = self._names_by_id.get(id(value))
         if global_name is None:
             global_name = self._names_by_id[id(value)] = f"{prefix}_{len(self.names)}"
@@ -210,18 +210,18 @@ class Program:
         return global_name
 
     def position(self, template: str, node: tree.Node, function: str | None = None) -> int:
-        """Give the line number that stands for a node and the function called there."""
+        """Return the line number that maps to a node and the function called there."""
         return self.add_position(Position(template, node, function))
 
     def add_position(self, position: Position) -> int:
-        """Give the line number that stands for a position."""
+        """Add a position, and return the line number that maps to it."""
         self.positions.append(position)
         return len(self.positions)
 
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """Code that gives a value, and what is known of the value before it runs."""
+    """The code of a value, and the properties of the value known at compile time."""
 
     code: ast.expr
     type: str | None = None
@@ -235,13 +235,13 @@ class Expr:
 
 @dataclass(frozen=True, slots=True)
 class CallArgs:
-    """What a command is given: its arguments, and the value piped into it."""
+    """The argument nodes of a command, and the value piped into it."""
 
     nodes: tuple[tree.Node, ...] = ()
     final: Expr | None = None
 
     def __bool__(self) -> bool:
-        """Tell whether it is given anything at all."""
+        """Report whether there is an argument or a piped value."""
         return bool(self.nodes) or self.final is not None
 
 
@@ -258,16 +258,16 @@ class Unit:
     _fresh_names: int = 0
 
     def position(self, function: str | None = None) -> int:
-        """Give the number of the position where Go would say that it is."""
+        """Return the line number that maps to the node that Go would report."""
         return self.program.position(self.template, self.at, function)
 
     def fresh(self, prefix: str) -> str:
-        """Give a Python name that is used nowhere else in the function."""
+        """Return a Python name that is unique in the function."""
         self._fresh_names += 1
         return f"{prefix}{self._fresh_names}"
 
     def declare(self, variable: str, expr: Expr) -> str:
-        """Declare a template variable: each declaration is a Python variable of its own."""
+        """Declare a template variable; each declaration is a new Python variable."""
         python = self.fresh("v")
         kept = replace(expr, code=name(python), literal=False)
         if variable in self.program.survey.assigned:
@@ -276,13 +276,13 @@ class Unit:
         return python
 
     def lookup(self, variable: str) -> Expr | None:
-        """Find what a template variable stands for here; one that is only assigned is none."""
+        """Return the innermost declaration of a template variable, or None."""
         matches = (expr for declared, expr in reversed(self.variables) if declared == variable)
         return next(matches, None)
 
     @contextmanager
     def block(self, dot: Expr | None = None) -> Iterator[None]:
-        """Open a scope, with a cursor of its own if need be."""
+        """Open a scope, with a new dot if one is passed."""
         visible, around = len(self.variables), self.dot
         self.dot = dot or around
         yield

@@ -22,7 +22,7 @@ _NOTHING: Final = CallArgs()
 
 
 def pipeline(unit: Unit, pipe: tree.Pipe) -> Expr:
-    """Evaluate a pipeline; its variables take the result."""
+    """Compile a pipeline, including the assignment to its variables."""
     value = commands(unit, pipe)
     for variable in pipe.variables:
         value = _store(unit, variable.names[0], value, assigns=pipe.assigns)
@@ -30,7 +30,7 @@ def pipeline(unit: Unit, pipe: tree.Pipe) -> Expr:
 
 
 def commands(unit: Unit, pipe: tree.Pipe) -> Expr:
-    """Evaluate a pipeline's commands, each given the value of the one before."""
+    """Compile a pipeline's commands; each receives the value of the previous one."""
     unit.at = pipe
     value: Expr | None = None
     for command in pipe.commands:
@@ -53,7 +53,7 @@ def _store(unit: Unit, variable: str, value: Expr, *, assigns: bool) -> Expr:
 
 
 def operand(unit: Unit, node: tree.Node, args: CallArgs = _NOTHING) -> Expr:
-    """Evaluate an operand that is no constant; only some can be given anything."""
+    """Compile an operand that is not a constant; only some kinds accept arguments."""
     if isinstance(node, tree.Field):
         unit.at = node
         return _fields(unit, node, unit.dot, node.names, args)
@@ -97,7 +97,7 @@ def _ideal(unit: Unit, node: tree.Bool | tree.NumberLiteral | tree.String) -> Ex
 
 
 def failure(unit: Unit, message: str, evaluated: Expr | None = None) -> Expr:
-    """Fail with a message, once what is before it has been evaluated."""
+    """Compile a failure that occurs after `evaluated` has been evaluated."""
     before = () if evaluated is None else (evaluated.code,)
     return Expr(codegen.call("fail", codegen.constant(message), *before, position=unit.position()))
 
@@ -129,7 +129,7 @@ def _chain(unit: Unit, node: tree.Chain, args: CallArgs) -> Expr:
 
 
 def _fields(unit: Unit, node: tree.Node, value: Expr, names: Sequence[str], args: CallArgs) -> Expr:
-    """Follow fields; the last one, if it is a method, gets what is given."""
+    """Compile a chain of fields; the last one, if it is a method, receives the arguments."""
     followed = list(names[:-1] if args else names)
     if value.root and followed:
         taken = codegen.subscript(value.code, followed.pop(0), position=unit.position())
@@ -154,13 +154,13 @@ _MOST_PIECES = 8
 
 
 def call(unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None:
-    """Give a function's result without calling it, if that can be done."""
+    """Return inline code for a function, or None if it must be called."""
     inline = _INLINED.get(function.name)
     return inline(unit, function, arguments) if inline is not None else None
 
 
 def _logic(_unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None:
-    """Make `and` and `or` of Python's: both stop at the first argument that decides."""
+    """Inline `and` and `or` as Python's; both short-circuit."""
     types = {value.type for value in arguments}
     joined = codegen.first_false if function.name == "and" else codegen.first_true
     result = joined(*(value.code for value in arguments))
@@ -172,7 +172,7 @@ def _not(_unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | None
 
 
 def _equal(unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None:
-    """Compare with a string constant: only strings equal one, and only they may be compared."""
+    """Inline the comparison with a string constant; any type but string takes the call."""
     if len(arguments) != len(("left", "right")):
         return None
     value, text = arguments if arguments[1].literal else arguments[::-1]
@@ -189,7 +189,7 @@ def _equal(unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None
 
 
 def _default(_unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | None:
-    """Take the given value if it is true; what is empty to sprig is false to Python."""
+    """Inline `default`: the values that sprig calls empty are false in Python."""
     if len(arguments) != len(("fallback", "value")) or not arguments[0].literal:
         return None
     fallback, value = arguments
@@ -198,7 +198,7 @@ def _default(_unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | 
 
 
 def _printf(unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | None:
-    """Join the pieces of a format that has nothing but `%s`, `%v` and `%d`."""
+    """Inline a format that has no verbs but `%s`, `%v` and `%d`."""
     template = getattr(arguments[0].code, "value", None)
     if not arguments[0].literal or not isinstance(template, str) or unit.program.metered:
         return None

@@ -8,19 +8,19 @@ from lynq.template.analysis import walk
 from lynq.template.compiler import codegen, expressions
 from lynq.template.compiler.codegen import Expr, Unit
 
-# Python allows 20 loops within one another: before that, an inner one moves to a function.
+# Python allows 20 nested loops. Before that limit, an inner loop becomes a function.
 _DEEPEST_LOOP = 15
 _BOXING = frozenset({None, "[]interface {}", "map[string]interface {}"})
 _LOOPING = (tree.Range, tree.Call, tree.Break, tree.Continue)
 
 
 def is_straight(nodes: list[tree.Node]) -> bool:
-    """Tell whether a body can be one expression."""
+    """Report whether a body can be compiled to one expression."""
     return not any(isinstance(node, _LOOPING) for node in walk(nodes))
 
 
 def text(unit: Unit, nodes: list[tree.Node]) -> ast.expr:
-    """Give the output of a body without loops."""
+    """Compile a body without loops to one expression."""
     pieces = [piece for node in nodes for piece in [_piece(unit, node)] if piece is not None]
     if not pieces:
         return codegen.constant("")
@@ -32,7 +32,7 @@ def text(unit: Unit, nodes: list[tree.Node]) -> ast.expr:
 
 
 def _join(unit: Unit, pieces: list[ast.expr]) -> ast.expr:
-    """Join; where there are many pieces, look first how long they are together."""
+    """Join pieces; the total size of many pieces is checked before they are joined."""
     made = sum(not isinstance(piece, ast.Constant) for piece in pieces)
     if made <= len("a handful"):
         return codegen.call("join", codegen.pair(*pieces))
@@ -93,7 +93,7 @@ def _action(unit: Unit, node: tree.Action) -> ast.expr:
 
 
 def _print(unit: Unit, printer: str, value: ast.expr, position: int) -> ast.expr:
-    """Print what is no text; where much can be printed, charge it as a call."""
+    """Print a value that is not a string; its size is charged where many values are printed."""
     printed = codegen.call(printer, codegen.name("c"), value, position=position)
     if not unit.program.prints_much:
         return printed
@@ -102,7 +102,7 @@ def _print(unit: Unit, printer: str, value: ast.expr, position: int) -> ast.expr
 
 
 def statements(unit: Unit, nodes: list[tree.Node]) -> list[ast.stmt]:
-    """Write the output of a body piece by piece."""
+    """Compile a body to statements that write its output."""
     return [statement for node in nodes for statement in _statements(unit, node)]
 
 
@@ -138,7 +138,7 @@ def _block(unit: Unit, nodes: list[tree.Node], dot: Expr | None = None) -> list[
 
 
 def _template(unit: Unit, node: tree.Call) -> ast.expr:
-    """Render another template; it is looked up only when it is reached, as in Go."""
+    """Compile a `template` action; the template is looked up when the action runs, as in Go."""
     position = unit.position()
     if node.name not in unit.program.defined:
         return expressions.failure(unit, f'template "{node.name}" not defined').code
@@ -162,7 +162,7 @@ def _loop(unit: Unit, node: tree.Range) -> list[ast.stmt]:
 
 
 def _outer_names(unit: Unit, body: list[ast.stmt]) -> set[str]:
-    """Find what a body assigns to that is declared outside of it."""
+    """Return the names that a body assigns and that are declared outside of it."""
     visible = {codegen.identifier(expr.code) for _, expr in unit.variables}
     assigned = {
         name.id
@@ -174,7 +174,7 @@ def _outer_names(unit: Unit, body: list[ast.stmt]) -> set[str]:
 
 
 def _range(unit: Unit, node: tree.Range) -> list[ast.stmt]:
-    """Compile a loop; the `else` branch sees the whole value in the loop variables."""
+    """Compile a loop; in its `else` branch the loop variables hold the whole value."""
     with unit.block():
         value = expressions.pipeline(unit, node.pipe)
         position = unit.position()

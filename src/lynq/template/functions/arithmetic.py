@@ -44,7 +44,7 @@ def addf(context: Context, *values: object) -> float:
 
 @function("subf", "func(interface{}, ...interface{}) float64", needs=Needs.LIMITS)
 def subf(context: Context, *values: object) -> float:
-    """Take all others from the first."""
+    """Subtract all others from the first."""
     return _fold(context, _sub, *values)
 
 
@@ -56,19 +56,19 @@ def mulf(context: Context, *values: object) -> float:
 
 @function("divf", "func(interface{}, ...interface{}) float64", needs=Needs.LIMITS)
 def divf(context: Context, *values: object) -> float:
-    """Divide the first by all others, each time to 16 places."""
+    """Divide the first by all others, each time to 16 decimal places."""
     return _fold(context, _div, *values)
 
 
 @function("maxf", "func(interface{}, ...interface{}) float64", needs=Needs.LIMITS)
 def maxf(context: Context, *values: object) -> float:
-    """Give the largest: infinity before NaN, NaN before any number, 0 before -0."""
+    """Return the largest: infinity before NaN, NaN before any number, 0 before -0."""
     return reduce(_larger, to_floats(context, values))
 
 
 @function("minf", "func(interface{}, ...interface{}) float64", needs=Needs.LIMITS)
 def minf(context: Context, *values: object) -> float:
-    """Give the smallest: minus infinity before NaN, NaN before any number, -0 before 0."""
+    """Return the smallest: minus infinity before NaN, NaN before any number, -0 before 0."""
     return -reduce(_larger, (-number for number in to_floats(context, values)))
 
 
@@ -99,7 +99,7 @@ def _fold(context: Context, operation: _Operation, *values: object) -> float:
     numbers = map(_decimal, to_floats(context, values))
     result = next(numbers)
     for number in numbers:
-        # A product has the digits of all its factors, so each step takes longer.
+        # A product has as many digits as its factors together, so each step takes longer.
         context.check_deadline()
         result = operation(result, number)
     return _to_float(result)
@@ -108,14 +108,14 @@ def _fold(context: Context, operation: _Operation, *values: object) -> float:
 def _decimal(number: float) -> Decimal:
     if not math.isfinite(number):
         raise FunctionError(f"Cannot create a Decimal from {format_float(number)}")
-    # repr writes the fewest digits that read back the same, which is what Go's package takes.
+    # repr writes the shortest digits that round-trip, which Go's package parses.
     mantissa, _, exponent = repr(float(number)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     return Decimal(int(whole + fraction), int(exponent or 0) - len(fraction))
 
 
 def _to_float(number: Decimal) -> float:
-    # Without building the power of ten where no float64 comes of it: the product of many numbers
+    # The power of ten is not computed where the result is no float64: the product of many numbers
     # may have any exponent.
     magnitude = number.digits.bit_length() / _BITS_PER_DIGIT + number.exponent
     sign = -1.0 if number.digits < 0 else 1.0
@@ -182,7 +182,7 @@ def _floor(number: float) -> float:
 
 
 def _power_of_ten(exponent: int) -> float:
-    """Give math.Pow(10, exponent) with Go's rounding: by squares of the mantissa."""
+    """Return math.Pow(10, exponent) with Go's rounding: by squares of the mantissa."""
     if abs(exponent) > _BEYOND_FLOATS:
         return math.inf if exponent > 0 else 0.0
     power, power_exponent = 1.0, 0
@@ -226,7 +226,7 @@ def add1(value: object) -> int:
 
 @function("sub", "func(interface{}, interface{}) int64")
 def sub(left: object, right: object) -> int:
-    """Take the second from the first."""
+    """Subtract the second from the first."""
     return wrap_int64(to_int(left) - to_int(right))
 
 
@@ -241,49 +241,49 @@ def mul(context: Context, *values: object) -> int:
 
 @function("div", "func(interface{}, interface{}) int64")
 def div(left: object, right: object) -> int:
-    """Divide, and cut the fraction off."""
+    """Divide, truncating toward zero."""
     return wrap_int64(_divide(to_int(left), to_int(right))[0])
 
 
 @function("mod", "func(interface{}, interface{}) int64")
 def mod(left: object, right: object) -> int:
-    """Give what remains of a division; it has the sign of the first."""
+    """Return the remainder of a division; it has the sign of the dividend."""
     return _divide(to_int(left), to_int(right))[1]
 
 
 @function("max", "func(interface{}, ...interface{}) int64", needs=Needs.LIMITS)
 @function("biggest", "func(interface{}, ...interface{}) int64", needs=Needs.LIMITS)
 def largest(context: Context, *values: object) -> int:
-    """Give the largest."""
+    """Return the largest."""
     return max(to_ints(context, values))
 
 
 @function("min", "func(interface{}, ...interface{}) int64", needs=Needs.LIMITS)
 def smallest(context: Context, *values: object) -> int:
-    """Give the smallest."""
+    """Return the smallest."""
     return min(to_ints(context, values))
 
 
 @function("until", "func(int) []int", needs=Needs.LIMITS)
 def until(context: Context, count: int) -> list[int]:
-    """Count from 0 up to, or down to, the number before this one."""
+    """List the integers from 0 to `count`, exclusive; a negative count lists downward."""
     return until_step(context, 0, count, -1 if count < 0 else 1)
 
 
 @function("untilStep", "func(int, int, int) []int", needs=Needs.LIMITS)
 def until_step(context: Context, start: int, stop: int, step: int) -> list[int]:
-    """Count in steps; a step that leads away from the stop, or nowhere, gives nothing."""
+    """List the integers by `step`; a step of 0 or away from `stop` lists nothing."""
     if step == 0 or (stop < start) != (step < 0):
         return []
     numbers = range(start, stop, step)
-    # Not len(): it refuses what does not fit into 64 bits.
+    # Not len(), which fails for lengths over 64 bits.
     context.limits.check_items(abs(stop - start) // abs(step))
     return list(numbers)
 
 
 @function("seq", "func(...int) string", needs=Needs.LIMITS)
 def seq(context: Context, *numbers: int) -> str:
-    """Count as the shell's seq does: the end, start and end, or start, step and end."""
+    """List integers like the shell command: by end, start and end, or start, step and end."""
     match numbers:
         case (end,):
             return _sequence(context, 1, 1 if end >= 1 else -1, end)
@@ -305,7 +305,7 @@ def _sequence(context: Context, start: int, step: int, end: int) -> str:
 
 
 def _divide(left: int, right: int) -> tuple[int, int]:
-    """Divide towards zero, as Go does; Python divides towards minus infinity."""
+    """Divide, truncating toward zero as Go does; Python rounds toward minus infinity."""
     if right == 0:
         raise FunctionError("runtime error: integer divide by zero")
     quotient, rest = divmod(abs(left), abs(right))

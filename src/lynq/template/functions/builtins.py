@@ -15,25 +15,25 @@ _VALUE = "reflect.Value"
 
 @function("and", f"func({_VALUE}, ...{_VALUE}) {_VALUE}", passes=True)
 def and_(first: object, *others: object) -> object:
-    """Give the first false argument, or the last."""
+    """Return the first false argument, or the last."""
     return next((value for value in (first, *others[:-1]) if not value), (first, *others)[-1])
 
 
 @function("or", f"func({_VALUE}, ...{_VALUE}) {_VALUE}", passes=True)
 def or_(first: object, *others: object) -> object:
-    """Give the first true argument, or the last."""
+    """Return the first true argument, or the last."""
     return next((value for value in (first, *others[:-1]) if value), (first, *others)[-1])
 
 
 @function("not", f"func({_VALUE}) bool")
 def not_(value: object) -> bool:
-    """Tell whether a value is false: zero, empty or nil."""
+    """Report whether a value is false: zero, empty or nil."""
     return not value
 
 
 @function("len", f"func({_VALUE}) (int, error)")
 def length(value: object, boxed: bool = False) -> int:  # noqa: FBT001, FBT002 - the compiler adds it
-    """Count bytes of a string, items of a list or map; Go distinguishes a nil in a map."""
+    """Return the length of a string (in bytes), list or map; Go distinguishes a nil in a map."""
     if isinstance(value, str):
         return len(value) if value.isascii() else len(to_bytes(value))
     if isinstance(value, list | dict):
@@ -46,7 +46,7 @@ def length(value: object, boxed: bool = False) -> int:  # noqa: FBT001, FBT002 -
 
 @function("index", f"func({_VALUE}, ...{_VALUE}) ({_VALUE}, error)", passes=True)
 def index(value: object, *indexes: object) -> object:
-    """Take an item of a list, map or string, and an item of that, and so on."""
+    """Index a list, map or string by each of the keys in turn."""
     if value is None:
         raise FunctionError("index of untyped nil")
     for key in indexes:
@@ -89,7 +89,7 @@ def _position(key: object, size: int, indexed: str) -> int:
     if not 0 <= key <= size:
         raise FunctionError(f"index out of range: {int(key)}")
     if key == size:
-        # Go's own check lets the length itself pass; reflect then panics.
+        # Go's check accepts an index equal to the length; reflect then panics.
         raise FunctionError(f"reflect: {indexed} index out of range")
     return key
 
@@ -114,7 +114,7 @@ def printf(context: Context, template: str, *values: object) -> str:
 
 @function("call", f"func({_VALUE}, ...{_VALUE}) ({_VALUE}, error)")
 def call(name: str, value: object, *_arguments: object) -> object:
-    """Refuse: no value in a template is a function. The compiler adds the name it was called by."""
+    """Fail: no value in a template is a function. The compiler adds the name of the operand."""
     if value is None:
         raise FunctionError("call of nil")
     called = name or (value if isinstance(value, str) else f"<{type_name(value)} Value>")

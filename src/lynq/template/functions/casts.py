@@ -35,14 +35,14 @@ _HEX_FLOAT = re.compile(
 )
 _SPECIAL_FLOAT = re.compile("[+-]?inf(?:inity)?|nan", re.IGNORECASE | re.ASCII)
 _ZERO_FRACTION = re.compile(r"\.0+\.*\Z")
-# Go would read longer ones, but they are not numbers that anyone writes: reading takes time.
+# Go parses longer literals too. Parsing takes time, and no real number is that long.
 _LONGEST = 1_000
 _STRETCH = 128
 
 
 @function("int64", "func(interface{}) int64")
 def to_int(value: object) -> int:
-    """Give cast.ToInt64, and with it cast.ToInt, which is the same on our machines."""
+    """Convert as cast.ToInt64 does, and as cast.ToInt does on 64-bit machines."""
     if isinstance(value, str):
         return _parse_any_base(_ZERO_FRACTION.sub("", value)) if len(value) <= _LONGEST else 0
     if isinstance(value, float):
@@ -54,7 +54,7 @@ def to_int(value: object) -> int:
 
 @function("float64", "func(interface{}) float64")
 def to_float(value: object) -> float:
-    """Give cast.ToFloat64."""
+    """Convert as cast.ToFloat64 does."""
     if isinstance(value, str):
         number = parse_float(value)
         return number if number is not None else 0.0
@@ -67,7 +67,7 @@ def to_float(value: object) -> float:
 
 @function("atoi", "func(string) int")
 def atoi(text: str) -> int:
-    """Give strconv.Atoi without its error: a number too large is the largest."""
+    """Convert as strconv.Atoi does, without its error: out of range is clamped."""
     if not _DECIMAL_INTEGER.fullmatch(text):
         return 0
     return max(_MIN_INT64, min(_read(text, 10), _MAX_INT64))
@@ -75,7 +75,7 @@ def atoi(text: str) -> int:
 
 @function("toDecimal", "func(interface{}) int64", needs=Needs.LIMITS)
 def to_decimal(context: Context, value: object) -> int:
-    """Read the value's text as an octal number, such as a file mode."""
+    """Parse the value's text as an octal number, such as a file mode."""
     text = show(value, context.limits)
     if not _OCTAL_INTEGER.fullmatch(text):
         return 0
@@ -84,7 +84,7 @@ def to_decimal(context: Context, value: object) -> int:
 
 
 def parse_int(text: str) -> int | None:
-    """Give strconv.Atoi; None where it answers with an error."""
+    """Parse as strconv.Atoi does; None where it returns an error."""
     if not _DECIMAL_INTEGER.fullmatch(text):
         return None
     number = _read(text, 10)
@@ -92,7 +92,7 @@ def parse_int(text: str) -> int | None:
 
 
 def parse_float(text: str) -> float | None:
-    """Give strconv.ParseFloat; None where it answers with an error, a number too large included."""
+    """Parse as strconv.ParseFloat does; None where it returns an error, such as out of range."""
     if len(text) > _LONGEST:
         return None
     if _DECIMAL_FLOAT.fullmatch(text):
@@ -107,7 +107,7 @@ def parse_float(text: str) -> float | None:
 
 
 def to_ints(context: Context, values: Iterable[object]) -> Iterator[int]:
-    """Convert one by one; a call may have thousands of arguments, and each may be long."""
+    """Convert the values, checking the deadline: they may be thousands, and each may be long."""
     for number, value in enumerate(values, start=1):
         if number % _STRETCH == 0:
             context.check_deadline()
@@ -115,7 +115,7 @@ def to_ints(context: Context, values: Iterable[object]) -> Iterator[int]:
 
 
 def to_floats(context: Context, values: Iterable[object]) -> Iterator[float]:
-    """Convert one by one; a call may have thousands of arguments, and each may be long."""
+    """Convert the values, checking the deadline: they may be thousands, and each may be long."""
     for number, value in enumerate(values, start=1):
         if number % _STRETCH == 0:
             context.check_deadline()
@@ -123,7 +123,7 @@ def to_floats(context: Context, values: Iterable[object]) -> Iterator[float]:
 
 
 def truncate(number: float) -> int:
-    """Convert a float64 to an int64 as x86 does: one that does not fit is the smallest."""
+    """Convert a float64 to an int64 as x86 does: out of range is the smallest int64."""
     return int(number) if _MIN_INT64 <= number <= _MAX_INT64 else _MIN_INT64
 
 
@@ -137,7 +137,7 @@ def _parse_any_base(text: str) -> int:
 
 
 def _read(text: str, base: int) -> int:
-    # More digits than an int64 can have only say that it is out of range; reading them takes time.
+    # A number with more digits than an int64 is out of range; parsing it would take time.
     sign = text[0] if text[0] in "+-" else ""
     digits = text[len(sign) :].lstrip("0")
     return int(sign + digits[:65], base) if digits else 0
@@ -160,7 +160,7 @@ _SIGNED = frozenset({"int", "int32", "int64"})
 
 @function("int", "func(interface{}) int")
 def as_int(value: object) -> TypedInt:
-    """Give an int: a fraction is cut off, what is no number is 0."""
+    """Convert to an int: a fraction is truncated, and a value that is not a number is 0."""
     if isinstance(value, str):
         return TypedInt(_int_of_text(value))
     if isinstance(value, bool):
@@ -171,7 +171,7 @@ def as_int(value: object) -> TypedInt:
 
 @function("float", "func(interface{}) float64")
 def as_float(value: object) -> TypedFloat:
-    """Give a float64: what is no number is 0."""
+    """Convert to a float64: a value that is not a number is 0."""
     if isinstance(value, str):
         return TypedFloat(to_float(value))
     return TypedFloat(_number(value))
@@ -179,7 +179,7 @@ def as_float(value: object) -> TypedFloat:
 
 @function("bool", "func(interface{}) bool")
 def as_bool(value: object) -> TypedBool:
-    """Give a bool: a few words and every number but 0 are true."""
+    """Convert to a bool: a few words and every number but 0 are true."""
     if isinstance(value, str):
         return TypedBool(value.lower() in _TRUE_WORDS)
     if isinstance(value, bool):

@@ -30,13 +30,13 @@ class Certificate(Object):
     go_type: ClassVar = GoType("sprig.certificate", Kind.STRUCT)
 
     def fields(self) -> dict[str, object]:
-        """Give what templates read as `.Cert` and `.Key`."""
+        """Return the exported fields, `Cert` and `Key`."""
         return {"Cert": self.cert, "Key": self.key}
 
 
 @function("buildCustomCert", f"func(string, string) {_RESULT}")
 def build_custom_cert(encoded_certificate: str, encoded_key: str) -> Certificate:
-    """Check a certificate and a key that are given in base64."""
+    """Check a certificate and a key, both encoded in base64."""
     certificate = _decode(encoded_certificate, "certificate")
     key = _decode(encoded_key, "private key")
     _read_certificate(certificate, "decodedCert")
@@ -46,13 +46,13 @@ def build_custom_cert(encoded_certificate: str, encoded_key: str) -> Certificate
 
 @function("genCA", f"func(string, int) {_RESULT}", needs=_NEEDS)
 def gen_ca(context: Context, name: str, days: int) -> Certificate:
-    """Make a certificate authority."""
+    """Generate a certificate authority."""
     return _sign_itself(context, Request(name=name, days=days, authority=True), _new_key())
 
 
 @function("genCAWithKey", f"func(string, int, string) {_RESULT}", needs=_NEEDS)
 def gen_ca_with_key(context: Context, name: str, days: int, key: str) -> Certificate:
-    """Make a certificate authority for a key that is there."""
+    """Generate a certificate authority for an existing key."""
     private = _read_key(key, "parsing private key")
     return _sign_itself(context, Request(name=name, days=days, authority=True), private)
 
@@ -65,7 +65,7 @@ def gen_ca_with_key(context: Context, name: str, days: int, key: str) -> Certifi
 def gen_self_signed_cert(
     context: Context, name: str, addresses: list[object], hosts: list[object], days: int
 ) -> Certificate:
-    """Make a certificate that signs itself."""
+    """Generate a self-signed certificate."""
     return _sign_itself(context, _request(name, addresses, hosts, days), _new_key())
 
 
@@ -77,7 +77,7 @@ def gen_self_signed_cert(
 def gen_self_signed_cert_with_key(  # noqa: PLR0917 - the order is sprig's
     context: Context, name: str, addresses: list[object], hosts: list[object], days: int, key: str
 ) -> Certificate:
-    """Make a certificate that signs itself, for a key that is there."""
+    """Generate a self-signed certificate for an existing key."""
     private = _read_key(key, "parsing private key")
     return _sign_itself(context, _request(name, addresses, hosts, days), private)
 
@@ -95,7 +95,7 @@ def gen_signed_cert(  # noqa: PLR0917 - the order is sprig's
     days: int,
     authority: Certificate,
 ) -> Certificate:
-    """Make a certificate that an authority signs."""
+    """Generate a certificate signed by an authority."""
     parent, signer = _read_authority(authority)
     request = _request(name, addresses, hosts, days)
     return _sign(context, request, _new_key(), signer, parent)
@@ -115,7 +115,7 @@ def gen_signed_cert_with_key(  # noqa: PLR0917 - the order is sprig's
     authority: Certificate,
     key: str,
 ) -> Certificate:
-    """Make a certificate that an authority signs, for a key that is there."""
+    """Generate a certificate for an existing key, signed by an authority."""
     private = _read_key(key, "parsing private key")
     parent, signer = _read_authority(authority)
     request = _request(name, addresses, hosts, days)
@@ -190,7 +190,7 @@ def _address(value: object) -> Address:
     if address.zone:
         raise failure
     parsed = ipaddress.ip_address(address.packed)
-    # Go writes an IPv4 address that comes as IPv6 in its four bytes.
+    # Go encodes an IPv4-mapped IPv6 address in four bytes.
     return getattr(parsed, "ipv4_mapped", None) or parsed
 
 

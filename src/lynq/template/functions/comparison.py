@@ -31,7 +31,7 @@ _VALUE = "reflect.Value"
 
 @function("eq", f"func({_VALUE}, ...{_VALUE}) (bool, error)")
 def eq(first: object, *others: object) -> bool:
-    """Tell whether the first equals any of the others."""
+    """Report whether the first equals any of the others."""
     if not others:
         raise FunctionError("missing argument for comparison")
     return any(_equal(first, other) for other in others)
@@ -39,31 +39,31 @@ def eq(first: object, *others: object) -> bool:
 
 @function("ne", f"func({_VALUE}, {_VALUE}) (bool, error)")
 def ne(first: object, second: object) -> bool:
-    """Tell whether two values differ."""
+    """Report whether two values differ."""
     return not _equal(first, second)
 
 
 @function("lt", f"func({_VALUE}, {_VALUE}) (bool, error)")
 def lt(first: object, second: object) -> bool:
-    """Tell whether the first is smaller."""
+    """Report whether the first is smaller."""
     return _less(first, second)
 
 
 @function("le", f"func({_VALUE}, {_VALUE}) (bool, error)")
 def le(first: object, second: object) -> bool:
-    """Tell whether the first is smaller, or equal."""
+    """Report whether the first is smaller, or equal."""
     return _less(first, second) or _equal(first, second)
 
 
 @function("gt", f"func({_VALUE}, {_VALUE}) (bool, error)")
 def gt(first: object, second: object) -> bool:
-    """Tell whether the first is neither smaller nor equal: so it is for NaN, as in Go."""
+    """Report whether the first is neither smaller nor equal; with NaN this is true, as in Go."""
     return not le(first, second)
 
 
 @function("ge", f"func({_VALUE}, {_VALUE}) (bool, error)")
 def ge(first: object, second: object) -> bool:
-    """Tell whether the first is not smaller."""
+    """Report whether the first is not smaller."""
     return not _less(first, second)
 
 
@@ -131,7 +131,7 @@ _NAMES: dict[type, str] = {str: "string", int: "int", float: "float64", bool: "b
 
 
 def deep_equal(context: Context, left: object, right: object) -> bool:
-    """Compare two values; a pair of lists or maps that is met again is not compared again."""
+    """Compare as reflect.DeepEqual does; a pair of lists or maps is compared once."""
     pending = [(left, right)]
     seen: set[tuple[int, int]] = set()
     while pending:
@@ -155,7 +155,7 @@ def deep_equal(context: Context, left: object, right: object) -> bool:
 
 
 def is_among(context: Context, value: object, items: Iterable[object]) -> bool:
-    """Tell whether one of the items is equal to the value."""
+    """Report whether one of the items is equal to the value."""
     if isinstance(value, str | int | float):
         name = type_name(value)
         return any(item == value and type_name(item) == name for item in items)
@@ -180,7 +180,7 @@ class Collection:
             self._others.append(value)
 
     def __contains__(self, value: object) -> bool:
-        """Tell whether an equal value was added; NaN is equal to nothing."""
+        """Report whether an equal value was added; NaN is equal to nothing."""
         if isinstance(value, str | int | float):
             name = _NAMES.get(type(value)) or type_name(value)
             return value == value and (name, value) in self._keys  # noqa: PLR0124
@@ -189,7 +189,7 @@ class Collection:
 
 
 def _content(value: object) -> object:
-    """Give what a pointer points to: to DeepEqual that counts, and not which one it is."""
+    """Return what a pointer points to, because DeepEqual compares that and not the address."""
     if is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, field.name) for field in fields(value)]
     return value

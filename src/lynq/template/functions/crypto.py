@@ -39,14 +39,14 @@ _FORMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of PEM: what its first line says it is, and its bytes."""
+    """A PEM block: its type and its bytes."""
 
     kind: str
     data: bytes
 
 
 def read_block(text: str) -> Block | None:
-    """Find the first valid block of PEM; what stands before it does not matter."""
+    """Find the first valid PEM block; text before it is ignored."""
     for match in _PEM.finditer(to_bytes(text)):
         try:
             data = decode_base64(_SPACES.sub(b"", match[3]))
@@ -57,13 +57,13 @@ def read_block(text: str) -> Block | None:
 
 
 def make_rsa_key(bits: int) -> rsa.RSAPrivateKey:
-    """Make an RSA key."""
+    """Generate an RSA key."""
     return rsa.generate_private_key(_EXPONENT, bits)
 
 
 @function("genPrivateKey", "func(string) string", needs=Needs.ENTROPY | Needs.SLOW)
 def gen_private_key(kind: str) -> str:
-    """Make a key of a kind: rsa (also without a name), ecdsa, ed25519, or dsa."""
+    """Generate a key: rsa (also for an empty kind), ecdsa, ed25519 or dsa."""
     key: PrivateKey
     if kind in ("", "rsa"):
         key = make_rsa_key(_RSA_BITS)
@@ -79,7 +79,7 @@ def gen_private_key(kind: str) -> str:
 
 
 def write_key(key: PrivateKey) -> str:
-    """Write a key as PEM: PKCS#8 for Ed25519, the older form of its own for each other kind."""
+    """Encode a key as PEM: PKCS#8 for Ed25519, the traditional format for the other kinds."""
     modern = isinstance(key, ed25519.Ed25519PrivateKey)
     form = (
         serialization.PrivateFormat.PKCS8
@@ -91,7 +91,7 @@ def write_key(key: PrivateKey) -> str:
 
 
 def read_key(text: str) -> PrivateKey:
-    """Read a key from PEM."""
+    """Parse a key from PEM."""
     block = read_block(text)
     if block is None:
         raise FunctionError("no PEM data in input")
@@ -112,7 +112,7 @@ def _load(data: bytes, step: str) -> PrivateKey:
     try:
         key = serialization.load_der_private_key(data, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        # Go names the byte at which its own reader of ASN.1 gave up; we know only that one did.
+        # Go's error includes the offset at which its ASN.1 parser failed; ours cannot.
         raise FunctionError(f"{step}: asn1: structure error") from None
     if not isinstance(key, PrivateKey):
         raise FunctionError(f"{step}: x509: unknown algorithm of a private key")
@@ -130,7 +130,7 @@ def _cipher(password: str, vector: bytes) -> Cipher[modes.CBC]:
 
 @function("encryptAES", "func(string, string) (string, error)", needs=Needs.ENTROPY | Needs.LIMITS)
 def encrypt_aes(context: Context, password: str, text: str) -> str:
-    """Encrypt a text; nothing stays nothing."""
+    """Encrypt a text; an empty text stays empty."""
     if not text:
         return ""
     context.limits.check_text((byte_len(text) + 2 * _BLOCK_BYTES) // 3 * 4 + 4)
@@ -144,7 +144,7 @@ def encrypt_aes(context: Context, password: str, text: str) -> str:
 
 @function("decryptAES", "func(string, string) (string, error)")
 def decrypt_aes(password: str, encoded: str) -> str:
-    """Decrypt a text; where sprig's code panics, the error is the panic's."""
+    """Decrypt a text; where sprig panics, the error is the panic's."""
     if not encoded:
         return ""
     data = decode_base64(to_bytes(encoded))
@@ -162,7 +162,7 @@ def decrypt_aes(password: str, encoded: str) -> str:
 
 
 def _without_padding(padded: bytes) -> bytes:
-    """Take off the padding, unchecked: a wrong password gives nonsense or an error."""
+    """Remove the padding, unchecked: a wrong password results in garbage or an error."""
     end = len(padded) - padded[-1]
     if end < 0:
         raise FunctionError(f"runtime error: slice bounds out of range [:{end}]")

@@ -15,7 +15,7 @@ from lynq.template.values import Int64, type_name, wrap_int64
 _NANOS: Final = 1_000_000_000
 _HTML_DATE: Final = "2006-01-02"
 _DAY: Final = 24 * duration.HOUR
-# A unit is used from one nanosecond above itself.
+# A unit is used for durations above it, not for one that equals it.
 _COARSE_UNITS: Final = (
     (365 * _DAY, "y"),
     (30 * _DAY, "mo"),
@@ -28,7 +28,7 @@ _COARSE_UNITS: Final = (
 
 @function("now", "func() time.Time", needs=Needs.CLOCK)
 def now(context: Context) -> Time:
-    """Give the time of the render."""
+    """Return the time of the render."""
     return Time(_now(context))
 
 
@@ -37,7 +37,7 @@ def _now(context: Context) -> Moment:
 
 
 def _moment_of(context: Context, value: object, numbers: tuple[str, ...]) -> Moment:
-    """Take a time or Unix seconds as a moment; whatever else there is means now."""
+    """Convert a time or Unix seconds to a moment; any other value is now."""
     if isinstance(value, Time):
         return value.moment
     if isinstance(value, int) and type_name(value) in numbers:
@@ -48,7 +48,7 @@ def _moment_of(context: Context, value: object, numbers: tuple[str, ...]) -> Mom
 @function("dateInZone", "func(string, any, string) string", needs=Needs.CLOCK)
 @function("date_in_zone", "func(string, any, string) string", needs=Needs.CLOCK)
 def date_in_zone(context: Context, layout: str, value: object, zone: str) -> str:
-    """Write a date in a zone; a zone that does not exist means UTC."""
+    """Format a date in a zone; an unknown zone is UTC."""
     moment = _moment_of(context, value, ("int", "int64", "int32"))
     context.limits.check_text(len(layout))
     return moment.within(load(zone) or UTC).write(layout)
@@ -56,33 +56,33 @@ def date_in_zone(context: Context, layout: str, value: object, zone: str) -> str
 
 @function("date", "func(string, any) string", needs=Needs.CLOCK)
 def date(context: Context, layout: str, value: object) -> str:
-    """Write a date in local time."""
+    """Format a date in local time."""
     return date_in_zone(context, layout, value, "Local")
 
 
 @function("htmlDate", "func(any) string", needs=Needs.CLOCK)
 def html_date(context: Context, value: object) -> str:
-    """Write a date as HTML's date fields want it."""
+    """Format a date for an HTML date input."""
     return date_in_zone(context, _HTML_DATE, value, "Local")
 
 
 @function("htmlDateInZone", "func(any, string) string", needs=Needs.CLOCK)
 def html_date_in_zone(context: Context, value: object, zone: str) -> str:
-    """Write a date in a zone as HTML's date fields want it."""
+    """Format a date in a zone for an HTML date input."""
     return date_in_zone(context, _HTML_DATE, value, zone)
 
 
 @function("mustDateModify", "func(string, time.Time) (time.Time, error)")
 @function("must_date_modify", "func(string, time.Time) (time.Time, error)")
 def must_date_modify(change: str, time: Time) -> Time:
-    """Move a time by a duration."""
+    """Add a duration to a time."""
     return Time(time.moment.add(duration.parse_duration(change)))
 
 
 @function("dateModify", "func(string, time.Time) time.Time")
 @function("date_modify", "func(string, time.Time) time.Time")
 def date_modify(change: str, time: Time) -> Time:
-    """Move a time by a duration; a text that is no duration leaves it where it is."""
+    """Add a duration to a time; an invalid duration leaves the time unchanged."""
     try:
         return must_date_modify(change, time)
     except FunctionError:
@@ -91,13 +91,13 @@ def date_modify(change: str, time: Time) -> Time:
 
 @function("mustToDate", "func(string, string) (time.Time, error)")
 def must_to_date(layout: str, text: str) -> Time:
-    """Read a time in a layout."""
+    """Parse a time by a layout."""
     return Time(parse_moment(layout, text))
 
 
 @function("toDate", "func(string, string) time.Time")
 def to_date(layout: str, text: str) -> Time:
-    """Read a time in a layout; a text that does not fit gives the zero time."""
+    """Parse a time by a layout; a text that does not match is the zero time."""
     try:
         return must_to_date(layout, text)
     except FunctionError:
@@ -106,20 +106,20 @@ def to_date(layout: str, text: str) -> Time:
 
 @function("unixEpoch", "func(time.Time) string")
 def unix_epoch(time: Time) -> str:
-    """Give the seconds since 1970."""
+    """Return the Unix time in seconds."""
     return str(time.moment.unix)
 
 
 @function("ago", "func(any) string", needs=Needs.CLOCK)
 def ago(context: Context, value: object) -> str:
-    """Give the time that has passed since then, to the second."""
+    """Return the time elapsed since `value`, rounded to the second."""
     passed = _now(context).subtract(_moment_of(context, value, ("int", "int64")))
     return duration.format_duration(duration.round_duration(passed, duration.SECOND))
 
 
 @function("duration", "func(any) string")
 def seconds_as_duration(value: object) -> str:
-    """Write seconds, given as text or int64, as a duration."""
+    """Format seconds, a string or an int64, as a duration."""
     seconds = 0
     if isinstance(value, str):
         seconds = _parse_int(value)
@@ -129,18 +129,18 @@ def seconds_as_duration(value: object) -> str:
 
 
 def _parse_int(text: str) -> int:
-    """Read a decimal int64; out of range gives the nearest there is, as strconv.ParseInt does."""
+    """Parse a decimal int64; out of range is clamped, as by strconv.ParseInt."""
     digits = text[1:] if text[:1] in ("-", "+") else text
     if not (digits.isascii() and digits.isdigit()):
         return 0
-    # More than 20 digits are out of range, and int() refuses thousands of them.
+    # More than 20 digits are out of range, and int() fails for thousands of them.
     size = int(digits.lstrip("0")[:20] or "0")
     return duration.clamp(-size if text[0] == "-" else size)
 
 
 @function("durationRound", "func(any) string", needs=Needs.CLOCK)
 def duration_round(context: Context, value: object) -> str:
-    """Write a duration in its largest unit: "3mo" for a little more than three months."""
+    """Format a duration in its largest unit: "3mo" for a little more than three months."""
     size = abs(_duration_of(context, value))
     for unit, name in _COARSE_UNITS:
         if size > unit:

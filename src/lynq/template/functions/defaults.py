@@ -13,83 +13,83 @@ from lynq.template.values import type_name
 
 @function("default", "func(interface{}, ...interface{}) interface{}", passes=True)
 def default(fallback: object, *value: object) -> object:
-    """Give the value, or the fallback if there is none or it is empty."""
+    """Return the value, or the fallback if it is missing or empty."""
     return value[0] if value and value[0] else fallback
 
 
 @function("empty", "func(interface{}) bool")
 def empty(value: object) -> bool:
-    """Tell whether a value is empty."""
+    """Report whether a value is empty."""
     return not value
 
 
 @function("coalesce", "func(...interface{}) interface{}", passes=True)
 def coalesce(*values: object) -> object:
-    """Give the first value that is not empty, or nil."""
+    """Return the first value that is not empty, or nil."""
     return next((value for value in values if value), None)
 
 
 @function("all", "func(...interface{}) bool")
 def all_set(*values: object) -> bool:
-    """Tell whether none is empty."""
+    """Report whether no value is empty."""
     return all(values)
 
 
 @function("any", "func(...interface{}) bool")
 def any_set(*values: object) -> bool:
-    """Tell whether one is not empty."""
+    """Report whether any value is not empty."""
     return any(values)
 
 
 @function("ternary", "func(interface{}, interface{}, bool) interface{}", passes=True)
 def ternary(if_true: object, if_false: object, condition: bool) -> object:  # noqa: FBT001 - as in Go
-    """Choose by a condition."""
+    """Return one of two values by a condition."""
     return if_true if condition else if_false
 
 
 @function("fail", "func(string) (string, error)")
 def fail(message: str) -> str:
-    """Fail the render with a message of the template's own."""
+    """Fail the render with a message."""
     raise FunctionError(message)
 
 
 @function("hello", "func() string")
 def hello() -> str:
-    """Greet."""
+    """Return a greeting."""
     return "Hello!"
 
 
 @function("kindOf", "func(interface{}) string")
 def kind_of(value: object) -> str:
-    """Give the kind, such as `slice`."""
+    """Return the kind, such as `slice`."""
     return str(kind(value))
 
 
 @function("kindIs", "func(string, interface{}) bool")
 def kind_is(name: str, value: object) -> bool:
-    """Tell whether the value is of this kind."""
+    """Report whether the value is of this kind."""
     return kind(value) == name
 
 
 @function("typeOf", "func(interface{}) string")
 def type_of(value: object) -> str:
-    """Give the type, such as `[]interface {}`."""
+    """Return the type, such as `[]interface {}`."""
     return type_name(value)
 
 
 @function("typeIs", "func(string, interface{}) bool")
 def type_is(name: str, value: object) -> bool:
-    """Tell whether the value is of this type."""
+    """Report whether the value is of this type."""
     return type_name(value) == name
 
 
 @function("typeIsLike", "func(string, interface{}) bool")
 def type_is_like(name: str, value: object) -> bool:
-    """Tell whether the value is of this type, or a pointer to it."""
+    """Report whether the value is of this type, or a pointer to it."""
     return type_name(value) in (name, "*" + name)
 
 
 @function("deepEqual", "func(interface{}, interface{}) bool", needs=Needs.LIMITS)
 def deep_equals(context: Context, left: object, right: object) -> bool:
-    """Tell whether two values are equal to their depths, types included."""
+    """Report whether two values are deeply equal, types included."""
     return deep_equal(context, left, right)

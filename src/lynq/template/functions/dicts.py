@@ -28,7 +28,7 @@ from lynq.template.values import (
 
 
 class Unnamed(Typed, dict[str, object]):
-    """A copy of the root that writes through to it."""
+    """A plain copy of the root; changes are written to the root too."""
 
     __slots__ = ("root",)
     go_type = ANY_MAP
@@ -39,19 +39,19 @@ class Unnamed(Typed, dict[str, object]):
 
 
 def unnamed(mapping: dict[str, object]) -> dict[str, object]:
-    """Give the map as a plain one."""
+    """Return the root as a plain map, and any other map itself."""
     return Unnamed(mapping) if isinstance(mapping, Variables) else mapping
 
 
 def assign(mapping: dict[str, object], key: str, value: object) -> None:
-    """Set a key, in the root too."""
+    """Set a key, in the root behind a plain copy too."""
     mapping[key] = value
     if isinstance(mapping, Unnamed):
         mapping.root[key] = value
 
 
 def remove(mapping: dict[str, object], key: str) -> None:
-    """Take a key out, of the root too."""
+    """Delete a key, in the root behind a plain copy too."""
     mapping.pop(key, None)
     if isinstance(mapping, Unnamed):
         mapping.root.pop(key, None)
@@ -62,7 +62,7 @@ _FEWEST_TO_DIG = 3
 
 @function("dict", "func(...interface{}) map[string]interface{}", needs=Needs.LIMITS)
 def make_dict(context: Context, *values: object) -> dict[str, object]:
-    """Make a map of keys and values in turn; a last key alone gets an empty string."""
+    """Create a map from alternating keys and values; a key without value gets an empty string."""
     texts = [show(key, context.limits) for key in values[::2]]
     items = [*values[1::2], ""]
     return dict(zip(texts, items, strict=False))
@@ -70,7 +70,7 @@ def make_dict(context: Context, *values: object) -> dict[str, object]:
 
 @function("get", "func(map[string]interface{}, string) interface{}")
 def get(mapping: dict[str, object], key: str) -> object:
-    """Give a key's value, or an empty string."""
+    """Return a key's value, or an empty string."""
     return mapping.get(key, "")
 
 
@@ -80,7 +80,7 @@ def get(mapping: dict[str, object], key: str) -> object:
     needs=Needs.LIMITS,
 )
 def put(context: Context, mapping: dict[str, object], key: str, value: object) -> dict[str, object]:
-    """Set a key in the map itself, and give the map."""
+    """Set a key in the map itself, and return the map."""
     if isinstance(mapping, NilMap):
         raise FunctionError("assignment to entry in nil map")
     context.limits.check_items(len(mapping) + 1)
@@ -91,7 +91,7 @@ def put(context: Context, mapping: dict[str, object], key: str, value: object) -
 
 @function("unset", "func(map[string]interface{}, string) map[string]interface{}")
 def unset(mapping: dict[str, object], key: str) -> dict[str, object]:
-    """Take a key out of the map itself, and give the map."""
+    """Delete a key from the map itself, and return the map."""
     plain = unnamed(mapping)
     remove(plain, key)
     return plain
@@ -99,45 +99,45 @@ def unset(mapping: dict[str, object], key: str) -> dict[str, object]:
 
 @function("hasKey", "func(map[string]interface{}, string) bool")
 def has_key(mapping: dict[str, object], key: str) -> bool:
-    """Tell whether the map has the key."""
+    """Report whether the map has the key."""
     return key in mapping
 
 
 @function("pluck", "func(string, ...map[string]interface{}) []interface{}")
 def pluck(key: str, *mappings: dict[str, object]) -> list[object]:
-    """Give the key's value in each map that has it."""
+    """Return the key's value in each map that has it."""
     return [mapping[key] for mapping in mappings if key in mapping]
 
 
 @function("keys", "func(...map[string]interface{}) []string", needs=Needs.LIMITS)
 def keys(context: Context, *mappings: dict[str, object]) -> list[str]:
-    """Give the keys of all maps: sorted, where Go gives no order, for a render is repeatable."""
+    """Return the keys of all maps; sorted, because renders are repeatable. Go's order is random."""
     context.limits.check_items(sum(map(len, mappings)))
     return [key for mapping in mappings for key in sorted_keys(mapping)]
 
 
 @function("values", "func(map[string]interface{}) []interface{}")
 def values(mapping: dict[str, object]) -> list[object]:
-    """Give the values, in the order of their keys."""
+    """Return the values, in the order of their keys."""
     return [mapping[key] for key in sorted_keys(mapping)]
 
 
 @function("pick", "func(map[string]interface{}, ...string) map[string]interface{}")
 def pick(mapping: dict[str, object], *wanted: str) -> dict[str, object]:
-    """Give a new map with these keys only."""
+    """Return a new map with these keys only."""
     return {key: mapping[key] for key in wanted if key in mapping}
 
 
 @function("omit", "func(map[string]interface{}, ...string) map[string]interface{}")
 def omit(mapping: dict[str, object], *unwanted: str) -> dict[str, object]:
-    """Give a new map without these keys."""
+    """Return a new map without these keys."""
     refused = frozenset(unwanted)
     return {key: value for key, value in mapping.items() if key not in refused}
 
 
 @function("dig", "func(...interface{}) (interface{}, error)")
 def dig(*arguments: object) -> object:
-    """Follow keys through maps within maps, or give the default that stands before the map."""
+    """Follow keys through nested maps, or return the default, the argument before the map."""
     if len(arguments) < _FEWEST_TO_DIG:
         raise FunctionError("dig needs at least three arguments")
     *path, fallback, at = arguments
@@ -193,7 +193,7 @@ def merge_overwrite(context: Context, target: _Map, *sources: _Map) -> _Map:
 @function("deepCopy", "func(interface{}) interface{}", needs=Needs.LIMITS)
 @function("mustDeepCopy", "func(interface{}) (interface{}, error)", needs=Needs.LIMITS)
 def deep_copy(context: Context, value: object) -> object:
-    """Give a copy that shares no list and no map with the value."""
+    """Return a copy that shares no list and no map with the value."""
     if value is None:
         raise FunctionError("reflect: call of reflect.Value.Type on zero Value")
     return _Copier(context).copy(value, 0)

@@ -15,13 +15,13 @@ _BASE64_UNIT = 4
 _BASE64_RUN = re.compile(rb"[A-Za-z0-9+/\r\n]*")
 _BASE32_UNIT = 8
 _BASE32_RUN = re.compile(rb"[A-Z2-7]*")
-# So many symbols leave bits over that make no byte.
+# Counts of symbols in the last group that do not decode to whole bytes.
 _BASE32_BAD_LENGTHS = frozenset({1, 3, 6})
 _PAD = ord("=")
 
 
-class _Corrupt(Exception):  # noqa: N818 - an answer, not an error
-    """Where the text stops being what it should be."""
+class _Corrupt(Exception):  # noqa: N818 - internal control flow
+    """The offset of the first invalid byte."""
 
     def __init__(self, at: int) -> None:
         super().__init__(at)
@@ -36,7 +36,7 @@ def b64enc(text: str) -> str:
 
 @function("b64dec", "func(string) string")
 def b64dec(text: str) -> str:
-    """Decode base64; line breaks do not count."""
+    """Decode base64; line breaks are ignored."""
     try:
         return from_bytes(decode_base64(to_bytes(text)))
     except FunctionError as problem:
@@ -59,7 +59,7 @@ def b32enc(text: str) -> str:
 
 @function("b32dec", "func(string) string")
 def b32dec(text: str) -> str:
-    """Decode base32; line breaks do not count."""
+    """Decode base32; line breaks are ignored."""
     data = _NEWLINES.sub(b"", to_bytes(text))
     try:
         symbols = data[: _base32_length(data)]
@@ -69,7 +69,7 @@ def b32dec(text: str) -> str:
 
 
 def _base64_fault(data: bytes) -> int:
-    """Find the byte that Go's decoder stops at."""
+    """Return the offset at which Go's decoder fails."""
     at = _end(_BASE64_RUN, data)
     in_unit = len(_NEWLINES.sub(b"", data[:at])) % _BASE64_UNIT
     if at == len(data):
@@ -87,7 +87,7 @@ def _base64_padding_fault(data: bytes, at: int, *, missing: int) -> int:
 
 
 def _base32_length(data: bytes) -> int:
-    """Give how many symbols there are before the padding."""
+    """Return the number of symbols before the padding."""
     at = _end(_BASE32_RUN, data)
     in_unit = at % _BASE32_UNIT
     if at == len(data):
@@ -119,23 +119,23 @@ def _end(run: re.Pattern[bytes], data: bytes, start: int = 0) -> int:
 
 @function("sha1sum", "func(string) string")
 def sha1sum(text: str) -> str:
-    """Give the SHA-1 of a text."""
+    """Return the SHA-1 of a text."""
     return hashlib.sha1(to_bytes(text), usedforsecurity=False).hexdigest()
 
 
 @function("sha256sum", "func(string) string")
 def sha256sum(text: str) -> str:
-    """Give the SHA-256 of a text."""
+    """Return the SHA-256 of a text."""
     return hashlib.sha256(to_bytes(text)).hexdigest()
 
 
 @function("sha512sum", "func(string) string")
 def sha512sum(text: str) -> str:
-    """Give the SHA-512 of a text."""
+    """Return the SHA-512 of a text."""
     return hashlib.sha512(to_bytes(text)).hexdigest()
 
 
 @function("adler32sum", "func(string) string")
 def adler32sum(text: str) -> str:
-    """Give the Adler-32 of a text."""
+    """Return the Adler-32 of a text."""
     return str(zlib.adler32(to_bytes(text)))

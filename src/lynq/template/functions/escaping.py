@@ -9,7 +9,7 @@ from lynq.template.gofmt.quoting import is_print
 from lynq.template.values import from_bytes, to_bytes
 
 _HTML: Final = {
-    "&": "&amp;",  # first: the others bring their own
+    "&": "&amp;",  # first: the replacements of the others contain it
     "\0": "\ufffd",
     '"': "&#34;",
     "'": "&#39;",
@@ -63,7 +63,7 @@ def _text(context: Context, values: tuple[object, ...]) -> str:
 
 
 def _checked(context: Context, escaped: str) -> str:
-    """Refuse what escaping made too long: at most six times a text that was within the limit."""
+    """Check the limit after escaping, which lengthens a text at most six times."""
     context.limits.check_text(len(escaped))
     return escaped
 

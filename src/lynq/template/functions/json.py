@@ -27,15 +27,15 @@ _HTML = _RAW | {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
 @runtime_checkable
 class Marshaler(Protocol):
-    """An object that stands in JSON as a text of its own, such as a time."""
+    """An object with its own JSON encoding, such as a time."""
 
     def json(self) -> str:
-        """Give that text."""
+        """Return the JSON encoding."""
 
 
 @function("toJson", "func(interface{}) string", needs=Needs.LIMITS)
 def to_json(context: Context, value: object) -> str:
-    """Write a value on one line; one that JSON cannot hold gives nothing."""
+    """Encode a value on one line; a value without JSON encoding results in an empty string."""
     try:
         return must_to_json(context, value)
     except FunctionError:
@@ -44,13 +44,13 @@ def to_json(context: Context, value: object) -> str:
 
 @function("mustToJson", "func(interface{}) (string, error)", needs=Needs.LIMITS)
 def must_to_json(context: Context, value: object) -> str:
-    """Write a value on one line, with `<`, `>` and `&` escaped."""
+    """Encode a value on one line, with `<`, `>` and `&` escaped."""
     return Writer(context).text(value)
 
 
 @function("toPrettyJson", "func(interface{}) string", needs=Needs.LIMITS)
 def to_pretty_json(context: Context, value: object) -> str:
-    """Write a value indented; one that JSON cannot hold gives nothing."""
+    """Encode a value indented; a value without JSON encoding results in an empty string."""
     try:
         return must_to_pretty_json(context, value)
     except FunctionError:
@@ -59,19 +59,19 @@ def to_pretty_json(context: Context, value: object) -> str:
 
 @function("mustToPrettyJson", "func(interface{}) (string, error)", needs=Needs.LIMITS)
 def must_to_pretty_json(context: Context, value: object) -> str:
-    """Write a value with two spaces for each level."""
+    """Encode a value, indented by two spaces per level."""
     return Writer(context, indent="  ").text(value)
 
 
 @function("toRawJson", "func(interface{}) string", needs=Needs.LIMITS)
 @function("mustToRawJson", "func(interface{}) (string, error)", needs=Needs.LIMITS)
 def to_raw_json(context: Context, value: object) -> str:
-    """Write a value on one line, with `<`, `>` and `&` as they are."""
+    """Encode a value on one line, with `<`, `>` and `&` unescaped."""
     return Writer(context, html=False).text(value)
 
 
 class Writer:
-    """Collects JSON, and refuses to collect more than a string may hold."""
+    """Encodes JSON, and fails when the text exceeds the limit."""
 
     def __init__(self, context: Context, *, indent: str = "", html: bool = True) -> None:
         self._context = context
@@ -82,7 +82,7 @@ class Writer:
         self._size = 0
 
     def text(self, value: object) -> str:
-        """Write one value and give the whole text."""
+        """Encode one value and return the whole text."""
         self._value(value, 0)
         return "".join(self._out)
 
@@ -134,7 +134,7 @@ class Writer:
         chars = set(text)
         if self._special.keys().isdisjoint(chars):
             return f'"{text}"'
-        # A table of all that occurs: a character that is in none is slow to translate.
+        # The table holds every character that occurs: str.translate is slow for the others.
         return f'"{text.translate({ord(char): self._special.get(char, char) for char in chars})}"'
 
 
@@ -154,12 +154,12 @@ _NUMBER_STARTS = frozenset(b"-0123456789")
 _END = "unexpected end of JSON input"
 
 
-class _Fault(Exception):  # noqa: N818 - an answer, not an error
-    """The text of a fault."""
+class _Fault(Exception):  # noqa: N818 - internal control flow
+    """The message of a syntax error."""
 
 
 def find_fault(data: bytes) -> str | None:
-    """Give the first fault of a text, or None if it has none."""
+    """Return the first syntax error of a text as Go reports it, or None."""
     try:
         _Scanner(data).scan()
     except _Fault as fault:
@@ -168,7 +168,7 @@ def find_fault(data: bytes) -> str | None:
 
 
 class _Scanner:
-    """Walks over the text; `open` holds the brackets it is in."""
+    """Scans the text; `open` is the stack of open brackets."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -314,7 +314,7 @@ class _TooLargeError(ValueError):
 
 @function("fromJson", "func(string) interface{}", needs=Needs.LIMITS)
 def from_json(context: Context, text: str) -> object:
-    """Read JSON; what is none gives an empty map."""
+    """Parse JSON; invalid JSON is an empty map."""
     try:
         return must_from_json(context, text)
     except FunctionError:
@@ -323,7 +323,7 @@ def from_json(context: Context, text: str) -> object:
 
 @function("mustFromJson", "func(string) (interface{}, error)", needs=Needs.LIMITS)
 def must_from_json(context: Context, text: str) -> object:
-    """Read JSON, or fail with Go's word on what is wrong with it."""
+    """Parse JSON, or fail with Go's error."""
     _check_size(context, text)
     try:
         value: object = _DECODER.decode(valid(text))
@@ -349,7 +349,7 @@ _DECODER = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_consta
 
 
 def _check_size(context: Context, text: str) -> None:
-    """Refuse by the marks of structure alone, before a value is built."""
+    """Check the limits by the structural characters, before a value is built."""
     brackets = text.count("[") + text.count("{")
     items = brackets + text.count(",")
     context.limits.check_items(items)
@@ -375,7 +375,7 @@ def _depth(text: str) -> int:
 
 
 def _mend(value: object) -> object:
-    """Put U+FFFD for every half of a surrogate pair that was written as an escape."""
+    """Replace each escaped lone surrogate with U+FFFD."""
     if isinstance(value, str):
         return _SURROGATE.sub(REPLACEMENT, value)
     if isinstance(value, list):

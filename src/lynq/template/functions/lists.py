@@ -27,14 +27,14 @@ _BAD_LENGTH = "runtime error: makeslice: len out of range"
 @function("list", "func(...interface{}) []interface{}")
 @function("tuple", "func(...interface{}) []interface{}")
 def make_list(*values: object) -> list[object]:
-    """Make a list."""
+    """Create a list."""
     return list(values)
 
 
 @function("first", "func(interface{}) interface{}")
 @function("mustFirst", "func(interface{}) (interface{}, error)")
 def first(value: object) -> object:
-    """Give the first item, or nil."""
+    """Return the first item, or nil."""
     items = items_of(value, "Cannot find first on type {}")
     return items[0] if items else None
 
@@ -42,7 +42,7 @@ def first(value: object) -> object:
 @function("last", "func(interface{}) interface{}")
 @function("mustLast", "func(interface{}) (interface{}, error)")
 def last(value: object) -> object:
-    """Give the last item, or nil."""
+    """Return the last item, or nil."""
     items = items_of(value, "Cannot find last on type {}")
     return items[-1] if items else None
 
@@ -50,7 +50,7 @@ def last(value: object) -> object:
 @function("rest", "func(interface{}) []interface{}")
 @function("mustRest", "func(interface{}) ([]interface{}, error)")
 def rest(value: object) -> list[object] | None:
-    """Give all but the first item; of an empty list, a nil slice."""
+    """Return all items but the first; for an empty list, a nil slice."""
     items = items_of(value, "Cannot find rest on type {}")
     return list(items[1:]) if items else None
 
@@ -58,7 +58,7 @@ def rest(value: object) -> list[object] | None:
 @function("initial", "func(interface{}) []interface{}")
 @function("mustInitial", "func(interface{}) ([]interface{}, error)")
 def initial(value: object) -> list[object] | None:
-    """Give all but the last item; of an empty list, a nil slice."""
+    """Return all items but the last; for an empty list, a nil slice."""
     items = items_of(value, "Cannot find initial on type {}")
     return list(items[:-1]) if items else None
 
@@ -68,7 +68,7 @@ def initial(value: object) -> list[object] | None:
 @function("mustAppend", _MUST_GROW, needs=Needs.LIMITS)
 @function("mustPush", _MUST_GROW, needs=Needs.LIMITS)
 def append(context: Context, value: object, item: object) -> list[object]:
-    """Give a new list with one more item at its end."""
+    """Return a new list with one more item at its end."""
     items = items_of(value, "Cannot push on type {}")
     context.limits.check_items(len(items) + 1)
     return [*items, item]
@@ -77,7 +77,7 @@ def append(context: Context, value: object, item: object) -> list[object]:
 @function("prepend", _GROW, needs=Needs.LIMITS)
 @function("mustPrepend", _MUST_GROW, needs=Needs.LIMITS)
 def prepend(context: Context, value: object, item: object) -> list[object]:
-    """Give a new list with one more item at its start."""
+    """Return a new list with one more item at its start."""
     items = items_of(value, "Cannot prepend on type {}")
     context.limits.check_items(len(items) + 1)
     return [item, *items]
@@ -85,7 +85,7 @@ def prepend(context: Context, value: object, item: object) -> list[object]:
 
 @function("concat", "func(...interface{}) interface{}", needs=Needs.LIMITS)
 def concat(context: Context, *values: object) -> list[object]:
-    """Give one list with the items of all; of none, a nil slice."""
+    """Concatenate lists; without arguments, return a nil slice."""
     made: list[object] = []
     for value in values:
         items = items_of(value, "Cannot concat type {} as list")
@@ -97,21 +97,21 @@ def concat(context: Context, *values: object) -> list[object]:
 @function("reverse", "func(interface{}) []interface{}")
 @function("mustReverse", "func(interface{}) ([]interface{}, error)")
 def reverse(value: object) -> list[object]:
-    """Give the items from last to first."""
+    """Return the items in reverse order."""
     return list(reversed(items_of(value, "Cannot find reverse on type {}")))
 
 
 @function("compact", "func(interface{}) []interface{}")
 @function("mustCompact", "func(interface{}) ([]interface{}, error)")
 def compact(value: object) -> list[object]:
-    """Give the items that are not empty."""
+    """Return the items that are not empty."""
     return [item for item in items_of(value, "Cannot compact on type {}") if item]
 
 
 @function("uniq", "func(interface{}) []interface{}", needs=Needs.LIMITS)
 @function("mustUniq", "func(interface{}) ([]interface{}, error)", needs=Needs.LIMITS)
 def uniq(context: Context, value: object) -> list[object]:
-    """Give each item once, where it comes first."""
+    """Return the items without duplicates, in the order of their first occurrence."""
     seen = Collection(context)
     unique: list[object] = []
     for item in items_of(value, "Cannot find uniq on type {}"):
@@ -124,7 +124,7 @@ def uniq(context: Context, value: object) -> list[object]:
 @function("without", _SIFT, needs=Needs.LIMITS)
 @function("mustWithout", _MUST_SIFT, needs=Needs.LIMITS)
 def without(context: Context, value: object, *unwanted: object) -> list[object]:
-    """Give the items that are equal to none of the others."""
+    """Return the items that are equal to none of the arguments."""
     refused = Collection(context, unwanted)
     items = items_of(value, "Cannot find without on type {}")
     return [item for item in items if item not in refused]
@@ -133,7 +133,7 @@ def without(context: Context, value: object, *unwanted: object) -> list[object]:
 @function("has", "func(interface{}, interface{}) bool", needs=Needs.LIMITS)
 @function("mustHas", "func(interface{}, interface{}) (bool, error)", needs=Needs.LIMITS)
 def has(context: Context, needle: object, value: object) -> bool:
-    """Tell whether an item is equal to the needle; nil has none."""
+    """Report whether an item is equal to the needle; nil has no items."""
     if value is None:
         return False
     items = items_of(value, "Cannot find has on type {}")
@@ -143,7 +143,7 @@ def has(context: Context, needle: object, value: object) -> bool:
 @function("slice", "func(interface{}, ...interface{}) interface{}")
 @function("mustSlice", "func(interface{}, ...interface{}) (interface{}, error)")
 def part(value: object, *indices: object) -> object:
-    """Give the items from one index to before another; of an empty list, nil."""
+    """Return the items from one index up to, but not including, another; for an empty list, nil."""
     items = items_of(value, "list should be type of slice or array but {}")
     if not items:
         return None
@@ -157,7 +157,7 @@ def part(value: object, *indices: object) -> object:
 @function("chunk", "func(int, interface{}) [][]interface{}")
 @function("mustChunk", "func(int, interface{}) ([][]interface{}, error)")
 def chunk(size: int, value: object) -> list[list[object]]:
-    """Give lists of `size` items each; the last has what is left."""
+    """Split into lists of `size` items; the last one has the remaining items."""
     items = items_of(value, "Cannot chunk type {}")
     if size <= 0:
         return _odd_chunks(size, items)
@@ -165,7 +165,7 @@ def chunk(size: int, value: object) -> list[list[object]]:
 
 
 def items_of(value: object, complaint: str) -> list[object]:
-    """Give a slice's items, or fail with the function's own complaint about another kind."""
+    """Return a slice's items, or fail with the function's error for other kinds."""
     if isinstance(value, list):
         return value
     if value is None:
@@ -174,7 +174,7 @@ def items_of(value: object, complaint: str) -> list[object]:
 
 
 def _odd_chunks(size: int, items: list[object]) -> list[list[object]]:
-    # What Go's formulas for the number and the length of chunks make of such a size.
+    # The results of Go's formulas for the number and the length of chunks of such a size.
     count = (len(items) - 1) // size + 1 if size else -1
     if count == 0:
         return []
@@ -185,7 +185,7 @@ def _odd_chunks(size: int, items: list[object]) -> list[list[object]]:
 
 @function("toStrings", "func(interface{}) []string", needs=Needs.LIMITS)
 def to_strings(context: Context, value: object) -> list[str]:
-    """Give the text of every item that is not nil; what is no list is a list of itself."""
+    """Return the text of every item that is not nil; any other value is a list of one item."""
     if isinstance(value, Strings):
         return value
     return texts_of(context, value if isinstance(value, list) else [value])
@@ -201,14 +201,14 @@ def join(context: Context, separator: str, value: object) -> str:
 def sort_alpha(context: Context, value: object) -> list[str]:
     """Sort the texts of a list by their bytes."""
     texts = to_strings(context, value) if isinstance(value, list) else [show(value, context.limits)]
-    # A []string is sorted where it lies, as in Go: the template sees its own list change.
+    # A []string is sorted in place, as in Go: the template's own list changes.
     texts.sort(key=to_bytes)
     return texts
 
 
 @function("splitList", "func(string, string) []string", needs=Needs.LIMITS)
 def split_list(context: Context, separator: str, text: str) -> list[str]:
-    """Split at every separator; an empty one splits into runes."""
+    """Split at every separator; an empty separator splits into runes."""
     return _split(context, separator, text, -1)
 
 
@@ -220,12 +220,12 @@ def split(context: Context, separator: str, text: str) -> dict[str, str]:
 
 @function("splitn", "func(string, int, string) map[string]string", needs=Needs.LIMITS)
 def splitn(context: Context, separator: str, count: int, text: str) -> dict[str, str]:
-    """Split into at most `count` parts; negative means all."""
+    """Split into at most `count` parts; a negative count has no limit."""
     return _numbered(_split(context, separator, text, count))
 
 
 def texts_of(context: Context, values: Iterable[object]) -> list[str]:
-    """Print every value that is not nil; all that is printed together is not too long."""
+    """Print every value that is not nil; their total size is limited."""
     texts: list[str] = []
     size = 0
     for value in values:
@@ -240,7 +240,7 @@ def texts_of(context: Context, values: Iterable[object]) -> list[str]:
 
 
 def join_texts(context: Context, separator: str, texts: Iterable[str]) -> str:
-    """Join texts, as long as the whole is not too long."""
+    """Join texts, up to the limit on the size of a text."""
     taken: list[str] = []
     size, between = 0, byte_len(separator)
     for text in texts:

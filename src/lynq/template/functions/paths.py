@@ -6,7 +6,7 @@ from lynq.template.functions.signature import function
 @function("base", "func(string) string")
 @function("osBase", "func(string) string")
 def base(path: str) -> str:
-    """Give the last element."""
+    """Return the last element."""
     if not path:
         return "."
     return path.rstrip("/").rpartition("/")[2] or "/"
@@ -15,7 +15,7 @@ def base(path: str) -> str:
 @function("dir", "func(string) string")
 @function("osDir", "func(string) string")
 def directory(path: str) -> str:
-    """Give all but the last element."""
+    """Return all but the last element."""
     head, slash, _ = path.rpartition("/")
     return clean(head + slash)
 
@@ -23,7 +23,7 @@ def directory(path: str) -> str:
 @function("ext", "func(string) string")
 @function("osExt", "func(string) string")
 def extension(path: str) -> str:
-    """Give the last dot of the last element and what follows."""
+    """Return the suffix of the last element from its last dot on."""
     _, dot, tail = path.rpartition("/")[2].rpartition(".")
     return dot + tail if dot else ""
 
@@ -31,14 +31,14 @@ def extension(path: str) -> str:
 @function("isAbs", "func(string) bool")
 @function("osIsAbs", "func(string) bool")
 def is_abs(path: str) -> bool:
-    """Tell whether the path begins at the root."""
+    """Report whether the path is absolute."""
     return path.startswith("/")
 
 
 @function("clean", "func(string) string")
 @function("osClean", "func(string) string")
 def clean(path: str) -> str:
-    """Give the shortest path to the same place, by its letters alone."""
+    """Return the shortest equivalent path by purely lexical processing, as path.Clean does."""
     root = "/" if path.startswith("/") else ""
     kept: list[str] = []
     for part in path.split("/"):

@@ -24,11 +24,11 @@ _BYTES: Final = 256
 
 
 def _draw(context: Context, count: int, alphabet: str) -> str:
-    """Draw characters, each equally likely; a negative count draws none."""
+    """Draw characters uniformly; a negative count draws none."""
     if count <= 0:
         return ""
     context.limits.check_text(count)
-    # Bytes beyond the last whole multiple of the alphabet's size would favour its beginning.
+    # Bytes beyond the last whole multiple of the alphabet's size would favor its beginning.
     fair = _BYTES // len(alphabet) * len(alphabet)
     table = bytes(ord(alphabet[byte % len(alphabet)]) for byte in range(_BYTES))
     unfair = bytes(range(fair, _BYTES))
@@ -64,7 +64,7 @@ def rand_ascii(context: Context, count: int) -> str:
 
 @function("randBytes", "func(int) (string, error)", needs=Needs.RANDOM)
 def rand_bytes(context: Context, count: int) -> str:
-    """Draw bytes, and give them in base64."""
+    """Draw bytes, and encode them in base64."""
     if count < 0:
         raise FunctionError("runtime error: makeslice: len out of range")
     context.limits.check_text((count + 2) // 3 * 4)
@@ -73,7 +73,7 @@ def rand_bytes(context: Context, count: int) -> str:
 
 @function("randInt", "func(int, int) int", needs=Needs.RANDOM)
 def rand_int(context: Context, first: int, end: int) -> int:
-    """Draw a number from the first to just below the end."""
+    """Draw an integer from `first` up to, but not including, `end`."""
     size = wrap_int64(end - first)
     if size <= 0:
         raise FunctionError("invalid argument to Intn")
@@ -82,7 +82,7 @@ def rand_int(context: Context, first: int, end: int) -> int:
 
 @function("shuffle", "func(string) string", needs=Needs.RANDOM)
 def shuffle(context: Context, text: str) -> str:
-    """Put the characters of a text in another order."""
+    """Shuffle the characters of a text."""
     characters = list(to_output(text))
     context.limits.check_items(len(characters))
     for last in range(len(characters) - 1, 0, -1):
@@ -93,7 +93,7 @@ def shuffle(context: Context, text: str) -> str:
 
 @function("uuidv4", "func() string", needs=Needs.RANDOM)
 def uuidv4(context: Context) -> str:
-    """Draw a UUID of version 4."""
+    """Generate a version 4 UUID."""
     return str(uuid.UUID(bytes=context.random.bytes(16), version=4))
 
 
@@ -135,7 +135,7 @@ _CHARACTERS: Final = {
 
 @function("bcrypt", "func(string) string", needs=_ENTROPY)
 def bcrypt(password: str) -> str:
-    """Hash a password; what cannot be hashed gives a sentence that says so, as sprig's does."""
+    """Hash a password; on failure the result is the error text, as in sprig."""
     data = to_bytes(password)
     if len(data) > _MOST_BYTES:
         reason = f"bcrypt: password length exceeds {_MOST_BYTES} bytes"
@@ -146,7 +146,7 @@ def bcrypt(password: str) -> str:
 
 @function("htpasswd", "func(string, string) string", needs=_ENTROPY)
 def htpasswd(user: str, password: str) -> str:
-    """Write a line of an htpasswd file."""
+    """Format a line of an htpasswd file."""
     if ":" in user:
         return f"invalid username: {user}"
     return f"{user}:{bcrypt(password)}"
@@ -154,7 +154,7 @@ def htpasswd(user: str, password: str) -> str:
 
 @function("derivePassword", "func(uint32, string, string, string, string) string", needs=Needs.SLOW)
 def derive_password(counter: int, kind: str, password: str, user: str, site: str) -> str:
-    """Derive a site's password, always the same for the same arguments."""
+    """Derive a site's password deterministically from the arguments."""
     templates = _TEMPLATES.get(kind)
     if templates is None:
         return f"cannot find password template {kind}"

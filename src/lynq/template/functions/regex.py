@@ -28,14 +28,14 @@ def _compile_or_panic(source: str) -> Pattern:
 
 @function("mustRegexMatch", "func(string, string) (bool, error)", needs=Needs.LIMITS)
 def must_regex_match(context: Context, source: str, text: str) -> bool:
-    """Tell whether the text contains a match."""
+    """Report whether the text contains a match."""
     pattern = compile_pattern(source)
     return any(True for _ in find_all(context, pattern, Text(text), 1))
 
 
 @function("regexMatch", "func(string, string) bool", needs=Needs.LIMITS)
 def regex_match(context: Context, source: str, text: str) -> bool:
-    """Tell whether the text contains a match; a bad pattern matches nothing."""
+    """Report whether the text contains a match; an invalid pattern matches nothing."""
     try:
         return must_regex_match(context, source, text)
     except FunctionError:
@@ -51,13 +51,13 @@ def _find(context: Context, pattern: Pattern, text: str) -> str:
 
 @function("regexFind", "func(string, string) string", needs=Needs.LIMITS)
 def regex_find(context: Context, source: str, text: str) -> str:
-    """Give the first match, or nothing."""
+    """Return the first match, or an empty string."""
     return _find(context, _compile_or_panic(source), text)
 
 
 @function("mustRegexFind", "func(string, string) (string, error)", needs=Needs.LIMITS)
 def must_regex_find(context: Context, source: str, text: str) -> str:
-    """Give the first match, or nothing."""
+    """Return the first match, or an empty string."""
     return _find(context, compile_pattern(source), text)
 
 
@@ -72,13 +72,13 @@ def _find_all(context: Context, pattern: Pattern, text: str, most: int) -> list[
 
 @function("regexFindAll", "func(string, string, int) []string", needs=Needs.LIMITS)
 def regex_find_all(context: Context, source: str, text: str, most: int) -> list[str] | None:
-    """List the matches, all of them or at most so many."""
+    """List the matches, at most `most`; a negative number has no limit."""
     return _find_all(context, _compile_or_panic(source), text, most)
 
 
 @function("mustRegexFindAll", "func(string, string, int) ([]string, error)", needs=Needs.LIMITS)
 def must_regex_find_all(context: Context, source: str, text: str, most: int) -> list[str] | None:
-    """List the matches, all of them or at most so many."""
+    """List the matches, at most `most`; a negative number has no limit."""
     return _find_all(context, compile_pattern(source), text, most)
 
 
@@ -105,18 +105,18 @@ def _split(context: Context, pattern: Pattern, text: str, most: int) -> list[str
 
 @function("regexSplit", "func(string, string, int) []string", needs=Needs.LIMITS)
 def regex_split(context: Context, source: str, text: str, most: int) -> list[str] | None:
-    """Split a text at the matches, into at most so many parts."""
+    """Split a text at the matches, into at most `most` parts."""
     return _split(context, _compile_or_panic(source), text, most)
 
 
 @function("mustRegexSplit", "func(string, string, int) ([]string, error)", needs=Needs.LIMITS)
 def must_regex_split(context: Context, source: str, text: str, most: int) -> list[str] | None:
-    """Split a text at the matches, into at most so many parts."""
+    """Split a text at the matches, into at most `most` parts."""
     return _split(context, compile_pattern(source), text, most)
 
 
 def _replace(context: Context, pattern: Pattern, subject: Text, expand: Expand) -> str:
-    """Replace every match; the size is checked as the parts come, before they are joined."""
+    """Replace every match; the size is checked before the parts are joined."""
     parts: list[bytes] = []
     size = 0
     for unmatched, groups in replacements(context, pattern, subject):
@@ -128,7 +128,7 @@ def _replace(context: Context, pattern: Pattern, subject: Text, expand: Expand) 
 
 
 def _template(pattern: Pattern, template: str, subject: Text) -> Expand:
-    """Read a replacement such as "${1}-$name" once, for all matches."""
+    """Parse a replacement such as "${1}-$name" once, for all matches."""
     pieces = _template_pieces(template, pattern.names)
 
     def expand(groups: list[Span]) -> Iterable[bytes]:
@@ -144,7 +144,7 @@ def _template(pattern: Pattern, template: str, subject: Text) -> Expand:
 
 
 def _template_pieces(template: str, names: list[str]) -> list[bytes | list[int]]:
-    """Cut a replacement into literal bytes and the groups a reference may mean."""
+    """Split a replacement into literal bytes and references to groups."""
     pieces: list[bytes | list[int]] = []
     before, dollar, rest = template.partition("$")
     while dollar:
@@ -163,7 +163,7 @@ def _template_pieces(template: str, names: list[str]) -> list[bytes | list[int]]
 
 
 def _reference(rest: str) -> tuple[str, str]:
-    """Read what stands behind a $: the longest name there is, or one in braces."""
+    """Parse what follows a $: the longest possible name, or a name in braces."""
     braced = rest.startswith("{")
     start = end = 1 if braced else 0
     while end < len(rest) and (rest[end].isalpha() or rest[end].isdecimal() or rest[end] == "_"):
@@ -183,21 +183,21 @@ def _groups(name: str, names: list[str]) -> list[int]:
 
 @function("regexReplaceAll", "func(string, string, string) string", needs=Needs.LIMITS)
 def regex_replace_all(context: Context, source: str, text: str, template: str) -> str:
-    """Replace every match; $1, ${1} and $name stand for groups."""
+    """Replace every match; $1, ${1} and $name refer to groups."""
     pattern, subject = _compile_or_panic(source), Text(text)
     return _replace(context, pattern, subject, _template(pattern, template, subject))
 
 
 @function("mustRegexReplaceAll", "func(string, string, string) (string, error)", needs=Needs.LIMITS)
 def must_regex_replace_all(context: Context, source: str, text: str, template: str) -> str:
-    """Replace every match; $1, ${1} and $name stand for groups."""
+    """Replace every match; $1, ${1} and $name refer to groups."""
     pattern, subject = compile_pattern(source), Text(text)
     return _replace(context, pattern, subject, _template(pattern, template, subject))
 
 
 @function("regexReplaceAllLiteral", "func(string, string, string) string", needs=Needs.LIMITS)
 def regex_replace_all_literal(context: Context, source: str, text: str, literal: str) -> str:
-    """Replace every match with a text as it is."""
+    """Replace every match with a literal text."""
     data = (to_bytes(literal),)
     return _replace(context, _compile_or_panic(source), Text(text), lambda _: data)
 
@@ -206,14 +206,14 @@ def regex_replace_all_literal(context: Context, source: str, text: str, literal:
     "mustRegexReplaceAllLiteral", "func(string, string, string) (string, error)", needs=Needs.LIMITS
 )
 def must_regex_replace_all_literal(context: Context, source: str, text: str, literal: str) -> str:
-    """Replace every match with a text as it is."""
+    """Replace every match with a literal text."""
     data = (to_bytes(literal),)
     return _replace(context, compile_pattern(source), Text(text), lambda _: data)
 
 
 @function("regexQuoteMeta", "func(string) string", needs=Needs.LIMITS)
 def regex_quote_meta(context: Context, text: str) -> str:
-    """Escape what has a meaning in patterns."""
+    """Escape all regular expression metacharacters."""
     special = sum(text.count(character) for character in _SPECIAL)
     context.limits.check_text(byte_len(text) + special)
     return text.translate(_ESCAPES)

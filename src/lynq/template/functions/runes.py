@@ -14,7 +14,7 @@ from lynq.template.values import from_bytes, to_bytes
 REPLACEMENT = "\ufffd"
 _STRETCH = 4_096
 
-# Letters that grow in Python's mapping, but have a mapping to one letter in Unicode's simple one.
+# Letters that Python maps to several letters, and Unicode's simple mapping to one.
 _GREEK_IOTA = (0x1F80, 0x1F90, 0x1FA0)
 _SIMPLE_UPPER = {
     **{chr(first + i): chr(first + i + 8) for first in _GREEK_IOTA for i in range(8)},
@@ -22,7 +22,7 @@ _SIMPLE_UPPER = {
     "\u1fc3": "\u1fcc",
     "\u1ff3": "\u1ffc",
 }
-# Python counts the four separators U+001C to U+001F as space, Go does not.
+# To Python the four separators U+001C to U+001F are white space, to Go they are not.
 _SEPARATORS = frozenset("\x1c\x1d\x1e\x1f")
 SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
@@ -32,9 +32,9 @@ _STRAY_PAIR = re.compile("[\udc80-\udcff]{2}")
 
 
 def whole(text: str) -> str:
-    """Put stray bytes that have come to stand side by side together, if they make a rune.
+    """Combine adjacent bytes that were invalid UTF-8 apart, if together they encode a rune.
 
-    Whoever joins strings calls it, so that one Go string is always one Python string.
+    Every concatenation calls it, so that one Go string is always one Python string.
     """
     if text.isascii() or not _STRAY_PAIR.search(text):
         return text
@@ -42,12 +42,12 @@ def whole(text: str) -> str:
 
 
 def valid(text: str) -> str:
-    """Give the runes of a text: every byte that is no UTF-8 is a U+FFFD."""
+    """Return the runes of a text, with U+FFFD for each invalid byte."""
     return text if text.isascii() else _STRAY.sub(REPLACEMENT, text)
 
 
 def paced(context: Context, runes: str) -> Iterator[str]:
-    """Give the runes one by one, and look at the clock now and then: a text may be long."""
+    """Yield the runes, and check the deadline regularly: a text may be long."""
     for start in range(0, len(runes), _STRETCH):
         context.check_deadline()
         yield from runes[start : start + _STRETCH]
@@ -89,18 +89,18 @@ def is_number(char: str) -> bool:
 
 
 def to_upper(char: str) -> str:
-    """Give unicode.ToUpper of a rune."""
+    """Return what unicode.ToUpper returns."""
     mapped = char.upper()
     return mapped if len(mapped) == 1 else _SIMPLE_UPPER.get(char, char)
 
 
 def to_lower(char: str) -> str:
-    """Give unicode.ToLower of a rune."""
+    """Return what unicode.ToLower returns."""
     # Of all letters only İ becomes longer: an i and a dot above.
     return char.lower()[0]
 
 
 def to_title(char: str) -> str:
-    """Give unicode.ToTitle of a rune."""
+    """Return what unicode.ToTitle returns."""
     mapped = char.title()
     return mapped if len(mapped) == 1 else char

@@ -7,12 +7,12 @@ from lynq.template.semver_constraints import parse_constraints, satisfies
 
 @function("semver", "func(string) (*semver.Version, error)")
 def semver(text: str) -> Version:
-    """Read a version."""
+    """Parse a version."""
     return parse_version(text)
 
 
 @function("semverCompare", "func(string, string) (bool, error)")
 def semver_compare(constraint: str, text: str) -> bool:
-    """Tell whether a version fits a constraint."""
+    """Report whether a version satisfies a constraint."""
     alternatives = parse_constraints(constraint)
     return satisfies(alternatives, parse_version(text))

@@ -49,7 +49,7 @@ _INTEGERS: dict[str, type[int]] = {
 }
 NILABLE = frozenset({Kind.SLICE, Kind.MAP, Kind.POINTER, Kind.INTERFACE})
 """Kinds for which the constant nil may be passed."""
-# Defined types that are no structs: a constant may be passed for them.
+# Defined types that are not structs: constants are assignable to them.
 _NAMED: dict[str, Kind] = {"time.Duration": Kind.INT64}
 _NIL_OF: dict[str, Callable[[], object]] = {
     "[]interface {}": NilList,
@@ -79,9 +79,9 @@ class Parameter:
         self.kind = _kind(name)
 
     def accept(self, value: object, *, boxed: bool = False) -> object:
-        """Give the value as this parameter takes it, or fail as Go's `validateType` does.
+        """Return the value as the parameter's type, or fail as Go's `validateType` does.
 
-        `boxed` says that Go would hold the value in an interface: its nil has a type there.
+        `boxed` means that Go holds the value in an interface, where its nil has a type.
         """
         if self.name in ANY_NAMES:
             return bool(value) if type(value) is TypedBool else value
@@ -110,7 +110,7 @@ def _parameter(name: str) -> Parameter:
 
 
 def parse_signature(signature: str) -> tuple[tuple[Parameter, ...], Parameter | None, str]:
-    """Read `func(int, ...string) (string, error)`: parameters, variadic one, first result."""
+    """Parse `func(int, ...string) (string, error)`: parameters, variadic one, first result."""
     inside, _, results = signature.removeprefix("func(").partition(")")
     names = [_canonical(part) for part in inside.split(",") if part.strip()]
     variadic = None
@@ -121,7 +121,7 @@ def parse_signature(signature: str) -> tuple[tuple[Parameter, ...], Parameter | 
 
 
 def adapt_result(result: str, body: Callable[..., object]) -> Callable[..., object]:
-    """Let a body answer with plain Python values where its Go type is a subclass of them."""
+    """Convert the plain Python values that a body returns to the class of its Go result type."""
     make = _RESULTS.get(result)
     if make is None and result not in _NIL_OF:
         return body
@@ -161,7 +161,7 @@ _DECLARED = "_template_functions"
 
 
 class Needs(Flag):
-    """What a function takes besides its arguments, or costs besides a moment."""
+    """The inputs of a function besides its arguments, and its cost."""
 
     NOTHING = 0
     CLOCK = auto()
@@ -181,7 +181,7 @@ _CONTEXT = Needs.CLOCK | Needs.RANDOM | Needs.LIMITS
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function as templates see it."""
+    """A function that templates can call."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -201,9 +201,9 @@ class Function:
 def function(
     name: str, signature: str, *, needs: Needs = Needs.NOTHING, passes: bool = False
 ) -> Callable[[_F], _F]:
-    """Declare a template function; several declarations of one body are several names for it.
+    """Declare a template function; repeated on one body, it declares aliases.
 
-    With `Needs.CLOCK`, `RANDOM` or `LIMITS` the body gets the render's `Context` first.
+    With `Needs.CLOCK`, `RANDOM` or `LIMITS` the body's first argument is the render's `Context`.
     """
 
     def declare(body: _F) -> _F:
@@ -216,12 +216,12 @@ def function(
 
 
 def method(name: str, signature: str, body: Callable[..., object]) -> tuple[str, Function]:
-    """Declare a method of an `Object`, for its `methods`: the body gets the receiver first."""
+    """Declare a method of an `Object`, for its `methods`; the body receives the object first."""
     return name, _make(name, signature, body)
 
 
 def declared_in(module: ModuleType) -> Mapping[str, Function]:
-    """List what a module declares."""
+    """Return the functions that a module declares."""
     functions: dict[str, Function] = {}
     for value in vars(module).values():
         for declared in getattr(value, _DECLARED, ()):

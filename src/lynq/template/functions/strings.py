@@ -26,14 +26,14 @@ _LABEL_BYTES = 63
 
 @function("trim", "func(string) string")
 def trim(text: str) -> str:
-    """Take white space off both ends."""
+    """Remove leading and trailing white space."""
     return text.strip(SPACES)
 
 
 @function("trimAll", "func(string, string) string")
 @function("trimall", "func(string, string) string")
 def trim_all(cutset: str, text: str) -> str:
-    """Take the given characters off both ends."""
+    """Remove the leading and trailing characters that are in the cutset."""
     if cutset.isascii() and text.isascii():
         return text.strip(cutset) if cutset else text
     return _trim_runes(cutset, text)
@@ -41,7 +41,7 @@ def trim_all(cutset: str, text: str) -> str:
 
 @function("trimSuffix", "func(string, string) string")
 def trim_suffix(suffix: str, text: str) -> str:
-    """Take the suffix off, once."""
+    """Remove the suffix once."""
     if not has_suffix(suffix, text):
         return text
     return _cut(text, 0, byte_len(text) - byte_len(suffix))
@@ -49,7 +49,7 @@ def trim_suffix(suffix: str, text: str) -> str:
 
 @function("trimPrefix", "func(string, string) string")
 def trim_prefix(prefix: str, text: str) -> str:
-    """Take the prefix off, once."""
+    """Remove the prefix once."""
     if not has_prefix(prefix, text):
         return text
     return _cut(text, byte_len(prefix), byte_len(text))
@@ -57,7 +57,7 @@ def trim_prefix(prefix: str, text: str) -> str:
 
 @function("contains", "func(string, string) bool")
 def contains(part: str, text: str) -> bool:
-    """Tell whether the part occurs."""
+    """Report whether the text contains the part."""
     if text.isascii():
         return part in text
     return to_bytes(part) in to_bytes(text)
@@ -65,7 +65,7 @@ def contains(part: str, text: str) -> bool:
 
 @function("hasPrefix", "func(string, string) bool")
 def has_prefix(prefix: str, text: str) -> bool:
-    """Tell whether the text begins so."""
+    """Report whether the text begins with the prefix."""
     if text.isascii():
         return text.startswith(prefix)
     return to_bytes(text).startswith(to_bytes(prefix))
@@ -73,7 +73,7 @@ def has_prefix(prefix: str, text: str) -> bool:
 
 @function("hasSuffix", "func(string, string) bool")
 def has_suffix(suffix: str, text: str) -> bool:
-    """Tell whether the text ends so."""
+    """Report whether the text ends with the suffix."""
     if text.isascii():
         return text.endswith(suffix)
     return to_bytes(text).endswith(to_bytes(suffix))
@@ -81,7 +81,7 @@ def has_suffix(suffix: str, text: str) -> bool:
 
 @function("repeat", "func(int, string) string", needs=Needs.LIMITS)
 def repeat(context: Context, count: int, text: str) -> str:
-    """Give the text `count` times over."""
+    """Repeat the text `count` times."""
     if count < 0:
         raise FunctionError("strings: negative Repeat count")
     context.limits.check_text(count * byte_len(text))
@@ -90,10 +90,10 @@ def repeat(context: Context, count: int, text: str) -> str:
 
 @function("replace", "func(string, string, string) string", needs=Needs.LIMITS)
 def replace(context: Context, old: str, new: str, text: str) -> str:
-    """Put `new` in place of every `old`; an empty `old` is found around every rune."""
+    """Replace every `old` with `new`; an empty `old` matches around every rune."""
     growth = byte_len(new) - byte_len(old)
     if text.isascii() or not old:
-        # Python finds the empty string where Go does: before, between and after the runes.
+        # Python matches the empty string where Go does: before, between and after the runes.
         context.limits.check_text(byte_len(text) + text.count(old) * growth)
         return whole(text.replace(old, new))
     data, part = to_bytes(text), to_bytes(old)
@@ -103,7 +103,7 @@ def replace(context: Context, old: str, new: str, text: str) -> str:
 
 @function("substr", "func(int, int, string) string")
 def substr(start: int, end: int, text: str) -> str:
-    """Give the bytes from start to end; a negative one means the text's own end."""
+    """Return the bytes from start to end; a negative bound is the text's own."""
     size = byte_len(text)
     if start < 0:
         _check_bound(end, size)
@@ -128,7 +128,7 @@ def trunc(length: int, text: str) -> str:
 
 @function("trunc63", "func(string) string")
 def trunc63(text: str) -> str:
-    """Keep what fits into a label's value or a DNS label."""
+    """Keep the first 63 bytes, the maximum of a label value or a DNS label."""
     if text.isascii():
         return text[:_LABEL_BYTES]
     return trunc(_LABEL_BYTES, text)
@@ -136,7 +136,7 @@ def trunc63(text: str) -> str:
 
 @function("indent", "func(int, string) string", needs=Needs.LIMITS)
 def indent(context: Context, spaces: int, text: str) -> str:
-    """Put spaces before every line."""
+    """Indent every line with spaces."""
     if spaces < 0:
         raise FunctionError("strings: negative Repeat count")
     context.limits.check_text(byte_len(text) + spaces * (text.count("\n") + 1))
@@ -152,7 +152,7 @@ def nindent(context: Context, spaces: int, text: str) -> str:
 
 @function("plural", "func(string, string, int) string")
 def plural(one: str, many: str, count: int) -> str:
-    """Choose the word for this count."""
+    """Return the singular for a count of one, else the plural."""
     return one if count == 1 else many
 
 
@@ -170,7 +170,7 @@ def _check_bound(end: int, size: int) -> None:
 
 
 def _trim_runes(cutset: str, text: str) -> str:
-    # To Go a stray byte is U+FFFD, both among the characters to take off and in the text.
+    # To Go an invalid byte is U+FFFD, both in the cutset and in the text.
     wanted = frozenset(valid(cutset))
     runes = valid(text)
     start, end = 0, len(runes)
@@ -183,19 +183,19 @@ def _trim_runes(cutset: str, text: str) -> str:
 
 @function("upper", "func(string) string")
 def upper(text: str) -> str:
-    """Turn every letter to upper case."""
+    """Map every letter to upper case."""
     return text.upper() if text.isascii() else "".join(map(to_upper, valid(text)))
 
 
 @function("lower", "func(string) string")
 def lower(text: str) -> str:
-    """Turn every letter to lower case."""
+    """Map every letter to lower case."""
     return text.lower() if text.isascii() else "".join(map(to_lower, valid(text)))
 
 
 @function("title", "func(string) string", needs=Needs.LIMITS)
 def title(context: Context, text: str) -> str:
-    """Turn the first letter of every word to title case, and leave the others."""
+    """Map the first letter of every word to title case, and keep the others."""
     made = []
     before = " "
     for char in paced(context, valid(text)):
@@ -206,7 +206,7 @@ def title(context: Context, text: str) -> str:
 
 @function("untitle", "func(string) string", needs=Needs.LIMITS)
 def untitle(context: Context, text: str) -> str:
-    """Turn the first letter of every word to lower case; words end at white space only."""
+    """Map the first letter of every word to lower case; words end at white space only."""
     made = []
     before = " "
     for char in paced(context, valid(text)):
@@ -234,7 +234,7 @@ def swapcase(context: Context, text: str) -> str:
 
 
 def _separates(char: str) -> bool:
-    """Tell whether a word may begin after this character, by the rule of Go's strings.Title."""
+    """Report whether a word may begin after the character, by the rule of strings.Title."""
     if char.isascii():
         return not (char.isalnum() or char == "_")
     return is_space(char)
@@ -245,26 +245,26 @@ _STRETCH = 4_096
 
 @function("toString", "func(interface{}) string", needs=Needs.LIMITS)
 def to_string(context: Context, value: object) -> str:
-    """Give the value as `%v` prints it."""
+    """Return the value as `%v` prints it."""
     return show(value, context.limits)
 
 
 @function("quote", "func(...interface{}) string", needs=Needs.LIMITS)
 def quote(context: Context, *values: object) -> str:
-    """Put the text of each value in double quotes, as Go writes a string; nil is left out."""
+    """Quote the text of each value as a Go string literal; nil is skipped."""
     texts = texts_of(context, values)
     return join_texts(context, " ", (_quoted(context, text) for text in texts))
 
 
 @function("squote", "func(...interface{}) string", needs=Needs.LIMITS)
 def squote(context: Context, *values: object) -> str:
-    """Put the text of each value in single quotes, which are not escaped; nil is left out."""
+    """Put the text of each value in single quotes, without escaping; nil is skipped."""
     return join_texts(context, " ", (f"'{text}'" for text in texts_of(context, values)))
 
 
 @function("cat", "func(...interface{}) string", needs=Needs.LIMITS)
 def cat(context: Context, *values: object) -> str:
-    """Put the texts of all values but nil side by side."""
+    """Join the texts of the values with spaces; nil is skipped."""
     return join_texts(context, " ", texts_of(context, values))
 
 

@@ -14,7 +14,7 @@ _MOST_BYTES_ESCAPED: Final = 3
 
 @function("urlParse", "func(string) map[string]interface{}")
 def url_parse(text: str) -> dict[str, object]:
-    """Take a URL apart."""
+    """Parse a URL into a map of its parts."""
     try:
         url = parse_url(text)
     except FunctionError as problem:
@@ -34,7 +34,7 @@ def url_parse(text: str) -> dict[str, object]:
 
 @function("urlJoin", "func(map[string]interface{}) string", needs=Needs.LIMITS)
 def url_join(context: Context, parts: dict[str, object]) -> str:
-    """Put a URL together."""
+    """Build a URL from a map of its parts."""
     texts = {name: byte_view(_text_of(parts, name)) for name in _TEXT_PARTS}
     size = sum(len(text) for text in texts.values())
     context.limits.check_text(size * _MOST_BYTES_ESCAPED)
@@ -63,7 +63,7 @@ def _text_of(parts: dict[str, object], name: str) -> str:
 
 
 def _parse_userinfo(userinfo: str) -> str | None:
-    """Read user and password by way of a URL that holds nothing else, as sprig does."""
+    """Parse user and password in a URL without other parts, as sprig does."""
     if not userinfo:
         return None
     try:
@@ -74,7 +74,7 @@ def _parse_userinfo(userinfo: str) -> str | None:
 
 @function("toHost", "func(string) string")
 def to_host(text: str) -> str:
-    """Give the host without port and user; what is no URL is cut at its first colon."""
+    """Return the host without port and user; a text that is not a URL is cut at its first colon."""
     try:
         url = parse_url(text)
     except FunctionError:

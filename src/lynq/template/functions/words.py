@@ -20,12 +20,12 @@ from lynq.template.functions.runes import (
 from lynq.template.functions.signature import Needs, function
 
 _STRETCH = 4_096
-# Chinese characters are letters to Unicode, but they make no words here.
+# Chinese characters are letters in Unicode, but not part of words here.
 _CHINESE = re.compile("[\u3400-\u4d85\u4e00-\u9fcc\U00020000-\U0002b81d]")
 
 
 class Word(Enum):
-    """What a stretch of text is made of."""
+    """The class of a run of characters."""
 
     INVALID = auto()
     NUMBER = auto()
@@ -42,34 +42,34 @@ _UNLINKED = frozenset({Word.CONNECTOR, Word.PUNCTUATION})
 
 @function("snakecase", "func(string) string", needs=Needs.LIMITS)
 def snakecase(context: Context, text: str) -> str:
-    """Write `HTTPServer` as `http_server`."""
+    """Convert `HTTPServer` to `http_server`."""
     return _Separator(context, text, "_").separate()
 
 
 @function("kebabcase", "func(string) string", needs=Needs.LIMITS)
 def kebabcase(context: Context, text: str) -> str:
-    """Write `HTTPServer` as `http-server`."""
+    """Convert `HTTPServer` to `http-server`."""
     return _Separator(context, text, "-").separate()
 
 
 @function("camelcase", "func(string) string", needs=Needs.LIMITS)
 def camelcase(context: Context, text: str) -> str:
-    """Write `http_server` as `HttpServer`; connectors at the start stay."""
+    """Convert `http_server` to `HttpServer`; leading connectors are kept."""
     runes = valid(text)
     first = next((i for i, char in enumerate(runes) if not is_connector(char)), None)
     if first is None:
-        # Go writes the last of nothing but connectors twice.
+        # Of a text of only connectors, Go writes the last one twice.
         return runes + runes[-1:]
     return runes[:first] + _pascal(context, runes[first:])
 
 
 def is_connector(char: str) -> bool:
-    """Tell hyphen, underscore and white space from everything else."""
+    """Report whether the character is a hyphen, an underscore or white space."""
     return char in "-_" or is_space(char)
 
 
 def is_alphabet(char: str) -> bool:
-    """Tell letters that words are made of."""
+    """Report whether the character is a letter that can be part of a word."""
     return is_letter(char) and not _CHINESE.match(char)
 
 
@@ -87,7 +87,7 @@ def _pascal(context: Context, runes: str) -> str:
             current = to_upper(char)
             continue
         if upper_so_far:
-            # In a word that began with an upper case letter, those that follow at once are lowered.
+            # In a word that begins in upper case, the upper case letters that follow are lowered.
             upper_so_far = is_upper(char)
             current = to_lower(char) if upper_so_far else char
         made.append(before)
@@ -95,7 +95,7 @@ def _pascal(context: Context, runes: str) -> str:
 
 
 class _Separator:
-    """Lowers words and puts a connector between them; it reads one word ahead of what it writes."""
+    """Lowers words and joins them with a connector, with one word of look-ahead."""
 
     def __init__(self, context: Context, text: str, connector: str) -> None:
         self.context = context
@@ -139,7 +139,7 @@ class _Separator:
             self._write(Word.NUMBER, number)
             self._link()
             return
-        # It belongs to the letters after it: HTTP2xx is http_2xx.
+        # The number belongs to the letters after it: HTTP2xx is http_2xx.
         self.made.append(self.connector)
         self._write(Word.NUMBER, number)
         self._after_number()
@@ -195,7 +195,7 @@ def _class_of(char: str) -> tuple[Word, Callable[[str], bool]]:
 def _end_of_run(
     context: Context, text: str, at: int, belongs: Callable[[str], bool]
 ) -> tuple[int, int]:
-    """Give where a run ends, and where its last rune begins. Invalid bytes belong to any run."""
+    """Return the end of a run and the start of its last rune. Invalid bytes belong to any run."""
     last = at
     while at < len(text):
         char, after = _next_rune(text, at, "")
@@ -217,7 +217,7 @@ def _end_of_upper(context: Context, text: str, at: int) -> int:
 
 
 def _next_rune(text: str, at: int, otherwise: str) -> tuple[str, int]:
-    """Give the next rune that is valid, and where it ends; `otherwise`, if there is none."""
+    """Return the next valid rune and its end, or `otherwise`."""
     for index in range(at, len(text)):
         char = text[index]
         if char != REPLACEMENT and not "\udc80" <= char <= "\udcff":

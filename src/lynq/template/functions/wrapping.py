@@ -6,7 +6,7 @@ from lynq.template.environment import Context
 from lynq.template.functions.signature import Needs, function
 from lynq.template.values import from_bytes, to_bytes
 
-# White space among the first 256 characters, which are all that a byte can be.
+# White space among the 256 characters that represent a byte.
 _SPACE = re.compile(r"[\t-\r \x85\xa0]+")
 _INITIAL = re.compile(r"(?<![^\t-\r \x85\xa0])[^\t-\r \x85\xa0]")
 
@@ -18,7 +18,7 @@ _MARKER_PAYS = 4
 
 @function("abbrev", "func(int, string) string")
 def abbrev(width: int, text: str) -> str:
-    """Cut a text to this width, with `...` at its end."""
+    """Cut a text to the width, with `...` at its end."""
     if width < _LEAST_WIDTH:
         return text
     return from_bytes(_abbreviate(to_bytes(text), 0, width))
@@ -26,7 +26,7 @@ def abbrev(width: int, text: str) -> str:
 
 @function("abbrevboth", "func(int, int, string) string")
 def abbrevboth(left: int, width: int, text: str) -> str:
-    """Cut a text to this width around the offset `left`, with `...` where something is missing."""
+    """Cut a text to the width around the offset `left`, with `...` at each cut."""
     if width < _LEAST_WIDTH or (left > 0 and width < _LEAST_WIDTH_BOTH):
         return text
     return from_bytes(_abbreviate(to_bytes(text), left, width))
@@ -34,13 +34,13 @@ def abbrevboth(left: int, width: int, text: str) -> str:
 
 @function("initials", "func(string) string")
 def initials(text: str) -> str:
-    """Give the first byte of every word."""
+    """Return the first byte of every word."""
     return "".join(_INITIAL.findall(_byte_runes(text)))
 
 
 @function("nospace", "func(string) string")
 def nospace(text: str) -> str:
-    """Take all white space out."""
+    """Remove all white space."""
     kept, removed = _SPACE.subn("", _byte_runes(text))
     return kept if removed else text
 
@@ -53,12 +53,12 @@ def wrap(context: Context, width: int, text: str) -> str:
 
 @function("wrapWith", "func(int, string, string) string", needs=Needs.LIMITS)
 def wrap_with(context: Context, width: int, newline: str, text: str) -> str:
-    """Break lines, and words longer than the width, with a newline of one's own."""
+    """Break lines, and words longer than the width, with a custom newline."""
     return _wrap(context, width, text, newline, break_words=True)
 
 
 def _byte_runes(text: str) -> str:
-    # goutils takes every byte for a rune, so é becomes Ã©; forms that rely on it look like that.
+    # goutils treats every byte as a rune, so é becomes Ã©. Existing output depends on it.
     return to_bytes(text).decode("latin-1")
 
 
@@ -99,7 +99,7 @@ def _wrap(context: Context, width: int, text: str, newline: str, *, break_words:
 
 
 def _line_end(data: bytes, at: int, width: int, *, break_words: bool) -> tuple[int, int]:
-    """Give where a line ends and where the next begins; past the end if this is the last."""
+    """Return the end of a line and the start of the next, which is past the end after the last."""
     space = data.rfind(b" ", at, at + width + 1)
     if space >= 0:
         return space, space + 1

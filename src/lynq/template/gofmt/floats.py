@@ -11,7 +11,7 @@ _SHORTEST_EXPONENT: Final = 6
 
 
 def format_float(number: float, verb: str = "g", precision: int = -1) -> str:
-    """Write the number; a precision of -1 asks for the fewest digits that read back the same."""
+    """Format a number; the precision -1 means the fewest digits that parse to the same value."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -21,7 +21,7 @@ def format_float(number: float, verb: str = "g", precision: int = -1) -> str:
 
 
 def _digits(number: float, count: int) -> tuple[str, int]:
-    """Give the significant digits, rounded to `count` (or the fewest), and where the point is."""
+    """Return the digits, rounded to `count` (or the fewest), and the position of the point."""
     text = f"{number:.{count - 1}e}" if count > 0 else f"{number!r}"
     mantissa, _, exponent = text.partition("e")
     whole, _, fraction = mantissa.partition(".")
@@ -106,7 +106,7 @@ def _hexadecimal(number: float, precision: int) -> str:
 
 
 def _split(number: float) -> tuple[int, int]:
-    """Give mantissa and exponent as they lie in memory."""
+    """Return mantissa and exponent as in the IEEE 754 encoding."""
     fraction, exponent = math.frexp(number)
     if number == 0:
         return 0, 1 - _BIAS
@@ -136,12 +136,12 @@ _ESCAPED: Final = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 def go_escaped(text: str) -> str:
-    """Return JSON with what Go escapes besides; these characters are never outside a string."""
+    """Escape the further characters that Go escapes; they occur only inside JSON strings."""
     return _ESCAPED.sub(_escape, text)
 
 
 def go_number(number: float) -> str:
-    """Return a finite number in Go's shortest form; an exponent has no needless zero."""
+    """Format a finite number in Go's shortest form; the exponent has no leading zero."""
     if number == 0 or _SMALL <= abs(number) < _LARGE:
         return format_float(number, "f")
     return _PADDED_EXPONENT.sub(r"e-\1", format_float(number, "e"))

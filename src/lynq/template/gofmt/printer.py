@@ -30,7 +30,7 @@ _POINTERS: Final = frozenset({Kind.MAP, Kind.SLICE, Kind.POINTER})
 
 
 class Printer:
-    """Collects what is printed, and refuses to collect more than a string may hold."""
+    """Collects the printed text, and fails when it exceeds the limit."""
 
     __slots__ = ("_deadline", "_items", "_limits", "_out", "_size", "erroring", "flags")
 
@@ -44,7 +44,7 @@ class Printer:
         self._size = 0
 
     def result(self) -> str:
-        """Give all that was written."""
+        """Return the printed text."""
         return "".join(self._out)
 
     def write(self, text: str) -> None:
@@ -72,7 +72,7 @@ class Printer:
             self.print_value(value, verb, 0)
 
     def print_value(self, value: object, verb: str, depth: int) -> None:
-        """Print a value inside an argument, or the argument itself at depth 0."""
+        """Print a value inside an argument, or at depth 0 the argument, as fmt's printValue."""
         if isinstance(value, Object) and self._by_method(value, verb):
             return
         kind = kind_of(value)
@@ -88,7 +88,7 @@ class Printer:
             self.write(text)
 
     def bad_verb(self, value: object, verb: str) -> None:
-        """Print `%!d(string=x)` in place of a value that the verb is not for."""
+        """Print `%!d(string=x)` for a value of the wrong type, as fmt's badVerb."""
         if value is None:
             self.write(f"%!{verb}(<nil>)")
             return
@@ -168,7 +168,7 @@ class Printer:
             self._check_time()
 
     def _check_time(self) -> None:
-        """Stop in time: a small value that holds itself many times over is a long text."""
+        """Check the deadline: a small value with many shared parts prints as a long text."""
         if not self._deadline:
             self._deadline = Deadline(self._limits.seconds / 2, "printing")
         self._deadline.check()
@@ -184,7 +184,7 @@ class Printer:
         self.write("}")
 
     def _pointer(self, value: object, verb: str) -> None:
-        """Print an address. It is one constant: a real one would differ between renders."""
+        """Print an address. It is a constant, because renders are repeatable."""
         if kind_of(value) not in _POINTERS:
             self.bad_verb(value, verb)
             return

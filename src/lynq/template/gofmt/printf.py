@@ -29,7 +29,7 @@ def sprintf(template: str, *args: object, limits: Limits = DEFAULT_LIMITS) -> st
 
 
 class _Formatter:
-    """One run over a format string."""
+    """One pass over a format string."""
 
     def __init__(self, template: str, args: Sequence[object], limits: Limits) -> None:
         self._text = template
@@ -124,7 +124,7 @@ class _Formatter:
             flags.precision = self._number() or 0
 
     def _number(self) -> int | None:
-        """Read digits; a number beyond all sense eats the rest of the format, as in Go."""
+        """Parse digits; a number that is too large consumes the rest of the format, as in Go."""
         number, start = 0, self._at
         while "0" <= self._peek() <= "9" and self._peek():
             if number > _LARGEST:
@@ -135,7 +135,7 @@ class _Formatter:
         return number if self._at > start else None
 
     def _arg_number(self) -> int | None:
-        """Take an argument for `*`."""
+        """Consume an argument for `*`."""
         self._at += 1
         if self._next_arg >= len(self._args):
             return None
@@ -146,7 +146,7 @@ class _Formatter:
         return None
 
     def _read_index(self) -> None:
-        """Read `[n]`, the argument to take next."""
+        """Parse `[n]`, the index of the next argument."""
         self._after_index = False
         if self._peek() != "[":
             return
@@ -187,10 +187,10 @@ _WHOLE = frozenset({int, TypedInt, Int32, Int64, Uint, Uint8, Uint32, Uint64})
 
 
 def show(value: object, limits: Limits = DEFAULT_LIMITS) -> str:
-    """Give what `%v` prints: inside, nil is `<nil>`."""
+    """Return what `%v` prints; a nested nil is `<nil>`."""
     kind = type(value)
     if kind is str:
-        return value  # type: ignore[return-value]  # mypy does not see what `kind` says
+        return value  # type: ignore[return-value]  # `kind` implies the type
     if kind in _WHOLE:
         return str(value)
     printer = Printer(limits)

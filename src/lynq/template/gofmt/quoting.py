@@ -18,7 +18,7 @@ _ESCAPES: Final = {
 }
 _DEL: Final = 0x7F
 _MAX_BMP: Final = 0xFFFF
-# Printable since Unicode 15.0, which Go 1.26 knows and Python 3.11 does not: first, last, ...
+# Printable since Unicode 15.0, which Go 1.26 has and Python 3.11 lacks: first, last, ...
 _NEWER: Final = (
     *(0xCF3, 0xCF3, 0xECE, 0xECE, 0x10EFD, 0x10EFF, 0x1123F, 0x11241, 0x11B00, 0x11B09),
     *(0x11F00, 0x11F10, 0x11F12, 0x11F3A, 0x11F3E, 0x11F59, 0x1342F, 0x1342F, 0x13440, 0x13455),
@@ -31,7 +31,7 @@ _NEWER: Final = (
 
 
 def is_print(char: str) -> bool:
-    """Tell whether Go prints the character as it is: letters, marks, numbers, symbols, space."""
+    """Report what strconv.IsPrint does: letters, marks, numbers, punctuation, symbols, space."""
     if char.isascii():
         return " " <= char < chr(_DEL)
     if category(char)[0] in "LMNPS":
@@ -41,30 +41,30 @@ def is_print(char: str) -> bool:
 
 
 def quote(text: str, *, mark: str = '"', ascii_only: bool = False) -> str:
-    """Give the text as a Go literal, as `strconv.Quote` does."""
+    """Return the text as a Go string literal, as `strconv.Quote` does."""
     if text.isascii():
         if text.isprintable() and mark not in text and "\\" not in text:
             return mark + text + mark
     else:
         text = from_bytes(to_bytes(text))
-    # Each character that occurs is looked at once, however long the text.
+    # Each distinct character is escaped once, however long the text.
     table = {ord(char): _escape(char, mark, ascii_only=ascii_only) for char in set(text)}
     return mark + text.translate(table) + mark
 
 
 def quote_rune(code: int, *, ascii_only: bool = False) -> str:
-    """Give a code point as a Go character literal; one that is none becomes U+FFFD."""
+    """Return a code point as a Go character literal; an invalid one becomes U+FFFD."""
     return quote(rune_text(code), mark="'", ascii_only=ascii_only)
 
 
 def rune_text(code: int) -> str:
-    """Give the text of a code point; one that is none becomes U+FFFD."""
+    """Return the text of a code point; an invalid one becomes U+FFFD."""
     valid = 0 <= code < 0xD800 or 0xDFFF < code <= 0x10FFFF  # noqa: PLR2004 - Unicode's own bounds
     return chr(code) if valid else "\ufffd"
 
 
 def can_backquote(text: str) -> bool:
-    """Tell whether the text can stand between backquotes unchanged."""
+    """Report whether the text can be a raw string literal, as strconv.CanBackquote does."""
     return not any(
         (char < " " and char != "\t") or char in "`\x7f\ufeff" or "\udc80" <= char <= "\udcff"
         for char in set(text)

@@ -10,7 +10,7 @@ from lynq.template.values import from_bytes, to_bytes
 
 @dataclass(slots=True)
 class Flags:
-    """What stands between `%` and the verb."""
+    """The flags, width and precision between `%` and the verb."""
 
     minus: bool = False
     plus: bool = False
@@ -23,13 +23,13 @@ class Flags:
     precision: int | None = None
 
     def for_verb(self, verb: str) -> None:
-        """Read `%+v` and `%#v` as Go does: as other ways to print, not as sign and prefix."""
+        """Convert the flags of `%+v` and `%#v` to plusV and sharpV, as Go does."""
         if verb in "vw":
             self.sharp_v, self.sharp = self.sharp, False
             self.plus_v, self.plus = self.plus, False
 
     def pad(self, text: str, *, zero: bool | None = None) -> str:
-        """Fill up to the width, which counts characters; zeros go only to the left."""
+        """Pad to the width, which counts characters; zeros pad only on the left."""
         if not self.width:
             return text
         missing = self.width - count_runes(text)
@@ -38,7 +38,7 @@ class Flags:
         return self._filler(missing, zero=zero) + text
 
     def truncate(self, text: str) -> str:
-        """Cut to the precision, which counts characters."""
+        """Truncate to the precision, which counts characters."""
         if self.precision is None or len(text) <= self.precision:
             return text
         return _whole(text)[: self.precision]
@@ -49,12 +49,12 @@ class Flags:
 
 
 def count_runes(text: str) -> int:
-    """Count a text's characters; a byte that is no UTF-8 counts as one."""
+    """Count a text's characters; an invalid byte counts as one."""
     return len(_whole(text))
 
 
 def _whole(text: str) -> str:
-    """Join what was cut apart: two halves of a character, side by side, are one again."""
+    """Combine adjacent bytes that together encode a character."""
     return text if text.isascii() else from_bytes(to_bytes(text))
 
 
@@ -67,12 +67,12 @@ _FLOAT_DEFAULTS: Final = {"f": 6, "F": 6, "e": 6, "E": 6}
 
 
 def format_bool(value: bool, verb: str, flags: Flags) -> str | None:  # noqa: FBT001 - it is the value
-    """Write a bool: `%t` and `%v`."""
+    """Format a bool: `%t` and `%v`."""
     return flags.pad("true" if value else "false") if verb in "tv" else None
 
 
 def format_integer(value: int, verb: str, flags: Flags, *, signed: bool) -> str | None:
-    """Write an integer."""
+    """Format an integer."""
     if verb in _BASES:
         if verb == "v" and flags.sharp_v and not signed:
             return flags.pad(_digits(value, "x", flags, sharp=True), zero=False)
@@ -107,7 +107,7 @@ def _digits(value: int, verb: str, flags: Flags, *, sharp: bool) -> str:
 
 
 def _wanted_digits(value: int, flags: Flags) -> int:
-    """Give the number of digits: by the precision, or by the width when it is filled with zeros."""
+    """Return the number of digits: the precision, or the width if it is padded with zeros."""
     if flags.precision is not None:
         return flags.precision
     if not flags.zero or flags.minus or not flags.width:
@@ -129,7 +129,7 @@ def _unicode(code: int, flags: Flags) -> str:
 
 
 def format_float64(value: float, verb: str, flags: Flags) -> str | None:
-    """Write a float64."""
+    """Format a float64."""
     if verb not in "vbgGxXfFeE":
         return None
     notation = {"v": "g", "F": "f"}.get(verb, verb)
@@ -152,7 +152,7 @@ def format_float64(value: float, verb: str, flags: Flags) -> str | None:
 
 
 def _sharp(text: str, notation: str, precision: int) -> str:
-    """Force a decimal point, and for `%g` the zeros behind it."""
+    """Force a decimal point, and for `%g` the trailing zeros."""
     ends = "pP" if notation in "xX" else "eEpP"
     cut = next((i for i, char in enumerate(text) if char in ends), len(text))
     head, tail = text[:cut], text[cut:]
@@ -168,7 +168,7 @@ def _sharp(text: str, notation: str, precision: int) -> str:
 
 
 def format_string(value: str, verb: str, flags: Flags) -> str | None:
-    """Write a string."""
+    """Format a string."""
     if verb == "s" or (verb == "v" and not flags.sharp_v):
         return flags.pad(flags.truncate(value))
     if verb in "qv":

@@ -33,12 +33,12 @@ WEEKDAYS: Final = (
 _DAYS_BEFORE: Final = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 _FEBRUARY: Final = 2
 _DAYS_400_YEARS: Final = 146_097
-# From the first of March of year 0, where the count below starts, to the first of January 1970.
+# From March 1 of year 0, the origin of the computation below, to January 1, 1970.
 _MARCH_0_TO_EPOCH: Final = 719_468
 
 
 def is_leap(year: int) -> bool:
-    """Tell whether the year has a 29th of February."""
+    """Report whether the year is a leap year."""
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
@@ -55,13 +55,13 @@ def days_before(month: int) -> int:
 
 
 def day_of_year(year: int, month: int, day: int) -> int:
-    """Count from 1, the first of January."""
+    """Return the day of the year, from 1."""
     leap_day = 1 if month > _FEBRUARY and is_leap(year) else 0
     return days_before(month) + day + leap_day
 
 
 def days_since_epoch(year: int, month: int, day: int) -> int:
-    """Give the number of a day; the month must be 1 to 12, the day may overflow."""
+    """Return the days since 1970; the month must be 1 to 12, the day may overflow."""
     cycle, year_of_cycle = divmod(year, 400)
     leap_days = (year_of_cycle + 3) // 4 - (year_of_cycle + 99) // 100 + (year_of_cycle > 0)
     first = cycle * _DAYS_400_YEARS + year_of_cycle * 365 + leap_days
@@ -70,7 +70,7 @@ def days_since_epoch(year: int, month: int, day: int) -> int:
 
 
 def date_of(days: int) -> tuple[int, int, int]:
-    """Give year, month and day of a day's number.
+    """Return year, month and day of a number of days since 1970.
 
     Years are counted from March, so that the leap day is the last of its year.
     """
@@ -83,17 +83,17 @@ def date_of(days: int) -> tuple[int, int, int]:
     return (year, month + 3, day + 1) if month < 10 else (year + 1, month - 9, day + 1)  # noqa: PLR2004
 
 
-_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - ZoneInfo.fromutc wants it bare
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - ZoneInfo.fromutc takes a naive one
 _GREGORIAN_CYCLE: Final = 146_097 * 86_400
-# ZoneInfo answers for the years 1 to 9999. Zones do not change before their first known change,
-# and what they do after the last one repeats with the calendar.
+# ZoneInfo supports the years 1 to 9999. Zones do not change before their first transition,
+# and the rule after the last one repeats with the calendar.
 _FIRST: Final = -62_135_510_400
 _LAST: Final = 253_402_214_400
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What holds in a zone at one moment: abbreviation, seconds east of UTC, summer time or not."""
+    """The properties of a zone at a moment: abbreviation, seconds east of UTC, DST or not."""
 
     name: str
     offset: int
@@ -108,7 +108,7 @@ class Zone:
     rules: ZoneInfo | Period
 
     def at(self, seconds: int) -> Period:
-        """Tell what holds at a Unix time."""
+        """Return the period at a Unix time."""
         if isinstance(self.rules, Period):
             return self.rules
         while seconds > _LAST:
@@ -124,14 +124,14 @@ class Zone:
 
 
 UTC: Final = Zone("UTC", Period("UTC", 0))
-# Go runs in a container without a local zone: it is called Local in source and prints as UTC.
+# The reference is Go in a container without a local zone: `%#v` prints Local, `%v` prints UTC.
 LOCAL: Final = Zone("UTC", Period("UTC", 0))
 
 _HOUR: Final = 3600
 
 
 def fixed(name: str, offset: int) -> Zone:
-    """Make a zone of one offset; Go keeps one shared value per whole hour without a name."""
+    """Create a zone with a fixed offset; like Go, unnamed whole hours share one value each."""
     whole_hour = offset % _HOUR == 0 and -12 * _HOUR <= offset <= 14 * _HOUR
     return _shared(offset) if not name and whole_hour else Zone(name, Period(name, offset))
 
@@ -153,7 +153,7 @@ def _read(name: str) -> Zone:
 
 
 def load(name: str) -> Zone | None:
-    """Find a zone by name in the bundled database; None where Go would fail.
+    """Load a zone from the bundled database; None where Go returns an error.
 
     Only names of the database's own list reach the file system, whatever a row holds.
     """

@@ -11,7 +11,7 @@ _ASCII_END: Final = "\x80"
 
 
 def quote(view: str) -> str:
-    r"""Quote a byte view; what is not printable ASCII becomes \xNN."""
+    r"""Quote a byte view; bytes that are not printable ASCII become \xNN."""
     return '"' + "".join(map(_escaped, view)) + '"'
 
 
@@ -47,17 +47,17 @@ _MOST_BYTES: Final = 4096
 
 
 def wrap(number: int) -> int:
-    """Keep the low 64 bits, signed, as Go's arithmetic does."""
+    """Wrap around to a signed 64-bit integer, as Go's arithmetic does."""
     return ((number + _MOST) & ((1 << 64) - 1)) - _MOST
 
 
 def clamp(nanoseconds: int) -> int:
-    """Stop at the longest duration there is, as Time.Sub does."""
+    """Clamp to the minimum and maximum duration, as Time.Sub does."""
     return max(MIN, min(MAX, nanoseconds))
 
 
 def parse_duration(text: str) -> int:
-    """Read a duration such as "-1.5h" or "2h45m"."""
+    """Parse a duration such as "-1.5h" or "2h45m"."""
     whole = byte_view(text)
     if len(whole) > _MOST_BYTES:
         raise LimitError(f"a duration of {len(whole)} bytes is over the limit of {_MOST_BYTES}")
@@ -87,7 +87,7 @@ def _sum_of_parts(rest: str, whole: str) -> int:
 
 
 def _nanoseconds(integer: str, fraction: str, unit_name: str, whole: str) -> int:
-    # Leading zeros go first: int() refuses very long numbers, Go does not.
+    # Leading zeros are removed first: int() fails for very long numbers, Go does not.
     digits = integer.lstrip("0")[:20]
     value = int(digits or "0")
     if value > _MOST or not (integer or fraction):
@@ -103,7 +103,7 @@ def _nanoseconds(integer: str, fraction: str, unit_name: str, whole: str) -> int
 
 
 def _fraction(digits: str, unit: int) -> int:
-    """Scale the digits after the point, in floating point and not all of them, as Go does."""
+    """Scale the digits after the point in floating point, up to Go's maximum of digits."""
     value, scale = 0, 1.0
     for digit in digits:
         more = value * 10 + int(digit)
@@ -118,7 +118,7 @@ def _invalid(whole: str) -> FunctionError:
 
 
 def format_duration(nanoseconds: int) -> str:
-    """Write a duration the way Go prints it."""
+    """Format a duration as Duration.String does."""
     sign = "-" if nanoseconds < 0 else ""
     size = abs(nanoseconds)
     if size == 0:
@@ -148,7 +148,7 @@ def _decimal(value: int, unit: int) -> str:
 
 
 def remainder(nanoseconds: int, unit: int) -> int:
-    """Divide as Go does, toward zero, and give what remains."""
+    """Return the remainder of Go's division, which truncates toward zero."""
     rest = abs(nanoseconds) % abs(unit)
     return -rest if nanoseconds < 0 else rest
 

@@ -20,17 +20,17 @@ _LAST_TWO_DIGIT_YEAR: Final = 69
 _LAST_ZONE_HOUR: Final = 23
 
 
-class BadValue(Exception):  # noqa: N818 - the reader of the whole text makes an error of it
-    """The text does not fit the element."""
+class BadValue(Exception):  # noqa: N818 - converted to an error by the parser
+    """The text does not match the element."""
 
 
 class OutOfRange(Exception):  # noqa: N818
-    """The text fits the element, but the number is too large; the message names the field."""
+    """The text matches the element, but the number is too large; the message names the field."""
 
 
 @dataclass(slots=True)
 class Reading:
-    """What has been read so far, and the text that is left; -1 stands for not read."""
+    """The fields parsed so far, and the remaining text; -1 means not parsed."""
 
     rest: str
     upcoming: str = ""
@@ -50,21 +50,21 @@ class Reading:
     zone_name: str = ""
 
     def take(self, count: int) -> str:
-        """Take so many bytes, or fail."""
+        """Consume `count` bytes, or fail."""
         if len(self.rest) < count:
             raise BadValue
         taken, self.rest = self.rest[:count], self.rest[count:]
         return taken
 
     def digits(self, most: int, *, exact: bool = False) -> int:
-        """Take one to `most` digits, or exactly so many."""
+        """Consume one to `most` digits, or exactly `most`."""
         match = re.match(f"[0-9]{{1,{most}}}", self.rest)
         if match is None or (exact and len(match[0]) < most):
             raise BadValue
         return int(self.take(len(match[0])))
 
     def name(self, names: tuple[str, ...]) -> int:
-        """Take one of the names, in any case, and give its place."""
+        """Consume one of the names, ignoring case, and return its index."""
         for index, name in enumerate(names):
             if self.rest[: len(name)].lower() == name.lower():
                 self.take(len(name))
@@ -73,12 +73,12 @@ class Reading:
 
 
 def read(element: str, reading: Reading) -> None:
-    """Read one element."""
+    """Parse one element."""
     _READERS.get(element, _exact_fraction if element[1:2] == "0" else _any_fraction)(reading)
 
 
 def number(text: str) -> int:
-    """Read a number with an optional sign."""
+    """Parse a number with an optional sign."""
     if not _NUMBER.match(text):
         raise BadValue
     return int(text) if text.strip("+-") else 0
@@ -136,7 +136,7 @@ def _minute(reading: Reading, *, exact: bool) -> None:
 
 
 def _second(reading: Reading, *, exact: bool) -> None:
-    """Read the seconds, and a fraction behind them even if the layout has none."""
+    """Parse the seconds, and a fraction after them even if the layout has none."""
     reading.second = reading.digits(2, exact=exact)
     if reading.second > 59:  # noqa: PLR2004
         raise OutOfRange("second")
@@ -153,7 +153,7 @@ def _half_of_day(reading: Reading, morning: str, afternoon: str) -> None:
 
 
 def _exact_fraction(reading: Reading) -> None:
-    # `upcoming` is this element itself by now: its length says how many digits there must be.
+    # `upcoming` is the element itself here: its length is the number of digits.
     _fraction(reading, reading.take(len(reading.upcoming)))
 
 
@@ -174,14 +174,14 @@ def _fraction(reading: Reading, text: str) -> None:
 
 
 def _offset(reading: Reading, form: str) -> None:
-    """Read an offset such as -07:00; `form` has a colon where the text must have one."""
+    """Parse an offset such as -07:00; `form` has a colon where the text must have one."""
     text = reading.take(len(form))
     if any(text[at] != ":" for at, character in enumerate(form) if character == ":"):
         raise BadValue
     pairs = [text[at : at + 2] for at in range(1, len(form), 3 if ":" in form else 2)]
     parts = [int(pair) for pair in takewhile(_PAIR.fullmatch, pairs)]
     hours, minutes, seconds = (*parts, 0, 0, 0)[:3]
-    # A range error wins over what is wrong elsewhere in the offset.
+    # A range error takes precedence over other errors in the offset.
     for value, most, field in (
         (seconds, 60, "second"),
         (minutes, 60, "minute"),
@@ -212,7 +212,7 @@ def _abbreviation(reading: Reading) -> None:
 
 
 def _zone_length(text: str) -> int:
-    """Tell how many bytes at the beginning look like a zone's abbreviation."""
+    """Return the length of the leading time zone abbreviation, or 0."""
     if len(text) < len("MST"):
         raise BadValue
     if text.startswith(("ChST", "MeST")):

@@ -8,18 +8,18 @@ from typing import Final, NamedTuple
 from lynq.template.errors import LimitError
 from lynq.template.gotime.calendar import MONTHS, WEEKDAYS, Period
 
-# In the order in which Go tries them at one place of the layout.
+# In the order in which Go tries them at one position of the layout.
 _ELEMENT: Final = re.compile(
     r"January|Jan(?![a-z])|Monday|Mon(?![a-z])|MST|0[1-6]|002|15|1|2006|2|_2(?!006)|__2|3|4|5|PM|pm"
     r"|[-Z]070000|[-Z]07:00:00|[-Z]0700|[-Z]07:00|[-Z]07|[.,](?:0+|9+)(?![0-9])"
 )
-# Beyond all sense, and what can be cut and read in a few milliseconds.
+# Longer than any real layout, and parsed in a few milliseconds.
 MOST_BYTES: Final = 4096
 _MOST_BYTES_CACHED: Final = 128
 
 
 class Wall(NamedTuple):
-    """What a clock and a calendar on the wall show at a moment, in its zone."""
+    """The wall clock time and date of a moment in its zone."""
 
     year: int
     month: int
@@ -34,14 +34,14 @@ class Wall(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Literal text, and the element behind it (empty at the end of the layout)."""
+    """Literal text, and the element after it (empty at the end of the layout)."""
 
     text: str
     element: str
 
 
 def pieces(layout: str) -> tuple[Piece, ...]:
-    """Cut a layout; the last piece has no element."""
+    """Split a layout; the last piece has no element."""
     if len(layout) > MOST_BYTES:
         raise LimitError(f"a layout of {len(layout)} bytes is over the limit of {MOST_BYTES}")
     return _cached_cut(layout) if len(layout) <= _MOST_BYTES_CACHED else _cut(layout)
@@ -59,7 +59,7 @@ _cached_cut = lru_cache(maxsize=256)(_cut)
 
 
 def write(layout: str, wall: Wall) -> str:
-    """Write a moment in a layout."""
+    """Format a moment by a layout."""
     return "".join(
         text + _write_element(element, wall) if element else text
         for text, element in pieces(layout)
@@ -78,7 +78,7 @@ def _padded(number: int, width: int) -> str:
 
 
 def _fraction(element: str, nanosecond: int) -> str:
-    """Write the fraction of the second: zeros give that many digits, nines drop trailing zeros."""
+    """Format the fractional second: zeros print every digit, nines drop trailing zeros."""
     digits = f"{nanosecond:09d}"[: len(element) - 1]
     if element[1] == "9":
         digits = digits.rstrip("0")
@@ -99,10 +99,10 @@ def _abbreviation(wall: Wall) -> str:
 
 
 def _offset(element: str, offset: int) -> str:
-    """Write an offset in one of the ten numeric forms; those with Z write UTC as Z."""
+    """Format an offset in one of the ten numeric forms; those with Z print UTC as Z."""
     if element[0] == "Z" and offset == 0:
         return "Z"
-    # Go takes the sign from whole minutes, and leaves the seconds' own sign where there are none.
+    # Go takes the sign from the whole minutes; without minutes, the seconds keep their own sign.
     minutes = abs(offset) // 60
     negative = offset < 0 and minutes > 0
     seconds = abs(offset) % 60 if negative or offset >= 0 else -(abs(offset) % 60)

@@ -12,7 +12,7 @@ _LEAP_DAY = 31 + 29
 
 
 def parse_moment(layout: str, text: str) -> Moment:
-    """Read a moment; the error quotes text and layout as Go's does."""
+    """Parse a moment; the error quotes text and layout as Go's does."""
     form, value = byte_view(layout), byte_view(text)
     if len(value) > MOST_BYTES:
         raise LimitError(f"a time of {len(value)} bytes is over the limit of {MOST_BYTES}")
@@ -31,7 +31,7 @@ def _read_pieces(form: str, value: str) -> Reading:
         _expect(text, reading, form, value)
         if not element:
             break
-        # Seconds look ahead for a fraction in the layout; a fraction looks at itself.
+        # After seconds a fraction may follow; a fraction itself needs its own length.
         following = cut[at + 1].element
         reading.upcoming = element if element[0] in ".," else following
         before = reading.rest
@@ -47,7 +47,7 @@ def _read_pieces(form: str, value: str) -> Reading:
 
 
 def _expect(literal: str, reading: Reading, form: str, value: str) -> None:
-    """Step over literal text; any run of spaces stands for any other."""
+    """Skip literal text; a run of spaces matches any run of spaces."""
     left = literal
     while left:
         if left[0] == " ":
@@ -69,7 +69,7 @@ def _unfit(form: str, value: str, element: str, rest: str) -> FunctionError:
 
 
 def _settle_date(reading: Reading) -> None:
-    """Settle month and day, also from the day of the year, and the hour from AM and PM."""
+    """Compute month and day, also from the day of the year, and the hour from AM and PM."""
     if reading.afternoon and reading.hour < 12:  # noqa: PLR2004
         reading.hour += 12
     elif reading.morning and reading.hour == 12:  # noqa: PLR2004
@@ -103,7 +103,7 @@ def _month_and_day(year: int, day_of_year: int) -> tuple[int, int]:
 
 
 def _moment(reading: Reading) -> Moment:
-    """Place what was read in a zone: a named one, an offset, an unknown abbreviation, or local."""
+    """Return the moment in its zone: named, an offset, an unknown abbreviation, or local."""
     date = (reading.year, reading.month, reading.day)
     clock = (reading.hour, reading.minute, reading.second)
     zone = LOCAL if reading.zone is None else reading.zone
@@ -113,7 +113,7 @@ def _moment(reading: Reading) -> Moment:
     if reading.zone_offset != -1:
         return _at_offset(moment.within(UTC), reading)
     if reading.zone_name:
-        # An unknown abbreviation does not move the clock; GMT+3 only changes how it prints.
+        # An unknown abbreviation has offset 0; GMT+3 changes only how the time prints.
         offset = number(reading.zone_name[3:]) if reading.zone_name.startswith("GMT") else 0
         return moment.within(fixed(reading.zone_name, offset * 3600))
     return moment

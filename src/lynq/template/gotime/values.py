@@ -52,7 +52,7 @@ def _divide(nanoseconds: int, unit: int) -> int:
 
 
 def _float(nanoseconds: int, unit: int, scale: float) -> float:
-    """Add whole units and the rest as floats, in Go's order: the last bit depends on it."""
+    """Add whole units and the rest as floats, in Go's order, which determines the last bit."""
     rest = duration.remainder(nanoseconds, unit)
     return float((nanoseconds - rest) // unit) + rest / scale
 
@@ -115,7 +115,7 @@ def _compared(name: str, test: Callable[[int, int], object]) -> tuple[str, Funct
 
 
 def _moved(name: str, move: Callable[[Moment, int], Moment]) -> tuple[str, Function]:
-    """Declare a method that takes a duration and gives another time."""
+    """Declare a method that takes a duration and returns a time."""
     return method(
         name,
         "func(time.Duration) time.Time",
@@ -131,7 +131,7 @@ def _in_zone(time: "Time", location: Location | None) -> "Time":
 
 @dataclass(frozen=True, slots=True)
 class Time(Object):
-    """A time.Time. Like Go's `==`, equality wants the same instant in the same zone."""
+    """A time.Time. Like Go's `==`, equality requires the same instant in the same zone."""
 
     moment: Moment
     go_type: ClassVar = GoType("time.Time", Kind.STRUCT)
@@ -204,5 +204,5 @@ class Time(Object):
         return self.moment.source()
 
     def json(self) -> str:
-        """Give the text that stands for it in JSON."""
+        """Return the JSON encoding."""
         return self.moment.write(RFC3339_NANO)
