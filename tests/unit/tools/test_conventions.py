@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -103,3 +104,12 @@ def test_names_of_a_facade_are_free_inside_their_package(
         "lynq/cli.py": "from lynq.kube import Client",
     }
     assert conventions.violations(tree(tmp_path, files)) == []
+
+
+def test_successors_of_retired_names_exist(conventions: ModuleType) -> None:
+    modules = conventions.modules_below(TOOL.parents[1] / "src")
+    stems = {name.rpartition(".")[2] for name in modules}
+    classes = {name for module in modules.values() for name in module.classes}
+    retired = tomllib.loads(conventions.RETIRED_NAMES.read_text())
+    assert set(retired["modules"].values()) <= stems
+    assert set(retired["classes"].values()) <= classes
