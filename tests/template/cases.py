@@ -1,4 +1,4 @@
-"""Read golden cases and the results that Go gave for them; README.md describes both files."""
+"""Read golden cases and Go's results for them; README.md describes both files."""
 
 import json
 from collections.abc import Iterator
@@ -21,16 +21,16 @@ class Case:
     template: str
     data: dict[str, Any]
     loose: bool
-    """Whether an error need only come at the same stage, not in the same words."""
+    """Whether only the stage of an error must match, not its text."""
 
     def question(self) -> str:
-        """Word the case as a line of the oracle's input."""
+        """Return the case as a line of the oracle's input."""
         return json.dumps({"template": self.template, "data": self.data})
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What Go made of a case: output, or the stage that failed and the text of its error."""
+    """Go's result of a case: output, or the stage that failed and the text of its error."""
 
     output: bytes | None = None
     stage: str = ""
@@ -38,7 +38,7 @@ class Result:
 
     @classmethod
     def from_answer(cls, answer: dict[str, str]) -> "Result":
-        """Read one answer of the oracle."""
+        """Parse one answer of the oracle."""
         if "stage" in answer:
             return cls(stage=answer["stage"], error=answer["error"])
         if "hex" in answer:
@@ -52,12 +52,12 @@ def families() -> list[Path]:
 
 
 def results_file(family: Path) -> Path:
-    """Name the results file that belongs to a case file."""
+    """Return the results file of a case file."""
     return family.with_suffix(".json")
 
 
 def read_cases(family: Path) -> Iterator[Case]:
-    """Yield a file's cases; a case without data of its own gets the file's."""
+    """Yield a file's cases; a case without data has the file's."""
     content = yaml.safe_load(family.read_text())
     shared = content.get("data", {})
     for entry in content["cases"]:

@@ -1,7 +1,8 @@
-"""Remake the golden results with the Go oracle, or put templates to it directly; needs Go.
+"""Regenerate the golden results with the Go oracle, or render single templates; needs Go.
 
-In the folder tests:  python -m template.remake [FAMILY...]     writes golden/FAMILY.json, or all
-                      python -m template.remake --ask [NAME=TEXT...]    answers standard input
+In the folder tests:
+    python -m template.regenerate [FAMILY...]         writes golden/FAMILY.json, or all of them
+    python -m template.regenerate --ask [NAME=TEXT...]    renders the lines of standard input
 """
 
 import json
@@ -21,8 +22,8 @@ dumps = partial(json.dumps, ensure_ascii=False)
 
 
 def ask(questions: Iterable[str]) -> list[dict[str, str]]:
-    """Put questions (JSON, one a line) to the oracle and give its answers in the same order."""
-    # A file, not a pipe: a Go runtime whose time stands still never wakes up from an empty pipe.
+    """Send questions (JSON, one per line) to the oracle, and return its answers in order."""
+    # A file, not a pipe: with a fixed clock, Go's runtime never wakes up from an empty pipe.
     with TemporaryFile("w+") as asked:
         asked.writelines(f"{question}\n" for question in questions)
         asked.seek(0)
@@ -37,7 +38,7 @@ def ask(questions: Iterable[str]) -> list[dict[str, str]]:
     return [json.loads(line) for line in answered.stdout.splitlines()]
 
 
-def remake(family: Path) -> None:
+def regenerate(family: Path) -> None:
     """Write the results file of one case file."""
     cases = list(read_cases(family))
     twice = [name for name, count in Counter(case.name for case in cases).items() if count > 1]
@@ -45,13 +46,13 @@ def remake(family: Path) -> None:
         sys.exit(f"{family.name}: names used twice: {', '.join(twice)}")
     answers = ask(case.question() for case in cases)
     results = zip(cases, answers, strict=True)
-    # One line a case: a changed result is then one changed line in a diff.
+    # One line per case, so that a changed result is one changed line in a diff.
     lines = (f"{dumps(case.name)}: {dumps(answer)}" for case, answer in results)
     results_file(family).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def main(arguments: list[str]) -> None:
-    """Remake the named families, or answer what stands on standard input."""
+    """Regenerate the named families, or render the templates on standard input."""
     if arguments[:1] == ["--ask"]:
         data = dict(argument.split("=", 1) for argument in arguments[1:])
         templates = [line.rstrip("\n") for line in sys.stdin]
@@ -60,7 +61,7 @@ def main(arguments: list[str]) -> None:
         return
     for family in families():
         if not arguments or family.stem in arguments:
-            remake(family)
+            regenerate(family)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Certificates and keys cannot be golden: what is tested is what they hold, and that they chain."""
+"""Certificates and keys differ per run, so these tests check their fields and their chains."""
 
 import base64
 import datetime as dt
@@ -14,7 +14,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from lynq.template import Environment, Limits, SeededRandom, TemplateError, render
 
 NOW = dt.datetime(2009, 11, 10, 23, tzinfo=dt.UTC)
-# Slow machines make RSA keys slowly, and these tests are not about time.
+# RSA keys take long on slow machines, and these tests do not test the deadline.
 ENVIRONMENT = Environment(
     now=int(NOW.timestamp()) * 1_000_000_000, random=SeededRandom(b"x"), limits=Limits(seconds=60)
 )
@@ -33,7 +33,7 @@ def key_usage(certificate: x509.Certificate) -> x509.KeyUsage:
     return certificate.extensions.get_extension_for_class(x509.KeyUsage).value
 
 
-def test_an_authority_may_sign_and_is_valid_for_its_days() -> None:
+def test_authority_can_sign_and_is_valid_for_its_days() -> None:
     [(authority, key)] = made('{{ template "parts" genCA "Acme CA" 30 }}')
 
     assert authority.subject.rfc4514_string() == "CN=Acme CA"
@@ -48,7 +48,7 @@ def test_an_authority_may_sign_and_is_valid_for_its_days() -> None:
     authority.verify_directly_issued_by(authority)
 
 
-def test_a_signed_certificate_chains_to_its_authority() -> None:
+def test_signed_certificate_chains_to_its_authority() -> None:
     source = """{{ $ca := genCA "Acme CA" 30 }}{{ template "parts" $ca }}|\
 {{ $ips := list "10.0.0.1" "::1" }}{{ $names := list "app.svc" "*.app" }}\
 {{ template "parts" genSignedCert "app" $ips $names 10 $ca }}"""
@@ -69,7 +69,7 @@ def test_a_signed_certificate_chains_to_its_authority() -> None:
     assert ours.key_identifier == theirs.digest
 
 
-def test_a_self_signed_certificate_takes_a_key_that_is_given() -> None:
+def test_self_signed_certificate_uses_an_existing_key() -> None:
     source = """{{ $key := genPrivateKey "ecdsa" }}\
 {{ template "parts" genSelfSignedCertWithKey "app" nil nil 1 $key }}"""
 
@@ -82,7 +82,7 @@ def test_a_self_signed_certificate_takes_a_key_that_is_given() -> None:
 @pytest.mark.parametrize(
     ("days", "length"), [(-5, dt.timedelta(days=-5)), (0, dt.timedelta()), (9, dt.timedelta(9))]
 )
-def test_days_may_be_negative_as_in_go(days: int, length: dt.timedelta) -> None:
+def test_validity_days_can_be_negative_as_in_go(days: int, length: dt.timedelta) -> None:
     source = '{{ template "parts" genCAWithKey "x" .days (genPrivateKey "ed25519") }}'
 
     [(certificate, _)] = made(source, days=days)
@@ -91,7 +91,7 @@ def test_days_may_be_negative_as_in_go(days: int, length: dt.timedelta) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Attribute's length")
-def test_a_common_name_may_be_empty_or_long() -> None:
+def test_common_name_can_be_empty_or_long() -> None:
     for name in ("", "n" * 100, "ünïcode"):
         source = '{{ template "parts" genCAWithKey .name 1 (genPrivateKey "ed25519") }}'
 
@@ -110,14 +110,14 @@ def test_a_common_name_may_be_empty_or_long() -> None:
         ("dsa", "-----BEGIN DSA PRIVATE KEY-----", dsa.DSAPrivateKey),
     ],
 )
-def test_keys_have_the_form_that_go_gives_them(kind: str, header: str, expected: type) -> None:
+def test_generated_key_has_gos_pem_encoding(kind: str, header: str, expected: type) -> None:
     text = render("{{ genPrivateKey .kind }}", {"kind": kind}, ENVIRONMENT)
 
     assert text.splitlines()[0] == header
     assert isinstance(serialization.load_pem_private_key(text.encode(), None), expected)
 
 
-def test_a_custom_certificate_is_checked_and_handed_on() -> None:
+def test_custom_certificate_is_checked_and_returned() -> None:
     source = '{{ with genCA "x" 1 }}{{ .Cert }}|{{ .Key }}{{ end }}'
     certificate, key = render(source, {}, ENVIRONMENT).split("|")
     encoded = {
@@ -130,7 +130,7 @@ def test_a_custom_certificate_is_checked_and_handed_on() -> None:
     assert render(again, encoded, ENVIRONMENT) == f"{certificate}|{key}"
 
 
-def test_a_key_of_another_authority_is_refused() -> None:
+def test_key_of_another_authority_fails() -> None:
     source = """{{ $one := genCA "one" 1 }}{{ $two := genCA "two" 1 }}\
 {{ $mixed := buildCustomCert ($one.Cert | b64enc) ($two.Key | b64enc) }}\
 {{ genSignedCert "x" nil nil 1 $mixed }}"""
@@ -139,6 +139,6 @@ def test_a_key_of_another_authority_is_refused() -> None:
         render(source, {}, ENVIRONMENT)
 
 
-def test_dsa_keys_sign_nothing() -> None:
+def test_dsa_key_cannot_sign() -> None:
     with pytest.raises(TemplateError, match=r"does not implement crypto\.Signer"):
         render('{{ genCAWithKey "x" 1 (genPrivateKey "dsa") }}', {}, ENVIRONMENT)

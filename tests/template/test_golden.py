@@ -1,11 +1,11 @@
-"""Every golden case renders here as it does in Go; README.md says how the results were made."""
+"""Every golden case renders as in Go; README.md describes how the results are generated."""
 
 import pytest
 
 from lynq.template import Environment, SeededRandom, TemplateError, render
 from template.cases import Case, Result, read_golden
 
-# The oracle's clock stands still at 2009-11-10 23:00:00 UTC.
+# The oracle's clock is fixed at 2009-11-10 23:00:00 UTC.
 ENVIRONMENT = Environment(now=1_257_894_000_000_000_000, random=SeededRandom(b"golden"))
 STAGES = {"parse": "parse", "execute": "exec"}
 
@@ -19,7 +19,7 @@ def render_like_go(case: Case) -> Result:
 
 
 def as_text(output: bytes | None) -> bytes | None:
-    """Give what leaves the engine: text, with U+FFFD for each byte that is no UTF-8."""
+    """Return the output as text, with U+FFFD for each invalid byte."""
     if output is None:
         return None
     escaped = output.decode("utf-8", "surrogateescape")
@@ -33,7 +33,7 @@ def as_text(output: bytes | None) -> bytes | None:
         for case, result in read_golden()
     ],
 )
-def test_renders_as_go_does(case: Case, expected: Result) -> None:
+def test_output_equals_gos(case: Case, expected: Result) -> None:
     ours = render_like_go(case)
 
     assert (ours.output, ours.stage) == (as_text(expected.output), expected.stage)

@@ -1,4 +1,4 @@
-"""What is drawn by random is repeatable, and of the shape that Go's has."""
+"""Random values are repeatable, and have the format of Go's."""
 
 import re
 import uuid
@@ -28,11 +28,11 @@ def drawn(source: str, environment: Environment = ENVIRONMENT) -> str:
         ("{{ uuidv4 }}", "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"),
     ],
 )
-def test_draws_have_their_shape(source: str, pattern: str) -> None:
+def test_random_value_matches_its_pattern(source: str, pattern: str) -> None:
     assert re.fullmatch(pattern, drawn(source))
 
 
-def test_the_same_seed_draws_the_same_and_another_another() -> None:
+def test_random_values_depend_only_on_the_seed() -> None:
     source = (
         '{{ randAlphaNum 20 }} {{ uuidv4 }} {{ shuffle "abcdefghijkl" }} {{ randInt 0 1000000 }}'
     )
@@ -41,20 +41,20 @@ def test_the_same_seed_draws_the_same_and_another_another() -> None:
     assert drawn(source) != drawn(source, Environment(now=0, random=SeededRandom(b"another")))
 
 
-def test_what_a_seed_draws_never_changes() -> None:
-    # Passwords in use were drawn this way. If this test fails, they would all change.
+def test_random_values_of_a_seed_are_stable_across_releases() -> None:
+    # Existing passwords were generated this way. If this test fails, all of them change.
     source = "{{ randAlphaNum 12 }} {{ randNumeric 4 }} {{ uuidv4 }}"
 
     assert drawn(source) == "Li0IoI1C0N2S 7336 ec9f058b-4057-4b86-a6e1-1cdf24f965b0"
 
 
-def test_two_draws_in_one_template_differ() -> None:
+def test_two_random_values_in_one_template_differ() -> None:
     first, second = drawn("{{ randAlphaNum 20 }} {{ randAlphaNum 20 }}").split()
 
     assert first != second
 
 
-def test_every_character_is_about_equally_likely() -> None:
+def test_random_characters_are_uniformly_distributed() -> None:
     digits = drawn("{{ randNumeric 100000 }}")
 
     assert all(9_500 < digits.count(digit) < 10_500 for digit in "0123456789")
@@ -66,11 +66,11 @@ def test_shuffle_keeps_the_characters() -> None:
     assert sorted(shuffled) == sorted("añb日c")
 
 
-def test_a_uuid_is_one_to_others_too() -> None:
+def test_uuidv4_is_a_valid_uuid() -> None:
     assert uuid.UUID(drawn("{{ uuidv4 }}")).version == 4
 
 
-def test_a_draw_beyond_the_limits_is_refused_before_it_is_made() -> None:
+def test_random_value_over_the_limit_fails_before_generation() -> None:
     for source in ("{{ randAlpha 9223372036854775807 }}", "{{ randBytes 9000000000000000000 }}"):
         with pytest.raises(TemplateError, match="over the limit"):
             drawn(source)
@@ -87,7 +87,7 @@ def test_hashed_passwords_verify() -> None:
     assert bcrypt.checkpw("sécret".encode(), hashed.encode())
 
 
-def test_texts_that_go_encrypted_are_read() -> None:
+def test_decrypt_aes_reads_text_encrypted_by_go() -> None:
     encrypted = "4bB+r6cugLM7voZZOEtaDjFn7oTXnYKWtuKxRzL5zuE="
 
     decrypted = render('{{ decryptAES "secret" .text }}', {"text": encrypted}, ENVIRONMENT)
@@ -95,7 +95,7 @@ def test_texts_that_go_encrypted_are_read() -> None:
     assert decrypted == "grüße"
 
 
-def test_texts_that_we_encrypt_are_new_each_time() -> None:
+def test_encrypt_aes_uses_a_new_vector_each_time() -> None:
     source = '{{ encryptAES "k" "text" }}'
 
     assert drawn(source) != drawn(source)

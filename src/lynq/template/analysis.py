@@ -96,10 +96,10 @@ class _Reader:
         self._followed: set[str] = set()
 
     def read(self, body: Sequence[tree.Node], *, dot_is_root: bool = True) -> set[str]:
-        found: set[str] = set()
+        fields: set[str] = set()
         for node in body:
-            found |= self._node(node, dot_is_root=dot_is_root)
-        return found
+            fields |= self._node(node, dot_is_root=dot_is_root)
+        return fields
 
     def _node(self, node: tree.Node, *, dot_is_root: bool) -> set[str]:
         if isinstance(node, tree.Action):

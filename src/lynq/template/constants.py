@@ -1,4 +1,4 @@
-"""Constants as arguments: which parameter takes which, as text/template's evalArg has it."""
+"""Constants as arguments, converted to the parameter's type as text/template's evalArg does."""
 
 from lynq.template import tree
 from lynq.template.errors import Failure
@@ -55,7 +55,7 @@ def _refusal(node: Literal, parameter: Parameter) -> str:
         return f"expected unsigned integer; found {node}"
     if kind in INTEGER_KINDS:
         return f"expected integer; found {node}"
-    wanted = {Kind.STRING: "string", Kind.BOOL: "bool", Kind.FLOAT64: "float"}.get(kind)
-    if wanted:
-        return f"expected {wanted}; found {node}"
+    expected = {Kind.STRING: "string", Kind.BOOL: "bool", Kind.FLOAT64: "float"}.get(kind)
+    if expected:
+        return f"expected {expected}; found {node}"
     return f"can't handle {node} for arg of type {parameter.name}"

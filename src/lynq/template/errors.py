@@ -1,4 +1,4 @@
-"""What can go wrong in a template: the one public error, and the private ones it is made from."""
+"""The errors of templates: the public one, and the private ones that it is created from."""
 
 import re
 from enum import StrEnum

@@ -56,7 +56,7 @@ def unescape(view: str, part: Part) -> str:
     """Unescape a part, or fail for escapes and bytes that are not allowed in it."""
     wrong = _WRONG[part].search(view)
     if wrong is None:
-        return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), view)
+        return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), view)
     if wrong[0][0] == "%":
         escaped = view[wrong.start() : wrong.start() + 3]
         raise FunctionError(f"invalid URL escape {quote(from_view(escaped))}")

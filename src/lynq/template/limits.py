@@ -21,11 +21,11 @@ class Limits:
     output: int = _MIB
     """Bytes of one rendered string: a Kubernetes object holds about 1.5 MiB."""
     text: int = _MIB
-    """Bytes of any one string that a function makes."""
+    """Bytes of any one string that a function returns."""
     items: int = 100_000
-    """Items of any one list or map that a function makes."""
+    """Items of any one list or map that a function returns."""
     memory: int = 24 * _MIB
-    """Bytes of all values made in one render, whether kept or dropped."""
+    """Bytes of all values created in one render, including discarded ones."""
     iterations: int = 100_000
     """Turns of all loops in one render."""
     calls: int = 10_000
@@ -39,7 +39,7 @@ class Limits:
     slow_calls: int = 20
     """Calls of functions that are slow by nature, such as `bcrypt` and `genCA`."""
     seconds: float = 0.2
-    """Time for a render, not counting the slow functions and what the process stands still for.
+    """Time for a render, excluding slow functions and pauses of the process.
 
     A render ends within a quarter of a second: the rest is for what runs between two looks at the
     clock.
@@ -81,7 +81,7 @@ class Deadline:
     def start(self) -> None:
         """Restart the deadline."""
         self.at = monotonic() + self._seconds / 2
-        """When to call `check`: a look at the clock is all that it costs until then."""
+        """The time from which `check` must be called; before it, reading the clock suffices."""
         self._thread = 0
         self._worked = 0.0
 

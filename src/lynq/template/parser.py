@@ -1,4 +1,4 @@
-"""Makes a tree of a template's source, after Go's text/template/parse/parse.go: same errors."""
+"""Parses a template's source into a tree, after Go's text/template/parse/parse.go: same errors."""
 
 from collections.abc import Callable
 from typing import Final

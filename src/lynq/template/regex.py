@@ -124,9 +124,9 @@ def _rewritten(pattern: str) -> Iterator[str]:
         yield pattern[at : piece.start()]
         at = piece.end()
         if piece["class"]:
-            yield _PROPERTY.sub(lambda found: _property(found, inside=True), piece[0])
+            yield _PROPERTY.sub(lambda match: _property(match, inside=True), piece[0])
         elif piece["property"]:
-            yield _PROPERTY.sub(lambda found: _property(found, inside=False), piece[0])
+            yield _PROPERTY.sub(lambda match: _property(match, inside=False), piece[0])
         else:
             yield piece[0]
     yield pattern[at:]

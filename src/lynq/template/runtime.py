@@ -90,26 +90,26 @@ def _field(value: object, boxed: bool, name: str) -> tuple[object, bool]:  # noq
             return fields[name], False
         if name in value.refusals:
             raise Failure(value.refusals[name])
-    shown = "interface {}" if boxed else type_name(value)
-    raise Failure(f"can't evaluate field {name} in type {shown}")
+    type_text = "interface {}" if boxed else type_name(value)
+    raise Failure(f"can't evaluate field {name} in type {type_text}")
 
 
 def _call_method(method: Function, receiver: Object, arguments: tuple[object, ...]) -> object:
-    wanted = method.parameters
+    parameters = method.parameters
     if method.variadic is not None:
-        missing = len(wanted) - len(arguments)
+        missing = len(parameters) - len(arguments)
         if missing > 0:
             raise Failure(
                 f"wrong number of args for {method.name}: "
-                f"want at least {len(wanted)} got {len(arguments)}"
+                f"want at least {len(parameters)} got {len(arguments)}"
             )
-        wanted += (method.variadic,) * -missing
-    elif len(arguments) != len(wanted):
+        parameters += (method.variadic,) * -missing
+    elif len(arguments) != len(parameters):
         raise Failure(
-            f"wrong number of args for {method.name}: want {len(wanted)} got {len(arguments)}"
+            f"wrong number of args for {method.name}: want {len(parameters)} got {len(arguments)}"
         )
-    taken = [_argument(*item) for item in zip(wanted, arguments, count(), strict=False)]
-    return method.body(receiver, *taken)
+    accepted = [_argument(*item) for item in zip(parameters, arguments, count(), strict=False)]
+    return method.body(receiver, *accepted)
 
 
 def _argument(parameter: Parameter, value: object, number: int) -> object:

@@ -210,7 +210,7 @@ class Object(Typed):
     __slots__ = ()
     methods: ClassVar[Mapping[str, Function]] = {}
     refusals: ClassVar[Mapping[str, str]] = {}
-    """What Go says to names that are there, but not for templates."""
+    """Go's errors for names that exist, but are not available to templates."""
 
     def fields(self) -> Mapping[str, object]:
         """Return the exported fields in order."""

@@ -1,4 +1,4 @@
-"""A render is charged for its work, not for what its process stands still for."""
+"""The deadline of a render excludes pauses of the process."""
 
 import time
 
@@ -14,7 +14,7 @@ LONG_AGO = 30.0
 
 
 def work(deadline: Deadline) -> float:
-    """Be busy until the time is used up; return for how long."""
+    """Work until the deadline, and return the elapsed time."""
     began = time.monotonic()
     while (took := time.monotonic() - began) < LONG_AGO:
         try:
@@ -24,52 +24,52 @@ def work(deadline: Deadline) -> float:
     return took
 
 
-def test_work_ends_when_its_time_is_used_up() -> None:
+def test_check_fails_after_the_deadline() -> None:
     assert SPAN / 2 <= work(Deadline(SPAN)) < LONG_AGO
 
 
-def test_a_pause_is_not_charged() -> None:
+def test_pause_of_the_process_does_not_count() -> None:
     deadline = Deadline(SPAN)
     time.sleep(PAUSE)
     deadline.check()
     assert work(deadline) < LONG_AGO
 
 
-def test_neither_is_a_second_one() -> None:
+def test_second_pause_of_the_process_does_not_count() -> None:
     deadline = Deadline(SPAN)
     for _ in range(2):
         time.sleep(PAUSE)
         deadline.check()
 
 
-def test_what_is_slow_on_purpose_is_left_out() -> None:
+def test_deadline_is_extended_by_slow_functions() -> None:
     deadline = Deadline(SPAN)
     deadline.prolong(LONG_AGO)
     assert deadline.at > time.monotonic() + LONG_AGO - SPAN
 
 
-def test_it_says_what_took_how_long() -> None:
+def test_error_names_the_operation_and_the_time_limit() -> None:
     deadline = Deadline(0.0, "printing")
     with pytest.raises(LimitError, match=r"printing took longer than 0\.0 s"):
         deadline.check()
 
 
-def test_strings_of_a_manifest_share_their_time_and_survive_a_pause() -> None:
+def test_manifest_renders_after_a_pause_within_one_deadline() -> None:
     environment = Environment(limits=Limits(seconds=SPAN)).within_one_deadline()
     time.sleep(PAUSE)
     made = render_object({"a": "{{ .uid }}", "b": "{{ upper .uid }}"}, {"uid": "x"}, environment)
     assert made == {"a": "x", "b": "X"}
 
 
-def test_a_bomb_in_many_strings_has_the_time_of_one() -> None:
-    turns = "{{ range until 90000 }}{{ end }}"
+def test_strings_of_a_manifest_share_one_deadline() -> None:
+    loop = "{{ range until 90000 }}{{ end }}"
     with pytest.raises(TemplateError, match="rendering took longer") as refused:
-        render_object({"data": {str(number): turns for number in range(1000)}}, {})
+        render_object({"data": {str(number): loop for number in range(1000)}}, {})
     assert refused.value.field
     assert refused.value.field.startswith("data.")
 
 
-def test_fields_after_a_key_are_rendered() -> None:
+def test_fields_after_a_generated_key_are_rendered() -> None:
     made = render_object(
         {
             "kind": "Secret",
@@ -83,6 +83,6 @@ def test_fields_after_a_key_are_rendered() -> None:
     assert texts["name"] == "acme"
 
 
-def test_the_rest_of_a_template_after_a_key_is_rendered() -> None:
+def test_template_continues_after_a_generated_key() -> None:
     source = '{{ $key := genPrivateKey "dsa" }}{{ range until 9 }}{{ . }}{{ end }}'
     assert render(source, {}, Environment(limits=Limits(seconds=SPAN))) == "012345678"

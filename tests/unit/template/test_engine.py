@@ -1,4 +1,4 @@
-"""The engine's promises: errors with a place, data that is never code, code made of constants."""
+"""The engine: errors have a position, data is never code, and code has only constants."""
 
 import ast
 
@@ -24,14 +24,14 @@ def fails(source: str, **data: object) -> TemplateError:
     return failed.value
 
 
-def test_error_of_parsing_names_line_and_cause() -> None:
+def test_parse_error_names_line_and_cause() -> None:
     error = fails("a\n{{ if }}")
 
     assert (error.kind, error.line) == ("parse", 2)
     assert str(error) == "template: template:2: missing value for if"
 
 
-def test_error_of_rendering_names_line_column_action_and_function() -> None:
+def test_execution_error_names_line_column_action_and_function() -> None:
     error = fails("a\n  {{ .x | fail }}", x="boom")
 
     assert (error.kind, error.line, error.column) == ("execute", 2, 10)
@@ -43,14 +43,14 @@ def test_error_names_the_missing_variable() -> None:
     assert 'map has no entry for key "planId"' in str(fails("{{ .uid }}-{{ .planId }}", uid="a"))
 
 
-def test_error_in_a_defined_template_names_it() -> None:
+def test_error_in_a_defined_template_names_the_template() -> None:
     error = fails('{{ define "box" }}{{ upper . }}{{ end }}{{ template "box" 5 }}')
 
     assert error.template == "box"
     assert "wrong type for value; expected string; got int" in error.message
 
 
-def test_data_that_go_has_no_type_for_is_refused() -> None:
+def test_data_without_a_go_type_is_rejected() -> None:
     assert fails("{{ .x }}", x=object()).kind == "data"
     assert fails("{{ .x }}", x={1: 2}).kind == "data"
     assert fails("{{ upper .x }}", x=b"bytes").kind == "data"
@@ -59,7 +59,7 @@ def test_data_that_go_has_no_type_for_is_refused() -> None:
 @pytest.mark.parametrize(
     "value", ["{{ .uid }}", "{{", "}}", "{{ fail `x` }}", "\\", "'", '"""', "#"]
 )
-def test_values_are_never_parsed(value: str) -> None:
+def test_values_are_never_parsed_as_templates(value: str) -> None:
     assert render("{{ .x }}", {"x": value}) == value
     assert render("{{ .x | upper | lower }}", {"x": value}) == value.lower()
     assert render("{{ range list .x }}{{ . }}{{ end }}", {"x": value}) == value
@@ -87,7 +87,7 @@ def test_generated_code_has_no_attributes_imports_or_builtins(source: str) -> No
 @pytest.mark.parametrize(
     "name", ["__class__", "__dict__", "mro", "keys", "items", "format", "upper"]
 )
-def test_python_attributes_are_out_of_reach(name: str) -> None:
+def test_python_attributes_are_inaccessible(name: str) -> None:
     for value in ("text", 5, 1.5, True, ["a"], {"a": 1}, None):
         fails(f"{{{{ .x.{name} }}}}", x=value)
     fails(f"{{{{ .{name} }}}}", x=1)
@@ -98,7 +98,7 @@ def test_templates_are_compiled_once() -> None:
     assert compile_template("{{ .once }}") is compile_template("{{ .once }}")
 
 
-def test_needs_tell_what_a_template_draws_on() -> None:
+def test_needs_list_the_inputs_of_a_template() -> None:
     assert compile_template("{{ .x | upper }}").needs == Needs.NOTHING
     assert compile_template("{{ now }}").needs & Needs.CLOCK
     assert compile_template("{{ uuidv4 }}").needs & Needs.RANDOM
@@ -106,7 +106,7 @@ def test_needs_tell_what_a_template_draws_on() -> None:
     assert compile_template('{{ bcrypt "x" }}').needs & Needs.SLOW
 
 
-def test_a_render_is_repeatable() -> None:
+def test_render_is_repeatable() -> None:
     environment = Environment(now=0, random=SeededRandom(b"seed"))
     source = (
         '{{ randAlpha 9 }} {{ uuidv4 }} {{ shuffle "abcdefgh" }} {{ randInt 0 1000 }} {{ now }}'
@@ -132,11 +132,11 @@ def test_a_render_is_repeatable() -> None:
         ("plain {{/* .comment */}}", []),
     ],
 )
-def test_variables_of_a_template(source: str, read: list[str]) -> None:
+def test_referenced_variables_are_listed(source: str, read: list[str]) -> None:
     assert referenced_variables(source) == read
 
 
-def test_bytes_that_are_no_text_leave_as_replacement_characters() -> None:
+def test_invalid_utf8_renders_as_replacement_characters() -> None:
     assert render('{{ trunc 1 "é" }}', {}) == "\ufffd"
     assert render('{{ trunc 1 "é" }}{{ "\\xa9" }}', {}) == "é"
     assert render("{{ .x | len }} {{ .x }}", {"x": "\ud800"}) == "3 \ufffd"

@@ -1,4 +1,4 @@
-"""No template takes more time or memory than it may have, and each bomb says which limit it hit."""
+"""No template exceeds its limits on time and memory, and the error names the limit."""
 
 import time
 import tracemalloc
@@ -7,7 +7,7 @@ import pytest
 
 from lynq.template import Environment, Limits, TemplateError, render
 
-# Each limit is far below what the bomb asks for; the rest is for a busy machine under tracemalloc.
+# Each limit is far below the bomb's use; the margin is for a busy machine under tracemalloc.
 SECONDS = 3.0
 BYTES = 64 * 1024 * 1024
 
@@ -83,7 +83,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
-def test_bomb_is_refused(bomb: str) -> None:
+def test_bomb_fails_with_its_limit_error(bomb: str) -> None:
     tracemalloc.start()
     started = time.process_time()
     try:
@@ -98,7 +98,7 @@ def test_bomb_is_refused(bomb: str) -> None:
     assert used < BYTES
 
 
-def test_long_number_takes_linear_time() -> None:
+def test_long_number_is_parsed_in_linear_time() -> None:
     started = time.process_time()
 
     with pytest.raises(TemplateError, match=r"integer overflow|illegal number syntax"):
@@ -106,7 +106,7 @@ def test_long_number_takes_linear_time() -> None:
     assert time.process_time() - started < SECONDS
 
 
-def test_regular_expression_takes_linear_time() -> None:
+def test_regular_expression_is_matched_in_linear_time() -> None:
     started = time.process_time()
 
     assert render('{{ regexMatch "^(a+)+$" .x }}', {"x": "a" * 100_000 + "b"}) == "false"
@@ -126,7 +126,7 @@ def _patient() -> Environment:
     return Environment(limits=Limits(iterations=1_000_000_000, memory=1_000_000_000_000))
 
 
-def test_limits_are_settings() -> None:
+def test_limits_are_configurable() -> None:
     small = Environment(limits=Limits(output=10, text=20, items=3))
 
     assert render("{{ until 3 }}", {}, small) == "[0 1 2]"
@@ -139,7 +139,7 @@ def test_limits_are_settings() -> None:
 
 
 @pytest.mark.parametrize("depth", [10, 25, 60])
-def test_loops_nest_deeper_than_pythons_do(depth: int) -> None:
+def test_loops_nest_deeper_than_in_python(depth: int) -> None:
     source = (
         "{{ $n := 0 }}" + "{{ range until 1 }}{{ $n = add $n 1 }}" * depth + "{{ end }}" * depth
     )

@@ -27,7 +27,7 @@ def test_every_string_at_any_depth_is_rendered_and_keys_are_kept() -> None:
     }
 
 
-def test_the_manifest_given_is_left_alone() -> None:
+def test_rendering_does_not_change_the_manifest() -> None:
     manifest = {"spec": {"names": ["{{ .uid }}"]}}
 
     render_object(manifest, ROW)
@@ -65,7 +65,7 @@ def test_the_manifest_given_is_left_alone() -> None:
         ("{{ .evil }}", "{{ .uid }}"),
     ],
 )
-def test_type_of_a_field(template: str, value: object) -> None:
+def test_field_has_the_type_of_its_template(template: str, value: object) -> None:
     rendered = render_object({"spec": {"field": template}}, ROW)["spec"]
 
     assert rendered == {"field": value}
@@ -86,7 +86,7 @@ def test_type_of_a_field(template: str, value: object) -> None:
         ["spec", "template", "spec", "nodeSelector", "n"],
     ],
 )
-def test_places_that_stay_text(path: list[str]) -> None:
+def test_text_fields_are_not_typed(path: list[str]) -> None:
     assert _at(render_object(_nested(path, "{{ int .replicas }}"), ROW), path) == "3"
 
 
@@ -111,7 +111,7 @@ def test_error_names_the_field() -> None:
     assert failed.value.field == "spec.list.0.name"
 
 
-def test_chance_is_the_same_at_the_same_position_only() -> None:
+def test_random_values_depend_on_the_position() -> None:
     environment = Environment(now=0, random=SeededRandom(b"node uid and resource id"))
     template = "{{ randAlphaNum 20 }}"
 
@@ -122,7 +122,7 @@ def test_chance_is_the_same_at_the_same_position_only() -> None:
     assert len({first["a"], first["b"], again["new"]}) == 3
 
 
-def test_what_a_template_changes_stays_in_its_string() -> None:
+def test_changes_of_the_data_are_local_to_a_string() -> None:
     row = {"m": {"a": 1}}
     manifest = {"x": '{{ set .m "a" 2 }}', "y": "{{ .m.a }}"}
 

@@ -1,4 +1,4 @@
-"""Whatever is rendered, nothing but text or a TemplateError comes out, and soon."""
+"""Every source and all data result in text or a TemplateError, in bounded time."""
 
 from contextlib import suppress
 
@@ -81,26 +81,26 @@ def render_or_refuse(source: str, data: dict[str, object]) -> str | None:
 
 @given(st.lists(PIECES, max_size=25).map("".join))
 @settings(max_examples=400, deadline=2_000)
-def test_any_source_renders_or_is_refused(source: str) -> None:
+def test_any_source_renders_or_raises_template_error(source: str) -> None:
     render_or_refuse(source, DATA)
 
 
 @given(st.text(max_size=60))
 @settings(max_examples=100, deadline=2_000)
-def test_any_text_renders_or_is_refused(source: str) -> None:
+def test_any_text_renders_or_raises_template_error(source: str) -> None:
     render_or_refuse(source, {})
     render_or_refuse("{{ " + source + " }}", {})
 
 
 @given(EXPRESSIONS)
 @settings(max_examples=600, deadline=5_000)
-def test_any_call_of_any_function_renders_or_is_refused(expression: str) -> None:
+def test_any_function_call_renders_or_raises_template_error(expression: str) -> None:
     render_or_refuse("{{ " + expression + " }}", dict(DATA))
 
 
 @given(NAMES, JSON, JSON)
 @settings(max_examples=400, deadline=5_000)
-def test_any_data_in_any_function_renders_or_is_refused(
+def test_any_data_in_any_function_renders_or_raises_template_error(
     name: str, first: object, second: object
 ) -> None:
     data = {"a": first, "b": second}
@@ -109,7 +109,7 @@ def test_any_data_in_any_function_renders_or_is_refused(
 
 
 @given(st.text())
-def test_row_values_come_out_as_they_are(value: str) -> None:
+def test_row_values_render_unchanged(value: str) -> None:
     expected = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in value)
 
     assert render("{{ .x }}", {"x": value}) == expected
@@ -118,19 +118,19 @@ def test_row_values_come_out_as_they_are(value: str) -> None:
 
 @given(st.lists(PIECES, max_size=15).map("".join))
 @settings(max_examples=100)
-def test_variables_of_any_source_are_listed_or_it_is_refused(source: str) -> None:
+def test_variables_of_any_source_are_listed_or_template_error(source: str) -> None:
     with suppress(TemplateError):
         referenced_variables(source)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
-def test_a_quoted_text_reads_back(text: str) -> None:
+def test_quoted_text_round_trips(text: str) -> None:
     assert unquote(quote(text)) == text
     assert unquote(quote(text, ascii_only=True)) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_printed_float_reads_back(number: float) -> None:
+def test_printed_float_round_trips(number: float) -> None:
     assert float(show(number)) == number
     assert float(format_float(number, "e")) == number
     assert float.fromhex(format_float(number, "x")) == number
@@ -138,6 +138,6 @@ def test_a_printed_float_reads_back(number: float) -> None:
 
 @given(st.text(max_size=20), st.lists(JSON, max_size=3))
 @settings(max_examples=300)
-def test_any_format_prints_something(template: str, values: list[object]) -> None:
+def test_any_format_prints_a_string(template: str, values: list[object]) -> None:
     with suppress(LimitError):
         sprintf(template, *values, limits=SMALL.limits)

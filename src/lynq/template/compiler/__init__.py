@@ -1,1 +1,1 @@
-"""Makes Python functions of parsed templates."""
+"""Compiles parsed templates to Python functions."""

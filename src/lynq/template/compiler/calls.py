@@ -56,16 +56,16 @@ def function_call(
         return _failure(unit, problem, args.final)
     kept, final = _keep_final(unit, args, function)
     visible = len(unit.variables)
-    taken = [
+    operands = [
         _argument(unit, evaluate, argument, _parameter(function, index), function)
         for index, argument in enumerate(args.nodes)
     ]
     if final is not None:
-        taken.append(_accept(unit, final, _parameter(function, len(taken)), function))
-    _add_hidden(function, args, taken)
+        operands.append(_accept(unit, final, _parameter(function, len(operands)), function))
+    _add_hidden(function, args, operands)
     # Go reports the command only if the call fails; what follows is still at the last argument.
     last, unit.at = unit.at, command
-    result = expressions.call(unit, function, taken) or _call(unit, function, taken)
+    result = expressions.call(unit, function, operands) or _call(unit, function, operands)
     unit.at = last
     if function.name in ("and", "or"):
         result = _with_skipped(unit, visible, result)
@@ -74,21 +74,21 @@ def function_call(
     return result
 
 
-def _add_hidden(function: Function, args: CallArgs, taken: list[Expr]) -> None:
+def _add_hidden(function: Function, args: CallArgs, operands: list[Expr]) -> None:
     """Add the extra arguments that two built-ins need for their errors."""
     if function.name == "call":
         called = str(args.nodes[0]) if args.nodes else ""
-        taken.insert(0, Expr(codegen.constant(called), "string", literal=True))
+        operands.insert(0, Expr(codegen.constant(called), "string", literal=True))
     elif function.name == "len":
-        taken.append(Expr(codegen.constant(taken[0].boxed), "bool", literal=True))
+        operands.append(Expr(codegen.constant(operands[0].boxed), "bool", literal=True))
 
 
 def _with_skipped(unit: Unit, visible: int, result: Expr) -> Expr:
     """Initialize a variable that `and` or `or` may skip with the one that it shadows."""
     for variable, declared in unit.variables[visible:]:
-        older = [expr for name, expr in unit.variables[:visible] if name == variable]
-        if older:
-            before = codegen.keep(codegen.identifier(declared.code), older[-1].code)
+        shadowed = [expr for name, expr in unit.variables[:visible] if name == variable]
+        if shadowed:
+            before = codegen.keep(codegen.identifier(declared.code), shadowed[-1].code)
             result = Expr(codegen.after(before, result.code), result.type)
     return result
 
@@ -104,37 +104,37 @@ def method_call(  # noqa: PLR0917 - as for a function, and the receiver
     """Compile the call of a method; the method and its parameters are resolved at run time."""
     before = unit.at
     kept, final = _keep_final(unit, args)
-    taken: list[ast.expr] = []
+    operands: list[ast.expr] = []
     positions: list[tree.Node] = []
     for argument in args.nodes:
         unit.at = argument
         if isinstance(argument, (*_LITERALS, tree.Nil)):
-            taken.append(codegen.name(unit.program.put("literal", argument)))
+            operands.append(codegen.name(unit.program.put("literal", argument)))
         else:
-            taken.append(evaluate(unit, argument).code)
+            operands.append(evaluate(unit, argument).code)
         positions.append(unit.at)
     if final is not None:
-        taken.append(final.code)
+        operands.append(final.code)
     position = unit.program.add_position(
         Position(unit.template, before, name, command=node, arguments=tuple(positions))
     )
     boxed = codegen.constant(receiver.boxed)
     called = codegen.call(
-        "invoke", receiver.code, boxed, codegen.constant(name), *taken, position=position
+        "invoke", receiver.code, boxed, codegen.constant(name), *operands, position=position
     )
     return Expr(called if kept is None else codegen.after(kept, called))
 
 
 def _wrong_count(function: Function, args: CallArgs) -> str | None:
-    wanted, written = len(function.parameters), len(args.nodes)
+    expected, written = len(function.parameters), len(args.nodes)
     count = written + (args.final is not None)
     if function.variadic is not None:
-        if count >= wanted:
+        if count >= expected:
             return None
-        return f"wrong number of args for {function.name}: want at least {wanted} got {written}"
-    if count == wanted:
+        return f"wrong number of args for {function.name}: want at least {expected} got {written}"
+    if count == expected:
         return None
-    return f"wrong number of args for {function.name}: want {wanted} got {count}"
+    return f"wrong number of args for {function.name}: want {expected} got {count}"
 
 
 def _parameter(function: Function, index: int) -> Parameter:
@@ -232,8 +232,8 @@ def _meter(function: Function) -> str:
     return "meter_shared" if function.name.removeprefix("must").lower() in _SHARING else "meter"
 
 
-def _call(unit: Unit, function: Function, taken: list[Expr]) -> Expr:
-    arguments = [value.code for value in taken]
+def _call(unit: Unit, function: Function, operands: list[Expr]) -> Expr:
+    arguments = [value.code for value in operands]
     if function.wants_context:
         unit.program.wants_budget |= function.needs not in Needs.LIMITS
         arguments.insert(0, codegen.name("c"))

@@ -36,7 +36,7 @@ def commands(unit: Unit, pipe: tree.Pipe) -> Expr:
     for command in pipe.commands:
         value = replace(_command(unit, command, value), boxed=False)
     if value is None:
-        raise AssertionError("the parser lets no empty pipeline through")
+        raise AssertionError("the parser rejects empty pipelines")
     return value
 
 
@@ -130,17 +130,17 @@ def _chain(unit: Unit, node: tree.Chain, args: CallArgs) -> Expr:
 
 def _fields(unit: Unit, node: tree.Node, value: Expr, names: Sequence[str], args: CallArgs) -> Expr:
     """Compile a chain of fields; the last one, if it is a method, receives the arguments."""
-    followed = list(names[:-1] if args else names)
-    if value.root and followed:
-        taken = codegen.subscript(value.code, followed.pop(0), position=unit.position())
-        value = Expr(taken, boxed=True)
-    if followed:
-        keys = [codegen.constant(name) for name in followed]
-        position = unit.position(followed[-1])
-        taken = codegen.call(
+    fields = list(names[:-1] if args else names)
+    if value.root and fields:
+        code = codegen.subscript(value.code, fields.pop(0), position=unit.position())
+        value = Expr(code, boxed=True)
+    if fields:
+        keys = [codegen.constant(name) for name in fields]
+        position = unit.position(fields[-1])
+        code = codegen.call(
             "chain", value.code, codegen.constant(value.boxed), *keys, position=position
         )
-        value = Expr(taken, boxed=True)
+        value = Expr(code, boxed=True)
     if not args:
         return value
     if value.root:

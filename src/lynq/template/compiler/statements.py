@@ -33,8 +33,8 @@ def text(unit: Unit, nodes: list[tree.Node]) -> ast.expr:
 
 def _join(unit: Unit, pieces: list[ast.expr]) -> ast.expr:
     """Join pieces; the total size of many pieces is checked before they are joined."""
-    made = sum(not isinstance(piece, ast.Constant) for piece in pieces)
-    if made <= len("a handful"):
+    dynamic = sum(not isinstance(piece, ast.Constant) for piece in pieces)
+    if dynamic <= len("a handful"):
         return codegen.call("join", codegen.pair(*pieces))
     position = unit.position()
     return codegen.call("checked_join", codegen.name("c"), codegen.pair(*pieces), position=position)
@@ -204,6 +204,6 @@ def _loop_variables(
             assignments.append(
                 codegen.assign(codegen.identifier(declared.code), codegen.name(source))
             )
-            held = replace(declared, boxed=boxed and source == element)
-            unit.variables.append((variable.names[0], held))
+            stored = replace(declared, boxed=boxed and source == element)
+            unit.variables.append((variable.names[0], stored))
     return assignments

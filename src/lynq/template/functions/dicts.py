@@ -123,9 +123,9 @@ def values(mapping: dict[str, object]) -> list[object]:
 
 
 @function("pick", "func(map[string]interface{}, ...string) map[string]interface{}")
-def pick(mapping: dict[str, object], *wanted: str) -> dict[str, object]:
+def pick(mapping: dict[str, object], *keys_to_copy: str) -> dict[str, object]:
     """Return a new map with these keys only."""
-    return {key: mapping[key] for key in wanted if key in mapping}
+    return {key: mapping[key] for key in keys_to_copy if key in mapping}
 
 
 @function("omit", "func(map[string]interface{}, ...string) map[string]interface{}")
@@ -164,9 +164,9 @@ def _as_strings(values: list[object]) -> Iterator[str]:
     return (value for value in values if isinstance(value, str))
 
 
-def _conversion(value: object, wanted: str) -> str:
+def _conversion(value: object, expected: str) -> str:
     actual = type_name(value) if value is not None else "nil"
-    return f"interface conversion: interface {{}} is {actual}, not {wanted}"
+    return f"interface conversion: interface {{}} is {actual}, not {expected}"
 
 
 _MERGE = "func(map[string]interface{}, ...map[string]interface{}) interface{}"

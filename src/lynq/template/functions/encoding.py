@@ -101,11 +101,11 @@ def _base32_length(data: bytes) -> int:
 
 
 def _check_base32_padding(data: bytes, at: int, in_unit: int) -> None:
-    wanted = _BASE32_UNIT - 1 - in_unit
+    expected = _BASE32_UNIT - 1 - in_unit
     rest = data[at + 1 :]
-    if len(rest) < wanted:
+    if len(rest) < expected:
         raise _Corrupt(len(data))
-    for number, byte in enumerate(rest[:wanted]):
+    for number, byte in enumerate(rest[:expected]):
         if byte != _PAD:
             raise _Corrupt(at + number)
     if in_unit in _BASE32_BAD_LENGTHS:

@@ -58,8 +58,8 @@ def urlquery(context: Context, *values: object) -> str:
 
 
 def _text(context: Context, values: tuple[object, ...]) -> str:
-    shown = ["<no value>" if value is None else value for value in values]
-    return sprint(*shown, limits=context.limits)
+    operands = ["<no value>" if value is None else value for value in values]
+    return sprint(*operands, limits=context.limits)
 
 
 def _checked(context: Context, escaped: str) -> str:

@@ -297,8 +297,8 @@ class _Scanner:
 
     def _fault(self, context: str) -> NoReturn:
         char = chr(self._byte())
-        shown = {"'": r"'\''", '"': "'\"'"}.get(char) or f"'{quote(char)[1:-1]}'"
-        raise _Fault(f"invalid character {shown} {context}")
+        quoted = {"'": r"'\''", '"': "'\"'"}.get(char) or f"'{quote(char)[1:-1]}'"
+        raise _Fault(f"invalid character {quoted} {context}")
 
 
 _GO_DEPTH = 10_000

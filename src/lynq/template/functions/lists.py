@@ -86,12 +86,12 @@ def prepend(context: Context, value: object, item: object) -> list[object]:
 @function("concat", "func(...interface{}) interface{}", needs=Needs.LIMITS)
 def concat(context: Context, *values: object) -> list[object]:
     """Concatenate lists; without arguments, return a nil slice."""
-    made: list[object] = []
+    items_so_far: list[object] = []
     for value in values:
         items = items_of(value, "Cannot concat type {} as list")
-        context.limits.check_items(len(made) + len(items))
-        made += items
-    return made or NilList()
+        context.limits.check_items(len(items_so_far) + len(items))
+        items_so_far += items
+    return items_so_far or NilList()
 
 
 @function("reverse", "func(interface{}) []interface{}")
@@ -241,13 +241,13 @@ def texts_of(context: Context, values: Iterable[object]) -> list[str]:
 
 def join_texts(context: Context, separator: str, texts: Iterable[str]) -> str:
     """Join texts, up to the limit on the size of a text."""
-    taken: list[str] = []
+    joined: list[str] = []
     size, between = 0, byte_len(separator)
     for text in texts:
-        size += byte_len(text) + (between if taken else 0)
+        size += byte_len(text) + (between if joined else 0)
         context.limits.check_text(size)
-        taken.append(text)
-    return whole(separator.join(taken))
+        joined.append(text)
+    return whole(separator.join(joined))
 
 
 def _numbered(parts: list[str]) -> dict[str, str]:

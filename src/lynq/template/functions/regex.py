@@ -22,8 +22,8 @@ def _compile_or_panic(source: str) -> Pattern:
     try:
         return compile_pattern(source)
     except FunctionError as problem:
-        shown = f"`{source}`" if can_backquote(source) else quote(source)
-        raise FunctionError(f"regexp: Compile({shown}): {problem.message}") from None
+        quoted = f"`{source}`" if can_backquote(source) else quote(source)
+        raise FunctionError(f"regexp: Compile({quoted}): {problem.message}") from None
 
 
 @function("mustRegexMatch", "func(string, string) (bool, error)", needs=Needs.LIMITS)
@@ -63,11 +63,11 @@ def must_regex_find(context: Context, source: str, text: str) -> str:
 
 def _find_all(context: Context, pattern: Pattern, text: str, most: int) -> list[str] | None:
     subject = Text(text)
-    found: list[str] = []
+    matches: list[str] = []
     for start, end in find_all(context, pattern, subject, most):
-        context.limits.check_items(len(found) + 1)
-        found.append(from_bytes(subject.cut(start, end)))
-    return found or None
+        context.limits.check_items(len(matches) + 1)
+        matches.append(from_bytes(subject.cut(start, end)))
+    return matches or None
 
 
 @function("regexFindAll", "func(string, string, int) []string", needs=Needs.LIMITS)

@@ -62,7 +62,7 @@ _RESULTS: dict[str, Callable[[object], object]] = {
     "[][]interface {}": Lists,  # type: ignore[dict-item]
     "map[string]string": StringMap,  # type: ignore[dict-item]
     "float64": float,  # type: ignore[dict-item]
-    **{name: made for name, made in _INTEGERS.items() if made is not int},
+    **{name: cls for name, cls in _INTEGERS.items() if cls is not int},
 }
 
 
@@ -169,7 +169,7 @@ class Needs(Flag):
     RANDOM = auto()
     """The render's repeatable randomness."""
     LIMITS = auto()
-    """The limits, to refuse a value before it is built."""
+    """The limits, to fail before a value is built."""
     ENTROPY = auto()
     """Randomness that cannot be repeated: allowed only in resources that are created once."""
     SLOW = auto()
@@ -207,9 +207,9 @@ def function(
     """
 
     def declare(body: _F) -> _F:
-        known: tuple[Function, ...] = getattr(body, _DECLARED, ())
-        made = _make(name, signature, body, needs=needs, passes=passes)
-        setattr(body, _DECLARED, (*known, made))
+        aliases: tuple[Function, ...] = getattr(body, _DECLARED, ())
+        declared = _make(name, signature, body, needs=needs, passes=passes)
+        setattr(body, _DECLARED, (*aliases, declared))
         return body
 
     return declare

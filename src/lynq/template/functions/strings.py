@@ -171,12 +171,12 @@ def _check_bound(end: int, size: int) -> None:
 
 def _trim_runes(cutset: str, text: str) -> str:
     # To Go an invalid byte is U+FFFD, both in the cutset and in the text.
-    wanted = frozenset(valid(cutset))
+    cut_runes = frozenset(valid(cutset))
     runes = valid(text)
     start, end = 0, len(runes)
-    while start < end and runes[start] in wanted:
+    while start < end and runes[start] in cut_runes:
         start += 1
-    while end > start and runes[end - 1] in wanted:
+    while end > start and runes[end - 1] in cut_runes:
         end -= 1
     return text[start:end]
 
@@ -196,41 +196,41 @@ def lower(text: str) -> str:
 @function("title", "func(string) string", needs=Needs.LIMITS)
 def title(context: Context, text: str) -> str:
     """Map the first letter of every word to title case, and keep the others."""
-    made = []
+    mapped = []
     before = " "
     for char in paced(context, valid(text)):
-        made.append(to_title(char) if _separates(before) else char)
+        mapped.append(to_title(char) if _separates(before) else char)
         before = char
-    return "".join(made)
+    return "".join(mapped)
 
 
 @function("untitle", "func(string) string", needs=Needs.LIMITS)
 def untitle(context: Context, text: str) -> str:
     """Map the first letter of every word to lower case; words end at white space only."""
-    made = []
+    mapped = []
     before = " "
     for char in paced(context, valid(text)):
-        made.append(to_lower(char) if is_space(before) else char)
+        mapped.append(to_lower(char) if is_space(before) else char)
         before = char
-    return "".join(made)
+    return "".join(mapped)
 
 
 @function("swapcase", "func(string) string", needs=Needs.LIMITS)
 def swapcase(context: Context, text: str) -> str:
     """Swap upper and lower case; a word that begins in lower case gets a title letter."""
-    made = []
+    mapped = []
     at_start = True
     for char in paced(context, valid(text)):
         if is_upper(char) or is_title(char):
-            made.append(to_lower(char))
+            mapped.append(to_lower(char))
             at_start = False
         elif is_lower(char):
-            made.append(to_title(char) if at_start else to_upper(char))
+            mapped.append(to_title(char) if at_start else to_upper(char))
             at_start = False
         else:
-            made.append(char)
+            mapped.append(char)
             at_start = is_space(char)
-    return "".join(made)
+    return "".join(mapped)
 
 
 def _separates(char: str) -> bool:

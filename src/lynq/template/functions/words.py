@@ -74,14 +74,14 @@ def is_alphabet(char: str) -> bool:
 
 
 def _pascal(context: Context, runes: str) -> str:
-    made = []
+    converted = []
     current = to_upper(runes[0])
     upper_so_far = is_upper(runes[0])
     for char in paced(context, runes[1:]):
         before, current = current, char
         if is_connector(before):
             if is_connector(char):
-                made.append(before)
+                converted.append(before)
                 continue
             upper_so_far = is_upper(char)
             current = to_upper(char)
@@ -90,8 +90,8 @@ def _pascal(context: Context, runes: str) -> str:
             # In a word that begins in upper case, the upper case letters that follow are lowered.
             upper_so_far = is_upper(char)
             current = to_lower(char) if upper_so_far else char
-        made.append(before)
-    return "".join((*made, current))
+        converted.append(before)
+    return "".join((*converted, current))
 
 
 class _Separator:
@@ -104,7 +104,7 @@ class _Separator:
         self.at = 0
         self.kind = Word.INVALID
         self.word = ""
-        self.made: list[str] = []
+        self.written: list[str] = []
 
     def separate(self) -> str:
         self._advance()
@@ -120,7 +120,7 @@ class _Separator:
             elif kind is not Word.PUNCTUATION:
                 self._after_letters()
         self._write(self.kind, self.word)
-        return "".join(self.made)
+        return "".join(self.written)
 
     def _after_number(self) -> None:
         self._write_glued()
@@ -140,7 +140,7 @@ class _Separator:
             self._link()
             return
         # The number belongs to the letters after it: HTTP2xx is http_2xx.
-        self.made.append(self.connector)
+        self.written.append(self.connector)
         self._write(Word.NUMBER, number)
         self._after_number()
 
@@ -151,14 +151,14 @@ class _Separator:
 
     def _link(self) -> None:
         if self.kind not in _UNLINKED:
-            self.made.append(self.connector)
+            self.written.append(self.connector)
 
     def _write(self, kind: Word, word: str) -> None:
         if kind is Word.CONNECTOR:
             word = "".join(self.connector if is_connector(c) else c for c in valid(word))
         elif kind is Word.UPPER:
             word = "".join(to_lower(c) if is_upper(c) else c for c in valid(word))
-        self.made.append(word)
+        self.written.append(word)
 
     def _advance(self) -> Word:
         self.context.check_deadline()

@@ -1,4 +1,4 @@
-"""Text made to fit: abbreviations, initials and wrapped lines, after Go's package goutils."""
+"""Abbreviations, initials and wrapped lines, after Go's package goutils."""
 
 import re
 
@@ -81,7 +81,7 @@ def _abbreviate(text: bytes, offset: int, width: int) -> bytes:
 def _wrap(context: Context, width: int, text: str, newline: str, *, break_words: bool) -> str:
     data, separator = to_bytes(text), to_bytes(newline or "\n")
     width = max(width, 1)
-    made: list[bytes] = []
+    lines: list[bytes] = []
     at, size = 0, len(data)
     while len(data) - at > width:
         if data[at] == ord(" "):
@@ -93,9 +93,9 @@ def _wrap(context: Context, width: int, text: str, newline: str, *, break_words:
         context.check_deadline()
         size += len(separator)
         context.limits.check_text(size)
-        made += (data[at:end], separator)
+        lines += (data[at:end], separator)
         at = after
-    return from_bytes(b"".join((*made, data[at:])))
+    return from_bytes(b"".join((*lines, data[at:])))
 
 
 def _line_end(data: bytes, at: int, width: int, *, break_words: bool) -> tuple[int, int]:

@@ -156,11 +156,11 @@ def _sharp(text: str, notation: str, precision: int) -> str:
     ends = "pP" if notation in "xX" else "eEpP"
     cut = next((i for i, char in enumerate(text) if char in ends), len(text))
     head, tail = text[:cut], text[cut:]
-    wanted = 0
+    digits_needed = 0
     if notation in "gGx":
-        wanted = 6 if precision == -1 else precision
+        digits_needed = 6 if precision == -1 else precision
     significant = head.replace(".", "").lstrip("0")
-    missing = wanted - len(significant)
+    missing = digits_needed - len(significant)
     if "." not in head:
         missing -= head == "0"
         head += "."

@@ -50,7 +50,7 @@ def days_in(year: int, month: int) -> int:
 
 
 def days_before(month: int) -> int:
-    """Count the days of a common year before the month; 13 gives the whole year."""
+    """Count the days of a common year before the month; for 13, the whole year."""
     return _DAYS_BEFORE[month - 1]
 
 

@@ -53,8 +53,8 @@ class Reading:
         """Consume `count` bytes, or fail."""
         if len(self.rest) < count:
             raise BadValue
-        taken, self.rest = self.rest[:count], self.rest[count:]
-        return taken
+        head, self.rest = self.rest[:count], self.rest[count:]
+        return head
 
     def digits(self, most: int, *, exact: bool = False) -> int:
         """Consume one to `most` digits, or exactly `most`."""

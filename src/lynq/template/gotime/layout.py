@@ -48,11 +48,11 @@ def pieces(layout: str) -> tuple[Piece, ...]:
 
 
 def _cut(layout: str) -> tuple[Piece, ...]:
-    found, at = [], 0
+    pieces_before, at = [], 0
     for match in _ELEMENT.finditer(layout):
-        found.append(Piece(layout[at : match.start()], match[0]))
+        pieces_before.append(Piece(layout[at : match.start()], match[0]))
         at = match.end()
-    return (*found, Piece(layout[at:], ""))
+    return (*pieces_before, Piece(layout[at:], ""))
 
 
 _cached_cut = lru_cache(maxsize=256)(_cut)

@@ -51,10 +51,10 @@ class Moment:
         days = days_since_epoch(year + carry, month + 1, 1) + day - 1
         hour, minute, second = clock
         carry, nanosecond = divmod(nanosecond, _NANOS)
-        shown = wrap_int64(days * _DAY + hour * 3600 + minute * 60 + second + carry)
+        wall_seconds = wrap_int64(days * _DAY + hour * 3600 + minute * 60 + second + carry)
         # The offset at the wall clock time is correct unless a transition lies in between.
-        guess = shown - zone.at(shown).offset
-        return cls.from_unix(shown - zone.at(guess).offset, nanosecond, zone)
+        guess = wall_seconds - zone.at(wall_seconds).offset
+        return cls.from_unix(wall_seconds - zone.at(guess).offset, nanosecond, zone)
 
     @property
     def unix(self) -> int:

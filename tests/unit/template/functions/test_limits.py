@@ -1,4 +1,4 @@
-"""No function makes more than a render may have, whatever its arguments ask for."""
+"""No function exceeds the limits of a render, whatever its arguments."""
 
 from contextlib import suppress
 from time import process_time
@@ -9,7 +9,7 @@ from lynq.template import ErrorKind, TemplateError, render
 
 A_MEBIBYTE = '{{ $mib := repeat 1048576 "x" }}'
 A_LIST = "{{ $long := until 100000 }}"
-# Thirty maps within one another, each of them twice in the next: a billion leaves in a few bytes.
+# Thirty nested maps, each of them twice in the next: a billion leaves in a few bytes.
 A_BOMB = '{{ $m := dict "a" 1 }}{{ range until 30 }}{{ $m = dict "a" $m "b" $m }}{{ end }}'
 A_LOOP = '{{ $m := dict "a" 1 }}{{ $_ := set $m "self" $m }}'
 
@@ -55,7 +55,7 @@ A_LOOP = '{{ $m := dict "a" 1 }}{{ $_ := set $m "self" $m }}'
         '{{ fromJson (repeat 5000 "[") }}',
     ],
 )
-def test_what_would_grow_too_large_is_refused_before_it_is_built(template: str) -> None:
+def test_value_over_the_limit_fails_before_it_is_built(template: str) -> None:
     started = process_time()
     with pytest.raises(TemplateError) as refused:
         render(template, {})
@@ -87,7 +87,7 @@ def test_what_would_grow_too_large_is_refused_before_it_is_built(template: str) 
         '{{ add (repeat 1000000 "1") (printf "%s.0" (repeat 1000000 "1")) }}',
     ],
 )
-def test_what_takes_long_ends_in_time(template: str) -> None:
+def test_slow_function_stops_at_the_deadline(template: str) -> None:
     started = process_time()
     with suppress(TemplateError):
         render(template, {})
