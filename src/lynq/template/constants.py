@@ -36,7 +36,7 @@ def convert(node: Literal, parameter: Parameter) -> str | int | float | bool:
         number = _number(node, kind)
         if number is not None:
             return number
-    raise Failure(_refusal(node, parameter))
+    raise Failure(_conversion_error(node, parameter))
 
 
 def _number(node: tree.NumberLiteral, kind: Kind) -> int | float | None:
@@ -49,7 +49,7 @@ def _number(node: tree.NumberLiteral, kind: Kind) -> int | float | None:
     return node.number.integer if kind in INTEGER_KINDS else None
 
 
-def _refusal(node: Literal, parameter: Parameter) -> str:
+def _conversion_error(node: Literal, parameter: Parameter) -> str:
     kind = parameter.kind
     if kind in UNSIGNED_KINDS:
         return f"expected unsigned integer; found {node}"

@@ -170,8 +170,8 @@ class Template:
                     self._shared.memory = self._limits.memory
                 result = self._main(data, self._shared)
             else:
-                environment = environment or self._surroundings()
-                result = self._main(self._own(data), environment.context())
+                environment = environment or self._default_environment()
+                result = self._main(self._copy_data(data), environment.context())
             if type(result) is str and not (len(result) <= self._small and result.isascii()):
                 return self._checked(result)
         except TemplateError:
@@ -180,13 +180,13 @@ class Template:
             raise located(error, self.source, self._positions) from None
         return result
 
-    def _surroundings(self) -> Environment:
+    def _default_environment(self) -> Environment:
         """Return the default environment; only templates that use randomness get a seed."""
         if self.draws or self.needs & Needs.CLOCK:
             return Environment(limits=self._limits)
         return Environment(now=0, random=_NO_RANDOM, limits=self._limits)
 
-    def _own(self, data: Mapping[str, object]) -> dict[str, object]:
+    def _copy_data(self, data: Mapping[str, object]) -> dict[str, object]:
         """Return the data as a new dict, so that `set` and `unset` stay within the render."""
         if not isinstance(data, Mapping):
             raise DataError("the data of a template must be a mapping")

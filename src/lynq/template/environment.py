@@ -39,7 +39,7 @@ class SeededRandom:
         lengths = "".join(f"{len(part)}:{part}" for part in parts)
         return SeededRandom(self._seed + lengths.encode("utf-8", "surrogatepass"))
 
-    def again(self) -> SeededRandom:
+    def restarted(self) -> SeededRandom:
         """Return the same source, restarted."""
         return SeededRandom(self._given)
 
@@ -205,7 +205,7 @@ class Environment:
         """Start a render. Its random stream restarts, so that the render is repeatable."""
         return Context(
             now=self.now,
-            random=self.random.again(),
+            random=self.random.restarted(),
             limits=self.limits,
             deadline=self.deadline,
         )

@@ -99,7 +99,7 @@ class Deadline:
             raise LimitError(f"{self._doing} took longer than {self._seconds} s")
         self.at = now + left
 
-    def prolong(self, seconds: float) -> None:
+    def extend(self, seconds: float) -> None:
         """Extend the deadline by the time of a slow function."""
         self.at += seconds
         self._worked += seconds

@@ -89,7 +89,7 @@ _CATEGORIES: Final = {
 }
 
 
-def refusal(pattern: str) -> str | None:
+def go_only_error(pattern: str) -> str | None:
     """Return Go's error for a pattern that RE2 accepts and Go rejects."""
     open_groups: list[bool] = []
     for piece in _PIECE.finditer(pattern):
@@ -200,16 +200,16 @@ class Pattern:
 class Text:
     """The view of a text that RE2 searches: valid UTF-8, with U+FFFD for each invalid byte."""
 
-    __slots__ = ("_data", "_wrong", "view")
+    __slots__ = ("_data", "_replaced", "view")
 
     def __init__(self, text: str) -> None:
         self._data = to_bytes(text)
         self.view = self._data
-        self._wrong: list[int] = []
+        self._replaced: list[int] = []
         whole = text if text.isascii() else from_bytes(self._data)
         if _WRONG.search(whole):
             self.view = _WRONG.sub("\ufffd", whole).encode()
-            self._wrong = list(_replaced_positions(whole))
+            self._replaced = list(_replaced_positions(whole))
 
     def __len__(self) -> int:
         """Return the length of the view in bytes."""
@@ -220,7 +220,7 @@ class Text:
         return self._data[self._original(start) : self._original(end)]
 
     def _original(self, position: int) -> int:
-        return position - 2 * bisect_left(self._wrong, position)
+        return position - 2 * bisect_left(self._replaced, position)
 
     def inside_char(self, at: int) -> bool:
         """Report whether a position is between the bytes of one character."""
@@ -270,18 +270,20 @@ def _compile_large(source: str) -> Pattern | str:
 
 def _compile(source: str, memory: int) -> Pattern | str:
     """Return the pattern, or its error."""
-    compiled = _ask_re2(source, memory)
+    compiled = _compile_re2(source, memory)
     if not isinstance(compiled, str):
-        return refusal(source) or Pattern(source, compiled)
+        return go_only_error(source) or Pattern(source, compiled)
     if compiled.startswith(_TOO_LARGE):
         return _TOO_LARGE
     # The pattern may contain class names that only Go supports.
     rewritten = rewrite_classes(source)
-    again = _ask_re2(rewritten, memory) if rewritten != source else compiled
-    return translate_error(compiled, source) if isinstance(again, str) else Pattern(source, again)
+    recompiled = _compile_re2(rewritten, memory) if rewritten != source else compiled
+    if isinstance(recompiled, str):
+        return translate_error(compiled, source)
+    return Pattern(source, recompiled)
 
 
-def _ask_re2(source: str, memory: int) -> Any:  # noqa: ANN401 - re2 has no types
+def _compile_re2(source: str, memory: int) -> Any:  # noqa: ANN401 - re2 has no types
     """Return RE2's compiled pattern, or its error as a string."""
     options = re2.Options()
     options.log_errors = False

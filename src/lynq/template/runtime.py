@@ -88,8 +88,8 @@ def _field(value: object, boxed: bool, name: str) -> tuple[object, bool]:  # noq
         fields = value.fields()
         if name in fields:
             return fields[name], False
-        if name in value.refusals:
-            raise Failure(value.refusals[name])
+        if name in value.field_errors:
+            raise Failure(value.field_errors[name])
     type_text = "interface {}" if boxed else type_name(value)
     raise Failure(f"can't evaluate field {name} in type {type_text}")
 
@@ -199,7 +199,7 @@ def slow(context: Context, function: Callable[..., object], *arguments: object) 
     context.slow_call()
     started = monotonic()
     result = function(*arguments)
-    context.deadline.prolong(monotonic() - started)
+    context.deadline.extend(monotonic() - started)
     return result
 
 

@@ -187,7 +187,7 @@ class Version(Object):
         )
     )
 
-    refusals: ClassVar = _unexported("*semver.Version")
+    field_errors: ClassVar = _unexported("*semver.Version")
 
     def copied(self) -> Version:
         """Return version 0.0.0: Go's deep copy skips unexported fields."""
@@ -230,4 +230,4 @@ class VersionValue(Version):
 
     go_type: ClassVar[GoType] = GoType("semver.Version", Kind.STRUCT)
     methods: ClassVar = dict(_VALUE_METHODS)
-    refusals: ClassVar = _unexported("semver.Version")
+    field_errors: ClassVar = _unexported("semver.Version")

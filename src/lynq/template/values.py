@@ -209,7 +209,7 @@ class Object(Typed):
 
     __slots__ = ()
     methods: ClassVar[Mapping[str, Function]] = {}
-    refusals: ClassVar[Mapping[str, str]] = {}
+    field_errors: ClassVar[Mapping[str, str]] = {}
     """Go's errors for names that exist, but are not available to templates."""
 
     def fields(self) -> Mapping[str, object]:

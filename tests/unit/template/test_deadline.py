@@ -44,7 +44,7 @@ def test_second_pause_of_the_process_does_not_count() -> None:
 
 def test_deadline_is_extended_by_slow_functions() -> None:
     deadline = Deadline(SPAN)
-    deadline.prolong(LONG_AGO)
+    deadline.extend(LONG_AGO)
     assert deadline.at > time.monotonic() + LONG_AGO - SPAN
 
 

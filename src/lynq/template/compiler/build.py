@@ -73,7 +73,7 @@ def _main(program: Program, body: list[tree.Node]) -> ast.stmt:
     """Render the root: `d` is the data, `c` the context, `w` writes output."""
     unit, lines = _start(program, ROOT_NAME, body, root=True)
     if statements.is_straight(body):
-        lines.append(codegen.give(statements.text(unit, body)))
+        lines.append(codegen.return_(statements.text(unit, body)))
         return codegen.define("main", ("d", "c"), lines)
     program.wants_budget = True
     context = codegen.name("c")
@@ -81,7 +81,7 @@ def _main(program: Program, body: list[tree.Node]) -> ast.stmt:
     lines += [
         codegen.assign("w", codegen.call("begin", context)),
         *statements.statements(unit, body),
-        codegen.give(codegen.call(finish, context, position=unit.position())),
+        codegen.return_(codegen.call(finish, context, position=unit.position())),
     ]
     return codegen.define("main", ("d", "c"), lines)
 

@@ -88,7 +88,7 @@ def _with_skipped(unit: Unit, visible: int, result: Expr) -> Expr:
     for variable, declared in unit.variables[visible:]:
         shadowed = [expr for name, expr in unit.variables[:visible] if name == variable]
         if shadowed:
-            before = codegen.keep(codegen.identifier(declared.code), shadowed[-1].code)
+            before = codegen.bind(codegen.identifier(declared.code), shadowed[-1].code)
             result = Expr(codegen.after(before, result.code), result.type)
     return result
 
@@ -161,7 +161,7 @@ def _keep_final(
     ):
         return None, final
     name = unit.fresh("t")
-    return codegen.keep(name, final.code), Expr(codegen.name(name), final.type, boxed=final.boxed)
+    return codegen.bind(name, final.code), Expr(codegen.name(name), final.type, boxed=final.boxed)
 
 
 def _cannot_fail(node: tree.Node, parameter: Parameter) -> bool:
@@ -208,8 +208,8 @@ def _accept(unit: Unit, value: Expr, parameter: Parameter, function: Function) -
         checked = codegen.call("accept", put, value.code, boxed, position=unit.position())
         return Expr(checked, parameter.name)
     kept = unit.fresh("t")
-    checked = codegen.choose(
-        codegen.is_class(codegen.keep(kept, value.code), _CLASSES[parameter.name]),
+    checked = codegen.conditional(
+        codegen.is_class(codegen.bind(kept, value.code), _CLASSES[parameter.name]),
         codegen.name(kept),
         codegen.call("accept", put, codegen.name(kept), boxed, position=unit.position()),
     )

@@ -53,22 +53,22 @@ def subscript(value: ast.expr, key: str, *, position: int) -> ast.expr:
     return ast.Subscript(value, constant(key), _LOAD, **_at(position))
 
 
-def keep(identifier: str, value: ast.expr) -> ast.expr:
+def bind(identifier: str, value: ast.expr) -> ast.expr:
     """Build `(name := value)`."""
     return ast.NamedExpr(target(identifier), value, **NOWHERE)
 
 
 def after(first: ast.expr, result: ast.expr) -> ast.expr:
     """Build `(first, result)[1]`: evaluate both, return the second."""
-    return ast.Subscript(pair(first, result), constant(1), _LOAD, **NOWHERE)
+    return ast.Subscript(tuple_(first, result), constant(1), _LOAD, **NOWHERE)
 
 
-def pair(*values: ast.expr) -> ast.expr:
+def tuple_(*values: ast.expr) -> ast.expr:
     """Build a tuple."""
     return ast.Tuple(list(values), _LOAD, **NOWHERE)
 
 
-def choose(test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
+def conditional(test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
     """Build `yes if test else no`."""
     return ast.IfExp(test, yes, no, **NOWHERE)
 
@@ -118,7 +118,7 @@ def run(value: ast.expr) -> ast.stmt:
     return ast.Expr(value, **NOWHERE)
 
 
-def give(value: ast.expr) -> ast.stmt:
+def return_(value: ast.expr) -> ast.stmt:
     """Build a `return` statement."""
     return ast.Return(value, **NOWHERE)
 

@@ -43,12 +43,12 @@ def commands(unit: Unit, pipe: tree.Pipe) -> Expr:
 def _store(unit: Unit, variable: str, value: Expr, *, assigns: bool) -> Expr:
     if not assigns:
         python = unit.declare(variable, value)
-        return replace(value, code=codegen.keep(python, value.code), literal=False)
+        return replace(value, code=codegen.bind(python, value.code), literal=False)
     declared = unit.lookup(variable)
     if declared is None:
         return failure(unit, f"undefined variable: {variable}", value)
     return replace(
-        value, code=codegen.keep(codegen.identifier(declared.code), value.code), literal=False
+        value, code=codegen.bind(codegen.identifier(declared.code), value.code), literal=False
     )
 
 
@@ -184,8 +184,8 @@ def _equal(unit: Unit, function: Function, arguments: list[Expr]) -> Expr | None
     kept = codegen.name(unit.fresh("t"))
     in_order = [kept if argument is value else text.code for argument in arguments]
     slow = codegen.call(function.name, *in_order, position=unit.position(function.name))
-    test = codegen.is_class(codegen.keep(codegen.identifier(kept), value.code), "str")
-    return Expr(codegen.choose(test, compare(kept, text.code), slow), "bool")
+    test = codegen.is_class(codegen.bind(codegen.identifier(kept), value.code), "str")
+    return Expr(codegen.conditional(test, compare(kept, text.code), slow), "bool")
 
 
 def _default(_unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | None:
@@ -213,7 +213,7 @@ def _printf(unit: Unit, _function: Function, arguments: list[Expr]) -> Expr | No
         _print(unit, piece, next(values)) if piece in _PRINTERS else codegen.constant(piece)
         for piece in pieces
     ]
-    return Expr(codegen.call("join", codegen.pair(*printed)), "string")
+    return Expr(codegen.call("join", codegen.tuple_(*printed)), "string")
 
 
 def _print(unit: Unit, verb: str, value: Expr) -> ast.expr:
@@ -223,8 +223,8 @@ def _print(unit: Unit, verb: str, value: Expr) -> ast.expr:
     if value.type is not None or verb == "%d":
         return codegen.call(_PRINTERS[verb], value.code, position=position)
     kept = unit.fresh("t")
-    return codegen.choose(
-        codegen.is_class(codegen.keep(kept, value.code), "str"),
+    return codegen.conditional(
+        codegen.is_class(codegen.bind(kept, value.code), "str"),
         codegen.name(kept),
         codegen.call(_PRINTERS[verb], codegen.name(kept), position=position),
     )

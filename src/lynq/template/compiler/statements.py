@@ -27,7 +27,7 @@ def text(unit: Unit, nodes: list[tree.Node]) -> ast.expr:
     if len(pieces) == 1:
         return pieces[0]
     if unit.program.marks:
-        return codegen.call("join_marked", codegen.pair(*pieces))
+        return codegen.call("join_marked", codegen.tuple_(*pieces))
     return _join(unit, pieces)
 
 
@@ -35,9 +35,11 @@ def _join(unit: Unit, pieces: list[ast.expr]) -> ast.expr:
     """Join pieces; the total size of many pieces is checked before they are joined."""
     dynamic = sum(not isinstance(piece, ast.Constant) for piece in pieces)
     if dynamic <= len("a handful"):
-        return codegen.call("join", codegen.pair(*pieces))
+        return codegen.call("join", codegen.tuple_(*pieces))
     position = unit.position()
-    return codegen.call("checked_join", codegen.name("c"), codegen.pair(*pieces), position=position)
+    return codegen.call(
+        "checked_join", codegen.name("c"), codegen.tuple_(*pieces), position=position
+    )
 
 
 def _piece(unit: Unit, node: tree.Node) -> ast.expr | None:
@@ -49,14 +51,14 @@ def _piece(unit: Unit, node: tree.Node) -> ast.expr | None:
     if isinstance(node, tree.If):
         with unit.block():
             value = expressions.pipeline(unit, node.pipe)
-            return codegen.choose(value.code, _scoped(unit, node.body), _otherwise(unit, node))
+            return codegen.conditional(value.code, _scoped(unit, node.body), _otherwise(unit, node))
     if isinstance(node, tree.With):
         with unit.block():
             value = expressions.pipeline(unit, node.pipe)
             dot = unit.fresh("d")
-            test = codegen.keep(dot, value.code)
+            test = codegen.bind(dot, value.code)
             body = _scoped(unit, node.body, _cursor(value, dot))
-            return codegen.choose(test, body, _otherwise(unit, node))
+            return codegen.conditional(test, body, _otherwise(unit, node))
     return None
 
 
@@ -85,8 +87,8 @@ def _action(unit: Unit, node: tree.Action) -> ast.expr:
     if value.type is not None:
         return _print(unit, printer, value.code, position)
     kept = unit.fresh("t")
-    return codegen.choose(
-        codegen.is_class(codegen.keep(kept, value.code), "str"),
+    return codegen.conditional(
+        codegen.is_class(codegen.bind(kept, value.code), "str"),
         codegen.name(kept),
         _print(unit, printer, codegen.name(kept), position),
     )
@@ -127,7 +129,7 @@ def _branch(unit: Unit, node: tree.Block) -> list[ast.stmt]:
         test, dot = value.code, None
         if isinstance(node, tree.With):
             name = unit.fresh("d")
-            test, dot = codegen.keep(name, test), _cursor(value, name)
+            test, dot = codegen.bind(name, test), _cursor(value, name)
         body = _block(unit, node.body, dot)
         return [codegen.branch(test, body, _block(unit, node.otherwise or []))]
 
@@ -180,7 +182,7 @@ def _range(unit: Unit, node: tree.Range) -> list[ast.stmt]:
         position = unit.position()
         count = codegen.constant(len(node.pipe.variables))
         items, index, element = unit.fresh("r"), unit.fresh("i"), unit.fresh("d")
-        test = codegen.keep(items, codegen.call("over", value.code, count, position=position))
+        test = codegen.bind(items, codegen.call("over", value.code, count, position=position))
         iteration = [
             codegen.run(codegen.call("count_iteration", codegen.name("c"), position=position))
         ]

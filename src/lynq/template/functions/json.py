@@ -154,15 +154,15 @@ _NUMBER_STARTS = frozenset(b"-0123456789")
 _END = "unexpected end of JSON input"
 
 
-class _Fault(Exception):  # noqa: N818 - internal control flow
+class _SyntaxFailure(Exception):  # noqa: N818 - internal control flow
     """The message of a syntax error."""
 
 
-def find_fault(data: bytes) -> str | None:
+def find_syntax_error(data: bytes) -> str | None:
     """Return the first syntax error of a text as Go reports it, or None."""
     try:
         _Scanner(data).scan()
-    except _Fault as fault:
+    except _SyntaxFailure as fault:
         return str(fault)
     return None
 
@@ -180,11 +180,11 @@ class _Scanner:
         while self.open:
             self._after_item()
         if self._peek() is not None:
-            self._fault("after top-level value")
+            self._invalid_character("after top-level value")
 
     def _value(self) -> None:
         """Read a scalar, or open brackets down to the first scalar or empty pair."""
-        byte = self._need()
+        byte = self._require_byte()
         if byte in b"[{":
             self.at += 1
             self.open.append(byte)
@@ -196,10 +196,10 @@ class _Scanner:
         elif byte in _NUMBER_STARTS:
             self._number()
         else:
-            self._fault("looking for beginning of value")
+            self._invalid_character("looking for beginning of value")
 
     def _first_item(self) -> None:
-        if self._need() == self._closing():
+        if self._require_byte() == self._closing():
             self.at += 1
             self.open.pop()
         else:
@@ -207,16 +207,16 @@ class _Scanner:
 
     def _item(self) -> None:
         if self.open[-1] == ord("{"):
-            if self._need() != ord('"'):
-                self._fault("looking for beginning of object key string")
+            if self._require_byte() != ord('"'):
+                self._invalid_character("looking for beginning of object key string")
             self._string()
-            if self._need() != ord(":"):
-                self._fault("after object key")
+            if self._require_byte() != ord(":"):
+                self._invalid_character("after object key")
             self.at += 1
         self._value()
 
     def _after_item(self) -> None:
-        byte = self._need()
+        byte = self._require_byte()
         if byte == ord(","):
             self.at += 1
             self._item()
@@ -224,9 +224,9 @@ class _Scanner:
             self.at += 1
             self.open.pop()
         elif self.open[-1] == ord("{"):
-            self._fault("after object key:value pair")
+            self._invalid_character("after object key:value pair")
         else:
-            self._fault("after array element")
+            self._invalid_character("after array element")
 
     def _closing(self) -> int:
         return ord("}") if self.open[-1] == ord("{") else ord("]")
@@ -234,26 +234,26 @@ class _Scanner:
     def _string(self) -> None:
         self._skip(_PLAIN_STRING, self.at + 1)
         if self.at == len(self.data):
-            raise _Fault(_END)
+            raise _SyntaxFailure(_END)
         if self.data[self.at] == ord("\\"):
             self._escape()
         if self.data[self.at] != ord('"'):
-            self._fault("in string literal")
+            self._invalid_character("in string literal")
         self.at += 1
 
     def _escape(self) -> NoReturn:
         self.at += 1
         if self._byte() != ord("u"):
-            self._fault("in string escape code")
+            self._invalid_character("in string escape code")
         self.at += 1
         while self._byte() in _HEX:
             self.at += 1
-        self._fault("in \\u hexadecimal character escape")
+        self._invalid_character("in \\u hexadecimal character escape")
 
     def _literal(self, word: bytes) -> None:
         for byte in word:
             if self._byte() != byte:
-                self._fault(f"in literal {word.decode()} (expecting '{chr(byte)}')")
+                self._invalid_character(f"in literal {word.decode()} (expecting '{chr(byte)}')")
             self.at += 1
 
     def _number(self) -> None:
@@ -276,7 +276,7 @@ class _Scanner:
         start = self.at
         self._skip(_DIGITS, start)
         if self.at == start:
-            self._fault(context)
+            self._invalid_character(context)
 
     def _skip(self, pattern: re.Pattern[bytes], start: int) -> None:
         match = pattern.match(self.data, start)
@@ -286,19 +286,19 @@ class _Scanner:
         self._skip(_BLANK, self.at)
         return self.data[self.at] if self.at < len(self.data) else None
 
-    def _need(self) -> int:
+    def _require_byte(self) -> int:
         byte = self._peek()
         if byte is None:
-            raise _Fault(_END)
+            raise _SyntaxFailure(_END)
         return byte
 
     def _byte(self) -> int:
         return self.data[self.at] if self.at < len(self.data) else ord(" ")
 
-    def _fault(self, context: str) -> NoReturn:
+    def _invalid_character(self, context: str) -> NoReturn:
         char = chr(self._byte())
         quoted = {"'": r"'\''", '"': "'\"'"}.get(char) or f"'{quote(char)[1:-1]}'"
-        raise _Fault(f"invalid character {quoted} {context}")
+        raise _SyntaxFailure(f"invalid character {quoted} {context}")
 
 
 _GO_DEPTH = 10_000
@@ -328,10 +328,10 @@ def must_from_json(context: Context, text: str) -> object:
     try:
         value: object = _DECODER.decode(valid(text))
     except _TooLargeError as too_large:
-        raise FunctionError(find_fault(to_bytes(text)) or str(too_large)) from None
+        raise FunctionError(find_syntax_error(to_bytes(text)) or str(too_large)) from None
     except ValueError:
-        raise FunctionError(find_fault(to_bytes(text)) or "invalid JSON") from None
-    return _mend(value) if _SURROGATE_ESCAPE.search(text) else value
+        raise FunctionError(find_syntax_error(to_bytes(text)) or "invalid JSON") from None
+    return _replace_surrogates(value) if _SURROGATE_ESCAPE.search(text) else value
 
 
 def _number(text: str) -> float:
@@ -341,11 +341,11 @@ def _number(text: str) -> float:
     return number
 
 
-def _refuse(constant: str) -> NoReturn:
+def _reject_constant(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-_DECODER = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_reject_constant)
 
 
 def _check_size(context: Context, text: str) -> None:
@@ -374,12 +374,15 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _mend(value: object) -> object:
+def _replace_surrogates(value: object) -> object:
     """Replace each escaped lone surrogate with U+FFFD."""
     if isinstance(value, str):
         return _SURROGATE.sub(REPLACEMENT, value)
     if isinstance(value, list):
-        return [_mend(item) for item in value]
+        return [_replace_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {_SURROGATE.sub(REPLACEMENT, key): _mend(item) for key, item in value.items()}
+        return {
+            _SURROGATE.sub(REPLACEMENT, key): _replace_surrogates(item)
+            for key, item in value.items()
+        }
     return value

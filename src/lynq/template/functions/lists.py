@@ -160,7 +160,7 @@ def chunk(size: int, value: object) -> list[list[object]]:
     """Split into lists of `size` items; the last one has the remaining items."""
     items = items_of(value, "Cannot chunk type {}")
     if size <= 0:
-        return _odd_chunks(size, items)
+        return _nonpositive_chunks(size, items)
     return [list(items[at : at + size]) for at in range(0, len(items), size)]
 
 
@@ -173,7 +173,7 @@ def items_of(value: object, complaint: str) -> list[object]:
     raise FunctionError(complaint.format(kind_of(value)))
 
 
-def _odd_chunks(size: int, items: list[object]) -> list[list[object]]:
+def _nonpositive_chunks(size: int, items: list[object]) -> list[list[object]]:
     # The results of Go's formulas for the number and the length of chunks of such a size.
     count = (len(items) - 1) // size + 1 if size else -1
     if count == 0:

@@ -18,7 +18,7 @@ def parse_moment(layout: str, text: str) -> Moment:
         raise LimitError(f"a time of {len(value)} bytes is over the limit of {MOST_BYTES}")
     try:
         reading = _read_pieces(form, value)
-        _settle_date(reading)
+        _resolve_date(reading)
     except OutOfRange as problem:
         raise FunctionError(f"parsing time {quote(value)}: {problem}") from None
     return _moment(reading)
@@ -38,7 +38,7 @@ def _read_pieces(form: str, value: str) -> Reading:
         try:
             read(element, reading)
         except BadValue:
-            raise _unfit(form, value, element, before) from None
+            raise _mismatch(form, value, element, before) from None
         except OutOfRange as problem:
             raise OutOfRange(f"{problem} out of range") from None
     if reading.rest:
@@ -57,32 +57,32 @@ def _expect(literal: str, reading: Reading, form: str, value: str) -> None:
             fits = reading.rest[:1] == left[0]
             skipped = left[1:], reading.rest[1:]
         if not fits:
-            raise _unfit(form, value, literal, reading.rest)
+            raise _mismatch(form, value, literal, reading.rest)
         left, reading.rest = skipped
 
 
-def _unfit(form: str, value: str, element: str, rest: str) -> FunctionError:
+def _mismatch(form: str, value: str, element: str, rest: str) -> FunctionError:
     return FunctionError(
         f"parsing time {quote(value)} as {quote(form)}: "
         f"cannot parse {quote(rest)} as {quote(element)}"
     )
 
 
-def _settle_date(reading: Reading) -> None:
+def _resolve_date(reading: Reading) -> None:
     """Compute month and day, also from the day of the year, and the hour from AM and PM."""
     if reading.afternoon and reading.hour < 12:  # noqa: PLR2004
         reading.hour += 12
     elif reading.morning and reading.hour == 12:  # noqa: PLR2004
         reading.hour = 0
     if reading.day_of_year >= 0:
-        _settle_day_of_year(reading)
+        _resolve_day_of_year(reading)
     reading.month = 1 if reading.month < 0 else reading.month
     reading.day = 1 if reading.day < 0 else reading.day
     if not 1 <= reading.day <= days_in(reading.year, reading.month):
         raise OutOfRange("day out of range")
 
 
-def _settle_day_of_year(reading: Reading) -> None:
+def _resolve_day_of_year(reading: Reading) -> None:
     month, day = _month_and_day(reading.year, reading.day_of_year)
     if reading.month >= 0 and reading.month != month:
         raise OutOfRange("day-of-year does not match month")

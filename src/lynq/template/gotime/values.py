@@ -94,17 +94,17 @@ class Location(Object):
         return self.zone.name
 
 
-def _shown(name: str, result: str, part: Callable[[Wall], object]) -> tuple[str, Function]:
+def _wall_getter(name: str, result: str, part: Callable[[Wall], object]) -> tuple[str, Function]:
     """Declare a method that reads the wall clock."""
     return method(name, f"func() {result}", lambda self: part(self.moment.wall()))
 
 
-def _asked(name: str, result: str, answer: Callable[[Moment], object]) -> tuple[str, Function]:
+def _getter(name: str, result: str, answer: Callable[[Moment], object]) -> tuple[str, Function]:
     """Declare a method without arguments."""
     return method(name, f"func() {result}", lambda self: answer(self.moment))
 
 
-def _compared(name: str, test: Callable[[int, int], object]) -> tuple[str, Function]:
+def _comparison(name: str, test: Callable[[int, int], object]) -> tuple[str, Function]:
     """Declare a method that compares the instants of two times."""
     result = "int" if name == "Compare" else "bool"
     return method(
@@ -114,7 +114,7 @@ def _compared(name: str, test: Callable[[int, int], object]) -> tuple[str, Funct
     )
 
 
-def _moved(name: str, move: Callable[[Moment, int], Moment]) -> tuple[str, Function]:
+def _shift(name: str, move: Callable[[Moment, int], Moment]) -> tuple[str, Function]:
     """Declare a method that takes a duration and returns a time."""
     return method(
         name,
@@ -137,33 +137,33 @@ class Time(Object):
     go_type: ClassVar = GoType("time.Time", Kind.STRUCT)
     methods: ClassVar = dict(
         (
-            _shown("Year", "int", lambda wall: wall.year),
-            _shown("Month", "time.Month", lambda wall: Month(wall.month)),
-            _shown("Day", "int", lambda wall: wall.day),
-            _shown("Weekday", "time.Weekday", lambda wall: Weekday(wall.weekday)),
-            _shown("YearDay", "int", lambda wall: wall.day_of_year),
-            _shown("Hour", "int", lambda wall: wall.hour),
-            _shown("Minute", "int", lambda wall: wall.minute),
-            _shown("Second", "int", lambda wall: wall.second),
-            _shown("IsDST", "bool", lambda wall: wall.period.summer),
-            _asked("Nanosecond", "int", lambda moment: moment.nanosecond),
-            _asked("Unix", "int64", lambda moment: moment.unix),
-            _asked("UnixMilli", "int64", lambda moment: moment.unix_in(1_000)),
-            _asked("UnixMicro", "int64", lambda moment: moment.unix_in(1_000_000)),
-            _asked("UnixNano", "int64", lambda moment: moment.unix_in(1_000_000_000)),
-            _asked("IsZero", "bool", lambda moment: moment.nanoseconds == 0),
-            _asked("String", "string", str),
-            _asked("GoString", "string", Moment.source),
-            _asked("UTC", "time.Time", lambda moment: Time(moment.within(UTC))),
-            _asked("Local", "time.Time", lambda moment: Time(moment.within(LOCAL))),
-            _asked("Location", "*time.Location", lambda moment: Location(moment.zone)),
-            _compared("Before", operator.lt),
-            _compared("After", operator.gt),
-            _compared("Equal", operator.eq),
-            _compared("Compare", lambda left, right: (left > right) - (left < right)),
-            _moved("Add", Moment.add),
-            _moved("Round", Moment.round),
-            _moved("Truncate", Moment.truncate),
+            _wall_getter("Year", "int", lambda wall: wall.year),
+            _wall_getter("Month", "time.Month", lambda wall: Month(wall.month)),
+            _wall_getter("Day", "int", lambda wall: wall.day),
+            _wall_getter("Weekday", "time.Weekday", lambda wall: Weekday(wall.weekday)),
+            _wall_getter("YearDay", "int", lambda wall: wall.day_of_year),
+            _wall_getter("Hour", "int", lambda wall: wall.hour),
+            _wall_getter("Minute", "int", lambda wall: wall.minute),
+            _wall_getter("Second", "int", lambda wall: wall.second),
+            _wall_getter("IsDST", "bool", lambda wall: wall.period.summer),
+            _getter("Nanosecond", "int", lambda moment: moment.nanosecond),
+            _getter("Unix", "int64", lambda moment: moment.unix),
+            _getter("UnixMilli", "int64", lambda moment: moment.unix_in(1_000)),
+            _getter("UnixMicro", "int64", lambda moment: moment.unix_in(1_000_000)),
+            _getter("UnixNano", "int64", lambda moment: moment.unix_in(1_000_000_000)),
+            _getter("IsZero", "bool", lambda moment: moment.nanoseconds == 0),
+            _getter("String", "string", str),
+            _getter("GoString", "string", Moment.source),
+            _getter("UTC", "time.Time", lambda moment: Time(moment.within(UTC))),
+            _getter("Local", "time.Time", lambda moment: Time(moment.within(LOCAL))),
+            _getter("Location", "*time.Location", lambda moment: Location(moment.zone)),
+            _comparison("Before", operator.lt),
+            _comparison("After", operator.gt),
+            _comparison("Equal", operator.eq),
+            _comparison("Compare", lambda left, right: (left > right) - (left < right)),
+            _shift("Add", Moment.add),
+            _shift("Round", Moment.round),
+            _shift("Truncate", Moment.truncate),
             method("In", "func(*time.Location) time.Time", _in_zone),
             method("Format", "func(string) string", lambda self, layout: self.moment.write(layout)),
             method(
@@ -179,7 +179,7 @@ class Time(Object):
         )
     )
 
-    refusals: ClassVar = {
+    field_errors: ClassVar = {
         **{
             name: f"function {name} has 3 return values; should be 1 or 2"
             for name in ("Clock", "Date")
