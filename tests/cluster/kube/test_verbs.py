@@ -19,6 +19,7 @@ from lynq.kube import (
 )
 from lynq.kube.errors import FieldConflict
 from lynq.kube.resource import CONFIG_MAPS, NAMESPACES, SECRETS
+from waiting import eventually
 
 
 class ConfigMap(Wire, frozen=True):
@@ -287,9 +288,14 @@ async def test_lists_are_paged_and_complete(client: Client, namespace: str) -> N
     assert [len(page) async for page in pages] == [3, 3, 1]
     listing = await client.list(CONFIG_MAPS, namespace, labels="even=true", page_size=2)
     assert [item["metadata"]["name"] for item in listing] == [f"page-{n}" for n in (0, 2, 4, 6)]
-    # Other writers advance the version of the cluster at any time.
-    later = await client.list(CONFIG_MAPS, namespace)
-    assert 0 < int(listing.resource_version) <= int(later.resource_version)
+
+    async def has_version_of_whole_list() -> bool:
+        # Other writers advance the version of the cluster, so one comparison may come too late.
+        paged = await client.list(CONFIG_MAPS, namespace, labels="even=true", page_size=2)
+        whole = await client.list(CONFIG_MAPS, namespace)
+        return paged.resource_version == whole.resource_version
+
+    await eventually(has_version_of_whole_list)
     assert {(item["apiVersion"], item["kind"]) for item in listing} == {("v1", "ConfigMap")}
 
 
