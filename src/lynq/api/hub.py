@@ -13,8 +13,10 @@ from lynq.api.wire import (
     Definition,
     Int32,
     Int64,
+    Interval,
     PrinterColumn,
     Time,
+    Timeout,
     Wire,
     condition_column,
     count_column,
@@ -41,14 +43,25 @@ class ValueMappings(Wire, frozen=True, kw_only=True):
 
 
 class DeletionGuard(Wire, frozen=True, kw_only=True):
-    """Limits of the deletions in one sync. A sync above the limits waits for approval."""
+    """Limits of the deletions in a window of time. Deletions above the limits wait for approval."""
 
     max_count: Annotated[Int32, Meta(ge=0)] = 10
-    """Number of LynqNodes that a sync may delete without approval. Defaults to 10."""
+    """Number of LynqNodes that may be deleted within the window without approval. Defaults to
+    10."""
 
     max_percent: Annotated[Int32, Meta(ge=0, le=100)] = 30
-    """Percentage of the hub's LynqNodes that a sync may delete without approval. Defaults to 30. A
-    sync is held only if it exceeds both limits."""
+    """Percentage of the hub's LynqNodes, as counted at the beginning of the window, that may be
+    deleted within the window without approval. Defaults to 30. Deletions are held only if they
+    exceed both limits."""
+
+    window: Timeout = "10m"
+    """How long a deletion counts against the limits, as a whole number of seconds, minutes or
+    hours. Defaults to 10m."""
+
+    confirm_after: Interval = "5s"
+    """How long a row must be missing before its LynqNodes are deleted, as a whole number of
+    seconds, minutes or hours. The rows are read again after this time; a row that is back by then
+    keeps its LynqNodes. A row that is deactivated does not wait. Defaults to 5s."""
 
     disabled: bool = False
     """If true, deletions are never held: an emptied table deletes every LynqNode of the hub."""

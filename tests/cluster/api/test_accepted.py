@@ -75,7 +75,12 @@ async def test_hub_gets_its_defaults(client: Client) -> None:
             "mysql": SERVER | {"port": 3306, "connectTimeout": "5s", "queryTimeout": "60s"},
         },
         "valueMappings": hub()["spec"]["valueMappings"],
-        "deletionGuard": {"maxCount": 10, "maxPercent": 30},
+        "deletionGuard": {
+            "maxCount": 10,
+            "maxPercent": 30,
+            "window": "10m",
+            "confirmAfter": "5s",
+        },
     }
 
 

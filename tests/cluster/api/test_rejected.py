@@ -59,6 +59,8 @@ HUBS = [
     Case("spec.paused", "yes", "must be of type boolean"),
     Case("spec.deletionGuard.maxCount", -1, "should be greater than or equal to 0"),
     Case("spec.deletionGuard.maxPercent", 101, "should be less than or equal to 100"),
+    Case("spec.deletionGuard.window", "0s", "should match"),
+    Case("spec.deletionGuard.confirmAfter", "soon", "should match"),
 ]
 FORMS = [
     Case("spec.hubId", MISSING, "Required value"),

@@ -181,11 +181,11 @@ async def test_object_of_the_go_operator_is_stored_unchanged(
     client: Client, namespace: str, before: Object
 ) -> None:
     after = await stored(client, namespace, before)
-    added = {"source": {"changes": "Poll"}, "deletionGuard": {"maxCount": 10, "maxPercent": 30}}
     expected = deepcopy(before["spec"])
     if before is HUB:
-        expected["deletionGuard"] = added["deletionGuard"]
-        expected["source"] |= added["source"]
+        limits = {"maxCount": 10, "maxPercent": 30, "window": "10m", "confirmAfter": "5s"}
+        expected["deletionGuard"] = limits
+        expected["source"] |= {"changes": "Poll"}
         expected["source"]["mysql"] |= {"connectTimeout": "5s", "queryTimeout": "60s"}
     assert after["spec"] == expected
     assert after["status"] == before["status"]

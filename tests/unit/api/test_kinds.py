@@ -95,8 +95,10 @@ def test_deletion_guard_is_enabled_by_default() -> None:
         },
         type=LynqHub,
     )
-    assert (hub.spec.deletion_guard.max_count, hub.spec.deletion_guard.max_percent) == (10, 30)
-    assert not hub.spec.deletion_guard.disabled
+    guard = hub.spec.deletion_guard
+    assert (guard.max_count, guard.max_percent) == (10, 30)
+    assert (guard.window, guard.confirm_after) == ("10m", "5s")
+    assert not guard.disabled
     assert (hub.spec.source.sync_interval, hub.spec.source.changes) == ("30s", "Poll")
 
 
