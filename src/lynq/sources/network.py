@@ -3,7 +3,8 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from lynq.api import TlsMode
@@ -16,6 +17,7 @@ from lynq.sources.errors import (
     TLSFailed,
     UnknownHost,
 )
+from lynq.sources.resolver import ServerAddress, TooManyLookups, resolve
 from lynq.sources.settings import TLS, ServerSettings
 from lynq.tls.context import CertificateError, client_context, load_key_pair
 
@@ -24,12 +26,15 @@ C = TypeVar("C")
 _VERIFYING = frozenset((TlsMode.VERIFY_CA, TlsMode.VERIFY_FULL))
 
 
-def tls_context(tls: TLS) -> ssl.SSLContext | None:
-    """Return the SSL context for these settings; None if nothing is encrypted."""
+def tls_context(tls: TLS, server_name: str = "") -> ssl.SSLContext | None:
+    """Return the SSL context for these settings; None if nothing is encrypted.
+
+    `server_name` is the name in the certificate if the connection is made to an address.
+    """
     if tls.mode is TlsMode.DISABLE:
         return None
     try:
-        context = client_context(tls.ca or None)
+        context = client_context(tls.ca or None, server_name=server_name)
     except CertificateError:
         raise InvalidSettings("not a PEM certificate", field="tls.caRef") from None
     context.check_hostname = tls.mode is TlsMode.VERIFY_FULL
@@ -44,21 +49,58 @@ def tls_context(tls: TLS) -> ssl.SSLContext | None:
     return context
 
 
-async def connect_within(
-    settings: ServerSettings, connect: Callable[[ssl.SSLContext | None], Awaitable[C]]
-) -> C:
-    """Connect as tls.mode requires, within connectTimeout; `connect` raises SourceErrors only."""
-    context = tls_context(settings.tls)
+Connect = Callable[[ssl.SSLContext | None, ServerAddress], Awaitable[C]]
+"""Connects to one address and logs in; raises SourceErrors only."""
+
+
+async def connect_within(settings: ServerSettings, connect: Connect[C]) -> C:
+    """Connect to the first address that accepts, as tls.mode requires, within connectTimeout."""
+    context = tls_context(settings.tls, settings.host)
+    addresses: Sequence[ServerAddress] = ()
     try:
         async with asyncio.timeout(settings.connect_timeout):
+            addresses = await server_addresses(settings)
             try:
-                return await connect(context)
+                return await _connect_first(addresses, context, connect)
             except TLSFailed:
                 if settings.tls.mode is not TlsMode.PREFER:
                     raise
-                return await connect(None)
+                return await _connect_first(addresses, None, connect)
     except TimeoutError:
-        raise connect_timed_out(settings) from None
+        raise (connect_timed_out if addresses else _lookup_timed_out)(settings) from None
+
+
+async def _connect_first(
+    addresses: Sequence[ServerAddress], context: ssl.SSLContext | None, connect: Connect[C]
+) -> C:
+    *others, last = addresses
+    for address in others:
+        with suppress(Refused):
+            return await connect(context, address)
+    return await connect(context, last)
+
+
+async def server_addresses(settings: ServerSettings) -> Sequence[ServerAddress]:
+    """Return the addresses that may be connected to; raises SourceConnectionFailed.
+
+    The caller sets the time limit.
+    """
+    try:
+        return await resolve(settings.host, settings.port)
+    except TooManyLookups:
+        raise SourceConnectionFailed(
+            "too many host names are being resolved: the name server does not answer",
+            endpoint=settings.endpoint,
+        ) from None
+    except OSError as error:
+        raise network_failure(error, settings.endpoint) from None
+
+
+def _lookup_timed_out(settings: ServerSettings) -> ConnectTimedOut:
+    return ConnectTimedOut(
+        f"the name server has not answered within {settings.connect_timeout:g} s",
+        endpoint=settings.endpoint,
+    )
 
 
 def connect_timed_out(settings: ServerSettings) -> ConnectTimedOut:

@@ -28,13 +28,36 @@ class CertificateError(OSError):
     """A certificate or its private key cannot be used."""
 
 
-def client_context(ca: str | None) -> ssl.SSLContext:
+class _NamedServerContext(ssl.SSLContext):
+    """A client context that verifies one server name, whatever address is connected to."""
+
+    server_name = ""
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,  # noqa: FBT001, FBT002 - the signature of the base class
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        name = self.server_name or server_hostname
+        return super().wrap_bio(incoming, outgoing, server_side, name, session)
+
+
+def client_context(ca: str | None, *, server_name: str = "") -> ssl.SSLContext:
     """Return a client context that trusts a CA in PEM; None trusts the system's CAs.
 
-    Raises CertificateError.
+    With `server_name`, the certificate must be valid for that name also if an event loop connects
+    to an address. Raises CertificateError.
     """
+    context = _NamedServerContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.server_name = server_name
     try:
-        context = ssl.create_default_context(cadata=ca)
+        if ca is None:
+            context.load_default_certs()
+        else:
+            context.load_verify_locations(cadata=ca)
     except (ssl.SSLError, ValueError):
         raise CertificateError("the CA is not a PEM certificate") from None
     # Private CAs often lack the extensions that OpenSSL's strict mode, the default since

@@ -22,6 +22,7 @@ from lynq.sources.network import connect_within
 from lynq.sources.pool import ServerSource
 from lynq.sources.query import Query
 from lynq.sources.read import Deadline
+from lynq.sources.resolver import ServerAddress
 from lynq.sources.rows import SourceColumn
 
 _BEGIN = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
@@ -43,16 +44,18 @@ def open_mysql(settings: MySQLSettings) -> ServerSource:
 
 
 async def _connect(settings: MySQLSettings) -> DriverConnection:
-    async def attempt(context: ssl.SSLContext | None) -> DriverConnection:
+    async def attempt(context: ssl.SSLContext | None, address: ServerAddress) -> DriverConnection:
         with translate_errors(lambda error: connect_error(error, settings)):
-            return await _log_in(settings, context)
+            return await _log_in(settings, context, address)
 
     return await connect_within(settings, attempt)
 
 
-async def _log_in(settings: MySQLSettings, context: ssl.SSLContext | None) -> DriverConnection:
+async def _log_in(
+    settings: MySQLSettings, context: ssl.SSLContext | None, address: ServerAddress
+) -> DriverConnection:
     connection = await asyncmy.connect(
-        **login_arguments(settings, OperationalError),
+        **login_arguments(settings, OperationalError) | {"host": address.ip},
         ssl=context,
         connect_timeout=settings.connect_timeout,
         # Values are not converted: the server's own text is what templates see.

@@ -17,6 +17,7 @@ from lynq.sources.postgresql.settings import DIALECT, PostgreSQLSettings
 from lynq.sources.postgresql.types import column, connect_error, is_sent_as_text, read_error
 from lynq.sources.query import Query
 from lynq.sources.read import Deadline
+from lynq.sources.resolver import ServerAddress
 from lynq.sources.rows import SourceColumn
 
 # asyncpg has no types.
@@ -53,10 +54,10 @@ async def connect(settings: PostgreSQLSettings) -> DriverConnection:
     Every parameter is set explicitly: the driver takes missing ones from the environment.
     """
 
-    async def attempt(context: ssl.SSLContext | None) -> DriverConnection:
+    async def attempt(context: ssl.SSLContext | None, address: ServerAddress) -> DriverConnection:
         with translate_errors(lambda error: connect_error(error, settings)):
             return await asyncpg.connect(
-                host=settings.host,
+                host=address.ip,
                 port=settings.port,
                 user=settings.username,
                 password=settings.password,

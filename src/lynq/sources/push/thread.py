@@ -16,13 +16,10 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
-from typing import Any
 
-from lynq.sources.network import network_failure
+from lynq.sources.network import network_failure, server_addresses
+from lynq.sources.resolver import ServerAddress
 from lynq.sources.settings import ServerSettings
-
-# A result of getaddrinfo: family, type, protocol, canonical name, socket address.
-Address = tuple[int, int, int, str, Any]
 
 
 async def run_in_thread(work: Callable[[], None], *, stop: Callable[[], None], name: str) -> None:
@@ -114,13 +111,8 @@ async def open_sockets(
 
 async def _open_socket(settings: ServerSettings) -> CancellableSocket:
     """Connect to the first of the server's addresses that accepts."""
-    loop = asyncio.get_running_loop()
     failure = OSError("no address")
-    try:
-        addresses = await loop.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise network_failure(error, settings.endpoint) from None
-    for address in addresses:
+    for address in await server_addresses(settings):
         try:
             return CancellableSocket(await _connect(address))
         except OSError as error:
@@ -128,12 +120,11 @@ async def _open_socket(settings: ServerSettings) -> CancellableSocket:
     raise network_failure(failure, settings.endpoint)
 
 
-async def _connect(address: Address) -> socket.socket:
-    family, kind, protocol, _, socket_address = address
-    connection = socket.socket(family, kind, protocol)
+async def _connect(address: ServerAddress) -> socket.socket:
+    connection = socket.socket(address.family, socket.SOCK_STREAM)
     try:
         connection.settimeout(0)
-        await asyncio.get_running_loop().sock_connect(connection, socket_address)
+        await asyncio.get_running_loop().sock_connect(connection, address.socket_address)
         connection.settimeout(None)
     except BaseException:
         connection.close()
