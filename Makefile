@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks bench golden crds manifests dist lock clean
+.PHONY: help demo test check hooks mutants bench golden crds manifests dist lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -28,6 +28,9 @@ check: $(VENV)/ready  ## lint, types, import contracts, conventions, generated f
 
 hooks: $(VENV)/ready  ## install the git hooks that run `make check` at every commit
 	$(BIN)/pre-commit install --hook-type pre-commit --hook-type commit-msg
+
+mutants: $(VENV)/ready  ## check that the unit tests notice wrong decisions about deletion
+	$(BIN)/python tools/mutants.py $(ARGS)
 
 bench: $(VENV)/ready  ## run the benchmarks; prints tables, asserts no seconds
 	$(BIN)/pytest tests/bench -o python_files='bench_*.py' -s $(ARGS)

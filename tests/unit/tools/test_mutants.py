@@ -1,0 +1,113 @@
+"""tools/mutants.py: mutants are small changes, and a run tells noticed from unnoticed ones."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).parents[3] / "tools"
+
+CODE = """
+def is_allowed(count: int, limit: int) -> bool:
+    return count <= limit
+
+def unchecked(count: int) -> int:
+    return count + 1
+"""
+TESTS = """
+from decider import is_allowed, unchecked
+
+def test_limit():
+    assert is_allowed(1, 1)
+    assert not is_allowed(2, 1)
+
+def test_unchecked():
+    unchecked(1)
+"""
+RUN = """
+import sys, pytest
+sys.path[:0] = [{tools!r}, {project!r}]
+from mutants import MutationRun
+run = MutationRun(["decider"])
+pytest.main(["-q", "-p", "no:cacheprovider", {project!r}], plugins=[run])
+print("failed before:", len(run.failed_before))
+for mutant in run.results.killed: print("killed", mutant.change)
+for mutant in run.results.survived: print("survived", mutant.change)
+"""
+
+
+def changes_of(body: str) -> set[str]:
+    script = (
+        "import ast, sys; from mutations import mutants_of, units_of\n"
+        "tree = ast.parse(sys.stdin.read())\n"
+        "[print(m.change) for unit in units_of('m', tree) for m in mutants_of(unit)]"
+    )
+    source = f"def f(a, b, c):\n    {body}\n"
+    ast.parse(source)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=TOOLS,
+        input=source,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert not done.stderr
+    return set(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("body", "change"),
+    [
+        ("return a == b", "a == b -> a != b"),
+        ("return a < b", "a < b -> a <= b"),
+        ("return a and b", "a and b -> a or b"),
+        ("return a and b", "a and b -> b"),
+        ("return not a", "not a -> a"),
+        ("return a - b", "a - b -> a"),
+        ("return a | b", "a | b -> a & b"),
+        ("return True", "True -> False"),
+        ("return any(a)", "any(a) -> all(a)"),
+        ("a.clear()", "a.clear() -> pass"),
+        ("if a: return b", "if a -> if not a"),
+        ("return [x for x in a if b]", "for x in a if b -> for x in a"),
+        ("return a", "return a -> return None"),
+    ],
+)
+def test_operator_makes_the_change(body: str, change: str) -> None:
+    assert change in changes_of(body)
+
+
+@pytest.mark.parametrize("body", ["return 'text'", "raise ValueError(f'{a + 1} is wrong')"])
+def test_messages_are_not_mutated(body: str) -> None:
+    assert changes_of(body) <= {"return 'text' -> return None"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "decider.py").write_text(CODE)
+    (tmp_path / "test_decider.py").write_text(TESTS)
+    return tmp_path
+
+
+def run_mutants(project: Path) -> list[str]:
+    script = RUN.format(tools=str(TOOLS), project=str(project))
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=project, text=True, capture_output=True, check=False
+    )
+    return done.stdout.splitlines()
+
+
+def test_run_tells_noticed_from_unnoticed_changes(project: Path) -> None:
+    lines = run_mutants(project)
+    assert "killed count <= limit -> count < limit" in lines
+    assert "survived count + 1 -> count - 1" in lines
+
+
+def test_run_without_green_tests_makes_no_mutants(project: Path) -> None:
+    (project / "test_decider.py").write_text("def test_broken():\n    assert False\n")
+    lines = run_mutants(project)
+    assert "failed before: 1" in lines
+    assert not [line for line in lines if line.startswith(("killed", "survived"))]
