@@ -41,8 +41,16 @@ def keys(values: Any, schema: Any, start: str = "") -> set[str]:
     )
 
 
+GO_SELECTORS = {
+    "networkPolicy.metrics.namespaceSelector",
+    "networkPolicy.metrics.podSelector",
+    "networkPolicy.webhook.namespaceSelector",
+    "networkPolicy.webhook.podSelector",
+}
+
+
 def test_schema_covers_exactly_the_values() -> None:
-    assert keys(VALUES, SCHEMA) == paths(SCHEMA) - {"global"}
+    assert keys(VALUES, SCHEMA) == paths(SCHEMA) - {"global"} - GO_SELECTORS
 
 
 @pytest.mark.parametrize(
@@ -376,6 +384,56 @@ def test_network_policies_allow_configured_peers() -> None:
     assert webhook == {"ports": [{"port": 9443, "protocol": "TCP"}], "from": peers}
     closed = chart({"networkPolicy": {"enabled": True, "metrics": {"from": []}}})
     assert "ingress" not in one(closed, "NetworkPolicy", "lynq-allow-metrics-traffic")["spec"]
+
+
+def test_selectors_of_the_go_chart_are_network_peers() -> None:
+    selectors = {"namespaceSelector": {"matchLabels": {"name": "monitoring"}}, "podSelector": {}}
+    policy = {"enabled": True, "metrics": {"from": [], **selectors}, "webhook": {"from": []}}
+    objects = chart({"networkPolicy": policy})
+    metrics = one(objects, "NetworkPolicy", "lynq-allow-metrics-traffic")["spec"]["ingress"][0]
+    assert metrics["from"] == [selectors]
+
+
+def go_values() -> dict[str, Any]:
+    """Return the values of the Go operator's chart; keys that are new here are absent.
+
+    `helm upgrade --reuse-values` renders a chart with exactly the values of the release before. A
+    null removes a default.
+    """
+    values: dict[str, Any] = {
+        "podDisruptionBudget": None,
+        "rbac": {"create": True, "userRoles": None},
+        "certManager": {"enabled": True, "install": False},
+        "manager": dict.fromkeys(("metricsSecure", "watchNamespaces")),
+        "monitoring": dict.fromkeys(("alerts", "dashboard", "dashboardLabels")),
+        "networkPolicy": {
+            "enabled": False,
+            "metrics": {"from": None, "namespaceSelector": {}, "podSelector": {}},
+            "webhook": {"from": None, "namespaceSelector": {}},
+        },
+        "dashboard": {
+            "enabled": False,
+            "replicaCount": 1,
+            "image": {"repository": "k8s-lynq/lynq-dashboard", "tag": ""},
+            "serviceAccount": {"create": True},
+            "rbac": {"create": True},
+            "service": {"port": 80, "targetPort": 8080},
+            "ingress": {"enabled": False},
+            "resources": {"limits": {"cpu": "200m", "memory": "256Mi"}},
+        },
+    }
+    return values
+
+
+@pytest.mark.parametrize("extra", [{}, {"networkPolicy": True}, {"monitoring": True}])
+def test_reused_values_of_the_go_chart_are_accepted(extra: dict[str, bool]) -> None:
+    values = go_values()
+    for name, enabled in extra.items():
+        values[name]["enabled"] = enabled
+    objects = chart(values)
+    arguments = manager(objects)["args"]
+    assert not [argument for argument in arguments if argument.startswith("--metrics-secure")]
+    assert names(objects, "Certificate") == ["lynq-serving-cert"]
 
 
 def test_disruption_budget_follows_values() -> None:

@@ -87,3 +87,17 @@ subjects:
 {{- define "lynq.certManager" -}}
 {{- if and .Values.webhook.enabled .Values.certManager.enabled }}true{{ end -}}
 {{- end -}}
+
+{{/* The metrics endpoint asks for a token: also with `--reuse-values` of a chart without this value. */}}
+{{- define "lynq.metricsSecure" -}}
+{{- if ne (toString .Values.manager.metricsSecure) "false" }}true{{ end -}}
+{{- end }}
+
+{{/* The peers of a network policy: the list `from`, and the selectors of the Go operator's chart. */}}
+{{- define "lynq.peers" -}}
+{{- $peers := .from | default list }}
+{{- if or (hasKey . "namespaceSelector") (hasKey . "podSelector") }}
+{{- $peers = append $peers (pick . "namespaceSelector" "podSelector") }}
+{{- end }}
+{{- toYaml $peers }}
+{{- end }}
