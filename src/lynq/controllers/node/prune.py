@@ -7,6 +7,7 @@ precondition of a delete. An object is retained by one patch with the resourceVe
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 
 import structlog
 
@@ -94,24 +95,31 @@ class Pruner:
         reason: OrphanReason,
         *,
         clock: Callable[[], datetime],
+        held: Mapping[InventoryItem, str] = MappingProxyType({}),
         confirm: Callable[[], Awaitable[None]] | None = None,
         retain_all: bool = False,
     ) -> PruneResult:
         """Delete or retain items, wave by wave, as far as that is possible now.
 
+        `held` are observed and not pruned; each has the event until which it stays.
         `confirm` runs before each wave, and raises if nothing may be deleted after all.
         `retain_all` overrides the deletion policies.
         """
         result = PruneResult()
         state.prune_errors.clear()
-        items = [located for item in items for located in await self._locate(item)]
-        if not items:
+        located = {
+            each: held.get(item, "")
+            for item in (*items, *held)
+            for each in await self._locate(item)
+        }
+        if not located:
             return result
-        policies = _policies(node, reason, items, retain_all=retain_all)
+        policies = _policies(node, reason, located, retain_all=retain_all)
         entries, owner = entries_of(node.spec), owner_of(node)
         while True:
             candidates = await gather_or_cancel(
-                self._candidate(item, policies, state, clock()) for item in items
+                self._candidate(item, until, policies, state, clock())
+                for item, until in located.items()
             )
             step = next_prune_step(entries, candidates, owner, reason)
             result.remaining = step.outcomes
@@ -158,6 +166,7 @@ class Pruner:
     async def _candidate(
         self,
         item: InventoryItem,
+        until: str,
         policies: Mapping[str, DeletionPolicy],
         state: NodeState,
         now: datetime,
@@ -170,20 +179,22 @@ class Pruner:
         except NODE_WIDE_ERRORS:
             raise
         except (GroupUnavailable, KindNotWatched) as error:
-            return PruneCandidate(item, problem=str(error), is_unobserved=True)
+            return PruneCandidate(item, problem=str(error), is_unobserved=True, held_until=until)
         except UnknownKind as error:
             # Without its definition no object of the kind exists. A version that has just been
             # removed can be replaced by another one, which the next reconcile finds. And an API
             # server that has just started does not serve all definitions yet.
             if state.is_confirmed_unserved(item.ref, now):
                 return PruneCandidate(item, problem=problem, is_unobserved=bool(problem))
-            return PruneCandidate(item, problem=problem or str(error), is_unobserved=True)
+            return PruneCandidate(
+                item, problem=problem or str(error), is_unobserved=True, held_until=until
+            )
         except KubeError as error:
-            return PruneCandidate(item, problem=str(error), is_unobserved=True)
+            return PruneCandidate(item, problem=str(error), is_unobserved=True, held_until=until)
         live = child.live if child else None
         if live and live.uid in state.deletion_requested:
             live = replace(live, is_deleting=True)
-        return PruneCandidate(item, live, policies.get(item.id), problem)
+        return PruneCandidate(item, live, policies.get(item.id), problem, held_until=until)
 
     async def _kind(self, ref: ObjectRef) -> WatchedKind:
         if ref.api_version:

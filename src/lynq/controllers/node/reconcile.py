@@ -1,9 +1,9 @@
 """Reconciles a node that is not being deleted: an ordered list of steps, one status at the end.
 
-Finalizer, variables and graph, observe, prune, inventory, apply in waves, status. No step waits for
+Finalizer, variables and graph, observe, inventory, apply in waves, prune, status. No step waits for
 readiness: the reconcile applies what the dependencies allow now, writes the status and is requeued
-by the next watch event or deadline. Objects that left the form are pruned before anything is
-applied, because a new object may need their name.
+by the next watch event or deadline. Objects that left the form are pruned after everything is
+applied, because their successors may be rejected.
 """
 
 import time
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from lynq.api import LynqNode, NodeStatus, ResourceState
+from lynq.api import LynqNode, NodeStatus, ResourceState, TResource
 from lynq.api.names import FINALIZER_NODE
 from lynq.api.node_metadata import is_deleting, is_paused
 from lynq.api.reasons import OrphanReason
@@ -29,10 +29,11 @@ from lynq.core.graph.build import build_graph, entries_of
 from lynq.core.graph.model import Graph
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.inventory import InventoryItem, read_inventory
-from lynq.core.node.objects import ObjectIdentity, ObjectRef, ref_of
-from lynq.core.node.prune import select_prunable
+from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of, ref_of
+from lynq.core.node.prune import find_stale, pending_outcomes, select_prunable
 from lynq.core.node.schedule import force_due_at, is_force_due, requeue_at
 from lynq.core.node.status import InvalidNode, invalid_status, inventory_status, next_status
+from lynq.core.node.successor import Successors
 from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import PartialObject, Result
 from lynq.kube.errors import KubeError
@@ -90,11 +91,11 @@ class NodeReconciler:
         state.absent.clear()
         inventory = read_inventory(node.status, node.metadata.namespace, desired.variables)
         observed = await self._observe(node, desired, inventory, state)
-        pruned = await self._prune(node, observed, inventory, state)
+        stale = self._find_stale(node, observed, inventory)
         now, interval = self._context.clock(), self._context.options.force_reapply_interval
         force = is_force_due(node, interval, now)
         plan = self._applier.plan(node, desired.graph, observed, now=now, force=force)
-        report = status_report(node, plan, pruned, inventory, force=False)
+        report = status_report(node, plan, pending_outcomes(stale), inventory, force=False)
         if status := inventory_status(node.status, report, inventory, now):
             node = await self._write_inventory(node, state, status)
         progress = await self._applier.apply(
@@ -110,7 +111,8 @@ class NodeReconciler:
             # The node has changed since, and is in the queue again.
             return Result()
         state.keep_only({resource.ref for resource in observed.values()})
-        report = status_report(node, progress, pruned, inventory, force=force)
+        pruned = await self._prune(node, stale, desired.graph, progress, state)
+        report = status_report(node, progress, pruned.remaining, inventory, force=force)
         status = next_status(node.status, report, self._context.clock())
         is_outdated = self._record_contested(node, state, progress)
         seconds = time.monotonic() - started
@@ -155,34 +157,48 @@ class NodeReconciler:
             now=self._context.clock(),
         )
 
-    async def _prune(
+    def _find_stale(
         self,
         node: LynqNode,
         observed: Mapping[str, ObservedResource],
         inventory: tuple[InventoryItem, ...],
-        state: NodeState,
-    ) -> PruneResult:
-        """Delete or retain the objects that left the form."""
+    ) -> tuple[InventoryItem, ...]:
+        """Return the objects that left the form."""
         resources = observed.values()
-        selection = select_prunable(
-            node,
+        return find_stale(
             inventory,
             self._pruner.applied_objects(node),
             desired=[resource.ref for resource in resources if resource.facts.desired is not None],
-            unresolved=[
-                resource.facts.resource for resource in resources if not resource.is_resolved
-            ],
+            unresolved=_unresolved(resources),
         )
-        pruned = await self._pruner.prune(
+
+    async def _prune(
+        self,
+        node: LynqNode,
+        stale: tuple[InventoryItem, ...],
+        graph: Graph,
+        progress: ApplyProgress,
+        state: NodeState,
+    ) -> PruneResult:
+        """Delete or retain the objects that left the form and whose successors are accepted."""
+        observed = progress.observed
+        successors = Successors(
+            owner_of(node),
+            node.status,
+            graph,
+            facts={resource_id: resource.facts for resource_id, resource in observed.items()},
+            outcomes={outcome.id: outcome for outcome in progress.step.outcomes},
+        )
+        selection = select_prunable(node, stale, _unresolved(observed.values()), successors)
+        return await self._pruner.prune(
             node,
             selection.items,
             state,
             OrphanReason.REMOVED_FROM_TEMPLATE,
             clock=self._context.clock,
+            held=selection.held,
             confirm=lambda: self._confirm_unchanged(node),
         )
-        pruned.remaining = (*pruned.remaining, *selection.held)
-        return pruned
 
     async def _confirm_unchanged(self, node: LynqNode) -> None:
         """Check with the API server that the node is the cached one; raises NodeChanged, NotFound.
@@ -248,6 +264,11 @@ class NodeReconciler:
         if at is None:
             return Result()
         return Result(max((at - now).total_seconds(), timing.min_node_requeue))
+
+
+def _unresolved(resources: Iterable[ObservedResource]) -> list[TResource]:
+    """Return the resources whose desired objects are not identified."""
+    return [resource.facts.resource for resource in resources if not resource.is_resolved]
 
 
 def _previously_applied(

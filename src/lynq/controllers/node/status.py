@@ -23,6 +23,7 @@ from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.schedule import debounce_status
+from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.status import InvalidNode, StatusReport
 from lynq.kube import ObjectReference
 
@@ -30,7 +31,7 @@ from lynq.kube import ObjectReference
 def status_report(
     node: LynqNode,
     progress: ApplyProgress,
-    pruned: PruneResult,
+    pruning: Sequence[ResourceOutcome],
     inventory: Sequence[InventoryItem],
     *,
     force: bool,
@@ -46,7 +47,7 @@ def status_report(
         namespace=metadata.namespace,
         generation=metadata.generation,
         outcomes=progress.step.outcomes,
-        pruning=pruned.remaining,
+        pruning=pruning,
         unresolved=[item for item in inventory if item.id in unresolved],
         is_applying=bool(progress.step.writes),
         was_forced=force,

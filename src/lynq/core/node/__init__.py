@@ -2,7 +2,7 @@
 
 Pure: no socket, no clock. A reconcile calls
 
-    variables_of → Renderer.render → prepare → select_prunable, next_prune_step → next_step
+    variables_of → Renderer.render → prepare → next_step → select_prunable, next_prune_step
     → next_status → requeue_at
 
 and the controller sends the writes.

@@ -87,22 +87,16 @@ def read_inventory(
 
 
 def stale_items(
-    inventory: Iterable[InventoryItem], desired: Iterable[ObjectRef], unresolved: Iterable[str]
+    inventory: Iterable[InventoryItem], desired: Iterable[ObjectRef]
 ) -> tuple[InventoryItem, ...]:
-    """Return the items that are no longer desired.
-
-    The desired objects of an unresolved resource, one that cannot be rendered, are unknown. All of
-    its objects stay: a typo in a template must not delete a tenant.
-    """
-    desired, unresolved_ids = tuple(desired), frozenset(unresolved)
+    """Return the items that are no longer desired."""
+    desired = tuple(desired)
     identities = {ref.identity for ref in desired}
     names = {(ref.kind, ref.namespace, ref.name) for ref in desired}
     return tuple(
         item
         for item in inventory
-        if item.id not in unresolved_ids
-        and item.ref.identity not in identities
-        and not _may_be_desired(item.ref, names)
+        if item.ref.identity not in identities and not _may_be_desired(item.ref, names)
     )
 
 

@@ -6,7 +6,7 @@ inventory untouched: the inventory lists what the node meant to apply, not what 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lynq.api import DeletionPolicy, LynqNode, ResourceState, TResource
 from lynq.api.digests import is_untouched
@@ -18,6 +18,7 @@ from lynq.core.node.inventory import InventoryItem, possible_claims, stale_items
 from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import is_orphan, is_owned_by
 from lynq.core.node.state import ResourceOutcome, StateReason
+from lynq.core.node.successor import Successors, held_for_successors
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,35 +26,56 @@ class PruneSelection:
     """The objects that are no longer desired: which are pruned now, and which are held back."""
 
     items: tuple[InventoryItem, ...] = ()
-    held: tuple[ResourceOutcome, ...] = ()
-    """One per object that is not pruned yet, with the reason in its message."""
+    held: Mapping[InventoryItem, str] = field(default_factory=dict)
+    """The objects that are not pruned yet, each with the event until which it stays."""
 
 
-def select_prunable(
-    node: LynqNode,
+def find_stale(
     inventory: Iterable[InventoryItem],
     unlisted: Iterable[InventoryItem],
     *,
     desired: Iterable[ObjectRef],
     unresolved: Sequence[TResource],
-) -> PruneSelection:
-    """Select the objects that left the spec of a node.
+) -> tuple[InventoryItem, ...]:
+    """Return the objects that left the spec of a node.
 
     `unlisted` are objects that the node owns and its status does not list. `unresolved` are
     resources that could not be rendered or observed: an unlisted object may be one of theirs, so
-    none is selected while there are any.
+    none is returned while there are any.
     """
     listed = tuple(inventory)
     refs = {item.ref for item in listed}
     further = () if unresolved else tuple(item for item in unlisted if item.ref not in refs)
-    stale = stale_items((*listed, *further), desired, [resource.id for resource in unresolved])
+    return stale_items((*listed, *further), desired)
+
+
+def select_prunable(
+    node: LynqNode,
+    stale: Sequence[InventoryItem],
+    unresolved: Sequence[TResource],
+    successors: Successors,
+) -> PruneSelection:
+    """Select the objects that can be pruned, of those that left the spec of a node."""
     if stale and _awaits_rewrite(node):
-        return PruneSelection(held=tuple(_held_for_hub(item) for item in stale))
-    claims = possible_claims(stale, unresolved)
-    return PruneSelection(
-        tuple(item for item in stale if item not in claims),
-        tuple(_held_for_resource(item, resource_id) for item, resource_id in claims.items()),
+        until = "the LynqHub has restored the LynqNode, which was edited"
+        return PruneSelection(held=dict.fromkeys(stale, until))
+    unresolved_ids = {resource.id for resource in unresolved}
+    held = held_for_successors(
+        [item for item in stale if item.id not in unresolved_ids], successors
     )
+    for item, resource_id in possible_claims(stale, unresolved).items():
+        held[item] = f'"{resource_id}" can be rendered, which may desire it'
+    # The desired objects of an unresolved resource are unknown, so all of its objects stay: a typo
+    # in a template must not delete a tenant.
+    for item in stale:
+        if item.id in unresolved_ids:
+            held[item] = f'"{item.id}" can be rendered and observed'
+    return PruneSelection(tuple(item for item in stale if item not in held), held)
+
+
+def pending_outcomes(stale: Iterable[InventoryItem]) -> tuple[ResourceOutcome, ...]:
+    """Return the outcomes of objects that left the spec, before the resources are applied."""
+    return tuple(_held(item, "the resources of the node are applied") for item in stale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +91,8 @@ class PruneCandidate:
     """Why the object could not be observed or deleted the last time, and what to do about it."""
     is_unobserved: bool = False
     """Whether the object could not be observed: then it may exist."""
+    held_until: str = ""
+    """The event until which the object is not deleted; "" if it is deleted now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +128,17 @@ def next_prune_step(
 ) -> PruneStep:
     """Return the next wave of deletions; `entries` are the resources of the node's spec."""
     remaining = [candidate for candidate in candidates if _remains(candidate, owner)]
-    observed = {candidate.item.id for candidate in remaining if not candidate.is_unobserved}
+    observed = {
+        candidate.item.id
+        for candidate in remaining
+        if not candidate.is_unobserved and not candidate.held_until
+    }
     waves = removal_waves(entries, observed)
     wave = frozenset(waves[0]) if waves else frozenset()
     deletions = tuple(
         _deletion(candidate, candidate.live, owner, reason)
         for candidate in remaining
-        if candidate.live and not candidate.live.is_deleting and candidate.item.id in wave
+        if candidate.live and candidate.item.id in wave and _is_due(candidate, candidate.live)
     )
     by_ref = {deletion.item.ref: deletion for deletion in deletions}
     outcomes = tuple(_outcome(candidate, by_ref, wave) for candidate in remaining)
@@ -123,14 +151,6 @@ def _awaits_rewrite(node: LynqNode) -> bool:
     return has_hub and not is_untouched(node)
 
 
-def _held_for_hub(item: InventoryItem) -> ResourceOutcome:
-    return _held(item, "the LynqHub has restored the LynqNode, which was edited")
-
-
-def _held_for_resource(item: InventoryItem, resource_id: str) -> ResourceOutcome:
-    return _held(item, f'"{resource_id}" can be rendered, which may desire it')
-
-
 def _held(item: InventoryItem, until: str) -> ResourceOutcome:
     return _deleting(item, StateReason.HELD_BACK, f"no longer desired; kept until {until}")
 
@@ -140,6 +160,10 @@ def _remains(candidate: PruneCandidate, owner: Owner) -> bool:
         return True
     live = candidate.live
     return live is not None and not is_orphan(live) and is_owned_by(live, owner)
+
+
+def _is_due(candidate: PruneCandidate, live: LiveObject) -> bool:
+    return not live.is_deleting and not candidate.held_until
 
 
 def _deletion(
@@ -159,6 +183,8 @@ def _outcome(
     candidate: PruneCandidate, deletions: Mapping[ObjectRef, ObjectDeletion], wave: frozenset[str]
 ) -> ResourceOutcome:
     item = candidate.item
+    if candidate.held_until:
+        return _held(item, candidate.held_until)
     if candidate.problem:
         return _deleting(item, StateReason.REMOVAL_FAILED, candidate.problem)
     if deletion := deletions.get(item.ref):

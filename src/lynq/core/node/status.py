@@ -240,12 +240,17 @@ def _resources(
 
 def _entries(report: StatusReport) -> Iterator[ResourceStatus]:
     """Yield an entry per object; the API server rejects a list with two equal keys."""
-    keys: set[EntryKey] = set()
+    refs: dict[EntryKey, ObjectRef] = {}
     for outcome in (*report.outcomes, *report.pruning):
         for ref in _refs(outcome, report.unresolved):
             entry = _entry(outcome, ref)
-            if _entry_key(entry) not in keys:
-                keys.add(_entry_key(entry))
+            listed = refs.get(_entry_key(entry))
+            if listed is not None and listed.group != ref.group:
+                # The group is no part of the key. Without its id the old object is still listed.
+                entry = replace(entry, id="")
+                listed = refs.get(_entry_key(entry))
+            if listed is None:
+                refs[_entry_key(entry)] = ref
                 yield entry
 
 

@@ -7,13 +7,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lynq.api import DeletionPolicy, LynqNode, OwnerReference, ResourceState
+from lynq.api import DeletionPolicy, LynqNode, NodeStatus, OwnerReference, ResourceState
 from lynq.api.names import ANNOTATION_SPEC_DIGEST
 from lynq.api.reasons import OrphanReason
+from lynq.core.graph.build import build_graph
 from lynq.core.graph.model import Entry
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import LiveObject, ObjectRef
-from lynq.core.node.prune import PruneCandidate, PruneStep, next_prune_step, select_prunable
+from lynq.core.node.prune import (
+    PruneCandidate,
+    PruneStep,
+    find_stale,
+    next_prune_step,
+    select_prunable,
+)
+from lynq.core.node.successor import Successors
 from lynq.core.readiness.verdict import READY
 from unit.core.graph.strategies import acyclic_entries, transitive_dependencies
 from unit.core.node.nodes import a_node, a_resource, an_owner
@@ -144,37 +152,56 @@ def edited(node: LynqNode, *, has_hub: bool) -> LynqNode:
     return replace(node, metadata=metadata)
 
 
-def test_items_that_are_not_desired_are_selected() -> None:
-    selection = select_prunable(
-        a_node(), [item("a"), item("b")], (), desired=[item("a").ref], unresolved=()
-    )
-    assert (selection.items, selection.held) == ((item("b"),), ())
+NO_SUCCESSORS = Successors(an_owner(), NodeStatus(), build_graph(()), {}, {})
 
 
-def test_unlisted_object_is_selected_once_and_only_if_it_is_not_desired() -> None:
+def test_items_that_are_not_desired_are_stale() -> None:
+    stale = find_stale([item("a"), item("b")], (), desired=[item("a").ref], unresolved=())
+    assert stale == (item("b"),)
+
+
+def test_unlisted_object_is_stale_once_and_only_if_it_is_not_desired() -> None:
     unlisted = [InventoryItem("", item(id_).ref) for id_ in ("a", "b", "c")]
-    selection = select_prunable(
-        a_node(), [item("b")], unlisted, desired=[item("a").ref], unresolved=()
-    )
-    assert selection.items == (item("b"), InventoryItem("", item("c").ref))
+    stale = find_stale([item("b")], unlisted, desired=[item("a").ref], unresolved=())
+    assert stale == (item("b"), InventoryItem("", item("c").ref))
 
 
-def test_unresolved_resource_keeps_its_objects_and_all_unlisted_ones() -> None:
+def test_unlisted_object_is_not_stale_while_a_resource_is_unresolved() -> None:
     unlisted = [InventoryItem("", item("b").ref)]
+    assert find_stale((), unlisted, desired=(), unresolved=[a_resource("a")]) == ()
+
+
+def test_stale_objects_without_successors_are_selected() -> None:
+    selection = select_prunable(a_node(), [item("a"), item("b")], (), NO_SUCCESSORS)
+    assert (selection.items, selection.held) == ((item("a"), item("b")), {})
+
+
+def test_unresolved_resource_keeps_its_objects() -> None:
     broken = a_resource("a", name_template="other")
-    selection = select_prunable(a_node(), [item("a")], unlisted, desired=(), unresolved=[broken])
-    assert (selection.items, selection.held) == ((), ())
+    selection = select_prunable(a_node(), [item("a")], [broken], NO_SUCCESSORS)
+    assert selection.items == ()
+    assert '"a"' in selection.held[item("a")]
 
 
 def test_object_that_an_unresolved_resource_may_desire_is_held_back() -> None:
     renamed = a_resource("new", name_template="n-old")
-    selection = select_prunable(
-        a_node(), [item("old"), item("gone")], (), desired=(), unresolved=[renamed]
-    )
+    selection = select_prunable(a_node(), [item("old"), item("gone")], [renamed], NO_SUCCESSORS)
     assert selection.items == (item("gone"),)
-    (held,) = selection.held
-    assert (held.id, held.state, held.reason) == ("old", ResourceState.DELETING, "HeldBack")
-    assert '"new"' in held.message
+    assert selection.held == {item("old"): '"new" can be rendered, which may desire it'}
+
+
+def test_held_object_is_reported_and_not_deleted() -> None:
+    step = prune_step(
+        PruneCandidate(item("a"), live(), held_until="it rains"), PruneCandidate(item("b"), live())
+    )
+    assert [deletion.item.id for deletion in step.deletions] == ["b"]
+    held, _ = step.outcomes
+    assert (held.state, held.reason) == (ResourceState.DELETING, "HeldBack")
+    assert held.message == "no longer desired; kept until it rains"
+
+
+def test_held_object_that_does_not_exist_is_not_reported() -> None:
+    assert prune_step(PruneCandidate(item("a"), None, held_until="it rains")).is_done
 
 
 @pytest.mark.parametrize(("has_hub", "selected"), [(True, ()), (False, (item("a"),))])
@@ -182,6 +209,6 @@ def test_edited_node_of_a_hub_prunes_nothing(
     selected: tuple[InventoryItem, ...], *, has_hub: bool
 ) -> None:
     node = edited(a_node(), has_hub=has_hub)
-    selection = select_prunable(node, [item("a")], (), desired=(), unresolved=())
+    selection = select_prunable(node, [item("a")], (), NO_SUCCESSORS)
     assert selection.items == selected
-    assert [held.reason for held in selection.held] == (["HeldBack"] if has_hub else [])
+    assert list(selection.held) == ([item("a")] if has_hub else [])

@@ -187,7 +187,9 @@ def test_no_two_entries_have_the_same_key() -> None:
     ref = ObjectRef("extensions/v1", "Deployment", "shop", "acme-a")
     pruning = [outcome("a", S.DELETING, ref=ref)]
     status = next_status(NodeStatus(), report([outcome("a")], pruning=pruning), NOW)
-    assert [entry.state for entry in status.resources] == [S.READY]
+    # The key has no group. The object of the other group must not leave the inventory.
+    entries = [(entry.id, entry.api_version, entry.state) for entry in status.resources]
+    assert entries == [("a", "apps/v1", S.READY), ("", "extensions/v1", S.DELETING)]
 
 
 def test_node_is_progressing_while_resources_are_applied() -> None:

@@ -103,7 +103,8 @@ class Cluster:
         inventory = read_inventory(self.status, "shop", variables_of(node))
         unresolved = {id_ for id_, fact in facts.items() if fact.desired is None}
         desired = [fact.ref for fact in facts.values() if fact.desired is not None]
-        pruning = self.remove(node, stale_items(inventory, desired, unresolved))
+        stale = [item for item in stale_items(inventory, desired) if item.id not in unresolved]
+        pruning = self.remove(node, tuple(stale))
         return pruning, [item for item in inventory if item.id in unresolved]
 
     def remove(
