@@ -264,6 +264,9 @@ def test_release_name_is_used_in_names_and_arguments() -> None:
     assert service["name"] == "second-lynq-webhook-service"
     role = one(objects, "Role", "second-lynq-webhook-role")
     assert role["rules"][1]["resourceNames"] == ["second-lynq-webhook-server-cert"]
+    assert "--installation-key-secret=second-lynq-installation-key" in manager(objects)["args"]
+    role = one(objects, "Role", "second-lynq-installation-key-role")
+    assert role["rules"][1]["resourceNames"] == ["second-lynq-installation-key"]
     assert chart({"fullnameOverride": "x"})[-1]["metadata"]["name"].startswith("x-")
     named = one(chart({"nameOverride": "other"}), "Deployment")
     assert named["spec"]["selector"]["matchLabels"]["app.kubernetes.io/name"] == "other"

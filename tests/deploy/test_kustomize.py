@@ -41,6 +41,8 @@ def test_object_names_match_go_operator() -> None:
         ("ValidatingWebhookConfiguration", "", "lynq-validating-webhook-configuration"),
         ("Role", namespace, "lynq-leader-election-role"),
         ("RoleBinding", namespace, "lynq-leader-election-rolebinding"),
+        ("Role", namespace, "lynq-installation-key-role"),
+        ("RoleBinding", namespace, "lynq-installation-key-rolebinding"),
         ("Role", namespace, "lynq-webhook-role"),
         ("RoleBinding", namespace, "lynq-webhook-rolebinding"),
         ("ClusterRole", "", "lynq-webhook-role"),

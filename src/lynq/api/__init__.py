@@ -17,7 +17,14 @@ from lynq.api.hub import (
     ValueMappings,
 )
 from lynq.api.metadata import Metadata, OwnerReference
-from lynq.api.node import LynqNode, NodeSpec, NodeStatus, ResourceState, ResourceStatus
+from lynq.api.node import (
+    LynqNode,
+    NodeSpec,
+    NodeStatus,
+    RandomValueSource,
+    ResourceState,
+    ResourceStatus,
+)
 from lynq.api.resource import (
     ConflictPolicy,
     CreationPolicy,
@@ -64,6 +71,7 @@ __all__ = [
     "OwnerReference",
     "PatchStrategy",
     "PostgreSQL",
+    "RandomValueSource",
     "RejectedRow",
     "RejectedRows",
     "ResourceLists",

@@ -94,6 +94,15 @@ class ResourceStatus(Wire, frozen=True, kw_only=True):
     down."""
 
 
+class RandomValueSource(StrEnum):
+    """The source of the random values in a node's templates."""
+
+    INSTALLATION_KEY = "InstallationKey"
+    """The key in the Secret of the installation: only the operator can compute the values."""
+    UID = "UID"
+    """The uid of the node: readers of its objects can compute the values."""
+
+
 class NodeStatus(Wire, frozen=True, kw_only=True):
     """The observed state of the LynqNode, written by the operator."""
 
@@ -129,6 +138,11 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
 
     last_handled_force_reconcile: str = ""
     """The last handled value of the annotation lynq.sh/force-reconcile."""
+
+    random_source: RandomValueSource | None = None
+    """Source of the random values of the templates: InstallationKey, the Secret of the
+    installation. A LynqNode from before that key keeps UID, which can be computed by readers of
+    its objects. A change replaces all generated values."""
 
     # Not by id alone: while a renamed resource is being replaced, both objects carry the id.
     resources: Annotated[

@@ -183,6 +183,14 @@ _CONTROLLERS: Final = (
         "Apply no resources of forms without a serviceAccountName.",
     ),
     click.option(
+        "--installation-key-secret",
+        default="lynq-installation-key",
+        show_default=True,
+        metavar="NAME",
+        help="Secret in the namespace of the pod with the key of random values. The operator "
+        "creates it once. Back it up: without it, templates with random values fail.",
+    ),
+    click.option(
         "--shard",
         default="0/1",
         show_default=True,

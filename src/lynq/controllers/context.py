@@ -10,10 +10,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode
+from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import form_of, hub_by_label, hub_of_form
 from lynq.controllers.cached_client import CachedClient, ResourceCache
 from lynq.controllers.decoding import NodeDecoder, decode_form, decode_hub
+from lynq.controllers.installation_key import CurrentKey
 from lynq.controllers.options import Options
 from lynq.controllers.timing import Timing
 from lynq.core.hub.node_counts import FleetCounts
@@ -49,6 +51,7 @@ class ControllerContext:
     node_counts: FleetCounts = field(default_factory=FleetCounts)
     """NodeDecoder per hub and form, updated with every change of a node."""
     clock: Callable[[], datetime] = _utc_now
+    current_key: CurrentKey = field(default_factory=CurrentKey)
 
     @classmethod
     def of(
@@ -97,6 +100,11 @@ class ControllerContext:
     def timing(self) -> Timing:
         """Delays and intervals of the controllers."""
         return self.options.timing
+
+    @property
+    def key(self) -> KeyState:
+        """The installation key, or why there is none."""
+        return self.current_key.state
 
     @property
     def caches(self) -> tuple[ResourceCache[Any, Any], ...]:

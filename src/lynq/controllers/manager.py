@@ -21,7 +21,9 @@ from typing import Any, Final, Protocol
 import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from lynq.api import LynqNode
 from lynq.controllers.context import CachedClusterView, ControllerContext
+from lynq.controllers.installation_key import KEY_SECRET, KeyLoader
 from lynq.controllers.metrics_auth import may_read_metrics
 from lynq.controllers.operator import Operator
 from lynq.controllers.options import Options
@@ -77,6 +79,10 @@ class ProcessSettings:
     """Whether node metrics have the label `lynqnode`, or are summed per namespace."""
     metrics_certificate: CertificateFiles | None = None
     """Certificate of /metrics; None: a self-signed one, created at startup."""
+    key_namespace: str = "default"
+    """Namespace of the Secret with the installation key: that of the operator."""
+    key_secret: str = KEY_SECRET
+    """Name of that Secret."""
     admission: AdmissionFactory | None = None
     """The admission webhooks; None: off."""
     pprof: bool = False
@@ -113,6 +119,13 @@ class Process:
             self._metrics,
             OperatorMetrics(self.registry, per_node=settings.metrics_per_node),
         )
+        self._keys = KeyLoader(
+            client,
+            settings.key_namespace,
+            settings.key_secret,
+            self.context.current_key,
+            nodes=self._synced_nodes,
+        )
         # Not fenced: every replica serves admission requests.
         admission, view = settings.admission, CachedClusterView(self.context)
         self._admission = admission.serve(client, view, self.registry) if admission else None
@@ -123,11 +136,18 @@ class Process:
             for server in self._servers():
                 await servers.enter_async_context(server)
             operator = Operator(self.context)
-            async with _concurrently(self.context.run_caches()), _concurrently(operator.stand_by()):
+            async with (
+                _concurrently(self.context.run_caches()),
+                _concurrently(operator.stand_by()),
+                _concurrently(self._keys.run()),
+            ):
                 await self._lead(operator, stop)
 
     async def _lead(self, operator: Operator, stop: asyncio.Event) -> None:
-        lead = partial(operator.run, stop)
+        async def lead() -> None:
+            await self._keys.wait()
+            await operator.run(stop)
+
         leading = asyncio.ensure_future(self._election.run(lead) if self._election else lead())
         stopping = asyncio.create_task(stop.wait())
         try:
@@ -141,6 +161,10 @@ class Process:
                 task.cancel()
         if not leading.cancelled():
             leading.result()
+
+    async def _synced_nodes(self) -> list[LynqNode]:
+        await self.context.nodes.cache.synced()
+        return list(self.context.nodes.values())
 
     def _leader_election(self) -> LeaderElection:
         lease = self._settings.options.shard.lease

@@ -8,7 +8,7 @@ Row values are data and are never parsed. Every failure is a `TemplateError`.
 
 from lynq.template.analysis import referenced_variables
 from lynq.template.engine import compile_template, render
-from lynq.template.environment import Environment, SeededRandom
+from lynq.template.environment import Environment, RandomSource, SeededRandom, UnavailableRandom
 from lynq.template.errors import ErrorKind, TemplateError
 from lynq.template.functions.signature import Needs
 from lynq.template.limits import Limits
@@ -19,8 +19,10 @@ __all__ = [
     "ErrorKind",
     "Limits",
     "Needs",
+    "RandomSource",
     "SeededRandom",
     "TemplateError",
+    "UnavailableRandom",
     "compile_template",
     "is_repeatable",
     "is_slow",

@@ -12,9 +12,9 @@ import time
 from dataclasses import dataclass, field, replace
 from itertools import count
 from time import monotonic
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from lynq.template.errors import LimitError
+from lynq.template.errors import LimitError, UnavailableError
 from lynq.template.gofmt.printf import show
 from lynq.template.limits import DEFAULT_LIMITS, Deadline, Limits
 
@@ -22,7 +22,7 @@ from lynq.template.limits import DEFAULT_LIMITS, Deadline, Limits
 class SeededRandom:
     """A stream of bytes determined by the seed, and unpredictable without it.
 
-    The seed is a secret of the node. `derive` returns an independent source for a part of it:
+    The seed has to be a secret. `derive` returns an independent source for a part of it:
     editing one field of a resource does not change the values of another.
     """
 
@@ -65,6 +65,33 @@ class SeededRandom:
                 return drawn % bound
 
 
+class UnavailableRandom:
+    """Randomness without a seed: every draw fails with the problem."""
+
+    __slots__ = ("_problem",)
+
+    def __init__(self, problem: str) -> None:
+        self._problem = problem
+
+    def derive(self, *_parts: str) -> UnavailableRandom:
+        """Return the source of one position: the same."""
+        return self
+
+    def restarted(self) -> UnavailableRandom:
+        """Return the same source."""
+        return self
+
+    def bytes(self, _size: int) -> bytes:
+        """Fail; raises UnavailableError."""
+        raise UnavailableError(self._problem)
+
+    def below(self, _bound: int) -> int:
+        """Fail; raises UnavailableError."""
+        raise UnavailableError(self._problem)
+
+
+RandomSource: TypeAlias = SeededRandom | UnavailableRandom
+
 _T = TypeVar("_T")
 _WIDE_BYTES = 4
 _SHARED_BYTES = 8
@@ -93,7 +120,7 @@ class Context:
         self,
         *,
         now: int = 0,
-        random: SeededRandom | None = None,
+        random: RandomSource | None = None,
         limits: Limits = DEFAULT_LIMITS,
         deadline: Deadline | None = None,
     ) -> None:
@@ -186,7 +213,7 @@ class Environment:
 
     now: int = field(default_factory=time.time_ns)
     """Nanoseconds since 1970."""
-    random: SeededRandom = field(default_factory=lambda: SeededRandom(secrets.token_bytes(32)))
+    random: RandomSource = field(default_factory=lambda: SeededRandom(secrets.token_bytes(32)))
     limits: Limits = DEFAULT_LIMITS
     deadline: Deadline | None = None
     """When to stop; by default each string has its own time."""

@@ -14,6 +14,8 @@ class ErrorKind(StrEnum):
     EXECUTE = "execute"
     LIMIT = "limit"
     DATA = "data"
+    UNAVAILABLE = "unavailable"
+    """An input of the render is missing; the message quotes neither template nor data."""
 
 
 class TemplateError(Exception):
@@ -82,6 +84,12 @@ class LimitError(Failure):
     """A template exceeds the limit on text, items, depth or time."""
 
     kind = ErrorKind.LIMIT
+
+
+class UnavailableError(Failure):
+    """An input that the caller provides, such as randomness, is missing."""
+
+    kind = ErrorKind.UNAVAILABLE
 
 
 class DataError(Failure):

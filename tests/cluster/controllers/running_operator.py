@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from cluster.controllers.environment import NODES, Environment, Object
+from lynq.controllers.installation_key import KEY_SECRET
 from lynq.controllers.manager import Process, ProcessSettings
 from lynq.controllers.options import Options
 from lynq.kube import Resource
@@ -15,12 +16,17 @@ from waiting import eventually
 
 @asynccontextmanager
 async def running_operator(
-    env: Environment, *, namespaces: tuple[str, ...] | None = None, **options: Any
+    env: Environment,
+    *,
+    namespaces: tuple[str, ...] | None = None,
+    key_secret: str = KEY_SECRET,
+    **options: Any,
 ) -> AsyncIterator[Process]:
     """Run hub, form and node controllers; with `namespaces=()` they watch the whole cluster."""
     watched = (env.namespace,) if namespaces is None else namespaces
     settings = ProcessSettings(
-        options=Options(sqlite_directory=env.directory, namespaces=watched, **options)
+        options=Options(sqlite_directory=env.directory, namespaces=watched, **options),
+        key_secret=key_secret,
     )
     process = Process(settings, env.client.intercepted(env.requests))
     stop = asyncio.Event()

@@ -77,6 +77,7 @@ class HubPlanner:
             last_approval=state.plan.approval,
             source_changed=bool(last_identity) and last_identity != rows.identity,
             workloads_ready=lambda node: ready.get(node.metadata.name, True),
+            key=self._context.key,
         )
         started = time.monotonic()
         size = max(len(nodes), len(rows.rows) * len(forms))

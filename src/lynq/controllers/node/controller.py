@@ -52,7 +52,14 @@ class NodeController:
         self._states = NodeStates(context.timing)
         clients = ClientSelector(context)
         self._render_pool = RenderPool(self._enqueue)
-        observer = Observer(context.client, clients, self.children, discovery, self._render_pool)
+        observer = Observer(
+            context.client,
+            clients,
+            self.children,
+            discovery,
+            self._render_pool,
+            current_key=context.current_key,
+        )
         pruner = Pruner(clients, observer, self.children, discovery)
         applier = Applier(clients, observer, context.operator_metrics)
         self._reporter = StatusReporter(context, emitter, object_emitter)

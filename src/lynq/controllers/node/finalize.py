@@ -99,7 +99,7 @@ class NodeFinalizer:
         except VariablesError:
             variables = {}
         inventory = read_inventory(node.status, node.metadata.namespace, variables)
-        desired = await self._desired_items(node, Renderer.of(node, variables))
+        desired = await self._desired_items(node, Renderer.of(node, variables, self._context.key))
         applied = self._pruner.applied_objects(node)
         items = {item.ref: item for item in (*applied, *desired, *inventory)}
         return list(items.values())

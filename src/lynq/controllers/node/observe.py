@@ -19,6 +19,7 @@ from lynq.api.names import ANNOTATION_APPLIED_HASH
 from lynq.controllers.children import Child, Children, KindNotWatched, WatchedKind
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector, NotAllowed
+from lynq.controllers.installation_key import CurrentKey
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, is_transient
 from lynq.controllers.node.slow_render import RenderPool
 from lynq.controllers.node.state import CachedRender, LiveBody, NodeState
@@ -81,12 +82,15 @@ class Observer:
         children: Children,
         discovery: Discovery,
         render_pool: RenderPool,
+        *,
+        current_key: CurrentKey,
     ) -> None:
         self._client = client
         self.render_pool = render_pool
         self.clients = clients
         self._children = children
         self._discovery = discovery
+        self._current_key = current_key
 
     async def observe(
         self,
@@ -100,7 +104,7 @@ class Observer:
     ) -> dict[str, ObservedResource]:
         """Return every resource by id; `listed` are the objects of the inventory."""
         state.reset_on_new_generation(node)
-        renderer = Renderer.of(node, variables)
+        renderer = Renderer.of(node, variables, self._current_key.state)
         observation = _Observation(self, node, renderer, state, listed, now)
         resources = tuple(resources)
         observed = await gather_or_cancel(observation.observe(resource) for resource in resources)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from lynq.api import LynqForm, LynqHub, LynqNode, Metadata, NodeSpec, OwnerReference, TResource
 from lynq.api.digests import spec_digest
+from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.names import (
     ANNOTATION_HUB_ID,
     ANNOTATION_ROLLOUT_UPDATE_START,
@@ -29,7 +30,8 @@ from lynq.api.node_metadata import stamp
 from lynq.api.resource import RESOURCE_LISTS, all_resources
 from lynq.api.wire import unix_nanoseconds
 from lynq.core.hub.row_values import RowValues, empty_name, render_failed, row_variables
-from lynq.template import Environment, Needs, SeededRandom, TemplateError, compile_template
+from lynq.core.randomness import hub_random
+from lynq.template import Environment, Needs, TemplateError, compile_template
 
 
 def render_spec(
@@ -38,20 +40,22 @@ def render_spec(
     values: RowValues,
     *,
     now: datetime,
-    previous: NodeSpec | None = None,
+    previous: LynqNode | None = None,
+    key: KeyState = NO_KEY,
 ) -> NodeSpec:
     """Return the spec of the node; raises RowRenderError.
 
-    `now` is the time of the last change of row or form, and random functions are seeded by hub,
-    form and row: the same row and form give the same texts. Values of cryptographic functions are
-    taken from the `previous` spec of the node.
+    `now` is the time of the last change of row or form, and random functions are seeded by the key,
+    hub, form and row: the same row and form give the same texts. Values of cryptographic functions
+    are taken from the spec of the `previous` node.
     """
     pair = NodePair(values.uid, form.metadata.name)
-    previous_resources = all_resources(previous) if previous else ()
+    previous_resources = all_resources(previous.spec) if previous else ()
+    random = hub_random(hub.metadata.uid, node_name(pair), previous, key)
     renderer = _RowRenderer(
         pair=pair,
         variables=row_variables(values, hub=hub.metadata.name, form=pair.form),
-        environment=_environment(hub, pair, now),
+        environment=Environment(now=unix_nanoseconds(now), random=random),
         previous={resource.id: resource for resource in previous_resources},
     )
     lists: dict[str, Any] = {
@@ -59,12 +63,6 @@ def render_spec(
         for name, _ in RESOURCE_LISTS
     }
     return NodeSpec(uid=pair.uid, template_ref=pair.form, **lists)
-
-
-def _environment(hub: LynqHub, pair: NodePair, now: datetime) -> Environment:
-    # A node has no uid before it is created; the uid of the hub and its name are as stable.
-    seed = f"{hub.metadata.uid}/{node_name(pair)}"
-    return Environment(now=unix_nanoseconds(now), random=SeededRandom(seed.encode()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +139,8 @@ class DesiredNode:
     hub: LynqHub
     form: LynqForm
     values: RowValues
+    key: KeyState = NO_KEY
+    """Seeds the random values of templates."""
 
     @property
     def pair(self) -> NodePair:
@@ -178,9 +178,11 @@ class DesiredNode:
             | ({ANNOTATION_SERVICE_ACCOUNT: account} if account else {})
         )
 
-    def spec(self, written: datetime, previous: NodeSpec | None = None) -> NodeSpec:
+    def spec(self, written: datetime, previous: LynqNode | None = None) -> NodeSpec:
         """Return the spec of the node; raises RowRenderError."""
-        return render_spec(self.hub, self.form, self.values, now=written, previous=previous)
+        return render_spec(
+            self.hub, self.form, self.values, now=written, previous=previous, key=self.key
+        )
 
     def new(self, now: datetime) -> LynqNode:
         """Return the node to create, complete with finalizer; raises RowRenderError."""
@@ -199,7 +201,7 @@ class DesiredNode:
 
     def updated(self, node: LynqNode, written: datetime) -> LynqNode:
         """Return the existing node as desired; foreign metadata is kept. Raises RowRenderError."""
-        metadata, spec = node.metadata, self.spec(written, node.spec)
+        metadata, spec = node.metadata, self.spec(written, node)
         foreign_owners = [
             reference for reference in metadata.owner_references if not self._replaces(reference)
         ]

@@ -81,7 +81,7 @@ def spec_differs(node: LynqNode, desired: DesiredNode, now: datetime) -> bool:
 
     A spec digest of another spec counts as a difference: the Go operator wrote the node since.
     """
-    spec = desired.spec(written_at(node) or now, node.spec)
+    spec = desired.spec(written_at(node) or now, node)
     annotations = node.metadata.annotations
     digest = annotations.get(ANNOTATION_SPEC_DIGEST)
     return node.spec != spec or (digest is not None and digest != spec_digest(spec, annotations))

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TypeAlias, TypeVar
 
 from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.naming import NodePair
 from lynq.api.node_metadata import is_deleting, pair_of
 from lynq.core.guard.approval import NO_APPROVAL, Approval
@@ -70,6 +71,8 @@ class PlanInputs:
     source_changed: bool = False
     """Whether the rows come from another source than those of the last sync."""
     workloads_ready: WorkloadsReady = lambda _: True
+    key: KeyState = NO_KEY
+    """Seeds the random values of templates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,7 @@ def plan_hub(inputs: PlanInputs, now: datetime) -> HubPlan:
     }
     form_plans = [
         _plan_form(form, desired, existing, inputs, now)
-        for form, desired in _desired(hub, active, screened)
+        for form, desired in _desired(inputs, active, screened)
     ]
     return _assemble(existing, screened, deletions, form_plans)
 
@@ -200,13 +203,15 @@ def _frozen(hub: LynqHub, forms: Forms, existing: Nodes) -> frozenset[str]:
 
 
 def _desired(
-    hub: LynqHub, forms: Forms, screened: ScreenedRows[RowValues]
+    inputs: PlanInputs, forms: Forms, screened: ScreenedRows[RowValues]
 ) -> Iterator[tuple[LynqForm, Mapping[str, DesiredNode]]]:
     """Yield the forms in the order of their names, each with its desired nodes by name."""
     by_form: dict[str, dict[str, DesiredNode]] = {name: {} for name in sorted(forms)}
     for name, (uid, form) in screened.nodes.items():
         if form in forms:
-            by_form[form][name] = DesiredNode(hub, forms[form].form, screened.rows[uid])
+            by_form[form][name] = DesiredNode(
+                inputs.hub, forms[form].form, screened.rows[uid], inputs.key
+            )
     return ((forms[name].form, desired) for name, desired in by_form.items())
 
 

@@ -25,6 +25,8 @@ from lynq.template.functions.url import to_host
 from lynq.template.gofmt.floats import go_escaped
 
 _ENCODER: Final = Encoder(order="sorted")
+_VALUE_FREE: Final = (ErrorKind.PARSE, ErrorKind.LIMIT, ErrorKind.UNAVAILABLE)
+"""Errors whose message quotes no value of the row."""
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -215,7 +217,7 @@ def _variables(source: str) -> list[str]:
 
 def _safe_message(error: TemplateError) -> str:
     """Return the message if it cannot contain row values, else a general one."""
-    if error.kind in (ErrorKind.PARSE, ErrorKind.LIMIT) or _SAFE_MESSAGE.match(error.message):
+    if error.kind in _VALUE_FREE or _SAFE_MESSAGE.match(error.message):
         return error.message
     call = _CALL_ERROR.match(error.message)
     return call[0] if call else "cannot be rendered"

@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lynq.api import LynqNode, TResource
+from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.names import ANNOTATION_ROLLOUT_UPDATE_START
 from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, is_subdomain
 from lynq.api.text import printable
 from lynq.api.wire import EPOCH, parse_rfc3339, unix_nanoseconds
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.ownership import merged_annotations, merged_labels, without_server_fields
-from lynq.template import Environment, ErrorKind, SeededRandom, TemplateError, render, render_object
+from lynq.core.randomness import node_random
+from lynq.template import Environment, ErrorKind, TemplateError, render, render_object
 
 _FIELD: Final = re.compile(r"(?<![\w)\]])\$?\.(\w+)")
 _OUTLINE: Final = ("apiVersion", "kind", "metadata")
@@ -62,13 +64,13 @@ class Renderer:
     environment: Environment
 
     @classmethod
-    def of(cls, node: LynqNode, variables: Mapping[str, str]) -> "Renderer":
+    def of(cls, node: LynqNode, variables: Mapping[str, str], key: KeyState = NO_KEY) -> "Renderer":
         """Return the renderer of a node; time and random numbers are the same in every render.
 
-        Time is the last change of the node, and the seed is its uid.
+        Time is the last change of the node. Without the key, templates with random values fail.
         """
-        random = SeededRandom(node.metadata.uid.encode())
-        return cls(node.metadata.namespace, variables, Environment(_changed_at(node), random))
+        environment = Environment(_changed_at(node), node_random(node, key))
+        return cls(node.metadata.namespace, variables, environment)
 
     def render(self, resource: TResource, *, namespaced: bool, with_body: bool = True) -> Rendered:
         """Return the desired object; raises RenderError. `namespaced` is the scope of the kind.
@@ -130,6 +132,8 @@ def template_error(resource_id: str, error: TemplateError, field: str, kind: str
             f'there is no variable "{printable(variable)}"; '
             "map it in the hub's extraValueMappings, or correct the template"
         )
+    elif error.kind is ErrorKind.UNAVAILABLE:
+        problem = error.message
     elif kind == "Secret" and error.kind is not ErrorKind.PARSE:
         position = f" at {error.action}" if error.action else ""
         problem = f"the template failed{position}; details of a Secret are not shown"

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from lynq.api import Condition, NodeStatus, ResourceState, ResourceStatus
+from lynq.api import Condition, NodeStatus, RandomValueSource, ResourceState, ResourceStatus
 from lynq.api.conditions import merge_conditions, paused_condition
 from lynq.api.events import EventReason
 from lynq.api.names import ANNOTATION_PAUSED
@@ -29,6 +29,7 @@ from lynq.core.node.inventory import InventoryItem, inventory_key
 from lynq.core.node.objects import ObjectRef, ref_of
 from lynq.core.node.state import ResourceOutcome, StateReason, fit
 from lynq.core.node.variables import VariablesError
+from lynq.core.randomness import random_source_of
 
 _REPLACED: Final = frozenset({Type.READY, Type.PROGRESSING, Type.CONFLICTED, Type.DEGRADED})
 """Conditions that every reconcile computes; the others stay."""
@@ -112,6 +113,7 @@ def next_status(previous: NodeStatus, report: StatusReport, now: datetime) -> No
         last_full_reconcile_at=_last_full(previous, now, was_forced=report.was_forced),
         observed_update_start=report.update_start,
         last_handled_force_reconcile=report.force_reconcile,
+        random_source=_random_source(previous),
         resources=resources,
         conditions=(*conditions, *others),
     )
@@ -137,7 +139,12 @@ def inventory_status(
         entries.get(_entry_key(entry)) or _without_failure(entry) for entry in status.resources
     )
     if previous.conditions:
-        return replace(previous, resources=resources, applied_resources=status.applied_resources)
+        return replace(
+            previous,
+            resources=resources,
+            applied_resources=status.applied_resources,
+            random_source=status.random_source,
+        )
     return replace(
         status,
         resources=resources,
@@ -303,6 +310,12 @@ def _without_failure(entry: ResourceStatus) -> ResourceStatus:
 def _inventory_keys(resources: Iterable[ResourceStatus], namespace: str) -> tuple[str, ...]:
     items = (InventoryItem(entry.id, ref_of(entry)) for entry in resources if entry.name)
     return tuple(sorted({inventory_key(item, namespace) for item in items}))
+
+
+def _random_source(previous: NodeStatus) -> RandomValueSource | None:
+    """Return the source to record; a node from before the installation key needs no record."""
+    source = random_source_of(previous)
+    return previous.random_source if source is RandomValueSource.UID else source
 
 
 def _last_full(previous: NodeStatus, now: datetime, *, was_forced: bool) -> datetime:

@@ -207,7 +207,7 @@ async def test_only_allowed_namespaces_are_written_to(env: Environment, by: str)
             config_map(id="own", nameTemplate="{{ .uid }}-own"),
         ],
     )
-    options = {"allowed_namespaces": tuple(patterns)} if by == "operator" else {}
+    options: dict[str, Any] = {"allowed_namespaces": tuple(patterns)} if by == "operator" else {}
     async with running_operator(env, namespaces=(), **options):
         resource = await wait_for_resource_state(env, "acme-web", "outside", "Failed")
         await wait_for_resource_state(env, "acme-web", "settings", "Ready")
@@ -231,7 +231,7 @@ async def test_disallowed_namespace_object_is_not_written(env: Environment, by: 
     await env.client.create(NAMESPACES, {"metadata": {"name": other}})
     patterns = ["tenant-*"]
     await env.create_form(allowedNamespaces=patterns if by == "form" else [])
-    options = {"allowed_namespaces": tuple(patterns)} if by == "operator" else {}
+    options: dict[str, Any] = {"allowed_namespaces": tuple(patterns)} if by == "operator" else {}
     async with running_operator(env, namespaces=(), **options):
         names = {"inside": allowed, "outside": other, "own": env.namespace}
         await create_node(

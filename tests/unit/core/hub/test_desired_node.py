@@ -10,14 +10,17 @@ from msgspec.structs import replace
 
 from lynq.api import CreationPolicy, LynqForm, LynqNode, OwnerReference, TResource
 from lynq.api.digests import spec_digest
+from lynq.api.installation_key import InstallationKey, MissingKey
 from lynq.core.hub.desired_node import DesiredNode
 from lynq.core.hub.diff import UpdateCause, visible_cause
 from lynq.core.hub.row_values import RenderFailure, RowRenderError, RowValues
 from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub, at, resource
 
+KEY = InstallationKey(b"k" * 32)
+
 
 def node_of(form: LynqForm, row: ARow | None = None) -> LynqNode:
-    return DesiredNode(a_hub(), form, RowValues.of(row or ARow("acme"))).new(NOON)
+    return DesiredNode(a_hub(), form, RowValues.of(row or ARow("acme")), KEY).new(NOON)
 
 
 def rendered(form_resource: TResource, row: ARow | None = None) -> TResource:
@@ -113,6 +116,13 @@ def test_time_and_random_functions_in_names_are_repeatable() -> None:
     assert first.labels_template["at"] == "120000"
     assert first.labels_template["a"].lower() != first.name_template
     assert rendered(form_resource, ARow("other")).name_template != first.name_template
+
+
+def test_random_name_without_key_fails_and_says_why() -> None:
+    form = a_form("web", resource(name_template="{{ randAlphaNum 8 | lower }}"))
+    desired = DesiredNode(a_hub(), form, RowValues.of(ARow("acme")), MissingKey("restore it"))
+    with pytest.raises(RowRenderError, match="need the installation key: restore it"):
+        desired.new(NOON)
 
 
 def test_cryptographic_value_is_kept_from_previous_spec() -> None:

@@ -7,18 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api import TResource
+from lynq.api.installation_key import InstallationKey, MissingKey
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.ownership import ANNOTATIONS, LABELS
 from lynq.core.node.render import Rendered, Renderer, RenderError
 from lynq.core.node.variables import variables_of
 from unit.core.node.nodes import a_node, a_resource
 
+KEY = InstallationKey(b"k" * 32)
 TEXTS = st.text(max_size=30) | st.sampled_from(["{{ .uid }}", "{{", "}}", "{{ .no }}", "{{/*"])
 
 
 def rendered(resource: TResource, *, namespaced: bool = True, **annotations: str) -> Rendered:
     node = a_node(resource, **annotations)
-    return Renderer.of(node, variables_of(node)).render(resource, namespaced=namespaced)
+    return Renderer.of(node, variables_of(node), KEY).render(resource, namespaced=namespaced)
 
 
 def render_error(resource: TResource, **annotations: str) -> RenderError:
@@ -133,6 +135,17 @@ def test_random_values_are_stable_and_differ_by_resource_and_field() -> None:
     other = rendered(a_resource("two", spec)).obj["data"]
     assert first == rendered(a_resource("one", spec)).obj["data"]
     assert len({*first.values(), *other.values()}) == 4
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
+def test_random_value_without_key_fails_and_says_why(kind: str) -> None:
+    resource = a_resource(spec=manifest(kind=kind, data={"a": "{{ uuidv4 }}"}))
+    node = a_node(resource)
+    renderer = Renderer.of(node, variables_of(node), MissingKey("restore the Secret"))
+    with pytest.raises(RenderError, match="restore the Secret"):
+        renderer.render(resource, namespaced=True)
+    plain = a_resource(spec=manifest(kind=kind, data={"a": "{{ .uid }}"}))
+    assert renderer.render(plain, namespaced=True).obj["data"] == {"a": "acme"}
 
 
 def test_body_is_not_rendered_without_body() -> None:

@@ -1,0 +1,161 @@
+"""The installation key: random values that readers of objects cannot compute, and a lost key."""
+
+import asyncio
+import base64
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+
+from cluster.controllers.environment import NODES, Environment, Object, config_map
+from cluster.controllers.node.builders import wait_for_object
+from cluster.controllers.running_operator import (
+    get_node,
+    running_operator,
+    wait_for_node_ready,
+    wait_for_resource_state,
+)
+from lynq.api.installation_key import InstallationKey
+from lynq.controllers.installation_key import CurrentKey, KeyLoader
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import SECRETS
+from lynq.template import Environment as RenderEnvironment
+from lynq.template import SeededRandom, compile_template
+
+PASSWORD = "{{ randAlphaNum 24 }}"
+
+
+def secret_entry(**parts: object) -> Object:
+    manifest = {"apiVersion": "v1", "kind": "Secret", "stringData": {"password": PASSWORD}}
+    return {"id": "password", "nameTemplate": "{{ .uid }}-password", "spec": manifest} | parts
+
+
+def computed_from_uid(node: Object) -> str:
+    """Return the password that a reader of the node's uid computes."""
+    seed = SeededRandom(node["metadata"]["uid"].encode())
+    environment = RenderEnvironment(now=0, random=seed).at("password").at("stringData", "password")
+    return compile_template(PASSWORD).render({}, environment)
+
+
+@pytest.fixture
+async def key_secret(env: Environment) -> AsyncIterator[str]:
+    """Yield the name of a Secret for this test alone."""
+    name = f"key-{uuid.uuid4().hex[:8]}"
+    yield name
+    try:
+        await env.client.delete(SECRETS, name, "default")
+    except NotFound:
+        return
+
+
+async def read_password(env: Environment, name: str = "acme-password") -> str:
+    secret = await env.get(SECRETS, name)
+    return base64.b64decode(secret["data"]["password"]).decode()
+
+
+async def test_password_cannot_be_computed_from_the_uid(env: Environment, key_secret: str) -> None:
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form(secrets=[secret_entry()])
+    async with running_operator(env, key_secret=key_secret):
+        node = await wait_for_node_ready(env, "acme-web")
+        assert await read_password(env) != computed_from_uid(node)
+        assert node["status"]["randomSource"] == "InstallationKey"
+
+
+async def test_lost_key_fails_random_values_only(env: Environment, key_secret: str) -> None:
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form(secrets=[secret_entry()])
+    async with running_operator(env, key_secret=key_secret):
+        await wait_for_node_ready(env, "acme-web")
+    password = await read_password(env)
+    key = await env.client.get(SECRETS, key_secret, "default")
+    await env.client.delete(SECRETS, key_secret, "default")
+
+    env.set_rows(("acme", 1, "max"), ("beta", 1, "pro"))
+    async with running_operator(env, key_secret=key_secret):
+        for node in ("acme-web", "beta-web"):
+            failed = await wait_for_resource_state(env, node, "password", "Failed")
+            assert (
+                f'Secret "{key_secret}" in namespace "default" does not exist' in failed["message"]
+            )
+            assert "restore it from a backup" in failed["message"]
+            await wait_for_resource_state(env, node, "settings", "Ready")
+        await wait_for_object(
+            env, "acme-settings", lambda obj: obj["data"]["plan"] == "max", within=5
+        )
+        assert await read_password(env) == password
+        with pytest.raises(NotFound):
+            await env.client.get(SECRETS, key_secret, "default")
+
+    restored = {"metadata": {"name": key_secret, "namespace": "default"}, "data": key["data"]}
+    await env.client.create(SECRETS, restored)
+    async with running_operator(env, key_secret=key_secret):
+        for node in ("acme-web", "beta-web"):
+            await wait_for_node_ready(env, node)
+        assert await read_password(env) == password
+
+
+async def test_node_from_before_the_key_keeps_its_values_until_it_is_moved(
+    env: Environment, key_secret: str
+) -> None:
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form(secrets=[secret_entry()])
+    async with running_operator(env, key_secret=key_secret):
+        node = await wait_for_node_ready(env, "acme-web")
+    # As an operator without a key left it.
+    status = {"status": {"randomSource": None}}
+    await env.client.patch(NODES, "acme-web", status, env.namespace, subresource="status")
+    legacy = base64.b64encode(computed_from_uid(node).encode()).decode()
+    await env.patch(SECRETS, "acme-password", {"data": {"password": legacy}})
+
+    env.set_rows(("acme", 1, "max"))
+    async with running_operator(env, key_secret=key_secret):
+        await wait_for_object(env, "acme-settings", lambda obj: obj["data"]["plan"] == "max")
+        node = await wait_for_node_ready(env, "acme-web")
+        assert await read_password(env) == computed_from_uid(node)
+        assert "randomSource" not in node["status"]
+
+        moved = {"status": {"randomSource": "InstallationKey"}}
+        await env.client.patch(NODES, "acme-web", moved, env.namespace, subresource="status")
+        force = {"metadata": {"annotations": {"lynq.sh/force-reconcile": "now"}}}
+        await env.patch(NODES, "acme-web", force)
+        await wait_for_object(
+            env,
+            "acme-password",
+            lambda obj: obj["data"]["password"] != legacy,
+            resource=SECRETS,
+        )
+        assert (await get_node(env, "acme-web"))["status"]["randomSource"] == "InstallationKey"
+
+
+async def test_texts_of_the_hub_use_the_key(env: Environment, key_secret: str) -> None:
+    env.set_rows(("acme", 1, "pro"))
+    hub = await env.create_hub()
+    source = "{{ randAlphaNum 24 }}"
+    await env.create_form(configMaps=[config_map(annotationsTemplate={"token": source})])
+    async with running_operator(env, key_secret=key_secret):
+        node = await wait_for_node_ready(env, "acme-web")
+    seed = SeededRandom(f"{hub['metadata']['uid']}/acme-web".encode())
+    environment = RenderEnvironment(now=0, random=seed).at(
+        "settings", "annotationsTemplate", "token"
+    )
+    token = node["spec"]["configMaps"][0]["annotationsTemplate"]["token"]
+    assert token != compile_template(source).render({}, environment)
+
+
+async def test_replicas_that_start_at_once_agree_on_one_key(
+    env: Environment, key_secret: str
+) -> None:
+    async def no_nodes() -> list[object]:
+        return []
+
+    loaders = [
+        KeyLoader(env.client, "default", key_secret, CurrentKey(), nodes=no_nodes)  # type: ignore[arg-type]
+        for _ in range(5)
+    ]
+    keys = await asyncio.gather(*(loader.load() for loader in loaders))
+    assert all(isinstance(key, InstallationKey) for key in keys)
+    assert len(set(keys)) == 1
