@@ -24,6 +24,22 @@ async def test_exactly_seven_texts_are_active(engine: Engine) -> None:
     assert summary.active == len(ACTIVE)
 
 
+async def test_inactive_rows_are_reported_for_tracked_uids_only(engine: Engine) -> None:
+    table = new_table()
+    await engine.execute(f"CREATE TABLE {table} {TENANTS}")
+    await engine.insert(
+        table, [("on", "1", ""), ("off", "0", ""), ("other", "0", ""), (None, "0", "")]
+    )
+    tracked = frozenset(("on", "off", "gone"))
+    async with (
+        opened(engine.settings) as source,
+        source.read(tenants(table), tracked=tracked) as reading,
+    ):
+        rows = [row async for page in reading for row in page]
+    assert [row.uid for row in rows] == ["on"]
+    assert reading.summary.inactive == {"off"}
+
+
 async def test_boolean_column_decides_which_rows_are_active(engine: Engine) -> None:
     table = new_table()
     await engine.execute(

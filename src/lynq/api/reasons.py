@@ -41,6 +41,8 @@ class ConditionReason(StrEnum):
     # Hub, DeletionHeld
     DELETION_GUARD_EXCEEDED = "DeletionGuardExceeded"
     """The sync would delete more nodes than the guard allows; it waits for approval."""
+    UNIDENTIFIABLE_ROWS = "UnidentifiableRows"
+    """Rows are missing while rows were read that identify no node; the deletion waits."""
     WITHIN_LIMITS = "WithinLimits"
     """The guard holds no deletions."""
     # Hub, PushConnected

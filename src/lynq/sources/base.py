@@ -17,8 +17,11 @@ S = TypeVar("S", bound=Settings)
 class Source(Protocol):
     """A database whose tables can be read any number of times until it is closed."""
 
-    def read(self, query: Query) -> Reading:
-        """Return the active rows of one snapshot, in pages. The read starts with the iteration."""
+    def read(self, query: Query, *, tracked: frozenset[str] = frozenset()) -> Reading:
+        """Return the active rows of one snapshot, in pages. The read starts with the iteration.
+
+        `tracked` are the uids whose rows are also reported if they are inactive.
+        """
 
     async def close(self) -> None:
         """Close every connection; reads in progress fail."""

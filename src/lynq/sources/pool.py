@@ -169,9 +169,9 @@ class ServerSource:
             acquire_timeout=settings.connect_timeout,
         )
 
-    def read(self, query: Query) -> Reading:
+    def read(self, query: Query, *, tracked: frozenset[str] = frozenset()) -> Reading:
         """Return the active rows of one snapshot. The read starts with the iteration."""
-        return Reading(self._settings.endpoint, query, self._run)
+        return Reading(self._settings.endpoint, query, self._run, tracked)
 
     async def close(self) -> None:
         """Close every connection; reads in progress fail."""

@@ -13,7 +13,15 @@ from typing import Any, Protocol, Self
 
 from lynq.sources.errors import Endpoint, NotComplete, QueryTimedOut
 from lynq.sources.query import Query
-from lynq.sources.rows import Row, RowLayout, SourceColumn, active_rows, encode, encode_all
+from lynq.sources.rows import (
+    Row,
+    RowLayout,
+    SourceColumn,
+    active_rows,
+    encode,
+    encode_all,
+    inactive_uids,
+)
 
 FIRST_PAGE = 100
 """Rows of the first page, when the size of rows is not known yet."""
@@ -49,6 +57,8 @@ class ReadSummary:
     seen: int
     """All rows of the table."""
     active: int
+    inactive: frozenset[str]
+    """The tracked uids that have an inactive row."""
     digest: bytes
     """Of all active rows in their order; an equal digest means that no row has changed."""
     identity: Identity
@@ -76,10 +86,18 @@ class Reading:
     not by the garbage collector.
     """
 
-    def __init__(self, endpoint: Endpoint, query: Query, run: Run) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        query: Query,
+        run: Run,
+        tracked: frozenset[str] = frozenset(),
+    ) -> None:
         self._endpoint = endpoint
         self._query = query
         self._run = run
+        self._tracked = tracked
+        self._inactive: set[str] = set()
         self._pages: AsyncGenerator[list[Row], None] | None = None
         self._summary: ReadSummary | None = None
 
@@ -115,6 +133,8 @@ class Reading:
             digest = hashlib.sha256(layout.salt)
             while page := await result.fetch(_page_limit(active, size)):
                 rows = active_rows(layout, page)
+                if self._tracked and len(rows) < len(page):
+                    self._inactive |= self._tracked.intersection(inactive_uids(layout, page))
                 encoded = encode_all([row.texts for row in rows])
                 digest.update(encoded)
                 seen, active, size = seen + len(page), active + len(rows), size + len(encoded)
@@ -123,6 +143,7 @@ class Reading:
         self._summary = ReadSummary(
             seen=seen,
             active=active,
+            inactive=frozenset(self._inactive),
             digest=digest.digest(),
             identity=self._identity(layout.columns),
         )

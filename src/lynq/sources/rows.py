@@ -111,3 +111,11 @@ def active_rows(layout: RowLayout, page: Sequence[Sequence[Any]]) -> list[Row]:
         by_column = [list(compress(values, active)) for values in by_column]
     texts = [column.texts(values) for column, values in zip(layout.columns, by_column, strict=True)]
     return list(map(Row, zip(*texts, strict=True), repeat(layout)))
+
+
+def inactive_uids(layout: RowLayout, page: Sequence[Sequence[Any]]) -> Sequence[str]:
+    """Return the uids of the inactive rows of a page; an empty uid is of no row."""
+    activate = layout.columns[_ACTIVATE].texts([row[_ACTIVATE] for row in page])
+    inactive = [text not in ACTIVE for text in activate]
+    uids = list(compress((row[_UID] for row in page), inactive))
+    return layout.columns[_UID].texts(uids)

@@ -36,6 +36,11 @@ def unchanged_texts(values: Sequence[Any]) -> Sequence[str]:
     return values if all(values) else [value or "" for value in values]
 
 
+def unpadded_texts(values: Sequence[Any]) -> Sequence[str]:
+    """Strip the trailing blanks of a fixed-length column: they are padding, not data."""
+    return [value.rstrip(" ") if value else "" for value in values]
+
+
 def boolean_texts(values: Sequence[Any]) -> Sequence[str]:
     """Convert PostgreSQL's booleans."""
     return [_BOOLEANS[value] for value in values]

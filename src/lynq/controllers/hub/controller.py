@@ -183,8 +183,9 @@ class HubController:
     async def _remove_spent_approval(
         self, hub: LynqHub, state: HubState, execution: PlanExecution
     ) -> None:
-        plan, complete = execution.plan, execution.result.is_complete
-        if not plan.approval.is_spent(plan.verdict.guarded, complete=complete):
+        plan = execution.plan
+        complete = execution.result.is_complete and not plan.unconfirmed & plan.guarded
+        if not plan.approval.is_spent(plan.guarded, complete=complete):
             return
         try:
             await self._context.hubs.patch(hub, approval_removal())

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -22,7 +22,9 @@ from lynq.controllers.decoding import Unreadable
 from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.state import HubState
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
+from lynq.core.hub.prune import Observation
 from lynq.core.hub.rollout import WorkloadsReady
+from lynq.core.hub.schedule import confirm_after
 from lynq.core.hub.state import PlanState, ReadRows, WriteState
 from lynq.core.hub.status import SyncResult
 from lynq.core.rollout.facts import facts_of
@@ -31,6 +33,9 @@ THREAD_THRESHOLD: Final = 300
 """Number of nodes or rows above which a plan runs in a thread: leases and watches must not wait."""
 _PAUSE_FACTOR: Final = 4
 """Planning pauses for this many times as long as it took."""
+
+_CLOCK_TOLERANCE: Final = timedelta(milliseconds=10)
+"""How far the two clocks may drift apart while a read is awaited: an early one confirms nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class HubPlanner:
         nodes, other_nodes = self._nodes(hub)
         ready = self._workload_readiness(forms, nodes)
         last_identity = hub.status.source_identity
+        started = time.monotonic()
         inputs = PlanInputs(
             hub=hub,
             forms=candidates,
@@ -76,20 +82,36 @@ class HubPlanner:
             checked_specs=state.plan.checked_specs,
             last_approval=state.plan.approval,
             source_changed=bool(last_identity) and last_identity != rows.identity,
+            observation=Observation(
+                source=rows.identity,
+                read=rows.time,
+                now=started,
+                inactive=rows.inactive,
+                last=state.plan.absences,
+                confirm_after=confirm_after(hub).total_seconds(),
+            ),
             workloads_ready=lambda node: ready.get(node.metadata.name, True),
             key=self._context.key,
         )
-        started = time.monotonic()
         size = max(len(nodes), len(rows.rows) * len(forms))
         plan = await self._run(inputs, in_thread=size > THREAD_THRESHOLD)
         planned = PlannedSync(plan, inputs.source_changed)
         self._record(hub, rows, state, planned)
         duration = timedelta(seconds=time.monotonic() - started)
         state.plan.not_before = self._context.clock() + _PAUSE_FACTOR * duration
+        state.read.confirm_at = self._calendar_time(plan.next_read)
+        rechecks = [plan.recheck_at, self._calendar_time(plan.next_plan)]
         if plan.throttled and self._is_status_ahead(nodes, ready):
-            recheck_at = self._context.clock() + self._context.timing.workload_recheck
-            state.plan.recheck_at = min(plan.recheck_at or recheck_at, recheck_at)
+            rechecks.append(self._context.clock() + self._context.timing.workload_recheck)
+        state.plan.recheck_at = min((recheck for recheck in rechecks if recheck), default=None)
         return planned
+
+    def _calendar_time(self, monotonic: float | None) -> datetime | None:
+        """Return the time by the calendar clock, which schedules, of a monotonic time."""
+        if monotonic is None:
+            return None
+        delay = timedelta(seconds=monotonic - time.monotonic())
+        return self._context.clock() + delay + _CLOCK_TOLERANCE
 
     async def _run(self, inputs: PlanInputs, *, in_thread: bool) -> HubPlan:
         work = partial(plan_hub, inputs, self._context.clock())
@@ -170,7 +192,7 @@ def _record_plan(state: PlanState, rows: ReadRows, plan: HubPlan) -> None:
     state.rows = rows
     state.checked_specs = plan.checked_specs
     state.approval = plan.approval
-    state.recheck_at = plan.recheck_at
+    state.absences = plan.absences
     state.throttled_forms = frozenset(throttle.form for throttle in plan.throttled)
     state.desired = plan.screened.nodes
     state.has_taken_names = any(

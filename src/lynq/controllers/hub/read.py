@@ -5,16 +5,19 @@ outlive the password that they were opened with.
 """
 
 import random
+import time
 
 import structlog
 
 from lynq.api import LynqHub
 from lynq.api.metadata import ObjectKey
+from lynq.api.node_metadata import pair_or_spec
 from lynq.controllers.concurrency import BackgroundJobs
-from lynq.controllers.context import ControllerContext
+from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.source_config import SourceConfig, SourceConfigLoader
 from lynq.controllers.hub.state import HubState, OpenSource, SourceState
+from lynq.core.guard.absence import ReadTime
 from lynq.core.hub.events import query_failed
 from lynq.core.hub.schedule import backoff_delay, sync_interval
 from lynq.core.hub.state import ReadRows, ReadState, UserRequests
@@ -47,11 +50,15 @@ class RowReader:
         """Read all rows in the background; the end of the read requeues the hub."""
         read = state.read
         requests = read.requests = UserRequests.of(hub)
-        read.started_at = self._context.clock()
+        read.started_at = now = self._context.clock()
+        # A confirming read on the same connection would ask the same replica, which may lag.
+        reconnect = read.confirm_at is not None and read.confirm_at <= now
+        read.confirm_at = None
         # Reset before the read: it may miss changes from now on.
         read.requested = False
         read.job = self._jobs.start(
-            lambda: self._read(hub, state, requests), name=f"rows of {hub.metadata.key}"
+            lambda: self._read(hub, state, requests, reconnect=reconnect),
+            name=f"rows of {hub.metadata.key}",
         )
 
     def abandon(self, read: ReadState) -> None:
@@ -60,9 +67,13 @@ class RowReader:
             read.job.cancel()
             read.job = None
 
-    async def _read(self, hub: LynqHub, state: HubState, requests: UserRequests) -> None:
+    async def _read(
+        self, hub: LynqHub, state: HubState, requests: UserRequests, *, reconnect: bool
+    ) -> None:
         key = hub.metadata.key
         try:
+            if reconnect:
+                await close_source(state.source)
             rows = await self._rows(hub, state.source, requests)
             self._succeeded(hub, state, rows)
         except SourceError as error:
@@ -82,10 +93,23 @@ class RowReader:
         if opened is None or opened.settings != config.settings:
             await close_source(source)
             opened = source.open = OpenSource(config.settings, open_source(config.settings))
-        async with opened.source.read(config.query) as reading:
+        began = time.monotonic()
+        async with opened.source.read(config.query, tracked=self._uids(hub)) as reading:
             rows = [row async for page in reading for row in page]
-        identity = reading.summary.identity.digest
-        return ReadRows(rows, identity, self._context.clock(), requests)
+        summary = reading.summary
+        return ReadRows(
+            rows,
+            summary.identity.digest,
+            self._context.clock(),
+            requests,
+            ReadTime(began, time.monotonic()),
+            summary.inactive,
+        )
+
+    def _uids(self, hub: LynqHub) -> frozenset[str]:
+        """Return the uids of the hub's nodes: a deactivated row of theirs deletes at once."""
+        nodes = self._context.nodes.by(BY_HUB, hub.metadata.key)
+        return frozenset(pair_or_spec(node).uid for node in nodes)
 
     async def _config(self, hub: LynqHub, source: SourceState) -> SourceConfig:
         try:
@@ -103,7 +127,7 @@ class RowReader:
         read.rows = rows
         read.failure = None
         read.failures = 0
-        read.retry_at = None
+        read.retry_at = read.confirm_at = None
         state.plan.requested = True
         self._context.operator_metrics.record_source_up(hub.metadata.key, up=True)
 

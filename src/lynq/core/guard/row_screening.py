@@ -10,9 +10,10 @@ running tenant.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from lynq.api.naming import NodePair, is_label_value, is_subdomain, node_name
+from lynq.api.reasons import RejectionReason
 from lynq.core.guard.rejections import (
     VALUES_LIMIT,
     Rejection,
@@ -42,6 +43,16 @@ class Candidate(Protocol):
 
 
 R = TypeVar("R", bound=Candidate)
+
+_UNIDENTIFIABLE: Final = frozenset(
+    (
+        RejectionReason.EMPTY_UID,
+        RejectionReason.INVALID_UID,
+        RejectionReason.DUPLICATE_UID,
+        RejectionReason.INVALID_NODE_NAME,
+    )
+)
+"""Reasons of rows whose uid may be that of another tenant, spoilt in place."""
 
 Reflected = Mapping[str, Collection[bytes]]
 """By uid: the digests of the rows from which existing nodes were written."""
@@ -121,6 +132,13 @@ class ScreenedRows(Generic[R]):
     """Forms × active rows; rows with equal uid and values count once."""
     missing: int
     """The number of rejected pairs, which count as failed."""
+    unidentifiable: int
+    """The number of active rows whose uid identifies no node of their own."""
+
+    @property
+    def present(self) -> set[str]:
+        """The names of the nodes whose rows are present, also of rejected rows."""
+        return self.nodes.keys() | {node_name(pair) for pair in self.rejected_pairs}
 
 
 def screen_rows(
@@ -140,6 +158,9 @@ def screen_rows(
         rejected_rows=rejected + len(unnamed.invalid.keys() | unnamed.taken.keys()),
         desired=(rejected + len(usable.rows)) * len(forms),
         missing=rejected * len(forms) + len(unnamed.pairs()),
+        unidentifiable=sum(
+            rejection.rows for rejection in rejections if rejection.reason in _UNIDENTIFIABLE
+        ),
     )
 
 

@@ -16,7 +16,6 @@ from lynq.api.names import ANNOTATION_HUB_ID
 from lynq.api.node_metadata import form_generation
 from lynq.api.resource import all_resources
 from lynq.api.text import and_more
-from lynq.core.guard.deletion import held_message
 from lynq.core.guard.rejections import Rejection
 from lynq.core.hub.diff import NodeDeletion, NodeUpdate, Throttle, UpdateCause
 from lynq.core.hub.plan import HubPlan
@@ -140,8 +139,7 @@ def _described(deletion: NodeDeletion) -> str:
 
 
 def _held(hub: LynqHub, plan: HubPlan, *, source_changed: bool) -> Iterator[Event]:
-    if plan.held:
-        message = held_message(plan.verdict, hub.spec.deletion_guard, source_changed=source_changed)
+    if message := plan.held_message(hub, source_changed=source_changed):
         yield Event(EventReason.DELETION_HELD, message, warns=True)
 
 

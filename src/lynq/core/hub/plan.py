@@ -15,8 +15,9 @@ from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.naming import NodePair
 from lynq.api.node_metadata import is_deleting, pair_of
+from lynq.core.guard.absence import Absences, doubt_message
 from lynq.core.guard.approval import NO_APPROVAL, Approval
-from lynq.core.guard.deletion import GuardVerdict
+from lynq.core.guard.deletion import GuardVerdict, held_message
 from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_rows
 from lynq.core.hub.desired_node import DesiredNode
 from lynq.core.hub.diff import (
@@ -29,7 +30,7 @@ from lynq.core.hub.diff import (
     Throttle,
     find_differences,
 )
-from lynq.core.hub.prune import NodeDeletions, choose_deletions
+from lynq.core.hub.prune import NodeDeletions, Observation, choose_deletions
 from lynq.core.hub.rollout import AdmittedWrites, WorkloadsReady, admit_writes
 from lynq.core.hub.row_values import RenderFailure, RowLike, RowValues
 
@@ -70,6 +71,8 @@ class PlanInputs:
     """From the last plan."""
     source_changed: bool = False
     """Whether the rows come from another source than those of the last sync."""
+    observation: Observation = field(default_factory=Observation)
+    """What is known about missing rows and forms."""
     workloads_ready: WorkloadsReady = lambda _: True
     key: KeyState = NO_KEY
     """Seeds the random values of templates."""
@@ -100,11 +103,41 @@ class HubPlan:
     """When time alone may admit another write; every other change is observed by a watch."""
     approval: Approval
     """For the next plan."""
+    absences: Absences
+    """For the next plan."""
+    unconfirmed: frozenset[str]
+    """Nodes that are kept because their row or form may come back."""
+    doubtful: frozenset[str]
+    """Nodes whose row may be one of the unidentifiable rows: deleted only with an approval."""
+    next_read: float | None
+    """When to read again to confirm missing rows, by the clock of the observation."""
+    next_plan: float | None
+    """When to plan again to confirm missing forms, by the clock of the observation."""
 
     @property
     def held(self) -> tuple[str, ...]:
         """The nodes whose deletion waits for approval."""
-        return self.verdict.held
+        return self.verdict.held or self.in_doubt
+
+    @property
+    def in_doubt(self) -> tuple[str, ...]:
+        """The doubtful nodes, if they alone are held: the guard allows their number."""
+        if self.verdict.held or self.approval.covers(self.doubtful):
+            return ()
+        return tuple(sorted(self.doubtful))
+
+    def held_message(self, hub: LynqHub, *, source_changed: bool = False) -> str:
+        """Return the message of DeletionHeld; empty if no deletion is held."""
+        if names := self.in_doubt:
+            return doubt_message(names, self.screened.unidentifiable)
+        if not self.verdict.held:
+            return ""
+        return held_message(self.verdict, hub.spec.deletion_guard, source_changed=source_changed)
+
+    @property
+    def guarded(self) -> frozenset[str]:
+        """The nodes that are deleted only with an approval."""
+        return self.doubtful.union(self.verdict.guarded)
 
 
 Forms: TypeAlias = Mapping[str, FormCandidate]
@@ -130,6 +163,7 @@ def plan_hub(inputs: PlanInputs, now: datetime) -> HubPlan:
         frozen=frozen,
         source_changed=inputs.source_changed,
         last_approval=inputs.last_approval,
+        observation=inputs.observation,
     )
     # An invalid form is not rolled out: its nodes stay unchanged, and new rows wait.
     active = {
@@ -253,6 +287,11 @@ def _assemble(
         checked_specs=_merged(form_plan.differences.checked_specs for form_plan in form_plans),
         recheck_at=_earliest(part.recheck_at for part in admitted),
         approval=deletions.approval,
+        absences=deletions.absences,
+        unconfirmed=deletions.unconfirmed,
+        doubtful=deletions.doubtful,
+        next_read=deletions.next_read,
+        next_plan=deletions.next_plan,
     )
 
 

@@ -1,4 +1,8 @@
-"""Chooses the nodes to delete: those without a form at once, those without a row by the guard.
+"""Chooses the nodes to delete: those without a form, and those without a row if the guard allows.
+
+An absent row or form may come back, so its absence is confirmed first (`lynq.core.guard.absence`).
+The guard judges all nodes without row, confirmed or not: a table that is being filled again must
+not be judged by the rows that are still missing.
 
 A rejected row still exists, so its nodes are kept. Nodes that are protected or paused, and nodes of
 a paused form, are kept too. A node that this operator cannot have created is ignored: its name fits
@@ -6,7 +10,7 @@ no row and form, and the hub is not its controller.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.naming import NodePair
@@ -18,6 +22,7 @@ from lynq.api.node_metadata import (
     pair_of,
     pair_or_spec,
 )
+from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
 from lynq.core.guard.approval import Approval, requested_approval
 from lynq.core.guard.deletion import GuardVerdict, evaluate_deletion
 from lynq.core.guard.row_screening import ScreenedRows
@@ -25,13 +30,40 @@ from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.row_values import RowValues
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What is known about the rows and forms that a plan does not have."""
+
+    source: str = ""
+    """The identity of the source that was read."""
+    read: ReadTime = field(default_factory=ReadTime)
+    now: float = 0.0
+    """The time of the plan, by the clock of `read`."""
+    inactive: Collection[str] = ()
+    """The uids of nodes that have an inactive row."""
+    last: Absences = NO_ABSENCES
+    """From the last plan."""
+    confirm_after: float = 0.0
+    """How many seconds a row or form must be missing; 0 if one read is enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDeletions:
     """The nodes to delete, the guard's decision, and the approval that it was made with."""
 
     deletes: tuple[NodeDeletion, ...]
     verdict: GuardVerdict
     approval: Approval
+    absences: Absences = NO_ABSENCES
+    """For the next plan."""
+    unconfirmed: frozenset[str] = frozenset()
+    """The nodes whose row or form may come back."""
+    doubtful: frozenset[str] = frozenset()
+    """The nodes whose row may be one of the unidentifiable rows: deleted only with an approval."""
+    next_read: float | None = None
+    """When to read again to confirm missing rows, by the clock of the observation."""
+    next_plan: float | None = None
+    """When to plan again to confirm missing forms, by the clock of the observation."""
 
 
 def choose_deletions(
@@ -43,6 +75,7 @@ def choose_deletions(
     frozen: Collection[str],
     source_changed: bool,
     last_approval: Approval,
+    observation: Observation,
 ) -> NodeDeletions:
     """Return the nodes to delete; `frozen` are the forms whose nodes are left unchanged.
 
@@ -58,9 +91,15 @@ def choose_deletions(
     # Nodes of a deleted form do not count: they must not raise the limit for the others.
     formless = _names(candidates, DeletionCause.FORM_GONE)
     rowless = _names(candidates, DeletionCause.ROW_GONE)
+    absent = _observe(hub, candidates, screened, observation)
     being_deleted = nodes.keys() - live.keys()
     approval = Approval.resolve(
-        requested_approval(hub.metadata), last_approval.nodes, rowless, rowless | being_deleted
+        requested_approval(hub.metadata),
+        last_approval.nodes,
+        rowless,
+        rowless | being_deleted,
+        absent.doubtful,
+        absent.doubtful | being_deleted,
     )
     verdict = evaluate_deletion(
         hub.spec.deletion_guard,
@@ -69,7 +108,62 @@ def choose_deletions(
         source_changed=source_changed,
         approval=approval,
     )
-    return NodeDeletions(tuple(_allowed(candidates, verdict)), verdict, approval)
+    waiting = absent.unconfirmed
+    if not approval.covers(absent.doubtful):
+        waiting |= absent.doubtful
+    return NodeDeletions(
+        deletes=tuple(_allowed(candidates, verdict, waiting)),
+        verdict=verdict,
+        approval=approval,
+        absences=absent.absences,
+        unconfirmed=absent.unconfirmed,
+        doubtful=absent.doubtful,
+        next_read=absent.next_read,
+        next_plan=absent.next_plan,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _AbsentNodes:
+    """The nodes whose absent row or form is not confirmed, and those whose row is in doubt."""
+
+    absences: Absences
+    unconfirmed: frozenset[str]
+    doubtful: frozenset[str]
+    next_read: float | None
+    next_plan: float | None
+
+
+def _observe(
+    hub: LynqHub,
+    candidates: Iterable[NodeDeletion],
+    screened: ScreenedRows[RowValues],
+    observation: Observation,
+) -> _AbsentNodes:
+    read, now, seconds = observation.read, observation.now, observation.confirm_after
+    formless = [deletion for deletion in candidates if deletion.cause is DeletionCause.FORM_GONE]
+    absences = observation.last.after_read(
+        observation.source,
+        read,
+        present=screened.present,
+        missing=[
+            deletion.name
+            for deletion in candidates
+            if deletion.cause is DeletionCause.ROW_GONE
+            and deletion.pair.uid not in observation.inactive
+        ],
+        unidentifiable=screened.unidentifiable,
+    ).after_plan(now, {deletion.pair.form for deletion in formless})
+    forms = absences.unconfirmed_forms(now, seconds)
+    disabled = hub.spec.deletion_guard.disabled
+    return _AbsentNodes(
+        absences,
+        unconfirmed=absences.unconfirmed_rows(read, seconds)
+        | {deletion.name for deletion in formless if deletion.pair.form in forms},
+        doubtful=frozenset() if disabled else absences.doubtful(screened.unidentifiable),
+        next_read=absences.next_read(read, seconds),
+        next_plan=absences.next_plan(now, seconds),
+    )
 
 
 def _is_deletable(
@@ -97,10 +191,13 @@ def _names(candidates: Iterable[NodeDeletion], cause: DeletionCause) -> set[str]
     return {deletion.name for deletion in candidates if deletion.cause is cause}
 
 
-def _allowed(candidates: Iterable[NodeDeletion], verdict: GuardVerdict) -> Iterable[NodeDeletion]:
+def _allowed(
+    candidates: Iterable[NodeDeletion], verdict: GuardVerdict, waiting: Collection[str]
+) -> Iterable[NodeDeletion]:
     deletable = frozenset(verdict.deletable)
     return (
         deletion
         for deletion in sorted(candidates, key=lambda deletion: deletion.name)
-        if deletion.cause is DeletionCause.FORM_GONE or deletion.name in deletable
+        if deletion.name not in waiting
+        and (deletion.cause is DeletionCause.FORM_GONE or deletion.name in deletable)
     )

@@ -5,6 +5,7 @@ The rules:
 - Rows are read when the sync interval has passed; when a user requests it (a new spec,
   `force-sync`, an approval); when they may have changed (a push notification, a change of the hub
   or one of its forms); and after a failed read when its back-off has passed.
+- Rows are read again when the absence of a row has to be confirmed.
 - Two reads start at least `min_interval` apart, whatever their reason: many changes cause one read.
 - Everything else plans with the rows of the last read. They must not be older than one interval,
   and not older than a request: an approval must not delete a tenant that has come back since.
@@ -47,6 +48,13 @@ def duration_of(text: str) -> timedelta:
 def sync_interval(hub: LynqHub) -> timedelta:
     """Return the interval at which a hub reads its rows."""
     return duration_of(hub.spec.source.sync_interval)
+
+
+def confirm_after(hub: LynqHub) -> timedelta:
+    """Return how long a row or form must be missing before its nodes are deleted; 0 is allowed."""
+    text = hub.spec.deletion_guard.confirm_after
+    match = _DURATION.fullmatch(text)
+    return timedelta() if match and int(match[1]) == 0 else duration_of(text)
 
 
 def backoff_delay(failures: int, longest: timedelta, *, jitter: float = 0.0) -> timedelta:
@@ -128,7 +136,10 @@ def _read_due_by_time(hub: LynqHub, read: ReadState, now: datetime) -> datetime:
     if not read.failure:
         due = read.rows.at + interval if read.rows else None
     # More than an interval ahead, the clock was set back.
-    return now if due is None or due - now > interval else due
+    due = now if due is None or due - now > interval else due
+    if read.confirm_at is None or read.failure:
+        return due
+    return min(due, now if read.confirm_at - now > confirm_after(hub) else read.confirm_at)
 
 
 def _plan_due(

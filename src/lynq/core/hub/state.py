@@ -18,6 +18,7 @@ from typing import Protocol, TypeAlias
 from lynq.api import LynqHub
 from lynq.api.names import ANNOTATION_FORCE_SYNC
 from lynq.api.naming import NodePair
+from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
 from lynq.core.guard.approval import NO_APPROVAL, Approval, requested_approval
 from lynq.core.hub.diff import CheckedSpecs, NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.plan import HubPlan
@@ -63,6 +64,10 @@ class ReadRows:
     at: datetime
     requests: UserRequests
     """The requests at the start of the read; older rows do not fulfill newer requests."""
+    time: ReadTime = field(default_factory=ReadTime)
+    """When the read began and ended, by a monotonic clock."""
+    inactive: frozenset[str] = frozenset()
+    """The uids of existing nodes that have an inactive row."""
 
 
 class Job(Protocol):
@@ -91,6 +96,8 @@ class ReadState:
     failures: int = 0
     """Number of failed reads since the last complete one."""
     retry_at: datetime | None = None
+    confirm_at: datetime | None = None
+    """When to read again because rows are missing; set by the plan of the last read."""
 
 
 @dataclass(slots=True)
@@ -108,6 +115,8 @@ class PlanState:
     checked_specs: CheckedSpecs = field(default_factory=dict)
     approval: Approval = NO_APPROVAL
     """The hub's approval as the last plan resolved it."""
+    absences: Absences = NO_ABSENCES
+    """The missing rows and forms that were observed so far."""
     throttled_forms: frozenset[str] = frozenset()
     """Forms whose nodes wait for a slot under maxSkew."""
     desired: Mapping[str, NodePair] = field(default_factory=dict)

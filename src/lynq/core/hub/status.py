@@ -16,7 +16,6 @@ from lynq.api import ChangeDetection, Condition, HubStatus, LynqHub, RejectedRow
 from lynq.api.conditions import find_condition, merge_conditions, new_condition, paused_condition
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.announcements import rejected_rows
-from lynq.core.guard.deletion import held_message
 from lynq.core.hub.node_counts import NodeCounts, NodeHealth
 from lynq.core.hub.plan import HubPlan
 
@@ -41,6 +40,8 @@ class SyncResult:
     rejected_rows: RejectedRows | None
     held_message: str
     """The message of the condition DeletionHeld; empty if no deletion is held."""
+    in_doubt: bool = False
+    """Whether deletions are held only because of unidentifiable rows."""
     source_identity: str = ""
     """The identity of the source that was read. While deletions are held because the source has
     changed, the previous identity is kept, so that a restart does not lose the change."""
@@ -56,8 +57,6 @@ class SyncResult:
         source_changed: bool = False,
     ) -> "SyncResult":
         """Return the result of the sync that applies the plan."""
-        guard = hub.spec.deletion_guard
-        message = held_message(plan.verdict, guard, source_changed=source_changed)
         if plan.held and source_changed:
             source_identity = hub.status.source_identity
         return cls(
@@ -67,7 +66,8 @@ class SyncResult:
             missing=plan.missing,
             kept=plan.kept,
             rejected_rows=rejected_rows(plan.screened),
-            held_message=message if plan.held else "",
+            held_message=plan.held_message(hub, source_changed=source_changed),
+            in_doubt=bool(plan.in_doubt),
             source_identity=source_identity,
         )
 
@@ -200,9 +200,16 @@ def _deletion_held(last_sync: SyncResult | None, now: datetime) -> Condition | N
     if last_sync is None:
         return None
     held = bool(last_sync.held_message)
+    reason = ConditionReason.WITHIN_LIMITS
+    if held:
+        reason = (
+            ConditionReason.UNIDENTIFIABLE_ROWS
+            if last_sync.in_doubt
+            else ConditionReason.DELETION_GUARD_EXCEEDED
+        )
     return new_condition(
         ConditionType.DELETION_HELD,
-        ConditionReason.DELETION_GUARD_EXCEEDED if held else ConditionReason.WITHIN_LIMITS,
+        reason,
         last_sync.held_message or "no deletion is held",
         holds=held,
         generation=last_sync.generation,

@@ -19,7 +19,7 @@ _SENT_AS_VALUE = {
     "bytea": text_values.per_value(text_values.bytes_text),
     "text": text_values.unchanged_texts,
     "varchar": text_values.unchanged_texts,
-    "bpchar": text_values.unchanged_texts,
+    "bpchar": text_values.unpadded_texts,
     "json": text_values.unchanged_texts,
     "jsonb": text_values.unchanged_texts,
 }

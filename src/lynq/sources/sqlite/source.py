@@ -159,9 +159,9 @@ class SQLiteSource:
         self._workers: set[SQLiteWorker] = set()
         self._closed = False
 
-    def read(self, query: Query) -> Reading:
+    def read(self, query: Query, *, tracked: frozenset[str] = frozenset()) -> Reading:
         """Return the active rows of one snapshot. The read starts with the iteration."""
-        return Reading(self._settings.endpoint, query, self._run)
+        return Reading(self._settings.endpoint, query, self._run, tracked)
 
     async def close(self) -> None:
         """Close the file; reads in progress fail."""

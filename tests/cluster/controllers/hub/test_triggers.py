@@ -23,9 +23,9 @@ class RecordedSource:
     source: Source
     record: Callable[[], None]
 
-    def read(self, query: Query) -> Reading:
+    def read(self, query: Query, *, tracked: frozenset[str] = frozenset()) -> Reading:
         self.record()
-        return self.source.read(query)
+        return self.source.read(query, tracked=tracked)
 
     async def close(self) -> None:
         await self.source.close()

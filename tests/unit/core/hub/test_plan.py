@@ -5,8 +5,10 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionGuard
 from lynq.api.naming import NodePair
+from lynq.core.guard.absence import ReadTime
 from lynq.core.hub.diff import DeletionCause, UpdateCause
 from lynq.core.hub.plan import FormCandidate, HubPlan
+from lynq.core.hub.prune import Observation
 from unit.core.hub.fixtures import (
     NOON,
     ARow,
@@ -363,3 +365,62 @@ def test_slot_that_frees_with_time_requeues_the_hub() -> None:
     plan = planned(cluster, rows("a", "b"), a_form(max_skew=1), now=at(1))
     assert plan.recheck_at == at(2)
     assert planned(cluster, rows("a"), a_form(max_skew=1), now=at(1)).recheck_at is None
+
+
+def test_missing_row_deletes_after_the_confirming_read() -> None:
+    cluster = running("a", "b")
+    first = planned(
+        cluster, rows("b"), WEB, observation=Observation(read=ReadTime(9, 10), confirm_after=5)
+    )
+    assert not deleted(first)
+    assert first.unconfirmed == {"a-web"}
+    assert first.next_read == 15
+    second = Observation(read=ReadTime(15, 16), confirm_after=5, last=first.absences)
+    assert deleted(planned(cluster, rows("b"), WEB, observation=second)) == {
+        "a-web": DeletionCause.ROW_GONE
+    }
+
+
+def test_inactive_row_deletes_at_once() -> None:
+    observation = Observation(confirm_after=5, inactive={"a"})
+    plan = planned(running("a", "b"), rows("b"), WEB, observation=observation)
+    assert deleted(plan) == {"a-web": DeletionCause.ROW_GONE}
+    assert (plan.unconfirmed, plan.next_read) == (frozenset(), None)
+
+
+def test_missing_form_deletes_when_it_is_confirmed() -> None:
+    cluster = running("a")
+    first = planned(cluster, rows("a"), observation=Observation(now=10, confirm_after=5))
+    assert not deleted(first)
+    assert first.unconfirmed == {"a-web"}
+    assert first.next_plan == 15
+    second = Observation(now=15, confirm_after=5, last=first.absences)
+    assert deleted(planned(cluster, rows("a"), observation=second)) == {
+        "a-web": DeletionCause.FORM_GONE
+    }
+
+
+@pytest.mark.parametrize("uid", [None, "", "A", "a ", " a", "b"])
+def test_spoilt_uid_holds_the_deletion_until_approved(uid: str | None) -> None:
+    guard = DeletionGuard()
+    cluster = running("a", "b")
+    table = [ARow(uid, {"plan": "gold"}), ARow("b")]
+    held = planned(cluster, table, WEB, hub=a_hub(deletion_guard=guard))
+    assert (deleted(held), held.held, held.in_doubt) == ({}, ("a-web",), ("a-web",))
+    digest = held.held_message(a_hub()).rpartition(", ")[2]
+    approved = a_hub(deletion_guard=guard, annotations={"lynq.sh/approve-deletion": digest})
+    plan = planned(cluster, table, WEB, hub=approved)
+    assert (list(deleted(plan)), plan.held) == (["a-web"], ())
+    assert plan.approval.is_spent(plan.guarded, complete=True)
+
+
+def test_disabled_guard_holds_no_doubtful_deletion() -> None:
+    plan = planned(running("a", "b"), [ARow(None), ARow("b")], WEB)
+    assert list(deleted(plan)) == ["a-web"]
+
+
+def test_inactive_row_is_not_doubtful() -> None:
+    hub, observation = a_hub(deletion_guard=DeletionGuard()), Observation(inactive={"a"})
+    table = [ARow(None), ARow("b")]
+    plan = planned(running("a", "b"), table, WEB, hub=hub, observation=observation)
+    assert list(deleted(plan)) == ["a-web"]

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 import pytest
 from msgspec.structs import replace as with_fields
 
-from lynq.api import ChangeDetection, HubSource, LynqHub, SourceType
+from lynq.api import ChangeDetection, DeletionGuard, HubSource, LynqHub, SourceType
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
 from lynq.core.hub import schedule
-from lynq.core.hub.schedule import must_abandon
+from lynq.core.hub.schedule import confirm_after, must_abandon
 from lynq.core.hub.state import (
     PlanExecution,
     PlanState,
@@ -271,3 +271,26 @@ def test_read_of_an_old_spec_is_abandoned() -> None:
     assert must_abandon(hub(paused=True), synced().read)
     assert not must_abandon(hub(annotations={ANNOTATION_FORCE_SYNC: "now"}), synced().read)
     assert not must_abandon(hub(), ReadState())
+
+
+def test_confirming_read_is_due_at_its_time() -> None:
+    state = synced(confirm_at=at(5))
+    assert not must_read(hub(), state, at(4))
+    assert must_read(hub(), state, at(5))
+    assert next_run_at(hub(), state, at(1)) == at(5)
+
+
+def test_confirming_read_does_not_wait_for_a_clock_that_was_set_back() -> None:
+    assert must_read(hub(), synced(confirm_at=at(3605)), NOON)
+
+
+def test_failed_read_is_retried_with_back_off_before_it_confirms() -> None:
+    state = failed("down", at(20))
+    state.read.confirm_at = at(5)
+    assert not must_read(hub(), state, at(10))
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("0s", 0), ("0h", 0), ("5s", 5), ("2m", 120)])
+def test_confirm_after_may_be_zero(text: str, seconds: int) -> None:
+    guard = DeletionGuard(confirm_after=text)
+    assert confirm_after(a_hub(deletion_guard=guard)) == timedelta(seconds=seconds)

@@ -1,0 +1,136 @@
+"""Absent rows and forms: when an absence counts as a deletion.
+
+One read without a row proves little. A row may be deleted and inserted again in two transactions,
+an import may have emptied the table, a replica may lag, a form may be replaced with `kubectl
+replace --force`. An absence is therefore confirmed: a row must be missing in two complete reads
+that are `confirmAfter` apart, a form must be missing for that long. A row that is present and
+inactive was deactivated; that needs no confirmation.
+
+A row whose uid was spoilt in place (NULL, blank, upper case, padded) is present and identifies no
+node. Its node has no row then, but its tenant was not deleted. So the unidentifiable rows of each
+read are counted. A node is doubtful if a read without its row has more of them than the read that
+last had it. Which of several doubtful nodes belongs to an unidentifiable row is unknown, so all of
+them wait until the uids are corrected or a person approves.
+
+All of this is kept in memory. After a restart, every confirmation begins again, and a node that no
+read of this process had a row for counts as last read without unidentifiable rows: it waits.
+
+Times are seconds of a monotonic clock. A calendar clock that jumps would confirm an absence early.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from lynq.api.names import ANNOTATION_APPROVE_DELETION
+from lynq.api.text import and_more
+from lynq.core.guard.approval import digest_of
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTime:
+    """When a read began and ended: its snapshot was taken between the two."""
+
+    began: float = 0.0
+    ended: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Absences:
+    """The absences that the reads and plans of this process have observed."""
+
+    source: str = ""
+    """The identity of the source that was read; the absences of another source do not count."""
+    rows_missing_since: Mapping[str, float] = field(default_factory=dict)
+    """By node name: the end of the first read without the node's row."""
+    forms_missing_since: Mapping[str, float] = field(default_factory=dict)
+    """By form name: the time of the first plan without the form."""
+    unidentifiable: Mapping[str, int] = field(default_factory=dict)
+    """By node name: the number of unidentifiable rows in the read that last had the node's row.
+    Zeros are left out."""
+
+    def after_read(
+        self,
+        source: str,
+        read: ReadTime,
+        *,
+        present: Iterable[str],
+        missing: Iterable[str],
+        unidentifiable: int,
+    ) -> "Absences":
+        """Return the absences after a read in which the rows of these nodes are present or missing.
+
+        Another plan with the same read changes nothing.
+        """
+        is_same = source == self.source
+        since = self.rows_missing_since if is_same else {}
+        last = self.unidentifiable if is_same else {}
+        missing = tuple(missing)
+        counts = {name: last[name] for name in missing if name in last}
+        if unidentifiable:
+            counts |= dict.fromkeys(present, unidentifiable)
+        return replace(
+            self,
+            source=source,
+            rows_missing_since={name: since.get(name, read.ended) for name in missing},
+            unidentifiable=counts,
+        )
+
+    def after_plan(self, now: float, missing_forms: Iterable[str]) -> "Absences":
+        """Return the absences after a plan for which these forms are missing."""
+        since = {form: self.forms_missing_since.get(form, now) for form in missing_forms}
+        return replace(self, forms_missing_since=since)
+
+    def unconfirmed_rows(self, read: ReadTime, confirm_after: float) -> frozenset[str]:
+        """Return the nodes whose rows may come back: the read is not a second one for them."""
+        return frozenset(
+            name
+            for name, since in self.rows_missing_since.items()
+            if confirm_after > 0 and read.began - since < confirm_after
+        )
+
+    def unconfirmed_forms(self, now: float, confirm_after: float) -> frozenset[str]:
+        """Return the forms that may come back."""
+        return frozenset(
+            form for form, since in self.forms_missing_since.items() if now - since < confirm_after
+        )
+
+    def next_read(self, read: ReadTime, confirm_after: float) -> float | None:
+        """Return when to read again to confirm the missing rows; None if all are confirmed."""
+        unconfirmed = self.unconfirmed_rows(read, confirm_after)
+        due = (self.rows_missing_since[name] + confirm_after for name in unconfirmed)
+        return min(due, default=None)
+
+    def next_plan(self, now: float, confirm_after: float) -> float | None:
+        """Return when to plan again to confirm the missing forms; None if all are confirmed."""
+        unconfirmed = self.unconfirmed_forms(now, confirm_after)
+        due = (self.forms_missing_since[form] + confirm_after for form in unconfirmed)
+        return min(due, default=None)
+
+    def doubtful(self, unidentifiable: int) -> frozenset[str]:
+        """Return the nodes without row that may belong to one of the unidentifiable rows."""
+        return frozenset(
+            name
+            for name in self.rows_missing_since
+            if unidentifiable > self.unidentifiable.get(name, 0)
+        )
+
+
+NO_ABSENCES: Final = Absences()
+
+
+def doubt_message(names: Collection[str], unidentifiable: int) -> str:
+    """Return the message of DeletionHeld for doubtful nodes; it ends with their digest."""
+    count = len(names)
+    nodes = "1 node" if count == 1 else f"{count} nodes"
+    rows = (
+        "1 row that identifies no node was"
+        if unidentifiable == 1
+        else f"{unidentifiable} rows that identify no node were"
+    )
+    return (
+        f"the rows of {nodes} are missing ({and_more(sorted(names))}), and {rows} read: a uid may "
+        "have been changed in place; correct the rows in status.rejectedRows; no such node is "
+        f"deleted until the annotation {ANNOTATION_APPROVE_DELETION} approves {nodes}, "
+        f"{digest_of(names)}"
+    )

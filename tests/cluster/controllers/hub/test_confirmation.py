@@ -1,0 +1,136 @@
+"""A row counts as vanished after two reads without it; a spoilt uid never deletes a tenant."""
+
+import time
+
+import pytest
+
+from cluster.controllers.environment import FORMS, HUBS, Environment
+from waiting import eventually
+
+ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
+NODES = ("acme-web", "beta-web", "corp-web")
+
+
+async def create_tenants(env: Environment, confirm_after: str) -> None:
+    env.set_rows(*ROWS)
+    await env.create_hub(deletionGuard={"confirmAfter": confirm_after})
+    await env.create_form()
+
+
+async def test_second_read_is_made_at_the_end_of_confirm_after(env: Environment) -> None:
+    await create_tenants(env, "2s")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NODES)
+        env.set_rows(*ROWS[1:])
+        began = time.monotonic()
+        await env.force_sync()
+        await env.nodes_stay(*NODES, seconds=1.8)
+        # The sync interval is an hour.
+        await env.wait_for_nodes(*NODES[1:])
+        assert time.monotonic() - began < 5
+        # Nothing is missing any more, so that nothing is read or written.
+        await env.wait_until_idle()
+
+
+async def test_deactivated_row_is_deleted_at_once(env: Environment) -> None:
+    await create_tenants(env, "1h")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NODES)
+        env.set_rows(("acme", 0, "pro"), *ROWS[1:])
+        await env.force_sync()
+        await env.wait_for_nodes(*NODES[1:], within=5)
+
+
+async def test_restart_begins_the_confirmation_anew(env: Environment) -> None:
+    await create_tenants(env, "2s")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NODES)
+        env.set_rows(*ROWS[1:])
+        await env.force_sync()
+        await env.nodes_stay(*NODES, seconds=1.5)
+    async with env.run_controllers():
+        await env.nodes_stay(*NODES, seconds=1.8)
+        await env.wait_for_nodes(*NODES[1:])
+
+
+async def test_zero_confirms_with_one_read(env: Environment) -> None:
+    await create_tenants(env, "0s")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NODES)
+        env.set_rows(*ROWS[1:])
+        began = time.monotonic()
+        await env.force_sync()
+        await env.wait_for_nodes(*NODES[1:])
+        assert time.monotonic() - began < 2
+
+
+async def test_deleted_form_keeps_its_nodes_until_confirmed(env: Environment) -> None:
+    await create_tenants(env, "2s")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NODES)
+        await env.client.delete(FORMS, "web", env.namespace)
+        await env.nodes_stay(*NODES, seconds=1.5)
+        await env.wait_for_nodes()
+
+
+@pytest.mark.parametrize(
+    "uid",
+    [
+        pytest.param(None, id="null"),
+        pytest.param("", id="blank"),
+        pytest.param("Acme", id="upper case"),
+        pytest.param("acme ", id="padded"),
+        pytest.param("beta", id="uid of another row"),
+    ],
+)
+async def test_uid_spoilt_in_place_deletes_no_tenant(env: Environment, uid: str | None) -> None:
+    await create_tenants(env, "0s")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NODES)
+        env.set_rows((uid, 1, "gold"), *ROWS[1:])
+        await env.force_sync()
+        held = await env.wait_for_condition("DeletionHeld", "True")
+        assert held["reason"] == "UnidentifiableRows"
+        await env.wait_for_event("DeletionHeld", containing="acme-web")
+        assert (await env.status())["rejectedRows"]["count"] == 1
+        await env.nodes_stay(*NODES, seconds=0.5)
+
+        env.set_rows(*ROWS)
+        await env.force_sync()
+        await env.wait_for_condition("DeletionHeld", "False")
+        await env.nodes_stay(*NODES, seconds=0.2)
+
+
+async def test_spoilt_uid_holds_no_later_deletion(env: Environment) -> None:
+    await create_tenants(env, "0s")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NODES)
+        env.set_rows((None, 1, "pro"), *ROWS[1:])
+        await env.force_sync()
+        await env.wait_for_condition("DeletionHeld", "True")
+        env.set_rows((None, 1, "pro"), ROWS[1])
+        await env.force_sync()
+        await env.wait_for_nodes("acme-web", "beta-web")
+
+
+async def test_deletion_beside_a_spoilt_uid_survives_restart_and_is_approved(
+    env: Environment,
+) -> None:
+    await create_tenants(env, "0s")
+    async with env.run_controllers():
+        await env.wait_for_nodes(*NODES)
+        env.set_rows((None, 1, "pro"), *ROWS[1:])
+        await env.force_sync()
+        await env.wait_for_condition("DeletionHeld", "True")
+    async with env.run_controllers():
+        await env.nodes_stay(*NODES, seconds=1.5)
+        held = await env.wait_for_condition("DeletionHeld", "True")
+        await env.annotate("hub", approve_deletion=held["message"].rpartition(", ")[2])
+        await env.wait_for_nodes(*NODES[1:])
+        await env.wait_for_condition("DeletionHeld", "False")
+
+        async def approval_removed() -> bool:
+            hub = await env.get(HUBS, "hub")
+            return "lynq.sh/approve-deletion" not in hub["metadata"]["annotations"]
+
+        await eventually(approval_removed)

@@ -1,0 +1,149 @@
+"""When an absent row or form counts as deleted, and when it is in doubt."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime, doubt_message
+from lynq.core.guard.approval import digest_of
+
+NAMES = ("a", "b", "c")
+
+
+def read(
+    absences: Absences,
+    time: float,
+    *missing: str,
+    unidentifiable: int = 0,
+    source: str = "table",
+) -> Absences:
+    """Return the absences after an instant read."""
+    return absences.after_read(
+        source,
+        ReadTime(time, time),
+        present=set(NAMES) - set(missing),
+        missing=missing,
+        unidentifiable=unidentifiable,
+    )
+
+
+def test_one_read_confirms_nothing() -> None:
+    first = read(NO_ABSENCES, 10, "a")
+    assert first.unconfirmed_rows(ReadTime(10, 10), 5) == {"a"}
+    assert first.next_read(ReadTime(10, 10), 5) == 15
+
+
+def test_second_read_confirms_only_after_the_time() -> None:
+    early = read(read(NO_ABSENCES, 10, "a"), 14.9, "a")
+    assert early.unconfirmed_rows(ReadTime(14.9, 14.9), 5) == {"a"}
+    assert early.next_read(ReadTime(14.9, 14.9), 5) == 15
+    late = read(early, 15, "a")
+    assert late.unconfirmed_rows(ReadTime(15, 15), 5) == frozenset()
+    assert late.next_read(ReadTime(15, 15), 5) is None
+
+
+def test_time_counts_from_the_end_of_the_first_to_the_start_of_the_second_read() -> None:
+    slow = NO_ABSENCES.after_read(
+        "table", ReadTime(0, 4), present=(), missing=("a",), unidentifiable=0
+    )
+    overlapping = ReadTime(8, 20)
+    again = slow.after_read("table", overlapping, present=(), missing=("a",), unidentifiable=0)
+    assert again.unconfirmed_rows(overlapping, 5) == {"a"}
+
+
+def test_row_that_came_back_is_confirmed_anew() -> None:
+    back = read(read(NO_ABSENCES, 10, "a"), 12)
+    gone = read(back, 16, "a")
+    assert gone.unconfirmed_rows(ReadTime(16, 16), 5) == {"a"}
+
+
+def test_absence_in_another_source_does_not_count() -> None:
+    other = read(read(NO_ABSENCES, 10, "a"), 16, "a", source="other")
+    assert other.unconfirmed_rows(ReadTime(16, 16), 5) == {"a"}
+
+
+def test_zero_needs_one_read() -> None:
+    first = read(NO_ABSENCES, 10, "a").after_plan(10, ["web"])
+    assert not first.unconfirmed_rows(ReadTime(9, 10), 0)
+    assert not first.unconfirmed_forms(10, 0)
+
+
+def test_form_is_confirmed_when_it_is_missing_long_enough() -> None:
+    first = NO_ABSENCES.after_plan(10, ["web"])
+    assert first.unconfirmed_forms(14, 5) == {"web"}
+    assert first.next_plan(14, 5) == 15
+    assert first.after_plan(15, ["web"]).unconfirmed_forms(15, 5) == frozenset()
+    assert first.next_plan(15, 5) is None
+    replaced = first.after_plan(12, []).after_plan(16, ["web"])
+    assert replaced.unconfirmed_forms(16, 5) == {"web"}
+
+
+def test_row_that_vanishes_with_a_new_unidentifiable_row_is_doubtful() -> None:
+    before = read(NO_ABSENCES, 0, unidentifiable=1)
+    assert read(before, 10, "a", unidentifiable=2).doubtful(2) == {"a"}
+    assert read(before, 10, "a", unidentifiable=1).doubtful(1) == frozenset()
+
+
+def test_later_deletion_is_not_doubtful() -> None:
+    spoilt = read(read(NO_ABSENCES, 0), 10, "a", unidentifiable=1)
+    assert read(spoilt, 20, "a", "b", unidentifiable=1).doubtful(1) == {"a"}
+
+
+def test_doubt_ends_with_the_unidentifiable_row() -> None:
+    spoilt = read(read(NO_ABSENCES, 0), 10, "a", unidentifiable=1)
+    assert read(spoilt, 20, "a").doubtful(0) == frozenset()
+
+
+def test_after_a_restart_every_missing_row_is_doubtful() -> None:
+    assert read(NO_ABSENCES, 10, "a", unidentifiable=1).doubtful(1) == {"a"}
+
+
+def test_message_names_nodes_and_ends_with_the_digest() -> None:
+    message = doubt_message(["b-web", "a-web"], 1)
+    assert "the rows of 2 nodes are missing (a-web, b-web), and 1 row that identifies no" in message
+    assert message.endswith(f"approves 2 nodes, {digest_of(['a-web', 'b-web'])}")
+    assert "2 rows that identify no node were read" in doubt_message(["a-web"], 2)
+
+
+@dataclass
+class History:
+    """All reads, as a model that forgets nothing."""
+
+    reads: list[tuple[float, frozenset[str], int]] = field(default_factory=list)
+
+    def is_confirmed(self, name: str, confirm_after: float) -> bool:
+        """Return whether the row is missing in all reads of the last `confirm_after` seconds."""
+        end = self.reads[-1][0]
+        since = None
+        for time, missing, _ in reversed(self.reads):
+            if name not in missing:
+                break
+            since = time
+        return since is not None and end - since >= confirm_after
+
+    def is_doubtful(self, name: str) -> bool:
+        present = [count for _, missing, count in self.reads if name not in missing]
+        return self.reads[-1][2] > (present[-1] if present else 0)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.frozensets(st.sampled_from(NAMES)), st.integers(0, 2)),
+        min_size=1,
+    )
+)
+def test_any_history_agrees_with_the_model(
+    reads: list[tuple[int, frozenset[str], int]],
+) -> None:
+    history, absences, now = History(), NO_ABSENCES, 0.0
+    for pause, missing, unidentifiable in reads:
+        now += pause
+        history.reads.append((now, missing, unidentifiable))
+        for _ in range(2):  # a second plan with the same read changes nothing
+            absences = read(absences, now, *missing, unidentifiable=unidentifiable)
+        confirmed = missing - absences.unconfirmed_rows(ReadTime(now, now), 5)
+        assert confirmed == {name for name in missing if history.is_confirmed(name, 5)}
+        assert absences.doubtful(unidentifiable) == {
+            name for name in missing if history.is_doubtful(name)
+        }
