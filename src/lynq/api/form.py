@@ -130,6 +130,11 @@ class FormStatus(Wire, frozen=True, kw_only=True):
     rollout: RolloutStatus | None = None
     """The rollout of the current generation. Absent unless spec.rollout limits it."""
 
+    retained_ids: tuple[str, ...] = ()
+    """Ids of resources whose last deletionPolicy is Retain. Ids that left the form stay until no
+    LynqNode has an object of theirs: it is retained even if its LynqNode skipped the generation
+    that said so."""
+
     conditions: Conditions = ()
     """Valid: the form is valid; LynqNodes of an invalid form are not changed, and the message is
     the reason. Applied: all LynqNodes of the form are Ready. Paused: spec.paused is true."""

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from lynq.api.conditions import Conditions
 from lynq.api.metadata import Metadata
 from lynq.api.names import API_VERSION
-from lynq.api.resource import ResourceLists
+from lynq.api.resource import DeletionPolicy, ResourceLists
 from lynq.api.wire import (
     AGE_COLUMN,
     Definition,
@@ -84,6 +84,10 @@ class ResourceStatus(Wire, frozen=True, kw_only=True):
 
     message: str = ""
     """Human-readable reason of the state, and what to do about it."""
+
+    deletion_policy: DeletionPolicy | None = None
+    """Retain if the form says so, whether or not the object itself could be written. Absent for
+    Delete."""
 
     since: Time | None = None
     """Time of the last transition to this state."""

@@ -17,6 +17,7 @@ from lynq.controllers.cached_client import CachedClient, ResourceCache
 from lynq.controllers.decoding import NodeDecoder, decode_form, decode_hub
 from lynq.controllers.installation_key import CurrentKey
 from lynq.controllers.options import Options
+from lynq.controllers.retained_ids import RetainedIds
 from lynq.controllers.timing import Timing
 from lynq.core.hub.node_counts import FleetCounts
 from lynq.kube import Client, RuntimeMetrics
@@ -49,6 +50,7 @@ class ControllerContext:
     runtime_metrics: RuntimeMetrics
     """Metrics of queues, informers and requests."""
     node_counts: FleetCounts = field(default_factory=FleetCounts)
+    retained_ids: RetainedIds = field(default_factory=RetainedIds)
     """NodeDecoder per hub and form, updated with every change of a node."""
     clock: Callable[[], datetime] = _utc_now
     current_key: CurrentKey = field(default_factory=CurrentKey)
@@ -94,6 +96,7 @@ class ControllerContext:
         context = cls(client, options, hubs, forms, nodes, operator_metrics, runtime_metrics)
         # Registered first, so that later handlers see updated counts.
         nodes.on_change(context.node_counts.update)
+        forms.on_change(context.retained_ids.update)
         return context
 
     @property

@@ -17,6 +17,7 @@ from lynq.controllers.context import BY_FORM, BY_HUB, ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.status_limiter import StatusLimiter
+from lynq.core.form.retained import without_unlisted
 from lynq.core.form.status import FormTotals, next_status, validation_events
 from lynq.core.hub.node_counts import NodeHealth, health_of
 from lynq.core.rollout.facts import NodeFacts, facts_of
@@ -174,16 +175,27 @@ class FormController:
         counts = self._context.node_counts.of_form(form.metadata.key)
         return FormTotals(total=counts.count(), ready=counts.count(NodeHealth.READY))
 
+    def _retained_ids(self, form: LynqForm) -> frozenset[str]:
+        """Return the retained ids without those that no node needs any more."""
+        key, retained = form.metadata.key, self._context.retained_ids
+        ids = without_unlisted(retained.of(key), form.spec, self._context.nodes.by(BY_FORM, key))
+        retained.set(key, ids)
+        return ids
+
     async def _write_status(
         self, form: LynqForm, problems: tuple[Problem, ...], assessment: RolloutAssessment
     ) -> float | None:
         """Write the status if it changed; return the delay in seconds if it must be postponed."""
-        now = self._context.clock()
-        status = next_status(form, problems, self._totals(form), assessment.status, now)
+        now, retained = self._context.clock(), self._retained_ids(form)
+        status = next_status(
+            form, problems, self._totals(form), assessment.status, now, retained_ids=retained
+        )
         if status == form.status:
             return None
         limiter = self._limiters.setdefault(form.metadata.key, StatusLimiter(self._context.timing))
-        if (delay := limiter.wait) > 0:
+        # Retained ids are written at once: the next generation may remove them from the form.
+        is_limited = status.retained_ids == form.status.retained_ids
+        if is_limited and (delay := limiter.wait) > 0:
             return delay
         try:
             await self._context.forms.write_status(form, status)

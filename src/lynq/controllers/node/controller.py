@@ -60,7 +60,7 @@ class NodeController:
             self._render_pool,
             current_key=context.current_key,
         )
-        pruner = Pruner(clients, observer, self.children, discovery)
+        pruner = Pruner(clients, observer, self.children, discovery, context.retained_ids)
         applier = Applier(clients, observer, context.operator_metrics)
         self._reporter = StatusReporter(context, emitter, object_emitter)
         self._reconciler = NodeReconciler(

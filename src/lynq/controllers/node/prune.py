@@ -14,6 +14,7 @@ import structlog
 from lynq.api import DeletionPolicy, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import FIELD_MANAGER, LABEL_MANAGED, TRUE
+from lynq.api.node_metadata import form_of
 from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
 from lynq.controllers.children import (
@@ -29,6 +30,7 @@ from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.state import NodeState
+from lynq.controllers.retained_ids import RetainedIds
 from lynq.core.graph.build import entries_of
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef, owner_of
@@ -62,11 +64,13 @@ class Pruner:
         observer: Observer,
         children: Children,
         discovery: Discovery,
+        retained_ids: RetainedIds,
     ) -> None:
         self._clients = clients
         self._observer = observer
         self._children = children
         self._discovery = discovery
+        self._retained_ids = retained_ids
 
     def applied_objects(self, node: LynqNode) -> list[InventoryItem]:
         """Return the cached objects that the node has applied, regardless of its status.
@@ -114,7 +118,8 @@ class Pruner:
         }
         if not located:
             return result
-        policies = _policies(node, reason, located, retain_all=retain_all)
+        retained = frozenset(item.id for item in located) if retain_all else self._retained(node)
+        policies = _policies(node, reason, retained)
         entries, owner = entries_of(node.spec), owner_of(node)
         while True:
             candidates = await gather_or_cancel(
@@ -134,6 +139,9 @@ class Pruner:
                 self._execute(deletion, node, state, result, clock()) for deletion in wave
             )
 
+    def _retained(self, node: LynqNode) -> frozenset[str]:
+        return self._retained_ids.of(form_of(node))
+
     async def _locate(self, item: InventoryItem) -> list[InventoryItem]:
         """Return the items that an inventory item may refer to.
 
@@ -152,7 +160,7 @@ class Pruner:
         except KubeError:
             # Reported when the item itself is observed.
             return [item]
-        return [InventoryItem(item.id, _ref_in(resource, ref)) for resource in resources] or [item]
+        return [replace(item, ref=_ref_in(resource, ref)) for resource in resources] or [item]
 
     async def _is_served(self, ref: ObjectRef) -> bool:
         try:
@@ -288,17 +296,17 @@ class _ObjectReplaced(Exception):  # noqa: N818 - says what happened
 
 
 def _policies(
-    node: LynqNode, reason: OrphanReason, items: Iterable[InventoryItem], *, retain_all: bool
+    node: LynqNode, reason: OrphanReason, retained: frozenset[str]
 ) -> dict[str, DeletionPolicy]:
-    """Return the deletion policies of the spec, by resource id.
+    """Return the deletion policies of the spec and of the form, by resource id.
 
-    They do not apply to an object that left the form: its id may be that of another resource now.
+    They do not apply to an object that left the form and whose id the spec still has: that is the
+    id of another object now.
     """
-    if retain_all:
-        return {item.id: DeletionPolicy.RETAIN for item in items}
+    policies = {resource.id: resource.deletion_policy for resource in all_resources(node.spec)}
     if reason is OrphanReason.REMOVED_FROM_TEMPLATE:
-        return {}
-    return {resource.id: resource.deletion_policy for resource in all_resources(node.spec)}
+        return dict.fromkeys(retained - policies.keys(), DeletionPolicy.RETAIN)
+    return policies | dict.fromkeys(retained, DeletionPolicy.RETAIN)
 
 
 def _ref_in(resource: Resource, ref: ObjectRef) -> ObjectRef:

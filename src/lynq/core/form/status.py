@@ -4,7 +4,7 @@ An event is emitted when the form becomes valid, when it becomes invalid, and wh
 change. The previous state is read from the last written status, so a restart repeats no event.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,6 +29,8 @@ def next_status(
     totals: FormTotals,
     rollout: RolloutStatus | None,
     now: datetime,
+    *,
+    retained_ids: Iterable[str] = (),
 ) -> FormStatus:
     """Return the desired status of the form; equal to the last one if nothing changed."""
     conditions = (
@@ -41,6 +43,7 @@ def next_status(
         total_nodes=totals.total,
         ready_nodes=totals.ready,
         rollout=rollout,
+        retained_ids=tuple(sorted(retained_ids)),
         conditions=merge_conditions(form.status.conditions, conditions),
     )
 

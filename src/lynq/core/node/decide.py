@@ -10,6 +10,7 @@ from lynq.api.names import (
     ANNOTATION_APPLIED_HASH,
     ANNOTATION_APPLY_START_TIME,
     ANNOTATION_CREATED_ONCE,
+    ANNOTATION_DELETION_POLICY,
     LABEL_MANAGED,
     LABEL_NODE,
     TRUE,
@@ -136,6 +137,11 @@ def _once_drift(facts: ResourceFacts, live: LiveObject, owner: Owner) -> WriteCa
         return None
     if not _is_tracked(live, owner):
         return WriteCause.OWNERSHIP_LOST
+    policy = live.annotations.get(ANNOTATION_DELETION_POLICY)
+    # An owner reference of a retained object would let the garbage collector delete it.
+    has_reference = owner.uid in live.owner_uids
+    if policy != facts.resource.deletion_policy or (facts.is_retained and has_reference):
+        return WriteCause.POLICY_CHANGED
     return WriteCause.REJECTED if _rejection(facts) else None
 
 
@@ -287,4 +293,5 @@ def _outcome(
         write=write,
         requeue_at=requeue_at,
         fields_digest=facts.last_write.digest if facts.last_write else b"",
+        is_retained=facts.is_retained,
     )

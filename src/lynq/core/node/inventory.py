@@ -6,10 +6,10 @@ cluster-scoped kinds. It is read after a migration from that operator, where it 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from lynq.api import NodeStatus, TResource
+from lynq.api import DeletionPolicy, NodeStatus, ResourceStatus, TResource
 from lynq.core.node.objects import ObjectRef, ref_of
 from lynq.template import Environment, SeededRandom, TemplateError, render
 
@@ -45,6 +45,8 @@ class InventoryItem:
     ref: ObjectRef
     """apiVersion is "" if only discovery can find it; then the namespace of a cluster-scoped object
     may be that of the node."""
+    is_retained: bool = field(default=False, compare=False)
+    """Whether the last deletionPolicy of the object in the spec was Retain."""
 
 
 def inventory_key(item: InventoryItem, node_namespace: str) -> str:
@@ -72,11 +74,7 @@ def read_inventory(
     status: NodeStatus, node_namespace: str, variables: Mapping[str, str]
 ) -> tuple[InventoryItem, ...]:
     """Return every object that the node manages, each once, in a fixed order."""
-    items = {
-        item.ref: item
-        for item in (InventoryItem(entry.id, ref_of(entry)) for entry in status.resources)
-        if item.ref.name
-    }
+    items = {item.ref: item for item in map(_item, status.resources) if item.ref.name}
     covered = {inventory_key(item, node_namespace) for item in items.values()}
     for key in status.applied_resources:
         item = None if key in covered else parse_inventory_key(key, node_namespace)
@@ -84,6 +82,11 @@ def read_inventory(
             item = _with_rendered_namespace(item, variables)
             items.setdefault(item.ref, item)
     return tuple(sorted(items.values(), key=lambda item: (item.id, item.ref)))
+
+
+def _item(entry: ResourceStatus) -> InventoryItem:
+    is_retained = entry.deletion_policy is DeletionPolicy.RETAIN
+    return InventoryItem(entry.id, ref_of(entry), is_retained=is_retained)
 
 
 def stale_items(
@@ -141,4 +144,4 @@ def _with_rendered_namespace(item: InventoryItem, variables: Mapping[str, str]) 
         namespace = render(item.ref.namespace, variables, _FIXED)
     except TemplateError:
         return item
-    return InventoryItem(item.id, item.ref._replace(namespace=namespace))
+    return replace(item, ref=item.ref._replace(namespace=namespace))

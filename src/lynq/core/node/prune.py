@@ -86,7 +86,7 @@ class PruneCandidate:
     live: LiveObject | None = None
     """None if the object does not exist."""
     policy: DeletionPolicy | None = None
-    """The policy of the node's spec, if the object is still in it; else the annotation counts."""
+    """The policy of the node's spec or of its form, if the object is still in it."""
     problem: str = ""
     """Why the object could not be observed or deleted the last time, and what to do about it."""
     is_unobserved: bool = False
@@ -169,9 +169,11 @@ def _is_due(candidate: PruneCandidate, live: LiveObject) -> bool:
 def _deletion(
     candidate: PruneCandidate, live: LiveObject, owner: Owner, reason: OrphanReason
 ) -> ObjectDeletion:
-    policy = candidate.policy or live.annotations.get(ANNOTATION_DELETION_POLICY)
-    retain = policy == DeletionPolicy.RETAIN or _is_own_namespace(candidate.item.ref, owner)
-    return ObjectDeletion(candidate.item, live.uid, retain, reason)
+    item = candidate.item
+    # A policy that could not be written to the object counts, and one that could not be removed.
+    policies = (candidate.policy, live.annotations.get(ANNOTATION_DELETION_POLICY))
+    retain = item.is_retained or DeletionPolicy.RETAIN in policies
+    return ObjectDeletion(item, live.uid, retain or _is_own_namespace(item.ref, owner), reason)
 
 
 def _is_own_namespace(ref: ObjectRef, owner: Owner) -> bool:
@@ -203,4 +205,5 @@ def _deleting(item: InventoryItem, reason: StateReason, message: str) -> Resourc
         state=ResourceState.DELETING,
         reason=str(reason),
         message=message,
+        is_retained=item.is_retained,
     )

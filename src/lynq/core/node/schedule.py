@@ -54,8 +54,12 @@ def _urgent_part(status: NodeStatus) -> tuple[Any, ...]:
         for entry in status.resources
         if entry.state in _URGENT_STATES
     )
+    # The entry may leave the form in the next moment.
+    retained = tuple(
+        (entry.id, entry.name) for entry in status.resources if entry.deletion_policy is not None
+    )
     rest = replace(status, resources=(), conditions=(), ready_resources=0)
-    return rest, conditions, failures
+    return rest, conditions, failures, retained
 
 
 def _condition_key(condition: Condition) -> tuple[str, str, str]:

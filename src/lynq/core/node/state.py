@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import Enum, StrEnum
 from typing import Any, Final
 
-from lynq.api import ResourceState, TResource
+from lynq.api import DeletionPolicy, ResourceState, TResource
 from lynq.api.text import one_line
 from lynq.core.node.desired_object import DesiredObject
 from lynq.core.node.objects import LiveObject, ObjectRef
@@ -59,6 +59,8 @@ class WriteCause(Enum):
     """Drift: the owner reference or the tracking labels were removed."""
     CREATED_ONCE_LOST = "created-once lost"
     """Drift: the annotation created-once was removed."""
+    POLICY_CHANGED = "policy changed"
+    """The deletionPolicy of an object that is written once changed."""
     FIELDS_TAKEN = "fields taken"
     """Drift: another manager took or removed a field that we own."""
     REJECTED = "rejected"
@@ -99,6 +101,8 @@ class ResourceOutcome:
     """Digest of the fields that we owned after our last write; empty if unknown."""
     failed_dependency: str = ""
     """The failed dependency in spite of which the resource is written."""
+    is_retained: bool = False
+    """Whether the last deletionPolicy of the object in the spec is Retain."""
 
     @property
     def message_has_id(self) -> bool:
@@ -147,6 +151,11 @@ class ResourceFacts:
     last_write: LastWrite | None = None
     was_written: bool = False
     """Whether the object was already written in this reconcile; it is written at most once."""
+
+    @property
+    def is_retained(self) -> bool:
+        """Whether the deletionPolicy of the spec is Retain."""
+        return self.resource.deletion_policy is DeletionPolicy.RETAIN
 
     @property
     def ref(self) -> ObjectRef:

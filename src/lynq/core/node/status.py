@@ -11,7 +11,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from lynq.api import Condition, NodeStatus, RandomValueSource, ResourceState, ResourceStatus
+from lynq.api import (
+    Condition,
+    DeletionPolicy,
+    NodeStatus,
+    RandomValueSource,
+    ResourceState,
+    ResourceStatus,
+)
 from lynq.api.conditions import merge_conditions, paused_condition
 from lynq.api.events import EventReason
 from lynq.api.names import ANNOTATION_PAUSED
@@ -278,6 +285,7 @@ def _entry(outcome: ResourceOutcome, ref: ObjectRef) -> ResourceStatus:
         state=outcome.state,
         reason=outcome.reason,
         message=fit(outcome.message),
+        deletion_policy=DeletionPolicy.RETAIN if outcome.is_retained else None,
         fields_digest=outcome.fields_digest.hex(),
     )
 

@@ -79,6 +79,7 @@ def _blocked_by_dependency(facts: ResourceFacts, gate: GateDecision) -> Resource
         state=state,
         reason=reason,
         message=gate.message,
+        is_retained=facts.is_retained,
     )
 
 
@@ -102,4 +103,5 @@ def _duplicate(facts: ResourceFacts, first_id: str) -> ResourceOutcome:
         state=ResourceState.FAILED,
         reason=str(StateReason.DUPLICATE_OBJECT),
         message=f'{facts.ref} is also rendered by "{first_id}"; rename one of them',
+        is_retained=facts.is_retained,
     )

@@ -131,3 +131,28 @@ def test_rejected_restore_is_retried_without_a_body() -> None:
         write = decide(drifted, replace(CONTEXT, now=LATER)).write
         assert write is not None
         assert "data" not in write.obj
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (DeletionPolicy.DELETE, DeletionPolicy.RETAIN),
+        (DeletionPolicy.RETAIN, DeletionPolicy.DELETE),
+    ],
+)
+def test_changed_deletion_policy_of_a_once_object_is_written_and_nothing_else(
+    before: DeletionPolicy, after: DeletionPolicy
+) -> None:
+    facts = replace(once(after), live=once(before).live)
+    write = decide(facts, CONTEXT).write
+    assert write is not None
+    assert (write.cause, write.method) == (WriteCause.POLICY_CHANGED, WriteMethod.MERGE)
+    assert write.obj.keys() == {"apiVersion", "kind", "metadata"}
+    assert write.obj["metadata"]["annotations"]["lynq.sh/deletion-policy"] == str(after)
+
+
+def test_owner_reference_of_a_retained_once_object_is_removed() -> None:
+    retained = once(DeletionPolicy.RETAIN)
+    assert decide(retained, CONTEXT).write is None
+    referenced = but(retained, owner_uids=(CONTEXT.owner.uid,))
+    assert cause_of(referenced) is WriteCause.POLICY_CHANGED

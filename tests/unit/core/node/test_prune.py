@@ -89,15 +89,24 @@ def test_object_of_another_owner_is_not_touched(kind: str) -> None:
         (None, "Delete", False),
         (None, "Retain", True),
         (DeletionPolicy.RETAIN, "Delete", True),
-        (DeletionPolicy.DELETE, "Retain", False),
+        # The write of the changed policy was rejected.
+        (DeletionPolicy.DELETE, "Retain", True),
+        (DeletionPolicy.DELETE, "Delete", False),
     ],
 )
-def test_policy_of_the_spec_overrides_the_annotation(
+def test_object_is_retained_if_the_spec_or_the_annotation_says_so(
     spec: DeletionPolicy | None, annotation: str | None, *, retain: bool
 ) -> None:
     annotations = {"lynq.sh/deletion-policy": annotation} if annotation else {}
     step = prune_step(PruneCandidate(item("a"), live(annotations=annotations), spec))
     assert [deletion.retain for deletion in step.deletions] == [retain]
+
+
+def test_policy_that_was_never_written_to_the_object_counts() -> None:
+    recorded = InventoryItem("a", item("a").ref, is_retained=True)
+    annotations = {"lynq.sh/deletion-policy": "Delete"}
+    candidate = PruneCandidate(recorded, live(annotations=annotations), DeletionPolicy.DELETE)
+    assert [deletion.retain for deletion in prune_step(candidate).deletions] == [True]
 
 
 @pytest.mark.parametrize(("name", "retain"), [("shop", True), ("acme", False)])
