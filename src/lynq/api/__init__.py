@@ -9,6 +9,8 @@ from lynq.api.conditions import Condition, ConditionStatus
 from lynq.api.form import FormSpec, FormStatus, LynqForm, Rollout, RolloutPhase, RolloutStatus
 from lynq.api.hub import (
     DeletionGuard,
+    DeletionGuardStatus,
+    DeletionPeriod,
     HubSpec,
     HubStatus,
     LynqHub,
@@ -53,6 +55,8 @@ __all__ = [
     "ConflictPolicy",
     "CreationPolicy",
     "DeletionGuard",
+    "DeletionGuardStatus",
+    "DeletionPeriod",
     "DeletionPolicy",
     "FormSpec",
     "FormStatus",

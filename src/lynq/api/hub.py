@@ -1,6 +1,6 @@
 """LynqHub: the source of rows, the mapping of its columns, and the status of the sync."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 from msgspec import Meta, Struct, field
 
@@ -85,10 +85,11 @@ class HubSpec(Wire, frozen=True, kw_only=True):
     hub. Existing LynqNodes are still reconciled. Reported in the condition Paused."""
 
     deletion_guard: Annotated[DeletionGuard, default({})] = DeletionGuard()
-    """Protection against rows that disappear by mistake. A sync that would delete more LynqNodes
-    than both limits allow deletes none, and sets the condition DeletionHeld with a digest at the
-    end of its message. Set the annotation lynq.sh/approve-deletion to that digest to approve the
-    deletions. The deletion of a hub or form is not held."""
+    """Protection against rows that disappear by mistake. A sync that would exceed both limits
+    deletes no LynqNode, and sets the condition DeletionHeld with a digest at the end of its
+    message. The hold lasts until every row is back, or until the annotation
+    lynq.sh/approve-deletion with that digest approves the deletions. The deletion of a hub or form
+    is not held."""
 
 
 class RejectedRow(Wire, frozen=True, kw_only=True):
@@ -112,6 +113,41 @@ class RejectedRows(Wire, frozen=True, kw_only=True):
 
     rows: Annotated[tuple[RejectedRow, ...], Meta(max_length=20)] = ()
     """The first 20 rejected rows, ordered by uid."""
+
+
+MAX_DELETION_PERIODS: Final = 12
+"""How many periods the status of the deletion guard has."""
+MAX_SPENT_APPROVALS: Final = 20
+"""How many spent approvals the status of the deletion guard has."""
+
+
+class DeletionPeriod(Wire, frozen=True, kw_only=True):
+    """The deletions in one part of the deletion guard's window."""
+
+    until: Time
+    """The end of the period. Its deletions count until the window has passed after it."""
+
+    nodes: Int32 = 0
+    """Number of the hub's LynqNodes at the beginning of the period."""
+
+    deleted: Int32 = 0
+    """Number of LynqNodes that were deleted because their row vanished or was deactivated,
+    without those that were approved."""
+
+    uids: str = ""
+    """The first 8 hexadecimal digits of the SHA-256 of each deleted LynqNode's uid, so that a
+    deletion that has to be repeated counts once."""
+
+
+class DeletionGuardStatus(Wire, frozen=True, kw_only=True):
+    """What the deletion guard remembers between two syncs."""
+
+    periods: Annotated[tuple[DeletionPeriod, ...], Meta(max_length=MAX_DELETION_PERIODS)] = ()
+    """The deletions within deletionGuard.window, the oldest first."""
+
+    spent_approvals: Annotated[tuple[str, ...], Meta(max_length=MAX_SPENT_APPROVALS)] = ()
+    """The last 20 values of the annotation lynq.sh/approve-deletion that were used. A spent
+    approval releases nothing, whatever sets it again."""
 
 
 class HubStatus(Wire, frozen=True, kw_only=True):
@@ -141,6 +177,9 @@ class HubStatus(Wire, frozen=True, kw_only=True):
     source_identity: str = ""
     """Digest of the source: server, table, columns and their types. After it changes, the deletion
     guard holds every sync that deletes more than deletionGuard.maxCount LynqNodes."""
+
+    deletion_guard: DeletionGuardStatus | None = None
+    """The memory of the deletion guard. Absent before the first deletion."""
 
     conditions: Conditions = ()
     """Ready: the last read of the database succeeded. DeletionHeld: the deletion guard holds

@@ -22,13 +22,14 @@ from lynq.controllers.events import EventEmitter
 from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.apply import DeletionConfirmer, PlanApplier
 from lynq.controllers.hub.finalize import HubFinalizer
+from lynq.controllers.hub.guard_status import GuardStatusWriter
 from lynq.controllers.hub.handlers import HubEventHandlers
 from lynq.controllers.hub.plan import HubPlanner, PlannedSync
 from lynq.controllers.hub.push import PushSubscriptions
 from lynq.controllers.hub.read import RowReader, close_source
 from lynq.controllers.hub.state import AnnouncedState, HubState, HubStates
 from lynq.core.guard.announcements import rows_by_reason, unannounced
-from lynq.core.guard.approval import approval_removal
+from lynq.core.guard.approval import approval_removal, requested_approval
 from lynq.core.hub.events import new_events, ongoing_events, row_rejected
 from lynq.core.hub.schedule import (
     must_abandon,
@@ -38,7 +39,7 @@ from lynq.core.hub.schedule import (
     write_retry_delay,
 )
 from lynq.core.hub.state import PlanExecution, ReadRows
-from lynq.core.hub.status import SyncResult, is_worth_writing, next_status
+from lynq.core.hub.status import SyncResult, is_urgent, is_worth_writing, next_status
 from lynq.kube import Result, WorkQueue
 from lynq.kube.errors import Conflict, NotFound
 
@@ -70,6 +71,7 @@ class HubController:
         self._push = PushSubscriptions(queue, self._jobs)
         self._planner = HubPlanner(context, workloads_ready=workloads_ready, validator=validator)
         self._confirmer = DeletionConfirmer(context)
+        self._guard_status = GuardStatusWriter(context)
         self._applier = PlanApplier(context, emitter)
         self._finalizer = HubFinalizer(context, emitter, self._applier)
         self._status_writer = HubStatusWriter(context)
@@ -163,6 +165,8 @@ class HubController:
         # Cleared first: if this turn raises, the remaining writes are unknown and are re-planned.
         state.write.execution = None
         execution.restrict_deletions(await self._confirmer.confirm(execution))
+        if not await self._guard_status.count_deletions(execution):
+            execution.drop_row_deletions()
         await self._applier.apply(execution, state)
         if execution.remaining:
             state.write.execution = execution
@@ -187,8 +191,11 @@ class HubController:
         complete = execution.result.is_complete and not plan.unconfirmed & plan.guarded
         if not plan.approval.is_spent(plan.guarded, complete=complete):
             return
+        digest = plan.approval.digest
         try:
-            await self._context.hubs.patch(hub, approval_removal())
+            hub = await self._guard_status.remember_spent_approval(hub, digest)
+            if requested_approval(hub.metadata) == digest:
+                await self._context.hubs.patch(hub, approval_removal())
         except Conflict:
             # The hub may have another approval by now: the next plan resolves it.
             state.plan.requested = True
@@ -254,7 +261,7 @@ class HubStatusWriter:
         if not is_worth_writing(hub.status, status):
             return None
         limiter = state.announced.limiter
-        if (wait := limiter.wait) > 0:
+        if (wait := limiter.wait) > 0 and not is_urgent(hub.status, status):
             return wait
         limiter.mark_written()
         try:

@@ -24,7 +24,7 @@ from lynq.controllers.hub.state import HubState
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 from lynq.core.hub.prune import Observation
 from lynq.core.hub.rollout import WorkloadsReady
-from lynq.core.hub.schedule import confirm_after
+from lynq.core.hub.schedule import confirm_after, deletion_window
 from lynq.core.hub.state import PlanState, ReadRows, WriteState
 from lynq.core.hub.status import SyncResult
 from lynq.core.rollout.facts import facts_of
@@ -81,6 +81,8 @@ class HubPlanner:
             unreadable_forms=self._context.forms.unreadable(key.namespace),
             checked_specs=state.plan.checked_specs,
             last_approval=state.plan.approval,
+            last_held=state.plan.held,
+            deletion_window=deletion_window(hub),
             source_changed=bool(last_identity) and last_identity != rows.identity,
             observation=Observation(
                 source=rows.identity,
@@ -193,6 +195,7 @@ def _record_plan(state: PlanState, rows: ReadRows, plan: HubPlan) -> None:
     state.checked_specs = plan.checked_specs
     state.approval = plan.approval
     state.absences = plan.absences
+    state.held = bool(plan.verdict.held)
     state.throttled_forms = frozenset(throttle.form for throttle in plan.throttled)
     state.desired = plan.screened.nodes
     state.has_taken_names = any(

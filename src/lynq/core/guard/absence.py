@@ -119,7 +119,9 @@ class Absences:
 NO_ABSENCES: Final = Absences()
 
 
-def doubt_message(names: Collection[str], unidentifiable: int) -> str:
+def doubt_message(
+    names: Collection[str], unidentifiable: int, spent_approvals: Collection[str] = ()
+) -> str:
     """Return the message of DeletionHeld for doubtful nodes; it ends with their digest."""
     count = len(names)
     nodes = "1 node" if count == 1 else f"{count} nodes"
@@ -132,5 +134,5 @@ def doubt_message(names: Collection[str], unidentifiable: int) -> str:
         f"the rows of {nodes} are missing ({and_more(sorted(names))}), and {rows} read: a uid may "
         "have been changed in place; correct the rows in status.rejectedRows; no such node is "
         f"deleted until the annotation {ANNOTATION_APPROVE_DELETION} approves {nodes}, "
-        f"{digest_of(names)}"
+        f"{digest_of(names, spent_approvals)}"
     )

@@ -12,23 +12,57 @@ reports, so it approves exactly one set of nodes. An approval passes through thr
   missing from both sets.
 - Spent: nothing is held, or the approved deletion is complete. A spent approval is removed from the
   hub. It would release the same nodes again after their rows have come back and vanished once more.
+
+The hub's status remembers the last spent approvals, because a tool that applies the hub from Git
+sets a removed annotation again. A spent approval releases nothing and is left where it is. The same
+set of nodes has another digest from then on, so that a person can approve it again.
 """
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from lynq.api import Metadata
+from msgspec.structs import replace
+
+from lynq.api import DeletionGuardStatus, Metadata
+from lynq.api.hub import MAX_SPENT_APPROVALS
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
 
 DIGEST_LENGTH: Final = 16
 """Number of hexadecimal digits of a digest."""
+_DIGEST: Final = re.compile(f"[0-9a-f]{{{DIGEST_LENGTH}}}")
 
 
-def digest_of(names: Iterable[str]) -> str:
-    """Return the digest of a set of node names; the name of an object has no line break."""
-    return hashlib.sha256("\n".join(sorted(set(names))).encode()).hexdigest()[:DIGEST_LENGTH]
+def digest_of(names: Iterable[str], spent: Collection[str] = ()) -> str:
+    """Return the digest of a set of node names that is not one of the spent digests."""
+    # The name of an object has no line break.
+    text = "\n".join(sorted(set(names)))
+    while (digest := _hashed(text)) in spent:
+        text = f"{text}\n{digest}"
+    return digest
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def spent_approvals(status: DeletionGuardStatus | None) -> tuple[str, ...]:
+    """Return the spent approvals that the status of a hub's guard has."""
+    return status.spent_approvals if status else ()
+
+
+def with_spent_approval(status: DeletionGuardStatus | None, digest: str) -> DeletionGuardStatus:
+    """Return the status of a hub's guard with one more spent approval, and the last ones before.
+
+    An annotation that is no digest releases nothing, and is not remembered.
+    """
+    status = status or DeletionGuardStatus()
+    if not _DIGEST.fullmatch(digest):
+        return status
+    others = [other for other in status.spent_approvals if other != digest]
+    return replace(status, spent_approvals=(*others, digest)[-MAX_SPENT_APPROVALS:])
 
 
 def requested_approval(metadata: Metadata) -> str:
@@ -55,16 +89,18 @@ class Approval:
     """The approval of a hub, and the nodes that it stands for."""
 
     digest: str = ""
-    """Empty if no approval is requested."""
+    """Empty if no approval is requested, or a spent one."""
     nodes: frozenset[str] = frozenset()
     """Names of the approved nodes; empty if the digest is of no set that was considered."""
 
     @classmethod
-    def resolve(cls, digest: str, *candidates: Collection[str]) -> "Approval":
+    def resolve(
+        cls, digest: str, *candidates: Collection[str], spent: Collection[str] = ()
+    ) -> "Approval":
         """Return the approval of the first set of names that has this digest."""
-        if not digest:
+        if not digest or digest in spent:
             return NO_APPROVAL
-        matches = (frozenset(names) for names in candidates if digest_of(names) == digest)
+        matches = (frozenset(names) for names in candidates if digest_of(names, spent) == digest)
         return cls(digest, next(matches, frozenset()))
 
     def covers(self, names: Collection[str]) -> bool:

@@ -2,17 +2,31 @@
 
 The guard applies to rows that vanish from a source. Deleting a LynqHub or a LynqForm is explicit,
 so its nodes are not guarded. Either all nodes of a plan are deleted or none: a guard that let a
-part of them through would delete all tenants piece by piece.
+part of them through would delete all tenants piece by piece. For the same reason the deletions of a
+window of time count together (`lynq.core.guard.window`).
+
+A hold is sticky. A table that is filled again passes every share of missing rows down to none, and
+the first read below the limits would delete the tenants that are about to return. So a hold ends
+when no row is missing, or when the missing ones are approved. The condition DeletionHeld in the
+hub's status is its memory.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
+from typing import Final
 
-from lynq.api import DeletionGuard
+from msgspec.structs import replace
+
+from lynq.api import DeletionGuard, DeletionGuardStatus, HubStatus
+from lynq.api.conditions import find_condition
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
+from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.approval import NO_APPROVAL, Approval, digest_of
+from lynq.core.guard.window import CountedDeletions
+
+NOTHING_COUNTED: Final = CountedDeletions()
 
 
 class GuardOutcome(Enum):
@@ -21,9 +35,9 @@ class GuardOutcome(Enum):
     ALLOWED = "allowed"
     """They are within the limits, or the guard is disabled."""
     HELD = "held"
-    """They exceed the limits, and are not approved."""
+    """They exceed the limits or continue a hold, and are not approved."""
     APPROVED = "approved"
-    """They exceed the limits, and all of them are approved."""
+    """All of them are approved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,10 @@ class GuardVerdict:
     """Number of the hub's nodes, including these."""
     digest: str
     """The digest of the names; as the value of the annotation it approves their deletion."""
+    deleted_before: int = 0
+    """Number of other deletions within the window."""
+    exceeds: bool = False
+    """Whether the limits are exceeded; False if only the hold continues."""
 
     @property
     def deletable(self) -> tuple[str, ...]:
@@ -58,18 +76,64 @@ def evaluate_deletion(
     guard: DeletionGuard,
     *,
     existing: Collection[str],
-    to_delete: Collection[str],
+    to_delete: Mapping[str, str],
+    held: bool = False,
+    counted: CountedDeletions = NOTHING_COUNTED,
     source_changed: bool = False,
     approval: Approval = NO_APPROVAL,
+    spent_approvals: Collection[str] = (),
 ) -> GuardVerdict:
-    """Decide whether the nodes `to_delete` of the hub's `existing` nodes may be deleted."""
-    names = tuple(sorted(set(to_delete)))
+    """Decide whether the nodes `to_delete` of the hub's `existing` nodes may be deleted.
+
+    `to_delete` has uids by name. `held` says whether deletions are held already.
+    """
+    names, uids = tuple(sorted(to_delete)), to_delete.values()
     total = len({*existing, *names})
-    if not _exceeds(guard, len(names), total, source_changed=source_changed):
+    uncounted = counted.uncounted(uids)
+    nodes_at_start = counted.nodes_at_start(total, uids)
+    exceeds = _exceeds(
+        guard, counted.count + uncounted, nodes_at_start, source_changed=source_changed
+    )
+    if not names or guard.disabled:
         outcome = GuardOutcome.ALLOWED
+    elif approval.covers(names):
+        outcome = GuardOutcome.APPROVED
     else:
-        outcome = GuardOutcome.APPROVED if approval.covers(names) else GuardOutcome.HELD
-    return GuardVerdict(outcome, names, total, digest_of(names))
+        outcome = GuardOutcome.HELD if exceeds or held else GuardOutcome.ALLOWED
+    deleted_before = counted.count + uncounted - len(names)
+    digest = digest_of(names, spent_approvals)
+    return GuardVerdict(outcome, names, total, digest, deleted_before, exceeds)
+
+
+def is_held(status: HubStatus) -> bool:
+    """Return whether the guard holds deletions according to the status of the hub."""
+    condition = find_condition(status.conditions, ConditionType.DELETION_HELD)
+    return (
+        condition is not None
+        and condition.status == "True"
+        and condition.reason == ConditionReason.DELETION_GUARD_EXCEEDED
+    )
+
+
+def count_deletions(
+    status: DeletionGuardStatus | None,
+    verdict: GuardVerdict,
+    uids: Collection[str],
+    *,
+    window: timedelta,
+    now: datetime,
+) -> DeletionGuardStatus | None:
+    """Return the guard's status before nodes with these uids are deleted.
+
+    Approved deletions do not count: a person knows them.
+    """
+    if verdict.outcome is not GuardOutcome.ALLOWED or not uids:
+        return status
+    before = CountedDeletions.within(status, window, now)
+    after = before.add(uids, nodes=verdict.total, window=window, now=now)
+    if after is before:
+        return status
+    return replace(status or DeletionGuardStatus(), periods=after.periods)
 
 
 def rows_allow_deletion(
@@ -89,14 +153,20 @@ def held_message(
     """Return the message of DeletionHeld; it ends with the number of nodes and the digest."""
     count = len(verdict.names)
     nodes = "1 node" if count == 1 else f"{count} nodes"
-    if source_changed:
-        limit = f"after a change of the source at most {guard.max_count} are deleted unapproved"
+    if not verdict.exceeds:
+        limit = ", and a hold ends when no row is missing"
+    elif source_changed:
+        limit = (
+            f", and after a change of the source at most {guard.max_count} are deleted unapproved"
+        )
     else:
-        limit = f"the limits are {guard.max_count} nodes and {guard.max_percent} %"
+        limit = f", and the limits are {guard.max_count} nodes and {guard.max_percent} %"
+    if verdict.exceeds and verdict.deleted_before > 0:
+        limit = f", {verdict.deleted_before} more were deleted within {guard.window}{limit}"
     return (
-        f"the rows of {count} of {verdict.total} nodes have vanished, and {limit}; no node is "
-        f"deleted until the annotation {ANNOTATION_APPROVE_DELETION} approves {nodes}, "
-        f"{verdict.digest}"
+        f"the rows of {count} of {verdict.total} nodes have vanished{limit}; no node is deleted "
+        f"until the rows are back, or the annotation {ANNOTATION_APPROVE_DELETION} approves "
+        f"{nodes}, {verdict.digest}"
     )
 
 

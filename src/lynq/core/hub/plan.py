@@ -8,7 +8,7 @@ are admitted under maxSkew.
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeAlias, TypeVar
 
 from lynq.api import LynqForm, LynqHub, LynqNode
@@ -16,7 +16,7 @@ from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.naming import NodePair
 from lynq.api.node_metadata import is_deleting, pair_of
 from lynq.core.guard.absence import Absences, doubt_message
-from lynq.core.guard.approval import NO_APPROVAL, Approval
+from lynq.core.guard.approval import NO_APPROVAL, Approval, spent_approvals
 from lynq.core.guard.deletion import GuardVerdict, held_message
 from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_rows
 from lynq.core.hub.desired_node import DesiredNode
@@ -30,7 +30,7 @@ from lynq.core.hub.diff import (
     Throttle,
     find_differences,
 )
-from lynq.core.hub.prune import NodeDeletions, Observation, choose_deletions
+from lynq.core.hub.prune import GuardMemory, NodeDeletions, Observation, choose_deletions
 from lynq.core.hub.rollout import AdmittedWrites, WorkloadsReady, admit_writes
 from lynq.core.hub.row_values import RenderFailure, RowLike, RowValues
 
@@ -69,6 +69,10 @@ class PlanInputs:
     """From the last plan; a node without an entry is compared with a fresh render."""
     last_approval: Approval = NO_APPROVAL
     """From the last plan."""
+    last_held: bool = False
+    """Whether the last plan held deletions."""
+    deletion_window: timedelta = timedelta(minutes=10)
+    """How long a deletion counts against the limits of the guard."""
     source_changed: bool = False
     """Whether the rows come from another source than those of the last sync."""
     observation: Observation = field(default_factory=Observation)
@@ -129,7 +133,8 @@ class HubPlan:
     def held_message(self, hub: LynqHub, *, source_changed: bool = False) -> str:
         """Return the message of DeletionHeld; empty if no deletion is held."""
         if names := self.in_doubt:
-            return doubt_message(names, self.screened.unidentifiable)
+            spent = spent_approvals(hub.status.deletion_guard)
+            return doubt_message(names, self.screened.unidentifiable, spent)
         if not self.verdict.held:
             return ""
         return held_message(self.verdict, hub.spec.deletion_guard, source_changed=source_changed)
@@ -162,8 +167,9 @@ def plan_hub(inputs: PlanInputs, now: datetime) -> HubPlan:
         forms=forms,
         frozen=frozen,
         source_changed=inputs.source_changed,
-        last_approval=inputs.last_approval,
         observation=inputs.observation,
+        memory=GuardMemory(inputs.last_approval, inputs.last_held, inputs.deletion_window),
+        now=now,
     )
     # An invalid form is not rolled out: its nodes stay unchanged, and new rows wait.
     active = {

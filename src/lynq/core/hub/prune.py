@@ -11,9 +11,9 @@ no row and form, and the hub is not its controller.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from lynq.api import LynqHub, LynqNode
-from lynq.api.naming import NodePair
 from lynq.api.node_metadata import (
     is_controlled_by_hub,
     is_deleting,
@@ -23,9 +23,10 @@ from lynq.api.node_metadata import (
     pair_or_spec,
 )
 from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
-from lynq.core.guard.approval import Approval, requested_approval
-from lynq.core.guard.deletion import GuardVerdict, evaluate_deletion
+from lynq.core.guard.approval import Approval, requested_approval, spent_approvals
+from lynq.core.guard.deletion import GuardVerdict, evaluate_deletion, is_held
 from lynq.core.guard.row_screening import ScreenedRows
+from lynq.core.guard.window import CountedDeletions
 from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.row_values import RowValues
 
@@ -45,6 +46,18 @@ class Observation:
     """From the last plan."""
     confirm_after: float = 0.0
     """How many seconds a row or form must be missing; 0 if one read is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardMemory:
+    """What the guard knows of earlier plans, besides the hub's status."""
+
+    approval: Approval
+    """The approval that the last plan resolved."""
+    held: bool
+    """Whether the last plan held deletions; the status may not say so yet."""
+    window: timedelta
+    """How long a deletion counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,39 +87,52 @@ def choose_deletions(
     forms: Collection[str],
     frozen: Collection[str],
     source_changed: bool,
-    last_approval: Approval,
     observation: Observation,
+    memory: GuardMemory,
+    now: datetime,
 ) -> NodeDeletions:
     """Return the nodes to delete; `frozen` are the forms whose nodes are left unchanged.
 
-    `last_approval` is the approval that the previous plan resolved. As long as the hub has it, the
-    rest of its nodes may be deleted, although the others are gone for good.
+    As long as the hub has the approval that the last plan resolved, the rest of its nodes may be
+    deleted, although the others are gone for good.
     """
     live = {name: node for name, node in nodes.items() if not is_deleting(node)}
-    candidates = [
-        _deletion(node, forms)
+    missing = {
+        name: node
         for name, node in live.items()
-        if name not in screened.nodes and _is_deletable(node, hub, screened.rejected_pairs, frozen)
+        if name not in screened.nodes and pair_of(node) not in screened.rejected_pairs
+    }
+    candidates = [
+        _deletion(node, forms) for node in missing.values() if _is_deletable(node, hub, frozen)
     ]
     # Nodes of a deleted form do not count: they must not raise the limit for the others.
-    formless = _names(candidates, DeletionCause.FORM_GONE)
-    rowless = _names(candidates, DeletionCause.ROW_GONE)
+    formless = _uids(candidates, DeletionCause.FORM_GONE)
+    rowless = _uids(candidates, DeletionCause.ROW_GONE)
     absent = _observe(hub, candidates, screened, observation)
+    status = hub.status.deletion_guard
+    held = memory.held or is_held(hub.status)
+    if held and not rowless:
+        rowless = _suspended(missing, frozen)
     being_deleted = nodes.keys() - live.keys()
+    spent = spent_approvals(status)
     approval = Approval.resolve(
         requested_approval(hub.metadata),
-        last_approval.nodes,
-        rowless,
-        rowless | being_deleted,
+        memory.approval.nodes,
+        rowless.keys(),
+        rowless.keys() | being_deleted,
         absent.doubtful,
         absent.doubtful | being_deleted,
+        spent=spent,
     )
     verdict = evaluate_deletion(
         hub.spec.deletion_guard,
-        existing=live.keys() - formless,
+        existing=live.keys() - formless.keys(),
         to_delete=rowless,
+        held=held,
+        counted=CountedDeletions.within(status, memory.window, now),
         source_changed=source_changed,
         approval=approval,
+        spent_approvals=spent,
     )
     waiting = absent.unconfirmed
     if not approval.covers(absent.doubtful):
@@ -166,15 +192,25 @@ def _observe(
     )
 
 
-def _is_deletable(
-    node: LynqNode, hub: LynqHub, kept: Collection[NodePair], frozen: Collection[str]
-) -> bool:
+def _suspended(missing: Mapping[str, LynqNode], frozen: Collection[str]) -> dict[str, str]:
+    """Return the uids, by name, of nodes without row that are kept for as long as a pause lasts.
+
+    A hold continues while they are all that is missing, or a pause would end it.
+    """
+    return {
+        name: node.metadata.uid
+        for name, node in missing.items()
+        if (pair := pair_of(node)) and (is_paused(node) or pair.form in frozen)
+    }
+
+
+def _is_deletable(node: LynqNode, hub: LynqHub, frozen: Collection[str]) -> bool:
     if is_paused(node) or is_protected(node):
         return False
     pair = pair_of(node)
     if pair is None:
         return not hub.spec.paused and is_controlled_by_hub(node, hub)
-    return pair not in kept and pair.form not in frozen
+    return pair.form not in frozen
 
 
 def _deletion(node: LynqNode, forms: Collection[str]) -> NodeDeletion:
@@ -187,8 +223,9 @@ def _deletion(node: LynqNode, forms: Collection[str]) -> NodeDeletion:
     )
 
 
-def _names(candidates: Iterable[NodeDeletion], cause: DeletionCause) -> set[str]:
-    return {deletion.name for deletion in candidates if deletion.cause is cause}
+def _uids(candidates: Iterable[NodeDeletion], cause: DeletionCause) -> dict[str, str]:
+    """Return the uids, by name, of the nodes that are deleted for this cause."""
+    return {deletion.name: deletion.node_uid for deletion in candidates if deletion.cause is cause}
 
 
 def _allowed(

@@ -57,6 +57,11 @@ def confirm_after(hub: LynqHub) -> timedelta:
     return timedelta() if match and int(match[1]) == 0 else duration_of(text)
 
 
+def deletion_window(hub: LynqHub) -> timedelta:
+    """Return how long a deletion counts against the limits of the hub's deletion guard."""
+    return duration_of(hub.spec.deletion_guard.window)
+
+
 def backoff_delay(failures: int, longest: timedelta, *, jitter: float = 0.0) -> timedelta:
     """Return the delay after a number of consecutive failures, `longest` at most.
 

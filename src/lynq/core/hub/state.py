@@ -20,7 +20,13 @@ from lynq.api.names import ANNOTATION_FORCE_SYNC
 from lynq.api.naming import NodePair
 from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime
 from lynq.core.guard.approval import NO_APPROVAL, Approval, requested_approval
-from lynq.core.hub.diff import CheckedSpecs, NodeCreation, NodeDeletion, NodeUpdate
+from lynq.core.hub.diff import (
+    CheckedSpecs,
+    DeletionCause,
+    NodeCreation,
+    NodeDeletion,
+    NodeUpdate,
+)
 from lynq.core.hub.plan import HubPlan
 from lynq.core.hub.row_values import RowLike
 from lynq.core.hub.status import ReadFailure
@@ -117,6 +123,8 @@ class PlanState:
     """The hub's approval as the last plan resolved it."""
     absences: Absences = NO_ABSENCES
     """The missing rows and forms that were observed so far."""
+    held: bool = False
+    """Whether the last plan held deletions."""
     throttled_forms: frozenset[str] = frozenset()
     """Forms whose nodes wait for a slot under maxSkew."""
     desired: Mapping[str, NodePair] = field(default_factory=dict)
@@ -169,6 +177,23 @@ class PlanExecution:
     def remaining_deletions(self) -> tuple[NodeDeletion, ...]:
         """The deletions that are not sent yet."""
         return tuple(write for write in self.remaining if isinstance(write, NodeDeletion))
+
+    @property
+    def remaining_row_deletions(self) -> tuple[NodeDeletion, ...]:
+        """The deletions of nodes without row that are not sent yet."""
+        return tuple(
+            deletion
+            for deletion in self.remaining_deletions
+            if deletion.cause is DeletionCause.ROW_GONE
+        )
+
+    def drop_row_deletions(self) -> None:
+        """Drop the deletions of nodes without row, so that they are planned again."""
+        self.restrict_deletions(
+            deletion
+            for deletion in self.remaining_deletions
+            if deletion.cause is not DeletionCause.ROW_GONE
+        )
 
     def restrict_deletions(self, confirmed: Iterable[NodeDeletion]) -> None:
         """Drop all other deletions; they count as failed, so that they are planned again."""

@@ -16,6 +16,7 @@ from lynq.api import ChangeDetection, Condition, HubStatus, LynqHub, RejectedRow
 from lynq.api.conditions import find_condition, merge_conditions, new_condition, paused_condition
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.announcements import rejected_rows
+from lynq.core.guard.deletion import is_held
 from lynq.core.hub.node_counts import NodeCounts, NodeHealth
 from lynq.core.hub.plan import HubPlan
 
@@ -126,6 +127,11 @@ def is_worth_writing(before: HubStatus, after: HubStatus) -> bool:
     if after.last_sync_time is None or before.last_sync_time is None:
         return after.last_sync_time != before.last_sync_time
     return after.last_sync_time - before.last_sync_time >= MAX_SYNC_TIME_AGE
+
+
+def is_urgent(before: HubStatus, after: HubStatus) -> bool:
+    """Return whether to write the status at once: a crash must not lose the hold of deletions."""
+    return is_held(before) != is_held(after)
 
 
 def _with_counts(status: HubStatus, last_sync: SyncResult, counts: NodeCounts) -> HubStatus:

@@ -13,6 +13,8 @@ from lynq.core.guard.approval import (
     approval_removal,
     digest_of,
     requested_approval,
+    spent_approvals,
+    with_spent_approval,
 )
 from lynq.core.guard.deletion import GuardOutcome, evaluate_deletion
 
@@ -31,7 +33,7 @@ def outcome(
 ) -> GuardOutcome:
     approval = Approval.resolve(digest, to_delete, [*to_delete, *(being_deleted or [])])
     return evaluate_deletion(
-        GUARD, existing=to_delete, to_delete=to_delete, approval=approval
+        GUARD, existing=to_delete, to_delete={name: name for name in to_delete}, approval=approval
     ).outcome
 
 
@@ -146,3 +148,34 @@ def test_resolved_approval_agrees_with_comparing_digests(
     counted = approval.nodes or being_deleted
     by_digest = digest in (digest_of(to_delete), digest_of(to_delete | counted))
     assert not to_delete or approval.covers(to_delete) == by_digest
+
+
+def test_spent_approval_releases_nothing_and_the_set_gets_another_digest() -> None:
+    first = digest_of(names(20))
+    status = with_spent_approval(None, first)
+    spent = spent_approvals(status)
+    assert Approval.resolve(first, names(20), spent=spent) == NO_APPROVAL
+    second = digest_of(names(20), spent)
+    assert second != first
+    assert Approval.resolve(second, names(20), spent=spent).covers(names(20))
+    third = digest_of(names(20), spent_approvals(with_spent_approval(status, second)))
+    assert len({first, second, third}) == 3
+
+
+def test_spent_approval_is_not_spent_again() -> None:
+    digest = digest_of(names(20))
+    spent = Approval.resolve(digest, names(20), spent=(digest,))
+    assert not spent.is_spent((), complete=True)
+
+
+def test_status_remembers_a_bounded_number_of_digests() -> None:
+    status = None
+    for number in range(50):
+        status = with_spent_approval(status, f"{number:016x}")
+    assert spent_approvals(status) == tuple(f"{number:016x}" for number in range(30, 50))
+    assert spent_approvals(with_spent_approval(status, f"{30:016x}"))[-1] == f"{30:016x}"
+
+
+@pytest.mark.parametrize("text", ["yes", "0" * 17, "G" * 16, "0" * 16 + "\n"])
+def test_only_digests_are_remembered(text: str) -> None:
+    assert spent_approvals(with_spent_approval(None, text)) == ()

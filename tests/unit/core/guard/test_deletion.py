@@ -1,6 +1,7 @@
 """The deletion guard: limits, held deletions, and their message."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
@@ -26,11 +27,15 @@ def names(count: int, start: int = 0) -> list[str]:
     return [f"tenant-{number:05}-web" for number in range(start, start + count)]
 
 
+def uids(nodes: Iterable[str]) -> dict[str, str]:
+    return {name: f"uid-{name}" for name in nodes}
+
+
 def verdict(
     count: int, total: int, guard: DeletionGuard = GUARD, *, source_changed: bool = False
 ) -> GuardVerdict:
     return evaluate_deletion(
-        guard, existing=names(total), to_delete=names(count), source_changed=source_changed
+        guard, existing=names(total), to_delete=uids(names(count)), source_changed=source_changed
     )
 
 
@@ -92,7 +97,7 @@ def test_approved_deletion_is_released_and_others_are_held() -> None:
 
     def outcome(to_delete: list[str]) -> GuardOutcome:
         return evaluate_deletion(
-            GUARD, existing=to_delete, to_delete=to_delete, approval=approval
+            GUARD, existing=to_delete, to_delete=uids(to_delete), approval=approval
         ).outcome
 
     assert outcome(names(20)) is GuardOutcome.APPROVED
@@ -148,7 +153,7 @@ def test_no_more_nodes_than_the_limits_are_deletable_unless_approved(
     decision = evaluate_deletion(
         guard,
         existing=existing,
-        to_delete=to_delete,
+        to_delete=uids(to_delete),
         source_changed=changed,
         approval=Approval.resolve(digest_of(signed), to_delete),
     )

@@ -1,10 +1,14 @@
 """The plan of one sync: nodes that are created, updated, deleted or left unchanged."""
 
+from datetime import timedelta
+
 import pytest
 from msgspec.structs import replace
 
-from lynq.api import DeletionGuard
+from lynq.api import DeletionGuard, DeletionGuardStatus, DeletionPeriod, HubStatus
+from lynq.api.conditions import new_condition
 from lynq.api.naming import NodePair
+from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.absence import ReadTime
 from lynq.core.hub.diff import DeletionCause, UpdateCause
 from lynq.core.hub.plan import FormCandidate, HubPlan
@@ -216,6 +220,51 @@ def test_rest_of_an_approved_deletion_stays_approved_once_other_nodes_are_gone()
     assert planned(left, rows(), WEB, hub=guarded, last_approval=first.approval).held
     more = running(*uids[30:], "another")
     assert planned(more, rows(), WEB, hub=hub, last_approval=first.approval).held
+
+
+def test_hold_of_the_last_plan_or_of_the_status_continues_below_the_limits() -> None:
+    uids = [f"a{number:02}" for number in range(15)]
+    hub = a_hub(deletion_guard=DeletionGuard())
+    few = rows(*uids[5:])
+    assert len(planned(running(*uids), few, WEB, hub=hub).deletes) == 5
+    assert len(planned(running(*uids), few, WEB, hub=hub, last_held=True).held) == 5
+    condition = new_condition(
+        ConditionType.DELETION_HELD,
+        ConditionReason.DELETION_GUARD_EXCEEDED,
+        "",
+        holds=True,
+        generation=1,
+        now=NOON,
+    )
+    restarted = replace(hub, status=HubStatus(conditions=(condition,)))
+    assert len(planned(running(*uids), few, WEB, hub=restarted).held) == 5
+    assert planned(running(*uids), rows(*uids), WEB, hub=restarted).held == ()
+
+
+def test_pause_does_not_end_a_hold() -> None:
+    uids = [f"a{number:02}" for number in range(15)]
+    hub = a_hub(deletion_guard=DeletionGuard())
+    paused = replace(WEB, spec=replace(WEB.spec, paused=True))
+    plan = planned(running(*uids), rows(), paused, hub=hub, last_held=True)
+    assert (len(plan.held), plan.deletes) == (15, ())
+    cluster = running(*uids)
+    cluster.edit("a00-web", annotations={"lynq.sh/paused": "true"})
+    plan = planned(cluster, rows(*uids[1:]), WEB, hub=hub, last_held=True)
+    assert (plan.held, plan.deletes) == (("a00-web",), ())
+    # Without a hold, a paused form holds nothing.
+    assert planned(running(*uids), rows(), paused, hub=hub).held == ()
+
+
+def test_deletions_that_the_status_counts_add_up() -> None:
+    uids = [f"a{number:02}" for number in range(20)]
+    period = DeletionPeriod(until=at(-60), nodes=28, deleted=8)
+    status = HubStatus(deletion_guard=DeletionGuardStatus(periods=(period,)))
+    hub = replace(a_hub(deletion_guard=DeletionGuard()), status=status)
+    assert len(planned(running(*uids), rows(*uids[3:]), WEB, hub=hub).held) == 3
+    assert len(planned(running(*uids), rows(*uids[2:]), WEB, hub=hub).deletes) == 2
+    short = timedelta(seconds=30)
+    plan = planned(running(*uids), rows(*uids[3:]), WEB, hub=hub, deletion_window=short)
+    assert len(plan.deletes) == 3
 
 
 def test_changed_source_disables_the_percentage_limit() -> None:
