@@ -131,6 +131,6 @@ async def is_waiting_for_metadata(engine: MariaDB, table: str) -> bool:
         await cursor.execute(
             "SELECT 1 FROM information_schema.processlist"
             " WHERE info LIKE %s AND state LIKE 'Waiting for table metadata lock'",
-            (f"SELECT `uid`%FROM `{table}`",),
+            (f"SELECT `uid`%FROM `{table}`%",),
         )
         return bool(await cursor.fetchall())

@@ -16,6 +16,9 @@ from lynq.api.wire import Int32, Interval, Rule, Timeout, Wire
 Port = Annotated[Int32, Meta(ge=1, le=65535)]
 NonEmpty = Annotated[str, Meta(min_length=1)]
 
+VALUES_LIMIT: Final = 200 * 1024
+"""How many bytes the values of a row may have: annotations are limited to 256 KiB per object."""
+
 
 class SourceType(StrEnum):
     """Type of the database."""

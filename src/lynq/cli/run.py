@@ -17,6 +17,7 @@ from lynq.controllers.manager import ProcessSettings
 from lynq.controllers.options import Options, Shard
 from lynq.kube.config import SERVICE_ACCOUNT
 from lynq.kube.errors import KubeError
+from lynq.sources.settings import MIB
 from lynq.telemetry.logs import configure
 from lynq.tls.context import CertificateFiles
 
@@ -106,6 +107,7 @@ def _options(flags: Mapping[str, Any]) -> Options:
         node_workers=flags["node_concurrency"],
         force_reapply_interval=interval,
         sqlite_directory=flags["sqlite_dir"],
+        max_read_bytes=flags["max_read_mib"] * MIB,
         namespaces=_namespaces(flags["watch_namespaces"]),
         allowed_namespaces=_namespaces(flags["allowed_namespaces"]),
         requires_service_account=flags["require_service_account"],

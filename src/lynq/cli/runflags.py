@@ -167,6 +167,13 @@ _CONTROLLERS: Final = (
         help="Directory of SQLite databases. Without it, hubs of this type are rejected.",
     ),
     click.option(
+        "--max-read-mib",
+        type=click.IntRange(min=1),
+        default=64,
+        show_default=True,
+        help="MiB that the mapped values of a hub's active rows may have. A larger read fails.",
+    ),
+    click.option(
         "--watch-namespaces",
         default="",
         metavar="NAME,NAME",

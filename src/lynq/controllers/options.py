@@ -8,6 +8,7 @@ from pathlib import Path
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import LEASE
 from lynq.controllers.timing import Timing
+from lynq.sources.settings import MAX_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class Options:
     """Interval at which all resources of a node are applied, changed or not."""
     sqlite_directory: Path | None = None
     """Directory of SQLite databases; None rejects hubs of type sqlite."""
+    max_read_bytes: int = MAX_BYTES
+    """Bytes that the active rows of one hub may have; a larger read fails."""
     namespaces: tuple[str, ...] = ()
     """Namespaces to watch; empty: all."""
     allowed_namespaces: tuple[str, ...] = ()

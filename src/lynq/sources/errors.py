@@ -141,6 +141,10 @@ class MissingTrigger(PushUnavailable):
     """No trigger in the database notifies changes of this table."""
 
 
+class TooLarge(SourceError):
+    """The rows of a read have more bytes than the operator holds in memory for one hub."""
+
+
 class NotComplete(SourceError):
     """The summary of a read was requested before its end."""
 

@@ -171,7 +171,7 @@ class ServerSource:
 
     def read(self, query: Query, *, tracked: frozenset[str] = frozenset()) -> Reading:
         """Return the active rows of one snapshot. The read starts with the iteration."""
-        return Reading(self._settings.endpoint, query, self._run, tracked)
+        return Reading(self._settings, query, self._run, tracked)
 
     async def close(self) -> None:
         """Close every connection; reads in progress fail."""

@@ -7,9 +7,16 @@ are quoted.
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from lynq.api.source import length_problem, name_problem, table_problem
+from lynq.api.source import VALUES_LIMIT, length_problem, name_problem, table_problem
 from lynq.sources.errors import InvalidSettings
+
+_IDENTIFYING: Final = (0, 1)
+"""The positions of uid and activate."""
+
+_SHOWN: Final = 256
+"""Characters of uid and activate in a row that is too large: longer ones are invalid anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,9 @@ class Dialect:
 
     as_text: str = ""
     """Suffix that casts a column to text."""
+
+    size: str = "length({})"
+    """The expression for the bytes of a column's text; it may be lower, but not higher."""
 
     def name(self, text: str, *, field: str) -> str:
         """Return the quoted name; raise InvalidSettings if it is too long."""
@@ -82,19 +92,27 @@ class Query:
         """The names of the extra variables, in the order of their columns."""
         return tuple(sorted(self.extras))
 
-    def sql(self, dialect: Dialect, *, as_text: Container[int] = ()) -> str:
+    def sql(
+        self, dialect: Dialect, *, as_text: Container[int] = (), bounded: Container[int] = ()
+    ) -> str:
         """Return the SELECT statement; columns at the positions `as_text` are cast to text.
 
         There is no WHERE and no ORDER BY: Lynq decides which rows are active, and sorting would
         load the server.
+
+        Columns at the positions `bounded` may hold texts of any size. If they have more than
+        VALUES_LIMIT bytes together, the row cannot be used, and the server keeps them: only the
+        beginning of uid and activate is sent. One more column has the size of such a row, and is
+        NULL for all others.
         """
-        columns = ", ".join(
+        columns = [
             dialect.name(column, field=spec_field)
             + (dialect.as_text if position in as_text else "")
             for position, (spec_field, column) in enumerate(self._fields())
-        )
+        ]
         table = Table.named(self.table).quoted(dialect)
-        return f"SELECT {columns} FROM {table}"  # noqa: S608 - every part is checked and quoted
+        expressions = _bounded(columns, bounded, dialect)
+        return f"SELECT {', '.join(expressions)} FROM {table}"  # noqa: S608 - every part is checked and quoted
 
     def _fields(self) -> Iterator[tuple[str, str]]:
         """Yield each column after the field of the hub's spec that names it."""
@@ -104,6 +122,20 @@ class Query:
             yield "valueMappings.hostOrUrl", self.host_or_url
         for variable in self.variables:
             yield f"extraValueMappings.{variable}", self.extras[variable]
+
+
+def _bounded(columns: list[str], bounded: Container[int], dialect: Dialect) -> list[str]:
+    """Return the expressions of the columns, and the size of a row that is too large."""
+    positions = [position for position in range(len(columns)) if position in bounded]
+    if not positions:
+        return [*columns, "NULL"]
+    size = " + ".join(f"COALESCE({dialect.size.format(columns[at])}, 0)" for at in positions)
+    too_large = f"CASE WHEN {size} > {VALUES_LIMIT} THEN"
+    expressions = columns.copy()
+    for at in positions:
+        beginning = f"substr({columns[at]}, 1, {_SHOWN})" if at in _IDENTIFYING else "NULL"
+        expressions[at] = f"{too_large} {beginning} ELSE {columns[at]} END"
+    return [*expressions, f"{too_large} {size} END"]
 
 
 def check_name(text: str, *, field: str) -> None:

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from lynq.sources.errors import Endpoint, NotComplete, QueryTimedOut
+from lynq.sources.errors import Endpoint, NotComplete, QueryTimedOut, TooLarge
 from lynq.sources.query import Query
 from lynq.sources.rows import (
     Row,
@@ -22,12 +22,14 @@ from lynq.sources.rows import (
     encode_all,
     inactive_uids,
 )
+from lynq.sources.settings import MIB, Settings
 
-FIRST_PAGE = 100
+FIRST_PAGE = 50
 """Rows of the first page, when the size of rows is not known yet."""
 
-LARGEST_PAGE = 500
-"""Maximum number of rows of a page: enough to hide the round trip."""
+LARGEST_PAGE = 250
+"""Maximum number of rows of a page: enough to hide the round trip, and at most 50 MiB, because a
+row with more than VALUES_LIMIT bytes stays on the server."""
 
 PAGE_BYTES = 1 << 20
 """Target for the bytes of text of a page; a row that is larger is a page of its own."""
@@ -88,12 +90,13 @@ class Reading:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        settings: Settings,
         query: Query,
         run: Run,
         tracked: frozenset[str] = frozenset(),
     ) -> None:
-        self._endpoint = endpoint
+        self._endpoint = settings.endpoint
+        self._max_bytes = settings.max_bytes
         self._query = query
         self._run = run
         self._tracked = tracked
@@ -138,6 +141,7 @@ class Reading:
                 encoded = encode_all([row.texts for row in rows])
                 digest.update(encoded)
                 seen, active, size = seen + len(page), active + len(rows), size + len(encoded)
+                self._check_size(size)
                 if rows:
                     yield rows
         self._summary = ReadSummary(
@@ -147,6 +151,15 @@ class Reading:
             digest=digest.digest(),
             identity=self._identity(layout.columns),
         )
+
+    def _check_size(self, size: int) -> None:
+        if size > self._max_bytes:
+            raise TooLarge(
+                f"the active rows have more than {self._max_bytes // MIB} MiB: map fewer columns,"
+                " or raise the operator's --max-read-mib and its memory limit",
+                endpoint=self._endpoint,
+                table=self._query.table,
+            )
 
     def _identity(self, columns: Sequence[SourceColumn]) -> Identity:
         types = tuple((column.name, column.type) for column in columns)

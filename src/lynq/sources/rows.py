@@ -5,7 +5,7 @@ C, and the digest of a row is computed only on access.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, repeat
 from typing import Any
@@ -69,6 +69,8 @@ class Row(Struct, frozen=True, eq=False, gc=False):
     texts: tuple[str, ...]
     """All texts, in the order of the query's columns."""
     layout: RowLayout
+    oversize: int = 0
+    """The bytes of a row that is too large to be used: `texts` has only uid and activate."""
 
     @property
     def uid(self) -> str:
@@ -101,7 +103,10 @@ class Row(Struct, frozen=True, eq=False, gc=False):
 
 
 def active_rows(layout: RowLayout, page: Sequence[Sequence[Any]]) -> list[Row]:
-    """Return the active rows of a page, in the page's order."""
+    """Return the active rows of a page, in the page's order.
+
+    The last value of each row is its size if it is too large to be used, else None.
+    """
     by_column: list[Sequence[Any]] = list(zip(*page, strict=True))
     if not by_column:
         return []
@@ -109,8 +114,13 @@ def active_rows(layout: RowLayout, page: Sequence[Sequence[Any]]) -> list[Row]:
     active = list(map(ACTIVE.__contains__, activate))
     if not all(active):
         by_column = [list(compress(values, active)) for values in by_column]
+    *by_column, sizes = by_column
     texts = [column.texts(values) for column, values in zip(layout.columns, by_column, strict=True)]
-    return list(map(Row, zip(*texts, strict=True), repeat(layout)))
+    if any(sizes):
+        oversizes: Iterable[int] = [int(size or 0) for size in sizes]
+    else:
+        oversizes = repeat(0)
+    return list(map(Row, zip(*texts, strict=True), repeat(layout), oversizes))
 
 
 def inactive_uids(layout: RowLayout, page: Sequence[Sequence[Any]]) -> Sequence[str]:

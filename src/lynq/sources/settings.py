@@ -7,7 +7,7 @@ when its settings differ: a rotated password or certificate takes effect without
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from lynq.api import SourceType, TlsMode
 from lynq.api.source import DatabaseServer
@@ -25,6 +25,10 @@ class TLS:
     key: str | None = field(default=None, repr=False)
 
 
+MIB: Final = 1 << 20
+MAX_BYTES: Final = 64 * MIB
+"""Bytes of the active rows of a read. Two reads and a plan fit into the chart's memory limit."""
+
 UNENCRYPTED = TLS(mode=TlsMode.DISABLE)
 
 
@@ -37,6 +41,8 @@ class Settings(ABC):
 
     query_timeout: float = 60.0
     """Seconds that reading all rows may take, lock waits included."""
+    max_bytes: int = MAX_BYTES
+    """Bytes that the active rows of a read may have; a larger read fails."""
 
     @property
     @abstractmethod
@@ -82,6 +88,7 @@ class ResolvedValues:
     connect_timeout: float = 5.0
     query_timeout: float = 60.0
     sqlite_directory: Path | None = None
+    max_bytes: int = MAX_BYTES
 
 
 S = TypeVar("S", bound=ServerSettings)
@@ -100,4 +107,5 @@ def server_settings(
         tls=values.tls,
         connect_timeout=values.connect_timeout,
         query_timeout=values.query_timeout,
+        max_bytes=values.max_bytes,
     )

@@ -93,8 +93,22 @@ def test_statement_selects_only_the_mapped_columns() -> None:
         host_or_url="url",
         extras={"b": "plan", "a": "Größe"},
     )
-    assert query.sql(MYSQL) == ("SELECT `id`, `on`, `url`, `Größe`, `plan` FROM `shop`.`tenants`")
+    assert query.sql(MYSQL) == (
+        "SELECT `id`, `on`, `url`, `Größe`, `plan`, NULL FROM `shop`.`tenants`"
+    )
     assert query.sql(POSTGRESQL, as_text={0, 4}) == (
-        'SELECT "id"::text, "on", "url", "Größe", "plan"::text FROM "shop"."tenants"'
+        'SELECT "id"::text, "on", "url", "Größe", "plan"::text, NULL FROM "shop"."tenants"'
     )
     assert query.variables == ("a", "b")
+
+
+def test_statement_leaves_large_values_on_the_server() -> None:
+    query = Query(table="t", uid="id", activate="on", extras={"a": "logo"})
+    assert query.sql(MYSQL, bounded={0, 2}) == (
+        "SELECT CASE WHEN COALESCE(CHAR_LENGTH(`id`), 0) + COALESCE(CHAR_LENGTH(`logo`), 0)"
+        " > 204800 THEN substr(`id`, 1, 256) ELSE `id` END, `on`,"
+        " CASE WHEN COALESCE(CHAR_LENGTH(`id`), 0) + COALESCE(CHAR_LENGTH(`logo`), 0) > 204800"
+        " THEN NULL ELSE `logo` END,"
+        " CASE WHEN COALESCE(CHAR_LENGTH(`id`), 0) + COALESCE(CHAR_LENGTH(`logo`), 0) > 204800"
+        " THEN COALESCE(CHAR_LENGTH(`id`), 0) + COALESCE(CHAR_LENGTH(`logo`), 0) END FROM `t`"
+    )

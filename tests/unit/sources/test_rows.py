@@ -18,7 +18,7 @@ TEXTS = st.tuples(st.text(), st.sampled_from(["1", "yes", "0", "", "Yes"]), st.t
 
 
 def rows(*page: Sequence[Any], layout: RowLayout = LAYOUT) -> list[Row]:
-    return active_rows(layout, page)
+    return active_rows(layout, [(*values, None) for values in page])
 
 
 @given(st.lists(TEXTS))
@@ -50,6 +50,13 @@ def test_null_uid_is_an_empty_text_of_an_active_row() -> None:
     (row,) = rows((None, "1", None, "x"))
     assert row.uid == ""
     assert row.extras == {"x": "", "y": "x"}
+
+
+def test_row_too_large_has_uid_and_size_only() -> None:
+    page = [("acme", "1", None, None, "10000000"), ("bolt", "1", "x", "y", None)]
+    large, usable = active_rows(LAYOUT, page)
+    assert (large.uid, large.oversize, large.extras) == ("acme", 10_000_000, {"x": "", "y": ""})
+    assert (usable.uid, usable.oversize) == ("bolt", 0)
 
 
 def test_page_size_follows_the_size_of_rows() -> None:

@@ -44,7 +44,9 @@ class RowReader:
         self._queue = queue
         self._emitter = emitter
         self._jobs = jobs
-        self._configs = SourceConfigLoader(context.client, context.options.sqlite_directory)
+        self._configs = SourceConfigLoader(
+            context.client, context.options.sqlite_directory, context.options.max_read_bytes
+        )
 
     def start(self, hub: LynqHub, state: HubState) -> None:
         """Read all rows in the background; the end of the read requeues the hub."""

@@ -5,7 +5,7 @@ value and the remedy. Values of Secrets never appear in errors.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -27,6 +27,7 @@ from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.resource import CONFIG_MAPS, SECRETS
 from lynq.sources import ENGINES, TLS, Query, ResolvedValues, Settings
 from lynq.sources.errors import InvalidSettings
+from lynq.sources.settings import MAX_BYTES
 
 
 class _SecretData(msgspec.Struct, frozen=True):
@@ -101,8 +102,11 @@ class SourceConfig:
 class SourceConfigLoader:
     """Loads source configs; Secrets and ConfigMaps are read each time."""
 
-    def __init__(self, client: Client, sqlite_directory: Path | None) -> None:
+    def __init__(
+        self, client: Client, sqlite_directory: Path | None, max_bytes: int = MAX_BYTES
+    ) -> None:
         self._client = client
+        self._max_bytes = max_bytes
         self._sqlite_directory = sqlite_directory
 
     async def load(self, spec: HubSpec, namespace: str) -> SourceConfig:
@@ -131,6 +135,7 @@ class SourceConfigLoader:
             values = await _server_values(block, f"source.{engine}", secrets)
         else:
             values = ResolvedValues(sqlite_directory=self._sqlite_directory)
+        values = replace(values, max_bytes=self._max_bytes)
         return block.table, ENGINES[engine].settings(block, values)
 
 

@@ -8,14 +8,11 @@ module.
 import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
 
 from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, NodePair, node_name
 from lynq.api.reasons import RejectionReason
+from lynq.api.source import VALUES_LIMIT
 from lynq.api.text import printable
-
-VALUES_LIMIT: Final = 200 * 1024
-"""How many bytes the values of a row may have: annotations are limited to 256 KiB per object."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from lynq.api.naming import NodePair, is_label_value, is_subdomain, node_name
 from lynq.api.reasons import RejectionReason
+from lynq.api.source import VALUES_LIMIT
 from lynq.core.guard.rejections import (
-    VALUES_LIMIT,
     Rejection,
     duplicate_uid,
     empty_uid,

@@ -49,6 +49,10 @@ class RowLike(Protocol):
     def extras(self) -> Mapping[str, str]:
         """The values of extraValueMappings by variable."""
 
+    @property
+    def oversize(self) -> int:
+        """The bytes of a row that is too large to be read; 0 if all values were read."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowValues:
@@ -59,6 +63,8 @@ class RowValues:
     host_or_url: str
     extra: str
     """The values of extraValueMappings as JSON."""
+    oversize: int = 0
+    """The bytes of a row whose values were too large to be read; 0 if all values are here."""
 
     @classmethod
     def of(cls, row: RowLike) -> "RowValues":
@@ -68,6 +74,7 @@ class RowValues:
             _valid_text(row.activate),
             _valid_text(row.host_or_url),
             extra_json(row.extras),
+            row.oversize,
         )
 
     @classmethod
@@ -93,12 +100,15 @@ class RowValues:
     @property
     def size(self) -> int:
         """The size in bytes within a node: JSON escapes can make a value much longer."""
+        if self.oversize:
+            return self.oversize
         return sum(map(_size, (self.uid, self.activate, self.host_or_url, self.extra)))
 
     @property
     def digest(self) -> bytes:
         """The digest of all values except the uid."""
-        texts = _ENCODER.encode((self.activate, self.host_or_url, self.extra))
+        size = (self.oversize,) if self.oversize else ()
+        texts = _ENCODER.encode((self.activate, self.host_or_url, self.extra, *size))
         return hashlib.sha256(texts).digest()
 
     def __repr__(self) -> str:

@@ -8,7 +8,8 @@ from lynq.api.source import LONGEST_NAME
 from lynq.sources.query import Dialect
 from lynq.sources.settings import ServerSettings
 
-DIALECT = Dialect("`", LONGEST_NAME[SourceType.MYSQL])
+# Characters, because UTF-16 may have more bytes than the UTF-8 that is sent; of a BLOB, bytes.
+DIALECT = Dialect("`", LONGEST_NAME[SourceType.MYSQL], size="CHAR_LENGTH({})")
 
 # These authentication plugins send the password itself, and the server chooses the plugin.
 _CLEAR_TEXT_PLUGINS = ("mysql_clear_password", "dialog", "mysql_old_password")

@@ -17,7 +17,7 @@ from asyncmy.errors import OperationalError
 
 from lynq.sources.errors import SourceError, translate_errors
 from lynq.sources.mysql.settings import DIALECT, MySQLSettings, login_arguments
-from lynq.sources.mysql.types import column, connect_error, read_error
+from lynq.sources.mysql.types import column, connect_error, may_be_large, read_error
 from lynq.sources.network import connect_within
 from lynq.sources.pool import ServerSource
 from lynq.sources.query import Query
@@ -144,17 +144,22 @@ class _MySQLCursor:
         self._query = query
         self._deadline = deadline
         self._cursor = connection.cursor(SSCursor)
+        self._columns: list[SourceColumn] = []
 
     async def execute(self) -> None:
         """Run the query up to its first row."""
         with translate_errors(self._explain):
             async with self._deadline.enforced():
-                await self._cursor.execute(self._query.sql(DIALECT))
+                # An expression has another type than its column: ask for the columns first.
+                fields = await _fields(self._connection, f"{self._query.sql(DIALECT)} LIMIT 0")
+                self._columns = [column(field) for field in fields]
+                bounded = [at for at, field in enumerate(fields) if may_be_large(field)]
+                await self._cursor.execute(self._query.sql(DIALECT, bounded=bounded))
 
     @property
     def columns(self) -> list[SourceColumn]:
         """The columns, in the order of the query."""
-        return [column(field) for field in self._cursor._result.fields]  # noqa: SLF001
+        return self._columns
 
     async def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
         """Return up to `limit` rows; none at the end of the result."""
@@ -193,3 +198,11 @@ async def _execute(connection: DriverConnection, statement: str) -> None:
     connection._transport.resume_reading()  # noqa: SLF001 - not public in the driver
     async with connection.cursor() as cursor:
         await cursor.execute(statement)
+
+
+async def _fields(connection: DriverConnection, statement: str) -> list[Any]:
+    """Return the fields of a statement's result without the size of the row, the last one."""
+    connection._transport.resume_reading()  # noqa: SLF001 - not public in the driver
+    async with connection.cursor() as cursor:
+        await cursor.execute(statement)
+        return list(cursor._result.fields[:-1])  # noqa: SLF001

@@ -74,6 +74,24 @@ def column(field: Any) -> SourceColumn:  # noqa: ANN401 - the driver has no type
     return SourceColumn(field.name, _type_name(code, field.flags), texts)
 
 
+# The other types have at most 64 KiB in a whole row.
+_LARGE = frozenset(
+    (
+        FIELD_TYPE.TINY_BLOB,
+        FIELD_TYPE.BLOB,
+        FIELD_TYPE.MEDIUM_BLOB,
+        FIELD_TYPE.LONG_BLOB,
+        FIELD_TYPE.JSON,
+        FIELD_TYPE.GEOMETRY,
+    )
+)
+
+
+def may_be_large(field: Any) -> bool:  # noqa: ANN401 - the driver has no types
+    """Return whether a value of the field may have any size."""
+    return field.type_code in _LARGE
+
+
 def _type_name(code: int, flags: int) -> str:
     if flags & _ENUM:
         return "enum"

@@ -8,7 +8,7 @@ from lynq.api.source import LONGEST_NAME
 from lynq.sources.query import Dialect
 from lynq.sources.settings import ServerSettings
 
-DIALECT = Dialect('"', LONGEST_NAME[SourceType.POSTGRESQL], "::text")
+DIALECT = Dialect('"', LONGEST_NAME[SourceType.POSTGRESQL], "::text", "octet_length({})::bigint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

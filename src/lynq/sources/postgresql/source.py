@@ -5,7 +5,7 @@ The transaction is set up so that a value has the same text on every server.
 
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import asyncpg
@@ -14,7 +14,13 @@ from lynq.sources.errors import Interrupted, SourceError, translate_errors
 from lynq.sources.network import connect_within
 from lynq.sources.pool import ServerSource
 from lynq.sources.postgresql.settings import DIALECT, PostgreSQLSettings
-from lynq.sources.postgresql.types import column, connect_error, is_sent_as_text, read_error
+from lynq.sources.postgresql.types import (
+    column,
+    connect_error,
+    is_sent_as_text,
+    may_be_large,
+    read_error,
+)
 from lynq.sources.query import Query
 from lynq.sources.read import Deadline
 from lynq.sources.resolver import ServerAddress
@@ -142,14 +148,12 @@ class _PostgreSQLCursor:
         with translate_errors(self._explain):
             async with self._deadline.enforced():
                 prepared = await self._connection.prepare(self._query.sql(DIALECT))
-                self._columns = [column(attribute) for attribute in prepared.get_attributes()]
-                as_text = [
-                    position
-                    for position, result_column in enumerate(self._columns)
-                    if is_sent_as_text(result_column)
-                ]
-                if as_text:
-                    sql = self._query.sql(DIALECT, as_text=as_text)
+                # The last attribute is the size of the row.
+                self._columns = [column(each) for each in prepared.get_attributes()[:-1]]
+                as_text = _positions(self._columns, is_sent_as_text)
+                bounded = _positions(self._columns, may_be_large)
+                if as_text or bounded:
+                    sql = self._query.sql(DIALECT, as_text=as_text, bounded=bounded)
                     prepared = await self._connection.prepare(sql)
                 self._cursor = await prepared.cursor()
 
@@ -180,3 +184,9 @@ class _PostgreSQLCursor:
 
     def _explain(self, error: Exception) -> SourceError:
         return read_error(error, self._settings, self._query)
+
+
+def _positions(
+    columns: Sequence[SourceColumn], predicate: Callable[[SourceColumn], bool]
+) -> list[int]:
+    return [position for position, each in enumerate(columns) if predicate(each)]

@@ -40,9 +40,26 @@ def column(attribute: Any) -> SourceColumn:  # noqa: ANN401 - the driver has no 
     return SourceColumn(attribute.name, name, _SENT_AS_VALUE.get(name, as_text))
 
 
+# Their texts have at most some hundred bytes.
+_SHORT = frozenset(("bool", "int2", "int4", "int8", "float4", "float8", "oid", "name")) | frozenset(
+    ("uuid", "inet", "cidr", "macaddr", "time", "timetz", "interval", *_TIMESTAMPS)
+)
+# They have a length only as text.
+_DOCUMENTS = frozenset(("json", "jsonb"))
+
+
 def is_sent_as_text(column: SourceColumn) -> bool:
     """Return whether the query casts the column to text."""
-    return column.type not in _SENT_AS_VALUE
+    return column.type not in _SENT_AS_VALUE or column.type in _DOCUMENTS
+
+
+def may_be_large(column: SourceColumn) -> bool:
+    """Return whether a value of the column may have any size.
+
+    Blank-padded columns have the size that they were declared with, and a cast would take the
+    blanks away.
+    """
+    return column.type not in _SHORT and column.type != "bpchar"
 
 
 _STATES: dict[str, tuple[type[SourceError], str]] = {

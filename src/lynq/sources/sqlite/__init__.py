@@ -10,7 +10,9 @@ from lynq.sources.sqlite.source import SQLiteSource
 
 
 def _settings(block: SQLite, values: ResolvedValues) -> SQLiteSettings:
-    return SQLiteSettings(path=block.path, directory=values.sqlite_directory)
+    return SQLiteSettings(
+        path=block.path, directory=values.sqlite_directory, max_bytes=values.max_bytes
+    )
 
 
 ENGINE = Engine(

@@ -12,7 +12,8 @@ from lynq.sources.settings import Settings
 
 # In double quotes, SQLite reads an unknown name as a text: every row would have the column's name
 # as its value. In backticks a name is always a name.
-DIALECT = Dialect("`", LONGEST_NAME[SourceType.SQLITE])
+# The cast counts bytes, also behind a NUL. A file in UTF-16 has at most twice the bytes of UTF-8.
+DIALECT = Dialect("`", LONGEST_NAME[SourceType.SQLITE], size="length(CAST({} AS BLOB)) / 2")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from lynq.sources.errors import (
 from lynq.sources.query import Query, Table
 from lynq.sources.read import Deadline, Reading
 from lynq.sources.rows import SourceColumn
+from lynq.sources.settings import MIB
 from lynq.sources.sqlite.settings import DIALECT, SQLiteSettings
 from lynq.sources.sqlite.types import read_error
 
@@ -36,6 +37,9 @@ _INSTRUCTIONS = 10_000
 
 _LOCK_RETRY = 0.02
 """Seconds between two attempts to read a locked file."""
+
+_LONGEST_VALUE = 64 * MIB
+"""Bytes of a value that SQLite loads into memory to find its size."""
 
 _TIMESTAMPS = frozenset(("DATE", "DATETIME", "TIMESTAMP"))
 
@@ -111,12 +115,16 @@ class SQLiteWorker:
             isolation_level=None,
             check_same_thread=False,
         )
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
         connection.set_progress_handler(lambda: self._stopped, _INSTRUCTIONS)
         # The file may come from an untrusted party: its views may use only functions that compute.
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA query_only = ON")
         connection.execute("BEGIN DEFERRED")
-        self._rows = connection.execute(self._query.sql(DIALECT))
+        # Every value has its own type, so every column may hold a text of any size.
+        self._rows = connection.execute(
+            self._query.sql(DIALECT, bounded=range(len(self._query.columns)))
+        )
         return self._columns(connection)
 
     def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
@@ -161,7 +169,7 @@ class SQLiteSource:
 
     def read(self, query: Query, *, tracked: frozenset[str] = frozenset()) -> Reading:
         """Return the active rows of one snapshot. The read starts with the iteration."""
-        return Reading(self._settings.endpoint, query, self._run, tracked)
+        return Reading(self._settings, query, self._run, tracked)
 
     async def close(self) -> None:
         """Close the file; reads in progress fail."""

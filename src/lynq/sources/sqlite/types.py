@@ -23,6 +23,10 @@ _CODES: dict[int, tuple[type[SourceError], str]] = {
     ),
     sqlite3.SQLITE_PERM: (errors.MissingGrant, "the operator may not read the file"),
     sqlite3.SQLITE_AUTH: (errors.MissingGrant, "the operator may not read the table"),
+    sqlite3.SQLITE_TOOBIG: (
+        errors.TooLarge,
+        "a value of a mapped column has more than 64 MiB: shorten it, or map another column",
+    ),
     sqlite3.SQLITE_NOTADB: (errors.QueryFailed, "the file is no SQLite database"),
     sqlite3.SQLITE_CORRUPT: (errors.QueryFailed, "the file is damaged"),
 }

@@ -4,7 +4,7 @@ import pytest
 
 from lynq.api.naming import NodePair
 from lynq.api.reasons import RejectionReason
-from lynq.core.guard.rejections import VALUES_LIMIT
+from lynq.api.source import VALUES_LIMIT
 from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_rows
 from unit.core.guard.rows import NOTHING, Row, existing
 

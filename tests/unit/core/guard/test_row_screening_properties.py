@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lynq.api.naming import NodePair, is_label_value, is_subdomain, node_name
-from lynq.core.guard.rejections import VALUES_LIMIT
+from lynq.api.source import VALUES_LIMIT
 from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_rows
 from unit.core.guard.rows import Row
 

@@ -41,6 +41,7 @@ class ARow:
     extras: Mapping[str, str] = field(default_factory=dict)
     activate: str = "1"
     host_or_url: str = ""
+    oversize: int = 0
 
 
 def rows(*uids: str, **extras: str) -> list[ARow]:

@@ -25,7 +25,7 @@ def test_node_and_hub_have_equal_variables(host: str, extras: dict[str, str]) ->
 def test_rows_of_a_source_can_be_planned() -> None:
     query = Query(table="t", uid="u", activate="a", extras={"plan": "p"})
     layout = RowLayout.of(query, [SourceColumn(name, "text") for name in query.columns])
-    page = [("acme", "1", "gold"), ("gone", "0", "gold"), (None, "yes", "")]
+    page = [("acme", "1", "gold", None), ("gone", "0", "gold", None), (None, "yes", "", None)]
     form = a_form("web", resource(name_template="{{ .uid }}-{{ .plan }}"))
     plan = plan_hub(
         PlanInputs(
@@ -37,3 +37,19 @@ def test_rows_of_a_source_can_be_planned() -> None:
     assert creation.node.metadata.annotations["lynq.sh/extra"] == '{"plan":"gold"}'
     assert creation.node.spec.config_maps[0].name_template == "acme-gold"
     assert [rejection.reason for rejection in plan.screened.rejections] == ["EmptyUid"]
+
+
+def test_row_that_was_too_large_to_be_read_is_rejected_with_its_size() -> None:
+    plan = plan_hub(
+        PlanInputs(
+            hub=a_hub(),
+            forms=[FormCandidate(a_form("web"))],
+            rows=[ARow("acme", {"plan": ""}, oversize=10_000_000)],
+            nodes=[],
+        ),
+        NOON,
+    )
+    assert not plan.creates
+    [rejection] = plan.screened.rejections
+    assert rejection.reason == "ValuesTooLarge"
+    assert "10000000 bytes" in rejection.message
