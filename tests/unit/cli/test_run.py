@@ -149,7 +149,7 @@ def test_certificate_in_the_default_directory_is_used(stand_in: Manager, tmp_pat
 
 def test_every_flag_has_help() -> None:
     options = [param for param in run.params if isinstance(param, click.Option)]
-    assert len(options) == 38
+    assert len(options) == 39
     assert [option.opts for option in options if not option.help] == []
 
 
