@@ -1,8 +1,9 @@
 """Typed exceptions for the API server's `Status` and for failures on the way to it.
 
-`str(error)` is safe to log and to show: it contains verb, path, code, reason, field names and
-managers, and never the server's own message, which can contain values (`Invalid value: "…"`). That
-message is in `error.status.message`.
+`str(error)` is safe to log and to show: it contains verb, path, code, reason, field names, managers
+and who denied the request, and never the server's own message, which can contain values
+(`Invalid value: "…"`). That message is in `error.status.message`, and without the values that are
+known to be quoted in `error.explanation`, which must be masked before it is shown.
 """
 
 import re
@@ -14,6 +15,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from lynq.api.text import and_more
+from lynq.kube.denials import denial, explanation
 
 # ruff: noqa: N818 - the API server's own names of its reasons
 
@@ -28,7 +30,6 @@ _DENIED = re.compile(
     r' in API group "(?P<group>[a-z0-9.-]*)"'
 )
 _ETCD_TOO_LARGE = ("request is too large", "trying to send message larger than max")
-_WEBHOOK = re.compile(r'^admission webhook "([a-z0-9.-]+)" denied the request')
 
 
 class StatusCause(Struct, frozen=True, rename="camel"):
@@ -145,7 +146,7 @@ class ApiError(KubeError):
         self.verb = verb
         self.path = path
         self.retry_after = retry_after
-        super().__init__(f"{self._request()}: {status.code} {status.reason}{self._suffix()}")
+        super().__init__(f"{self._request()}: {self.code_and_reason}{self._suffix()}")
 
     @property
     def code(self) -> int:
@@ -156,6 +157,17 @@ class ApiError(KubeError):
     def causes(self) -> list[StatusCause]:
         """The causes in the Status."""
         return self.status.details.causes or []
+
+    @property
+    def code_and_reason(self) -> str:
+        """The HTTP status and the reason in the Status, if it has one."""
+        return f"{self.status.code} {self.status.reason}".rstrip()
+
+    @property
+    def explanation(self) -> str:
+        """The server's reason; it can contain values of the object and must be masked."""
+        causes = ((cause.field, cause.message) for cause in self.causes)
+        return explanation(self.status.message, causes)
 
     def _request(self) -> str:
         # The path of a create is the collection: only the Status contains the name.
@@ -168,8 +180,8 @@ class ApiError(KubeError):
         return f": {detail}" if detail else ""
 
     def _detail(self) -> str:
-        """Return more than code and reason, without text of the server."""
-        return ""
+        """Return more than code and reason, without values of the object."""
+        return denial(self.status.message)
 
 
 class BadRequest(ApiError):
@@ -192,9 +204,7 @@ class Forbidden(ApiError):
                 return "grant the verb impersonate on serviceaccounts"
             group = f".{match['group']}" if match["group"] else ""
             return f"grant the verb {match['verb']} on {match['resource']}{group}"
-        if match := _WEBHOOK.search(self.status.message):
-            return f"denied by the admission webhook {match[1]}"
-        return ""
+        return super()._detail()
 
 
 class NotFound(ApiError):
@@ -256,10 +266,8 @@ class Invalid(ApiError):
         return [FieldError(cause.field, cause.reason) for cause in self.causes if cause.field]
 
     def _detail(self) -> str:
-        return and_more(
-            [f"{_redacted(field.field)} ({field.reason})" for field in self.fields],
-            shown=_MAX_NAMED,
-        )
+        fields = [f"{_redacted(field.field)} ({field.reason})" for field in self.fields]
+        return super()._detail() or and_more(fields, shown=_MAX_NAMED)
 
 
 class TooManyRequests(ApiError):

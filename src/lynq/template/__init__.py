@@ -13,6 +13,7 @@ from lynq.template.errors import ErrorKind, TemplateError
 from lynq.template.functions.signature import Needs
 from lynq.template.limits import Limits
 from lynq.template.manifest import is_repeatable, is_slow, render_object
+from lynq.template.redaction import failing_variable, redacted_message
 
 __all__ = [
     "Environment",
@@ -24,8 +25,10 @@ __all__ = [
     "TemplateError",
     "UnavailableRandom",
     "compile_template",
+    "failing_variable",
     "is_repeatable",
     "is_slow",
+    "redacted_message",
     "referenced_variables",
     "render",
     "render_object",

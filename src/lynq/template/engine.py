@@ -37,7 +37,7 @@ def located(error: Exception, source: str, positions: Sequence[Position]) -> Tem
     kind, message = _describe(error, position, in_generated_code=inside)
     message = to_output(message)
     if position is None:
-        return TemplateError(kind, 1, 0, message)
+        return TemplateError(kind, 1, 0, message, source=source)
     node = _node(error, position)
     line, column = line_and_column(source, node.position)
     return TemplateError(
@@ -48,6 +48,7 @@ def located(error: Exception, source: str, positions: Sequence[Position]) -> Tem
         template=position.template,
         action=str(node),
         function=position.function,
+        source=source,
     )
 
 

@@ -23,7 +23,8 @@ class TemplateError(Exception):
 
     The only exception that leaves the package. `template` is the name of the root or of the defined
     template that failed, `action` the part of it, as Go prints it, and `function` the function that
-    failed, if any; `field` is the field of the manifest that holds the template.
+    failed, if any; `field` is the field of the manifest that holds the template, `source` its text
+    unless it does not parse. The message can quote the data: see `redaction`.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class TemplateError(Exception):
         action: str | None = None,
         function: str | None = None,
         field: str | None = None,
+        source: str = "",
     ) -> None:
         super().__init__(kind, line, column, message)
         self.kind = ErrorKind(kind)
@@ -47,6 +49,7 @@ class TemplateError(Exception):
         self.action = action
         self.function = function
         self.field = field
+        self.source = source
 
     @property
     def missing_key(self) -> str | None:

@@ -171,3 +171,117 @@ def test_etcd_size_limit_is_request_too_large(words: str) -> None:
 def test_forbidden_impersonation_names_the_verb(verb: str) -> None:
     words = f'x is forbidden: User "me" cannot {verb} resource "configmaps" in API group ""'
     assert "grant the verb impersonate on serviceaccounts" in str(fail(403, "Forbidden", words))
+
+
+POLICY = (
+    "configmaps \"x\" is forbidden: ValidatingAdmissionPolicy 'plans' with binding 'all' denied "
+    "request: hunter2 is no plan"
+)
+TYPED = "failed to create typed patch object (shop/x; v1, Kind=Secret): "
+UNMARSHAL = 'Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal '
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "denial"),
+    [
+        (
+            403,
+            (
+                "forbidden: exceeded quota: small, requested: count/configmaps=1, "
+                "used: count/configmaps=0, limited: count/configmaps=0"
+            ),
+            "exceeded quota: small",
+        ),
+        (403, "failed quota: small: must specify limits.cpu for: app", "failed quota: small"),
+        (422, POLICY, "denied by the ValidatingAdmissionPolicy plans (binding all)"),
+        (
+            403,
+            'pods "x" is forbidden: violates PodSecurity "restricted:v1.30": runAsNonRoot != true',
+            'violates PodSecurity "restricted:v1.30"',
+        ),
+        (
+            403,
+            'pods "x" is forbidden: maximum cpu usage per Container is 1, but limit is hunter2',
+            "violates a LimitRange: maximum cpu usage per Container is 1",
+        ),
+        (
+            400,
+            'admission webhook "a.example.com" denied the request: hunter2',
+            "denied by the admission webhook a.example.com",
+        ),
+        (
+            400,
+            'admission webhook "a.example.com" denied the request without explanation',
+            "denied by the admission webhook a.example.com",
+        ),
+        (
+            500,
+            (
+                'Internal error occurred: failed calling webhook "a.example.com": failed to call '
+                'webhook: Post "https://hunter2": EOF'
+            ),
+            "the admission webhook a.example.com failed",
+        ),
+        (
+            500,
+            TYPED + ".spec.replicas: expected numeric (int or float), got string",
+            ".spec.replicas: expected numeric (int or float), got string",
+        ),
+        (
+            500,
+            TYPED + '.data.a: expected string, got &value.valueUnstructured{Value:"hunter2"}',
+            ".data.a: expected string, got string",
+        ),
+        (
+            500,
+            TYPED + ".data.a: expected string, got &value.valueUnstructured{Value:8675309}",
+            ".data.a: expected string, got number",
+        ),
+        (
+            500,
+            TYPED + ".data: expected map, got &{hunter2 hunter2}",
+            ".data: expected map, got another type",
+        ),
+        (
+            400,
+            UNMARSHAL + "string into Go struct field DeploymentSpec.spec.replicas of type int32",
+            "DeploymentSpec.spec.replicas: expected int32, got string",
+        ),
+        (400, UNMARSHAL + "number 8675309 into Go value of type string", "expected string, got"),
+    ],
+)
+def test_denial_names_who_and_which_field(code: int, message: str, denial: str) -> None:
+    error = fail(code, "", message)
+    assert f": {denial}" in str(error)
+    assert "hunter2" not in str(error)
+    assert "8675309" not in str(error) + error.explanation
+
+
+@pytest.mark.parametrize(
+    ("message", "explanation"),
+    [
+        ('Invalid value: "hunter\\"2": must be short', "Invalid value: must be short"),
+        ("Invalid value: 4711: must be less", "Invalid value: must be less"),
+        (
+            'Unsupported value: "hunter2": supported values: "A"',
+            'Unsupported value: supported values: "A"',
+        ),
+        ('Invalid value: {"a":"hunter2"}: field is immutable', "Invalid value: field is immutable"),
+        ('Invalid value: {"a":"hunter2"}: no', "Invalid value"),
+        ("Required value: name it", "Required value: name it"),
+    ],
+)
+def test_explanation_of_a_field_has_the_rule_and_not_the_value(
+    message: str, explanation: str
+) -> None:
+    error = fail(422, "Invalid", causes=[{"field": "spec.a", "message": message}])
+    assert error.explanation == f"spec.a: {explanation}"
+
+
+def test_explanation_of_a_quota_and_a_limit_has_no_requested_amounts() -> None:
+    quota = "exceeded quota: q, requested: limits.cpu=4711m,pods=1, used: pods=0, limited: pods=0"
+    assert fail(403, "Forbidden", quota).explanation == (
+        "exceeded quota: q, requested: limits.cpu,pods, used: pods=0, limited: pods=0"
+    )
+    limit = "maximum cpu usage per Pod is 1, but limit is 4711m"
+    assert "4711" not in fail(403, "Forbidden", limit).explanation

@@ -17,6 +17,7 @@ from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.write import ResourceWrite, WriteResult
 from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext
+from lynq.core.node.masking import mask_readiness
 from lynq.core.node.objects import owner_of
 from lynq.core.node.state import ResourceOutcome, WriteCause
 from lynq.core.node.step import ReconcileStep, next_step
@@ -139,5 +140,8 @@ def _next_step(
     *,
     force: bool,
 ) -> ReconcileStep:
-    facts = {resource_id: resource.facts for resource_id, resource in observed.items()}
+    facts = {
+        resource_id: mask_readiness(node, resource.facts)
+        for resource_id, resource in observed.items()
+    }
     return next_step(graph, facts, PassContext(owner_of(node), now, force))

@@ -2,9 +2,11 @@
 
 from typing import Final
 
+from lynq.api.masking import Mask
 from lynq.core.node.apply_errors import ApplyError, ApplyErrorKind
 from lynq.kube.errors import (
     AlreadyExists,
+    ApiError,
     Conflict,
     ConnectionFailed,
     CredentialError,
@@ -27,18 +29,31 @@ NODE_WIDE_ERRORS: Final = (ConnectionFailed, CredentialError, Fenced, Unauthoriz
 """Errors that concern every resource of the node, and end the reconcile."""
 
 _UNAVAILABLE: Final = (ServiceUnavailable, TimedOut, Timeout, TooManyRequests)
+_EXPLAINED: Final = (AlreadyExists, Conflict, RequestTooLarge, Unauthorized)
+"""Errors whose own text says more than the server's message."""
 _NAMESPACES: Final = "namespaces"
 
 
-def apply_error(error: KubeError) -> ApplyError:
-    """Translate an error in answer to a request about one object."""
+def apply_error(error: KubeError, mask: Mask | None = None) -> ApplyError:
+    """Translate an error in answer to a request about one object.
+
+    The server's explanation is shown with the mask of the row. Without a mask, as for a Secret, the
+    message has only names and types.
+    """
     managers = tuple(field.manager for field in error.fields) if isinstance(error, Conflict) else ()
-    return ApplyError(_kind(error), str(error), managers)
+    return ApplyError(_kind(error), _message(error, mask), managers)
 
 
 def is_transient(error: KubeError) -> bool:
     """Return whether the same request may succeed in a moment."""
     return apply_error(error).is_transient
+
+
+def _message(error: KubeError, mask: Mask | None) -> str:
+    if mask is None or not isinstance(error, ApiError) or isinstance(error, _EXPLAINED):
+        return str(error)
+    reason = mask(error.explanation)
+    return f"{error.code_and_reason}: {reason}" if reason else str(error)
 
 
 def _kind(error: KubeError) -> ApplyErrorKind:  # noqa: PLR0911 - one return per kind

@@ -19,6 +19,7 @@ from lynq.controllers.children import WatchedKind
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, apply_error
 from lynq.controllers.node.observe import ObservedResource, Observer, fingerprint_of, key_of
 from lynq.controllers.node.state import LiveBody, NodeState
+from lynq.core.node.apply_errors import ApplyError
 from lynq.core.node.conflict import (
     Accepted,
     DryRunApply,
@@ -38,6 +39,7 @@ from lynq.core.node.conflict import (
     on_refetched,
 )
 from lynq.core.node.desired_object import ignores_fields, prepare
+from lynq.core.node.masking import explanation_mask
 from lynq.core.node.objects import owner_of
 from lynq.core.node.ownership import is_orphan
 from lynq.core.node.state import Write, WriteCause, WriteMethod, WriteRejection
@@ -108,11 +110,14 @@ class ResourceWrite:
             return await self._answer(attempt, kind)
         except TimedOut as error:
             # The API server is reachable: a webhook or an aggregated API of this kind is slow.
-            return on_error(attempt, apply_error(error))
+            return on_error(attempt, self._error(error))
         except NODE_WIDE_ERRORS:
             raise
         except KubeError as error:
-            return on_error(attempt, apply_error(error))
+            return on_error(attempt, self._error(error))
+
+    def _error(self, error: KubeError) -> ApplyError:
+        return apply_error(error, explanation_mask(self.node, self.observed.facts))
 
     async def _answer(self, attempt: WriteAttempt, kind: WatchedKind) -> WriteAttempt:
         resource, ref = kind.resource, self.write.ref

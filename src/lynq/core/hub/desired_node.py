@@ -129,7 +129,7 @@ class _RowRenderer:
         except TemplateError as error:
             field, *key = position
             path = field + "".join(f"[{name}]" for name in key)
-            raise render_failed(self.pair, resource_id, path, source, error) from None
+            raise render_failed(self.pair, resource_id, path, error) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,6 @@
 
 The annotations of a node, also those written by the Go operator, contain the values that it was
 written from. Rows and nodes are compared by them, without further state.
-
-Errors of templates must not contain row values. The message of a failing function, and a value that
-Go prints in an error, can contain a password. Only messages that describe the template itself are
-passed on.
 """
 
 import hashlib
@@ -20,13 +16,11 @@ from msgspec.json import Encoder
 from lynq.api import LynqNode
 from lynq.api.names import ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL
 from lynq.api.naming import NodePair
-from lynq.template import ErrorKind, TemplateError, referenced_variables
+from lynq.template import TemplateError, failing_variable, redacted_message
 from lynq.template.functions.url import to_host
 from lynq.template.gofmt.floats import go_escaped
 
 _ENCODER: Final = Encoder(order="sorted")
-_VALUE_FREE: Final = (ErrorKind.PARSE, ErrorKind.LIMIT, ErrorKind.UNAVAILABLE)
-"""Errors whose message quotes no value of the row."""
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -143,12 +137,6 @@ def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-_CALL_ERROR: Final = re.compile(r"error calling \w+")
-_SAFE_MESSAGE: Final = re.compile(
-    r"map has no entry|can't evaluate field|wrong number of args|wrong type"
-)
-
-
 @dataclass(frozen=True, slots=True)
 class RenderFailure:
     """Why a form cannot be rendered for a row."""
@@ -181,20 +169,11 @@ class RowRenderError(Exception):
 
 
 def render_failed(
-    pair: NodePair, resource: str, field: str, source: str, error: TemplateError
+    pair: NodePair, resource: str, field: str, error: TemplateError
 ) -> RowRenderError:
     """Return the error of a template that failed for a row."""
-    action = f" at <{error.action}>" if error.action else ""
-    return RowRenderError(
-        RenderFailure(
-            pair,
-            resource,
-            field,
-            error.line,
-            _variable(error, source),
-            f"{_safe_message(error)}{action}",
-        )
-    )
+    variable, reason = failing_variable(error), redacted_message(error)
+    return RowRenderError(RenderFailure(pair, resource, field, error.line, variable, reason))
 
 
 def empty_name(pair: NodePair, resource: str) -> RowRenderError:
@@ -204,30 +183,3 @@ def empty_name(pair: NodePair, resource: str) -> RowRenderError:
     """
     reason = "renders to an empty name"
     return RowRenderError(RenderFailure(pair, resource, "nameTemplate", 1, "", reason))
-
-
-def _variable(error: TemplateError, source: str) -> str:
-    """Return the variable of the failing action, or the only variable of the template."""
-    if error.missing_key is not None:
-        return error.missing_key
-    of_template = _variables(source)
-    of_action = _variables(f"{{{{ {error.action} }}}}") if error.action else []
-    if of_action:
-        return of_action[0]
-    return of_template[0] if len(of_template) == 1 else ""
-
-
-def _variables(source: str) -> list[str]:
-    try:
-        return referenced_variables(source)
-    except TemplateError:
-        # An action alone may not parse: `$variables` are declared elsewhere in the template.
-        return []
-
-
-def _safe_message(error: TemplateError) -> str:
-    """Return the message if it cannot contain row values, else a general one."""
-    if error.kind in _VALUE_FREE or _SAFE_MESSAGE.match(error.message):
-        return error.message
-    call = _CALL_ERROR.match(error.message)
-    return call[0] if call else "cannot be rendered"

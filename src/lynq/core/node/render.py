@@ -6,10 +6,10 @@ manifest and targetNamespace are still templates, and are rendered here.
 
 A rendered name is checked before it becomes part of a request path. The API server validates names
 by kind; only names that cannot be sent at all are rejected here, such as one with a `/`, which
-would address another object.
+would address another object. No error contains a value of the row, not even a rejected name: such a
+name is no name of an object.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,9 +23,15 @@ from lynq.api.wire import EPOCH, parse_rfc3339, unix_nanoseconds
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.ownership import merged_annotations, merged_labels, without_server_fields
 from lynq.core.randomness import node_random
-from lynq.template import Environment, ErrorKind, TemplateError, render, render_object
+from lynq.template import (
+    Environment,
+    TemplateError,
+    failing_variable,
+    redacted_message,
+    render,
+    render_object,
+)
 
-_FIELD: Final = re.compile(r"(?<![\w)\]])\$?\.(\w+)")
 _OUTLINE: Final = ("apiVersion", "kind", "metadata")
 
 
@@ -105,8 +111,7 @@ class Renderer:
         try:
             return render_object(manifest, self.variables, environment)
         except TemplateError as error:
-            kind = str(manifest.get("kind", ""))
-            raise template_error(resource_id, error, error.field or "spec", kind) from None
+            raise template_error(resource_id, error, error.field or "spec") from None
 
     def _namespace(self, resource: TResource, environment: Environment) -> str:
         if not resource.target_namespace:
@@ -115,30 +120,20 @@ class Renderer:
         try:
             text = render(resource.target_namespace, self.variables, environment.at(field))
         except TemplateError as error:
-            raise template_error(resource.id, error, field, "") from None
+            raise template_error(resource.id, error, field) from None
         return check_namespace(resource.id, text)
 
 
-def template_error(resource_id: str, error: TemplateError, field: str, kind: str) -> RenderError:
-    """Return the RenderError of a template that failed.
-
-    The message of a template function can quote its argument. In a Secret that may be a secret
-    value, so only the position is reported. A parse error quotes the form and no row.
-    """
-    missing = error.missing_key
-    variable = _variable(error) if missing is None else missing
-    if missing is not None:
+def template_error(resource_id: str, error: TemplateError, field: str) -> RenderError:
+    """Return the RenderError of a template that failed, without values of the row."""
+    variable = failing_variable(error)
+    if error.missing_key is not None:
         problem = (
             f'there is no variable "{printable(variable)}"; '
             "map it in the hub's extraValueMappings, or correct the template"
         )
-    elif error.kind is ErrorKind.UNAVAILABLE:
-        problem = error.message
-    elif kind == "Secret" and error.kind is not ErrorKind.PARSE:
-        position = f" at {error.action}" if error.action else ""
-        problem = f"the template failed{position}; details of a Secret are not shown"
     else:
-        problem = f"{error.message}{f' (at {error.action})' if error.action else ''}"
+        problem = redacted_message(error)
     return RenderError(resource_id, field, problem, line=error.line, variable=variable)
 
 
@@ -151,12 +146,12 @@ def check_name(resource_id: str, name: object) -> str:
     if len(name) > NAME_LIMIT:
         problem = f"has {len(name)} characters, more than {NAME_LIMIT}; use trunc63"
     elif name in {".", ".."} or any(char in "/%" or char.isspace() for char in name):
-        problem = "is not a valid name"
+        problem = 'contains "/", "%" or white space, or is "." or ".."'
     elif not name.isprintable():
         problem = "contains unprintable characters"
     else:
         return name
-    raise RenderError(resource_id, "nameTemplate", f'"{printable(name)}" {problem}')
+    raise RenderError(resource_id, "nameTemplate", f"the rendered name {problem}")
 
 
 def check_namespace(resource_id: str, namespace: str) -> str:
@@ -166,8 +161,8 @@ def check_namespace(resource_id: str, namespace: str) -> str:
     raise RenderError(
         resource_id,
         "targetNamespace",
-        f'"{printable(namespace)}" is not a valid namespace: at most {LABEL_LIMIT} characters of '
-        "a–z, 0–9 and -, not - at either end",
+        f"the rendered text is not a valid namespace: it has {len(namespace)} characters; "
+        f"required are 1 to {LABEL_LIMIT} of a–z, 0–9 and -, not - at either end",
     )
 
 
@@ -177,11 +172,6 @@ def required_string(resource_id: str, obj: Mapping[str, Any], key: str) -> str:
     if isinstance(value, str) and value:
         return value
     raise RenderError(resource_id, key, "required: the manifest must have it as a string")
-
-
-def _variable(error: TemplateError) -> str:
-    field = _FIELD.search(error.action or "")
-    return field[1] if field else ""
 
 
 def _changed_at(node: LynqNode) -> int:

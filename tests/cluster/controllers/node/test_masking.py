@@ -73,6 +73,41 @@ async def test_rejected_secret_does_not_leak_its_contents(
     assert NUMBER not in visible
 
 
+FAILING = {
+    "range": "{{ range .plan }}{{ end }}",
+    "time": '{{ mustToDate "2006" .plan }}',
+    "duration": "{{ mustDateModify .plan now }}",
+    "regular expression": '{{ mustRegexMatch (printf "%s(" .plan) "x" }}',
+    "json": "{{ mustFromJson .plan }}",
+    "fail": '{{ fail (printf "no %s" .plan) }}',
+    "upper": '{{ mustToDate "2006" (upper .plan) }}',
+}
+
+
+async def test_template_error_shows_function_and_variable_and_no_value(env: Environment) -> None:
+    entries = [
+        manifest_entry(
+            f"bad-{number}", {"apiVersion": "v1", "kind": "ConfigMap", "data": {"text": template}}
+        )
+        for number, template in enumerate(FAILING.values())
+    ]
+    entries.append(manifest_entry("bad-name", entries[0]["spec"], nameTemplate=f"a/{WORD}"))
+    entries.append(manifest_entry("bad-place", entries[0]["spec"], targetNamespace="{{ .plan }}!"))
+    with capture_logs() as logs:
+        async with running_operator(env):
+            await create_node(env, *entries, plan=WORD)
+            for desired in entries:
+                resource = await wait_for_resource_state(env, NODE, desired["id"], "Failed")
+                assert resource["reason"] == "TemplateRenderError"
+                if desired["id"] not in {"bad-name", "bad-place"}:
+                    assert "data.text, line 1" in resource["message"]
+                    assert "plan" in resource["message"]
+            await wait_for_event(env, "TemplateRenderError", about=NODE)
+        visible = await visible_text(env, logs)
+    assert WORD not in visible
+    assert WORD.upper() not in visible
+
+
 async def test_secret_contents_never_appear_during_its_lifetime(env: Environment) -> None:
     desired = secret(stringData={"password": "{{ .plan }}"}, immutable=False)
     with capture_logs() as logs:

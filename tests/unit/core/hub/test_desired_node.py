@@ -203,7 +203,7 @@ def test_failure_of_function_names_variable() -> None:
     )
     assert (render_failure.variable, render_failure.reason) == (
         "plan",
-        "error calling mustFromJson at <mustFromJson>",
+        'error calling mustFromJson at <mustFromJson> (variable "plan")',
     )
 
 

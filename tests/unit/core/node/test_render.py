@@ -176,17 +176,37 @@ def test_error_in_target_namespace_names_the_field() -> None:
     assert render_error(a_resource(target_namespace="{{ .no }}")).field == "targetNamespace"
 
 
-def test_error_in_a_secret_shows_no_value() -> None:
-    template = "{{ mustRegexMatch .hostOrUrl .uid }}"
-    errors = {
-        kind: str(
-            render_error(a_resource(spec=manifest(kind, data={"x": template})), hostOrUrl="(4711")
-        )
-        for kind in ("ConfigMap", "Secret")
-    }
-    assert "4711" in errors["ConfigMap"]
-    assert "4711" not in errors["Secret"]
-    assert "data.x, line 1" in errors["Secret"]
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret", "Deployment"])
+def test_error_of_a_function_shows_no_value(kind: str) -> None:
+    spec = manifest(kind, data={"x": "{{ mustRegexMatch .hostOrUrl .uid }}"})
+    assert str(render_error(a_resource(spec=spec), hostOrUrl="(4711")) == (
+        '"config" could not be rendered: data.x, line 1: '
+        "error calling mustRegexMatch at <mustRegexMatch .hostOrUrl .uid>"
+    )
+
+
+def test_error_names_variable_that_the_failing_action_does_not_show() -> None:
+    spec = manifest(data={"x": "{{ .hostOrUrl | mustFromJson }}"})
+    error = render_error(a_resource(spec=spec), hostOrUrl="{")
+    assert error.variable == "hostOrUrl"
+    assert str(error).endswith('at <mustFromJson> (variable "hostOrUrl")')
+
+
+def test_message_of_fail_is_shown_if_the_form_wrote_it() -> None:
+    error = render_error(a_resource(spec=manifest(data={"x": '{{ fail "no plan" }}'})))
+    assert "error calling fail: no plan" in str(error)
+    error = render_error(a_resource(spec=manifest(data={"x": "{{ fail .uid }}"})))
+    assert "acme" not in str(error)
+
+
+@pytest.mark.parametrize("name", ["hunter2/a", "hunter2 a", "hunter2\x00", "hunter2" * 40])
+def test_rejected_name_is_not_shown(name: str) -> None:
+    assert "hunter2" not in str(render_error(a_resource(name_template=name)))
+
+
+def test_rejected_namespace_is_not_shown() -> None:
+    resource = a_resource(target_namespace="{{ .hostOrUrl }}")
+    assert "hunter2" not in str(render_error(resource, hostOrUrl="hunter2@example.com"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""Masks values of a row in text that others wrote: answers of the API server, foreign conditions.
+
+Each value is replaced by the name of its variable in angle brackets. A value is also found as it
+looks after quoting, encoding or a change of case. Names that are shown anyway, such as the name of
+the object, are kept: a value that is part of such a name is not masked inside it.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+_MAX_TEXT: Final = 8000
+"""Characters of a text that are masked and shown."""
+_MIN_ANYWHERE: Final = 5
+"""A value of this length is masked anywhere, a shorter one only as a whole word."""
+_MIN_WORD: Final = 3
+"""A value of this length is masked as a word, a shorter one only in quotes."""
+_WORDS: Final = frozenset({"true", "false", "null", "none"})
+"""Texts that tell nothing of a row, and much of a rule that is violated."""
+_MAX_ITEMS: Final = 1000
+"""Values inside of one JSON document that are masked on their own."""
+_UNNAMED: Final = "value"
+
+
+class Mask:
+    """Replaces the values of one row, and of what was rendered from it."""
+
+    __slots__ = ("_forms", "_shown")
+
+    def __init__(
+        self,
+        values: Mapping[str, str],
+        *,
+        rendered: Iterable[str] = (),
+        shown: Iterable[str] = (),
+    ) -> None:
+        """Take the values by variable, rendered texts, and names that are never masked."""
+        self._shown = frozenset(name for name in shown if name)
+        forms: dict[str, str] = {}
+        for name, value in (*values.items(), *((_UNNAMED, text) for text in rendered)):
+            for form in _forms(value):
+                if form not in self._shown and form.lower() not in _WORDS:
+                    forms.setdefault(form, name)
+        # The longest first: a value may be part of another one.
+        self._forms = dict(sorted(forms.items(), key=lambda item: -len(item[0])))
+
+    def __call__(self, text: str) -> str:
+        """Return the text without values; it is cut to a bounded length."""
+        if len(text) > _MAX_TEXT:
+            text = f"{text[:_MAX_TEXT]}…"
+        kept = [span for name in self._shown for span in _words(name, text)]
+        masked: list[tuple[int, int, str]] = []
+        for form, name in self._forms.items():
+            spans = _occurrences(form, text)
+            masked.extend((*span, name) for span in spans if not _is_inside(span, kept))
+        return _replaced(text, masked)
+
+
+def _forms(value: str) -> Iterator[str]:
+    """Yield a value, its lines and items, and each as it is quoted or encoded in messages."""
+    for text in dict.fromkeys((value, value.strip(), *value.splitlines(), *_items(value))):
+        stripped = text.strip()
+        if not stripped:
+            continue
+        for case in (stripped, stripped.lower(), stripped.upper(), stripped.title()):
+            yield case
+            yield json.dumps(case, ensure_ascii=False)[1:-1]
+            yield json.dumps(case)[1:-1]
+            # Messages are shown on one line.
+            yield " ".join(case.split())
+        encoded = text.encode("utf-8", "surrogatepass")
+        yield quote(encoded, safe="")
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            yield encode(encoded).decode().rstrip("=")
+
+
+def _items(value: str) -> Iterator[str]:
+    """Yield the strings and numbers of a JSON document."""
+    if not value.lstrip().startswith(("{", "[")):
+        return
+    try:
+        waiting: list[Any] = [json.loads(value)]
+    except (ValueError, RecursionError):
+        return
+    count = 0
+    while waiting and count < _MAX_ITEMS:
+        item = waiting.pop()
+        count += 1
+        if isinstance(item, dict):
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+        elif isinstance(item, str | int | float):
+            yield str(item)
+
+
+def _occurrences(form: str, text: str) -> Iterator[tuple[int, int]]:
+    if len(form) < _MIN_WORD:
+        escaped = re.escape(form)
+        matches = re.finditer(f"(?<=[\"'`]){escaped}(?=[\"'`])", text)
+        yield from (match.span() for match in matches)
+    elif len(form) < _MIN_ANYWHERE:
+        yield from _words(form, text)
+    else:
+        start = text.find(form)
+        while start >= 0:
+            yield start, start + len(form)
+            start = text.find(form, start + 1)
+        yield from _cut_off(form, text)
+
+
+def _words(form: str, text: str) -> Iterator[tuple[int, int]]:
+    matches = re.finditer(rf"(?<!\w){re.escape(form)}(?!\w)", text)
+    yield from (match.span() for match in matches)
+
+
+def _cut_off(form: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield the beginning of a value at the end of a text that was cut."""
+    if not text.endswith("…"):
+        return
+    end = len(text) - 1
+    for length in range(min(len(form), end), _MIN_WORD - 1, -1):
+        if text.endswith(form[:length], 0, end):
+            yield end - length, end
+            return
+
+
+def _is_inside(span: tuple[int, int], kept: Iterable[tuple[int, int]]) -> bool:
+    return any(start <= span[0] and span[1] <= end for start, end in kept)
+
+
+def _replaced(text: str, masked: list[tuple[int, int, str]]) -> str:
+    """Replace the spans; overlapping ones become one."""
+    pieces: list[str] = []
+    end = 0
+    # Of spans that begin together, the longest names the variable.
+    for start, stop, name in sorted(masked, key=lambda span: (span[0], -span[1])):
+        if start >= end:
+            pieces += (text[end:start], f"<{name}>")
+        end = max(end, stop)
+    return "".join((*pieces, text[end:]))
