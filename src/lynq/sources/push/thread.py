@@ -3,7 +3,8 @@
 A push channel waits for hours. In the loop's shared executor it would occupy a worker, and that
 executor's threads are joined at exit without a way to stop them. So each channel has its own thread
 and a `stop` function for it: shut down its socket, or set its event. `run_in_thread` returns only
-after the thread has ended, so no thread outlives its channel.
+after the thread has ended, so no thread outlives its channel, except one that a hung file system
+blocks.
 
 A thread that is blocked on a socket cannot be cancelled, but its connection can be shut down: the
 read returns at once, wherever the driver is. This needs a handle on the socket from before the
@@ -12,6 +13,7 @@ cancelled too.
 """
 
 import asyncio
+import math
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -22,10 +24,17 @@ from lynq.sources.resolver import ServerAddress
 from lynq.sources.settings import ServerSettings
 
 
-async def run_in_thread(work: Callable[[], None], *, stop: Callable[[], None], name: str) -> None:
+async def run_in_thread(
+    work: Callable[[], None],
+    *,
+    stop: Callable[[], None],
+    name: str,
+    grace: float | None = None,
+) -> None:
     """Run `work` until it returns or raises; when cancelled, call `stop` and wait for the end.
 
     `stop` must make `work` end soon, at any point. An exception that `work` raises then is ignored.
+    With `grace`, a thread that a file system blocks for longer than these seconds is given up.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[BaseException | None] = loop.create_future()
@@ -36,7 +45,9 @@ async def run_in_thread(work: Callable[[], None], *, stop: Callable[[], None], n
             work()
         except BaseException as error:  # noqa: BLE001 - raised again in the loop
             failure = error
-        loop.call_soon_threadsafe(ended.set_result, failure)
+        # The event loop of a thread that was given up may be closed.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(ended.set_result, failure)
 
     thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()
@@ -44,11 +55,13 @@ async def run_in_thread(work: Callable[[], None], *, stop: Callable[[], None], n
         failure = await asyncio.shield(ended)
     finally:
         stop()
-        while not ended.done():
+        until = math.inf if grace is None else loop.time() + grace
+        while not ended.done() and (remaining := until - loop.time()) > 0:
             # A second cancellation cannot end the thread any sooner.
             with suppress(asyncio.CancelledError):
-                await asyncio.wait([ended])
-        thread.join()
+                await asyncio.wait([ended], timeout=None if grace is None else remaining)
+        if ended.done():
+            thread.join()
     if failure:
         raise failure
 

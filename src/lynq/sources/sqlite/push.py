@@ -24,6 +24,7 @@ from lynq.sources.push.thread import CoalescedCallback, run_in_thread
 from lynq.sources.query import Table
 from lynq.sources.sqlite.settings import SQLiteSettings
 from lynq.sources.sqlite.source import locate, read_only_uri
+from lynq.sources.sqlite.thread import GRACE
 from lynq.sources.sqlite.types import PRIMARY_CODE
 
 _BUSY = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
@@ -40,7 +41,7 @@ async def listen(
         changed=CoalescedCallback(notifier.changed).schedule,
     )
     name = f"data_version of {settings.path}"
-    await run_in_thread(poller.run, stop=poller.stopped.set, name=name)
+    await run_in_thread(poller.run, stop=poller.stopped.set, name=name, grace=GRACE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """Reads tables of a SQLite file.
 
 A read runs on one thread, because SQLite blocks. It can be stopped at any time: the progress
-handler ends a running statement, and locks are waited for in the event loop.
+handler ends a running statement, and locks are waited for in the event loop. A thread that a hung
+file system blocks is given up.
 """
 
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from lynq.sources.read import Deadline, Reading
 from lynq.sources.rows import SourceColumn
 from lynq.sources.settings import MIB
 from lynq.sources.sqlite.settings import DIALECT, SQLiteSettings
+from lynq.sources.sqlite.thread import GRACE, WorkerThread, WorkerThreads
 from lynq.sources.sqlite.types import read_error
 
 _PATH_FIELD = "sqlite.path"
@@ -92,8 +93,8 @@ def read_only_uri(file: Path) -> str:
 class SQLiteWorker:
     """The connection of one read. All methods but `stop` run on the worker thread."""
 
-    def __init__(self, file: Path, query: Query) -> None:
-        self._file = file
+    def __init__(self, settings: SQLiteSettings, query: Query) -> None:
+        self._settings = settings
         self._query = query
         self._connection: sqlite3.Connection | None = None
         self._rows: sqlite3.Cursor | None = None
@@ -106,10 +107,11 @@ class SQLiteWorker:
     def execute(self) -> list[SourceColumn]:
         """Run the query up to its first row; raise at once if the file is locked.
 
-        A lock is not waited for here, because a wait on this thread cannot be stopped.
+        A lock is not waited for here, because a wait on this thread cannot be stopped. The file is
+        located here, because a file system may not answer.
         """
         connection = self._connection = sqlite3.connect(
-            read_only_uri(self._file),
+            read_only_uri(locate(self._settings)),
             uri=True,
             timeout=0,
             isolation_level=None,
@@ -163,7 +165,7 @@ class SQLiteSource:
 
     def __init__(self, settings: SQLiteSettings) -> None:
         self._settings = settings
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
+        self._threads = WorkerThreads(settings.endpoint)
         self._workers: set[SQLiteWorker] = set()
         self._closed = False
 
@@ -176,18 +178,18 @@ class SQLiteSource:
         self._closed = True
         for worker in self._workers:
             worker.stop()
-        self._end_thread()
 
     @asynccontextmanager
     async def _run(self, query: Query) -> AsyncIterator["_Result"]:
         settings = self._settings
         if self._closed:
             raise SourceConnectionFailed("the source is closed", endpoint=settings.endpoint)
-        worker = SQLiteWorker(locate(settings), query)
+        worker = SQLiteWorker(settings, query)
+        thread = self._threads.start()
         self._workers.add(worker)
         result = _Result(
             worker,
-            self._thread,
+            thread,
             Deadline(settings.query_timeout, settings.endpoint, query.table),
             lambda error: read_error(error, settings, query),
         )
@@ -195,14 +197,10 @@ class SQLiteSource:
             await result.execute()
             yield result
         finally:
-            await result.close()
+            if not await result.close():
+                self._threads.abandon(thread)
+            thread.end()
             self._workers.discard(worker)
-            self._end_thread()
-
-    def _end_thread(self) -> None:
-        """End the thread of a closed source after its last read."""
-        if self._closed and not self._workers:
-            self._thread.shutdown(wait=False)
 
 
 class _Result:
@@ -211,7 +209,7 @@ class _Result:
     def __init__(
         self,
         worker: SQLiteWorker,
-        thread: ThreadPoolExecutor,
+        thread: WorkerThread,
         deadline: Deadline,
         explain: Callable[[Exception], SourceError],
     ) -> None:
@@ -244,22 +242,21 @@ class _Result:
         """Return up to `limit` rows; none at the end of the result."""
         return await self._on_thread(lambda: self._worker.fetch(limit))
 
-    async def close(self) -> None:
-        """Close the file."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._worker.close)
+    async def close(self) -> bool:
+        """Close the file; return False if the thread does not answer.
+
+        The thread closes the file itself once its system call returns.
+        """
+        closed = asyncio.wrap_future(self._thread.submit(self._worker.close))
+        done, _ = await asyncio.wait([closed], timeout=GRACE)
+        return bool(done)
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         with translate_errors(self._explain):
             async with self._deadline.enforced():
-                return await self._run_stoppable(work)
-
-    async def _run_stoppable(self, work: Callable[[], T]) -> T:
-        """Run work on the thread; when cancelled, stop it there and wait for its end."""
-        job = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        try:
-            return await asyncio.shield(job)
-        except asyncio.CancelledError:
-            self._worker.stop()
-            await asyncio.wait([job])
-            job.exception()
-            raise
+                try:
+                    return await asyncio.wrap_future(self._thread.submit(work))
+                except asyncio.CancelledError:
+                    # The running statement fails soon; `close` waits for it, but not for long.
+                    self._worker.stop()
+                    raise
