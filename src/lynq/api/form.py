@@ -35,13 +35,14 @@ class Rollout(Wire, frozen=True, kw_only=True):
 
     max_skew: Annotated[Int32, Meta(ge=0), default(0)] = 0
     """Maximum number of LynqNodes that are updated to the new form and not Ready yet. The next
-    LynqNode is updated as soon as one of them is Ready. LynqNodes of new rows count too. 0, the
-    default, means all at once."""
+    LynqNode is updated as soon as one of them is Ready. Beside them, as many LynqNodes may be in
+    progress for new or changed rows. 0, the default, means all at once."""
 
     progress_deadline_seconds: Annotated[Int32, Meta(ge=60, le=3600)] = 600
     """Maximum time in seconds in which no further LynqNode becomes Ready. After that the phase of
     the rollout is Failed, until a LynqNode becomes Ready, is fixed by a change of its row, or the
-    form changes. LynqNodes that are not Ready still count against maxSkew. Defaults to 600."""
+    form changes. Updated LynqNodes that are not Ready still count against maxSkew. LynqNodes that
+    are not Ready after a change of their row do not after this time. Defaults to 600."""
 
 
 class FormSpec(ResourceLists, frozen=True, kw_only=True):
@@ -100,7 +101,8 @@ class RolloutStatus(Wire, frozen=True, kw_only=True):
     """Number of LynqNodes that are updated to the target generation."""
 
     updating_nodes: Int32 = 0
-    """Number of updated LynqNodes that are not Ready yet: never more than maxSkew."""
+    """Number of LynqNodes that the form change has updated and that are not Ready yet: never more
+    than maxSkew."""
 
     ready_updated_nodes: Int32 = 0
     """Number of updated LynqNodes that are Ready."""

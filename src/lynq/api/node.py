@@ -140,6 +140,10 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     """The annotation lynq.sh/rollout-update-start that this status is based on: the last write of
     the hub controller that the resources reflect."""
 
+    settled_update_start: str = ""
+    """The last annotation lynq.sh/rollout-update-start with which the LynqNode was Ready. A
+    LynqNode that was Ready with its last write and lost it holds no slot of maxSkew."""
+
     last_handled_force_reconcile: str = ""
     """The last handled value of the annotation lynq.sh/force-reconcile."""
 

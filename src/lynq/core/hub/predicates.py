@@ -96,10 +96,14 @@ def _counted_health(node: LynqNode | None) -> NodeHealth | None:
 
 
 def _frees_slot(node: LynqNode, plan: PlanState, now: datetime) -> bool:
-    """Return whether nodes of the form wait for a slot, and by its status the node holds none."""
+    """Return whether nodes of the form wait for a slot, and the node may hold none by its status.
+
+    A node that fails frees a slot of the rows' budget.
+    """
     if pair_or_spec(node).form not in plan.throttled_forms:
         return False
-    return not facts_of(node, workloads_ready=True).holds_slot(now)
+    facts = facts_of(node, workloads_ready=True)
+    return facts.failed or not facts.is_unsettled(now)
 
 
 def _written_by_users(metadata: Metadata) -> tuple[object, ...]:

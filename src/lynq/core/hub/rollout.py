@@ -4,16 +4,20 @@ A node that cannot be rendered takes no slot. A row whose template fails would o
 first in every sync, and no node behind it would ever be written.
 """
 
+import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from lynq.api import LynqForm, LynqNode
-from lynq.core.hub.diff import NodeWrite, Throttle
+from msgspec.structs import replace
+
+from lynq.api import LynqForm, LynqNode, Rollout
+from lynq.api.names import ANNOTATION_ROLLOUT_BUDGET
+from lynq.core.hub.diff import NodeCreation, NodeWrite, Throttle
 from lynq.core.hub.row_values import RenderFailure, RowRenderError
 from lynq.core.rollout.budget import Admission, admit
-from lynq.core.rollout.facts import facts_of
+from lynq.core.rollout.facts import Budget, facts_of
 
 WorkloadsReady: TypeAlias = Callable[[LynqNode], bool]
 """Returns whether the workloads of a node are ready: the node's status can lag behind them."""
@@ -49,8 +53,8 @@ def admit_writes(
     rendered = _RenderedWrites({}, {})
 
     def admitted(names: Collection[str]) -> Admission:
-        limit = form.spec.rollout.max_skew if form.spec.rollout else 0
-        return admit(names, facts, generation=form.metadata.generation, max_skew=limit, now=now)
+        rollout = form.spec.rollout or Rollout()
+        return admit(names, facts, generation=form.metadata.generation, rollout=rollout, now=now)
 
     admission = admitted(pending)
     rendered.render(pending, admission.admitted)
@@ -60,7 +64,9 @@ def admit_writes(
         admission = admitted(rendered.writes.keys())
     return AdmittedWrites(
         writes=tuple(
-            rendered.writes[name] for name in admission.admitted if name in rendered.writes
+            _with_budget(rendered.writes[name], budget)
+            for name, budget in admission.admitted.items()
+            if name in rendered.writes
         ),
         failures=dict(sorted(rendered.failures.items())),
         throttle=_throttle(form, admission),
@@ -81,6 +87,19 @@ class _RenderedWrites:
                 self.writes[name] = pending[name]()
             except RowRenderError as error:
                 self.failures[name] = error.failure
+
+
+def _with_budget(write: NodeWrite, budget: Budget) -> NodeWrite:
+    """Return the write with the budget that it takes a slot of: a restart must not lose it."""
+    if isinstance(write, NodeCreation):
+        return dataclasses.replace(write, node=_annotated(write.node, budget))
+    return dataclasses.replace(write, after=_annotated(write.after, budget))
+
+
+def _annotated(node: LynqNode, budget: Budget) -> LynqNode:
+    metadata = node.metadata
+    annotations = metadata.annotations | {ANNOTATION_ROLLOUT_BUDGET: str(budget)}
+    return replace(node, metadata=replace(metadata, annotations=annotations))
 
 
 def _throttle(form: LynqForm, admission: Admission) -> Throttle | None:

@@ -19,7 +19,7 @@ from lynq.api import (
     ResourceState,
     ResourceStatus,
 )
-from lynq.api.conditions import merge_conditions, paused_condition
+from lynq.api.conditions import is_true, merge_conditions, paused_condition
 from lynq.api.events import EventReason
 from lynq.api.names import ANNOTATION_PAUSED
 from lynq.api.reasons import ConditionReason as Reason
@@ -119,6 +119,11 @@ def next_status(previous: NodeStatus, report: StatusReport, now: datetime) -> No
         applied_resources=_inventory_keys(resources, report.namespace),
         last_full_reconcile_at=_last_full(previous, now, was_forced=report.was_forced),
         observed_update_start=report.update_start,
+        settled_update_start=(
+            report.update_start
+            if is_true(conditions, Type.READY)
+            else previous.settled_update_start
+        ),
         last_handled_force_reconcile=report.force_reconcile,
         random_source=_random_source(previous),
         resources=resources,

@@ -6,10 +6,12 @@ reconciles, so a restart during a rollout changes nothing.
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final
 
 from lynq.api import LynqNode
 from lynq.api.conditions import find_condition, is_true
+from lynq.api.names import ANNOTATION_ROLLOUT_BUDGET
 from lynq.api.node_metadata import form_generation, is_paused, written_at
 from lynq.api.reasons import ConditionType
 from lynq.api.wire import parse_rfc3339
@@ -19,6 +21,15 @@ GRACE: Final = timedelta(seconds=2)
 
 New values of a row change only annotations, so a write can leave the generation unchanged. Until
 the node controller has observed such a write, the status still reports the previous one."""
+
+
+class Budget(StrEnum):
+    """The budget that a write of a node takes a slot of; each has maxSkew slots."""
+
+    FORM = "Form"
+    """The form changed: the slot is held until the node is settled."""
+    ROW = "Row"
+    """The node is new, its row changed, or it was broken already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +52,12 @@ class NodeFacts:
     """Whether the live workloads are ready: the status of the node can lag behind them."""
     observed_write: datetime | None = None
     """The `written_at` that the status acknowledges; None if it acknowledges none."""
+    settled_write: datetime | None = None
+    """The last `written_at` with which the node was Ready."""
+    budget: Budget | None = None
+    """The budget of the last write; None if another version wrote the node."""
+    failed: bool = False
+    """Whether resources of the node have failed."""
     paused: bool = False
     """Whether the node is paused, so that its resources do not change."""
 
@@ -48,20 +65,34 @@ class NodeFacts:
         """Return whether the node is ready with the last write."""
         return self._has_observed_write(now) and self.ready and self.workloads_ready
 
-    def holds_slot(self, now: datetime) -> bool:
-        """Return whether the node counts towards maxSkew.
-
-        It does on any generation of its form: a node of a superseded generation may still be
-        unavailable. A paused node does not, as its resources do not change.
-        """
+    def is_unsettled(self, now: datetime) -> bool:
+        """Return whether the node is not ready with the last write, and not paused either."""
         return not self.paused and not self.has_settled(now)
 
+    def slot(self, generation: int, progress_deadline: timedelta, now: datetime) -> Budget | None:
+        """Return the budget that the node holds a slot of; `generation` is that of the form.
+
+        A node that was Ready with its last write and is not Ready any more holds none: neither the
+        form nor the row broke it. A slot for a row ends when the node is known to be broken.
+        """
+        if not self.is_unsettled(now) or self._was_settled():
+            return None
+        if self._takes(generation) is Budget.FORM:
+            return Budget.FORM
+        is_broken = self.failed and self._has_observed_write(now)
+        ends = self.slot_ends(progress_deadline)
+        return None if is_broken or (ends and ends <= now) else Budget.ROW
+
+    def slot_ends(self, progress_deadline: timedelta) -> datetime | None:
+        """Return when a slot for a row ends; None if the time of the write is unknown."""
+        return self.written_at + progress_deadline if self.written_at else None
+
     def waits_for_workloads(self, now: datetime) -> bool:
-        """Return whether the node reports Ready but holds a slot until its workloads are ready.
+        """Return whether the node reports Ready but is unsettled until its workloads are ready.
 
         No status change of the node follows, so the workloads have to be rechecked.
         """
-        return self.ready and not self.workloads_ready and self.holds_slot(now)
+        return self.ready and not self.workloads_ready and self.is_unsettled(now)
 
     def grace_ends(self, now: datetime) -> datetime | None:
         """Return when the node may have settled without an event; None if it cannot."""
@@ -82,6 +113,18 @@ class NodeFacts:
         """
         times = (self.written_at, self.ready_changed_at)
         return max((time for time in times if time), default=None)
+
+    def _takes(self, generation: int) -> Budget:
+        """Return the budget of the last write.
+
+        If the write did not record it, a write of the current generation may be that of a rollout.
+        """
+        if self.budget is not None:
+            return self.budget
+        return Budget.FORM if self.form_generation == generation else Budget.ROW
+
+    def _was_settled(self) -> bool:
+        return self.settled_write is not None and self.settled_write == self.written_at
 
     def _has_observed_write(self, now: datetime) -> bool:
         if self.observed_generation != self.generation:
@@ -104,5 +147,13 @@ def facts_of(node: LynqNode, *, workloads_ready: bool) -> NodeFacts:
         ready_changed_at=ready.last_transition_time if ready else None,
         workloads_ready=workloads_ready,
         observed_write=parse_rfc3339(node.status.observed_update_start),
+        settled_write=parse_rfc3339(node.status.settled_update_start),
+        budget=_budget_of(node),
+        failed=node.status.failed_resources > 0,
         paused=is_paused(node),
     )
+
+
+def _budget_of(node: LynqNode) -> Budget | None:
+    text = node.metadata.annotations.get(ANNOTATION_ROLLOUT_BUDGET)
+    return next((budget for budget in Budget if budget == text), None)

@@ -1,7 +1,7 @@
 """The status of a form's rollout, and when to recheck it.
 
 A rollout starts with a new generation of the form, or when a node becomes unsettled after a
-completed rollout. It fails when nodes hold slots and none became ready within
+completed rollout. It fails when nodes are unsettled and none became ready within
 progressDeadlineSeconds. A failed rollout continues as soon as a node becomes ready.
 """
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from lynq.api import Rollout, RolloutPhase, RolloutStatus
 from lynq.api.text import and_more
-from lynq.core.rollout.facts import NodeFacts
+from lynq.core.rollout.facts import Budget, NodeFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +33,25 @@ class _NodesByProgress:
     total: int
     updated: int
     """Nodes written with the current generation."""
-    updating: Sequence[NodeFacts]
-    """Nodes of the current generation that hold a slot."""
+    updating: int
+    """Number of nodes that the current generation has written and that hold a slot."""
     settled: Sequence[NodeFacts]
     """Nodes of the current generation that are ready."""
-    holders: Sequence[NodeFacts]
-    """Nodes of any generation that hold a slot."""
+    unsettled: Sequence[NodeFacts]
+    """Nodes of any generation that are not ready with their last write."""
 
     @classmethod
-    def of(cls, nodes: Iterable[NodeFacts], generation: int, now: datetime) -> "_NodesByProgress":
+    def of(
+        cls, nodes: Iterable[NodeFacts], generation: int, deadline: timedelta, now: datetime
+    ) -> "_NodesByProgress":
         by_name = sorted(nodes, key=lambda node: node.name)
         updated = [node for node in by_name if node.form_generation == generation]
         return cls(
             total=len(by_name),
             updated=len(updated),
-            updating=[node for node in updated if node.holds_slot(now)],
+            updating=sum(node.slot(generation, deadline, now) is Budget.FORM for node in updated),
             settled=[node for node in updated if node.has_settled(now)],
-            holders=[node for node in by_name if node.holds_slot(now)],
+            unsettled=[node for node in by_name if node.is_unsettled(now)],
         )
 
 
@@ -64,21 +66,22 @@ def assess(
     """Return the state of the rollout of `generation`; `previous` is the last written status."""
     if rollout is None or rollout.max_skew == 0:
         return RolloutAssessment(None, None)
-    by_progress = _NodesByProgress.of(nodes, generation, now)
+    allowed = timedelta(seconds=rollout.progress_deadline_seconds)
+    by_progress = _NodesByProgress.of(nodes, generation, allowed, now)
     start = _start_time(by_progress, previous, generation, now)
-    deadline = _deadline(by_progress, start, timedelta(seconds=rollout.progress_deadline_seconds))
+    deadline = _deadline(by_progress, start, allowed)
     phase = _phase(by_progress, has_failed=deadline is not None and deadline <= now)
     status = RolloutStatus(
         phase=phase,
         target_generation=generation,
         total_nodes=by_progress.total,
         updated_nodes=by_progress.updated,
-        updating_nodes=len(by_progress.updating),
+        updating_nodes=by_progress.updating,
         ready_updated_nodes=len(by_progress.settled),
         start_time=start if by_progress.total else None,
         completion_time=_completion_time(phase, previous, start, now),
     )
-    message = _message(status, [node.name for node in by_progress.holders], rollout)
+    message = _message(status, [node.name for node in by_progress.unsettled], rollout)
     return RolloutAssessment(
         replace(status, message=message), _recheck_at(by_progress, deadline, now)
     )
@@ -113,15 +116,15 @@ def _completion_time(
 
 
 def _deadline(nodes: _NodesByProgress, start: datetime, allowed: timedelta) -> datetime | None:
-    """Return when the rollout fails unless a node becomes ready before; None if no slot is held.
+    """Return when the rollout fails unless a node becomes ready before; None if all are settled.
 
     While nodes wait to be updated, every node that becomes ready restarts the deadline. Once all
     are updated, the node that is unsettled longest decides: otherwise changes of other rows could
     postpone the deadline forever.
     """
-    if not nodes.holders:
+    if not nodes.unsettled:
         return None
-    since = [start, min(node.unsettled_since() or start for node in nodes.holders)]
+    since = [start, min(node.unsettled_since() or start for node in nodes.unsettled)]
     if nodes.updated < nodes.total:
         since += [time for node in nodes.settled if (time := node.settled_at())]
     return max(since) + allowed
@@ -130,13 +133,13 @@ def _deadline(nodes: _NodesByProgress, start: datetime, allowed: timedelta) -> d
 def _recheck_at(
     nodes: _NodesByProgress, deadline: datetime | None, now: datetime
 ) -> datetime | None:
-    times = [ends for node in nodes.holders if (ends := node.grace_ends(now))]
+    times = [ends for node in nodes.unsettled if (ends := node.grace_ends(now))]
     if deadline is not None:
         times.append(deadline)
     return min((time for time in times if time > now), default=None)
 
 
-def _message(status: RolloutStatus, holders: Sequence[str], rollout: Rollout) -> str:
+def _message(status: RolloutStatus, unsettled: Sequence[str], rollout: Rollout) -> str:
     """Return the message of the status.
 
     It contains no elapsed time: an unchanged state must give an equal status.
@@ -147,12 +150,12 @@ def _message(status: RolloutStatus, holders: Sequence[str], rollout: Rollout) ->
         case RolloutPhase.FAILED:
             return (
                 f"{_ready_count(status)}; no progress for {rollout.progress_deadline_seconds} s; "
-                f"correct the form or the rows of {and_more(holders)}"
+                f"correct the form or the rows of {and_more(unsettled)}"
             )
         case RolloutPhase.IDLE if not status.total_nodes:
             return "form has no nodes"
         case _:
-            updating = f"; not ready yet: {and_more(holders)}" if holders else ""
+            updating = f"; not ready yet: {and_more(unsettled)}" if unsettled else ""
             return _ready_count(status) + updating
 
 

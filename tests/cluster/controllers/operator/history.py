@@ -47,10 +47,10 @@ class History:
                 existing[name] = obj
             yield version, nodes, deployments
 
-    def most_updating(self) -> int:
-        """Return the highest number of nodes that were updating at the same time."""
+    def most_updating(self, budget: str) -> int:
+        """Return the highest number of nodes of a budget that were updating at the same time."""
         return max(
-            sum(is_updating(node, deployments) for node in nodes.values())
+            len([node for node in nodes.values() if is_updating(node, deployments, budget)])
             for _, nodes, deployments in self.states()
         )
 
@@ -66,10 +66,12 @@ class History:
         return list(written.values())
 
 
-def is_updating(node: Object, deployments: dict[str, Object]) -> bool:
-    """Return whether a node or its Deployment has not finished its last update."""
+def is_updating(node: Object, deployments: dict[str, Object], budget: str) -> bool:
+    """Return whether a node or its Deployment has not finished its last update of this budget."""
     metadata, status = node["metadata"], node.get("status", {})
     if "deletionTimestamp" in metadata:
+        return False
+    if metadata["annotations"]["lynq.sh/rollout-budget"] != budget:
         return False
     written = metadata["annotations"]["lynq.sh/rollout-update-start"]
     ready = next((c["status"] for c in status.get("conditions", []) if c["type"] == "Ready"), "")

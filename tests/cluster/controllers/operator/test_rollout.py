@@ -1,6 +1,7 @@
 """maxSkew end to end, checked against the whole history of writes."""
 
 import time
+from collections.abc import Iterable
 
 import pytest
 
@@ -73,7 +74,8 @@ async def test_updating_nodes_never_exceed_max_skew(env: Environment, skew: int)
         await env.wait_for_event("RolloutThrottled", containing=f"maxSkew is {skew}")
     # Slots are freed by readiness events; the sync interval is an hour.
     assert seconds < 40
-    assert history.most_updating() == skew
+    assert history.most_updating("Form") == skew
+    assert history.most_updating("Row") == skew
     assert sorted(history.writes()) == sorted((name, g) for name in NAMES for g in ("1", "2"))
 
 
@@ -91,7 +93,7 @@ async def test_restart_during_rollout_respects_max_skew(env: Environment) -> Non
             await eventually(half_updated, within=30)
         async with running_operator(env):
             await wait_for_rollout(env, 2, 6)
-    assert history.most_updating() == 2
+    assert history.most_updating("Form") == 2
     assert sorted(history.writes()) == sorted((name, g) for name in NAMES for g in ("1", "2"))
 
 
@@ -108,7 +110,7 @@ async def test_changed_rows_respect_max_skew(env: Environment) -> None:
 
         await eventually(all_gold, within=30)
         await wait_for_rollout(env, 1, 4)
-    assert history.most_updating() == 1
+    assert history.most_updating("Row") == 1
     assert len(history.writes()) == 8
 
 
@@ -137,7 +139,7 @@ async def test_stuck_node_blocks_rollout_until_its_row_is_repaired(
         await wait_for_rollout(env, 2, 3)
         for name in NAMES[:3]:
             await wait_for_node_ready(env, name)
-    assert history.most_updating() == 1
+    assert history.most_updating("Form") == 1
 
 
 async def test_next_form_generation_repairs_stuck_rollout(env: Environment) -> None:
@@ -150,8 +152,37 @@ async def test_next_form_generation_repairs_stuck_rollout(env: Environment) -> N
         await stays(lambda: len(updated(history, "2")) == 2, seconds=1, every=0.1)
         await update_form(env, app("nginx:3"))
         await wait_for_rollout(env, 3, 4)
-    assert history.most_updating() == 2
+    assert history.most_updating("Form") == 2
     # The stuck nodes are updated first.
     repaired = updated(history, "3")
     assert set(repaired[:2]) == set(updated(history, "2"))
     assert len(repaired) == 4
+
+
+async def test_broken_tenant_stops_neither_rows_nor_rollout(env: Environment) -> None:
+    broken = '{{ if eq .plan "bad" }}nonexistent{{ else }}nginx{{ end }}'
+    entry = {**app(f"{broken}:1"), "timeoutSeconds": 1}
+    env.set_rows(("t0", 1, "bad"))
+    await env.create_hub()
+    await env.create_form(configMaps=[], deployments=[entry], rollout={"maxSkew": 1})
+    others = ((uid, 1, "pro") for uid in UIDS[1:])
+    async with running_operator(env):
+        await wait_for_resource_state(env, "t0-web", "app", "Failed")
+        env.set_rows(("t0", 1, "bad"), *others)
+        await env.force_sync()
+        for name in NAMES[1:]:
+            await wait_for_node_ready(env, name, within=20)
+
+        await update_form(env, {**entry, **app(f"{broken}:2")})
+        await eventually(lambda: are_settled(env, NAMES[1:], generation="2"), within=30)
+
+
+async def are_settled(env: Environment, names: Iterable[str], *, generation: str) -> bool:
+    """Return whether all nodes were Ready with this generation of the form."""
+    nodes = await env.nodes()
+    for name in names:
+        annotations = nodes[name]["metadata"]["annotations"]
+        assert annotations["lynq.sh/template-generation"] == generation, name
+        settled = nodes[name]["status"].get("settledUpdateStart")
+        assert settled == annotations["lynq.sh/rollout-update-start"], name
+    return True

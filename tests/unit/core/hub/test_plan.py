@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionGuard, DeletionGuardStatus, DeletionPeriod, HubStatus
 from lynq.api.conditions import new_condition
+from lynq.api.names import ANNOTATION_ROLLOUT_BUDGET
 from lynq.api.naming import NodePair
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.absence import ReadTime
@@ -396,7 +397,7 @@ def test_row_that_fails_to_render_takes_no_slot() -> None:
     assert len(plan.failures) == 2
 
 
-def test_node_with_unready_workloads_holds_its_slot() -> None:
+def test_node_that_was_broken_before_holds_no_slot_of_the_rollout() -> None:
     cluster = running("a", "b")
     form = a_form(generation=2, max_skew=1)
     plan = planned(
@@ -406,7 +407,12 @@ def test_node_with_unready_workloads_holds_its_slot() -> None:
         now=at(60),
         workloads_ready=lambda node: node.metadata.name != "b-web",
     )
-    assert updated(plan) == {"b-web": UpdateCause.FORM}
+    assert updated(plan) == {"a-web": UpdateCause.FORM, "b-web": UpdateCause.FORM}
+    budgets = {
+        write.after.metadata.name: write.after.metadata.annotations[ANNOTATION_ROLLOUT_BUDGET]
+        for write in plan.updates
+    }
+    assert budgets == {"a-web": "Form", "b-web": "Row"}
 
 
 def test_slot_that_frees_with_time_requeues_the_hub() -> None:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from lynq.core.rollout.facts import NodeFacts
+from lynq.core.rollout.facts import Budget, NodeFacts
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CURRENT = 7
@@ -41,7 +41,11 @@ def unready(
     written: float = -100,
     since: float | None = None,
     paused: bool = False,
+    budget: Budget | None = Budget.FORM,
+    failed: bool = False,
+    settled: float | None = None,
 ) -> NodeFacts:
+    """Return a node that is not ready; `settled` is the write with which it was ready."""
     return NodeFacts(
         name=name,
         form_generation=form,
@@ -52,4 +56,7 @@ def unready(
         ready_changed_at=at(written if since is None else since),
         workloads_ready=False,
         paused=paused,
+        budget=budget,
+        failed=failed,
+        settled_write=None if settled is None else at(settled),
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from lynq.api import Rollout, RolloutPhase, RolloutStatus
 from lynq.core.rollout.budget import admit
-from lynq.core.rollout.facts import NodeFacts
+from lynq.core.rollout.facts import Budget, NodeFacts
 from lynq.core.rollout.progress import assess
 from unit.core.rollout.nodes import at
 
@@ -27,8 +27,12 @@ class Node:
     """When its controller has observed the write."""
     settles_at: int | None
     """When the workloads are ready after the write; None if never."""
+    budget: Budget
+    is_repair: bool = False
+    """Whether the node was broken when it was written."""
     generation: int = 1
     observed_generation: int = 0
+    settled_write: int = -1
     acknowledged_write: int = -1
     is_ready: bool = False
     changed: int | None = None
@@ -40,6 +44,8 @@ class Node:
         is_ready = self.is_done(now)
         if is_ready != self.is_ready or self.changed is None:
             self.is_ready, self.changed = is_ready, now
+        if is_ready:
+            self.settled_write = self.written
 
     def is_done(self, now: int) -> bool:
         return self.settles_at is not None and now >= max(self.settles_at, self.observes_at)
@@ -56,6 +62,9 @@ class Node:
             # Pods of the old revision look ready until the controller has observed the write.
             workloads_ready=self.is_done(now) or now < self.observes_at,
             observed_write=at(self.acknowledged_write) if acknowledges else None,
+            settled_write=at(self.settled_write) if acknowledges else None,
+            budget=self.budget,
+            failed=self.settles_at is None and now >= self.observes_at,
         )
 
 
@@ -100,6 +109,23 @@ class Cluster:
     def changing(self) -> int:
         return sum(not node.is_done(self.now) for node in self.nodes.values())
 
+    def rolling_out(self) -> int:
+        """Return the number of nodes that a form change has written and that are not done."""
+        return sum(
+            node.budget is Budget.FORM and not node.is_done(self.now)
+            for node in self.nodes.values()
+        )
+
+    def changing_rows(self) -> int:
+        """Return the number of nodes in progress for their row, other than broken ones."""
+        return sum(
+            node.budget is Budget.ROW
+            and not node.is_done(self.now)
+            and not node.is_repair
+            and (node.settles_at is not None or self.now < node.observes_at)
+            for node in self.nodes.values()
+        )
+
     def pending(self) -> list[str]:
         return [
             name
@@ -110,20 +136,21 @@ class Cluster:
 
     def operate(self) -> None:
         """Reconcile hub and form once."""
+        rollout = Rollout(max_skew=self.max_skew, progress_deadline_seconds=DEADLINE)
         admission = admit(
             self.pending(),
             self.facts(),
             generation=self.generation,
-            max_skew=self.max_skew,
+            rollout=rollout,
             now=at(self.now),
         )
-        for name in admission.admitted:
-            self._write(name)
+        for name, budget in admission.admitted.items():
+            self._write(name, budget)
         self.status = assess(
             self.facts(),
             self.status,
             generation=self.generation,
-            rollout=Rollout(max_skew=self.max_skew, progress_deadline_seconds=DEADLINE),
+            rollout=rollout,
             now=at(self.now),
         ).status
         assert self.status is not None
@@ -134,12 +161,15 @@ class Cluster:
         for node in self.nodes.values():
             node.advance(self.now)
 
-    def _write(self, name: str) -> None:
+    def _write(self, name: str, budget: Budget) -> None:
         answer, work = self.delays()
         bad = self.form_is_bad or name in self.bad_rows
         settles_at = None if bad else self.now + answer + work
-        written = Node(self.rows[name], self.generation, self.now, self.now + answer, settles_at)
+        observes_at = self.now + answer
+        written = Node(self.rows[name], self.generation, self.now, observes_at, settles_at, budget)
         if before := self.nodes.get(name):
+            written.is_repair = not before.is_done(self.now)
+            written.settled_write = before.settled_write
             # New values of the row change only annotations, so the generation stays.
             written.generation = before.generation + (before.form != self.generation)
             written.observed_generation, written.acknowledged_write = (

@@ -4,15 +4,22 @@ from collections.abc import Sequence
 
 import pytest
 
+from lynq.api import Rollout
 from lynq.core.rollout.budget import Admission, admit
-from lynq.core.rollout.facts import NodeFacts
+from lynq.core.rollout.facts import Budget, NodeFacts
 from unit.core.rollout.nodes import CURRENT, NOON, at, ready, unready
 
 OLD = CURRENT - 1
 
 
 def admitted(pending: Sequence[str], nodes: Sequence[NodeFacts], max_skew: int) -> Admission:
-    return admit(pending, nodes, generation=CURRENT, max_skew=max_skew, now=NOON)
+    rollout = Rollout(max_skew=max_skew)
+    return admit(pending, nodes, generation=CURRENT, rollout=rollout, now=NOON)
+
+
+def broken(name: str, *, form: int = CURRENT) -> NodeFacts:
+    """Return a node that its row broke: it holds no slot any more."""
+    return unready(name, form=form, budget=Budget.ROW, written=-9999)
 
 
 @pytest.mark.parametrize(
@@ -23,20 +30,62 @@ def admitted(pending: Sequence[str], nodes: Sequence[NodeFacts], max_skew: int) 
         pytest.param(
             "ab", [ready("a", form=OLD), ready("b", form=OLD)], 1, "a", id="one of two updates"
         ),
-        pytest.param("b", [unready("a"), ready("b")], 1, "", id="an unsettled node holds the slot"),
-        pytest.param("b", [unready("a"), ready("b")], 2, "b", id="a slot is free"),
         pytest.param(
-            "b", [ready("a", written=-1), ready("b")], 1, "", id="a write not yet acknowledged"
+            "b", [unready("a"), ready("b", form=OLD)], 1, "", id="an unsettled node holds the slot"
+        ),
+        pytest.param("b", [unready("a"), ready("b", form=OLD)], 2, "b", id="a slot is free"),
+        pytest.param(
+            "b",
+            [ready("a", written=-1), ready("b", form=OLD)],
+            1,
+            "",
+            id="a write not yet acknowledged",
         ),
         pytest.param(
-            "ab", [unready("a"), ready("b")], 1, "a", id="unsettled node is repaired by its row"
+            "bc", [unready("a"), ready("b")], 1, "c", id="a stuck rollout does not stop new rows"
+        ),
+        pytest.param("b", [unready("a"), ready("b")], 1, "b", id="nor changes of rows"),
+        pytest.param(
+            "b",
+            [unready("a", budget=Budget.ROW), ready("b", form=OLD)],
+            1,
+            "b",
+            id="a row in progress does not stop the rollout",
+        ),
+        pytest.param(
+            "b",
+            [unready("a", budget=Budget.ROW), ready("b")],
+            1,
+            "",
+            id="a row in progress holds a slot of the rows",
+        ),
+        pytest.param("bcd", [broken("a"), ready("b")], 1, "c", id="a broken row stops no other"),
+        pytest.param(
+            "a", [broken("a"), unready("b", budget=Budget.ROW)], 1, "a", id="and is repaired"
+        ),
+        pytest.param(
+            "ab",
+            [broken("a", form=OLD), ready("b", form=OLD)],
+            1,
+            "ab",
+            id="a form is rolled out past it",
+        ),
+        pytest.param(
+            "ab",
+            [broken("a", form=OLD), broken("b", form=OLD)],
+            1,
+            "a",
+            id="broken nodes get a new form one at a time",
+        ),
+        pytest.param(
+            "a", [unready("a"), unready("b")], 1, "a", id="unsettled node is repaired by its row"
         ),
         pytest.param(
             "ab",
             [unready("a", form=OLD), ready("b", form=OLD)],
             1,
             "a",
-            id="unsettled node is repaired by a new form first",
+            id="unsettled node gets a new form first",
         ),
         pytest.param(
             "b",
@@ -91,7 +140,7 @@ def test_order_is_holders_then_new_nodes_then_least_recently_written() -> None:
         unready("broken", written=-20),
     ]
     pending = ["recent", "old", "middle", "broken", "new-b", "new-a"]
-    assert admitted(pending, nodes, 9).admitted == (
+    assert tuple(admitted(pending, nodes, 9).admitted) == (
         "broken",
         "new-a",
         "new-b",
@@ -102,8 +151,30 @@ def test_order_is_holders_then_new_nodes_then_least_recently_written() -> None:
 
 
 def test_held_slots_are_counted() -> None:
-    admission = admitted(["c", "d"], [unready("a"), unready("b", form=OLD), ready("c")], 2)
-    assert (admission.updating, admission.waiting) == (2, ("d", "c"))
+    nodes = [unready("a"), unready("b", form=OLD), ready("c", form=OLD), ready("d", form=OLD)]
+    admission = admitted(["c", "d"], nodes, 2)
+    assert (admission.updating, admission.waiting) == (2, ("c", "d"))
+
+
+def test_write_records_its_budget() -> None:
+    nodes = [
+        ready("form", form=OLD),
+        ready("row"),
+        unready("stuck"),
+        broken("broken", form=OLD),
+    ]
+    pending = ["form", "row", "stuck", "broken", "new"]
+    assert admitted(pending, nodes, 9).admitted == {
+        "form": Budget.FORM,
+        "row": Budget.ROW,
+        "stuck": Budget.FORM,
+        "broken": Budget.ROW,
+        "new": Budget.ROW,
+    }
+
+
+def test_recheck_when_slot_of_a_row_ends() -> None:
+    assert admitted(["c"], [unready("a", budget=Budget.ROW)], 1).recheck_at == at(500)
 
 
 def test_recheck_when_grace_ends() -> None:

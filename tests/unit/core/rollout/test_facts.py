@@ -1,12 +1,12 @@
 """Whether a node has settled after a write."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
-from lynq.core.rollout.facts import GRACE, NodeFacts
-from unit.core.rollout.nodes import NOON, at, ready, unready
+from lynq.core.rollout.facts import GRACE, Budget, NodeFacts
+from unit.core.rollout.nodes import CURRENT, NOON, at, ready, unready
 
 SETTLED = ready("a")
 
@@ -37,11 +37,53 @@ def test_node_has_settled_when_ready_with_last_write(
     settled: bool,  # noqa: FBT001
 ) -> None:
     assert node.has_settled(NOON) is settled
-    assert node.holds_slot(NOON) is not settled
+    assert node.is_unsettled(NOON) is not settled
 
 
-def test_paused_node_holds_no_slot() -> None:
-    assert not unready("a", paused=True).holds_slot(NOON)
+ALLOWED = timedelta(seconds=600)
+
+
+def acknowledged(node: NodeFacts) -> NodeFacts:
+    return replace(node, observed_write=node.written_at)
+
+
+@pytest.mark.parametrize(
+    ("node", "slot"),
+    [
+        pytest.param(SETTLED, None, id="settled"),
+        pytest.param(unready("a", paused=True), None, id="paused"),
+        pytest.param(unready("a"), Budget.FORM, id="written by a form change"),
+        pytest.param(unready("a", form=1), Budget.FORM, id="of an older generation"),
+        pytest.param(unready("a", written=-9999), Budget.FORM, id="past the deadline"),
+        pytest.param(acknowledged(unready("a", failed=True)), Budget.FORM, id="broken by the form"),
+        pytest.param(unready("a", settled=-100), None, id="was ready with its last write"),
+        pytest.param(unready("a", settled=-101), Budget.FORM, id="was ready with an older write"),
+        pytest.param(unready("a", budget=Budget.ROW), Budget.ROW, id="written for its row"),
+        pytest.param(
+            unready("a", budget=Budget.ROW, written=-600), None, id="row not ready at the deadline"
+        ),
+        pytest.param(
+            unready("a", budget=Budget.ROW, written=-599), Budget.ROW, id="before the deadline"
+        ),
+        pytest.param(
+            acknowledged(unready("a", budget=Budget.ROW, failed=True)),
+            None,
+            id="broken by its row",
+        ),
+        pytest.param(
+            replace(unready("a", budget=Budget.ROW, failed=True), observed_write=at(-300)),
+            Budget.ROW,
+            id="broken before the write",
+        ),
+        pytest.param(unready("a", budget=None), Budget.FORM, id="unknown, current generation"),
+        pytest.param(unready("a", budget=None, form=1), Budget.ROW, id="unknown, older one"),
+        pytest.param(
+            replace(unready("a", budget=Budget.ROW), written_at=None), Budget.ROW, id="no timestamp"
+        ),
+    ],
+)
+def test_slot_of_a_node(node: NodeFacts, slot: Budget | None) -> None:
+    assert node.slot(CURRENT, ALLOWED, NOON) is slot
 
 
 @pytest.mark.parametrize(
