@@ -18,10 +18,10 @@ from lynq.api import FormSpec, HubSpec, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
 from lynq.api.node_metadata import is_deleting, is_protected
-from lynq.api.problems import Problem, errors, summary, warnings
+from lynq.api.problems import Problem, ProblemKind, errors, summary, warnings
 from lynq.api.wire import Wire
-from lynq.core.form.validation import validate_form
-from lynq.core.hub.validation import validate_hub
+from lynq.core.form.validation import hub_not_found, validate_form
+from lynq.core.hub.validation import check_hub_name, validate_hub
 from lynq.core.node.ignore_fields.parse import path_problem
 from lynq.webhooks.cluster_view import ClusterView, DeletionImpact
 from lynq.webhooks.review import (
@@ -47,7 +47,9 @@ def admit_hub(request: AdmissionRequest, view: ClusterView) -> Validation:
     if request.operation == "DELETE":
         return _deletion(request, view, view.nodes_of_hub)
     spec = _new_spec(request)
-    return _allow if spec is None else partial(_response, partial(_hub_problems, spec))
+    if spec is None:
+        return _allow
+    return partial(_response, partial(_hub_problems, spec, _created_name(request)))
 
 
 def admit_form(request: AdmissionRequest, view: ClusterView) -> Validation:
@@ -58,7 +60,8 @@ def admit_form(request: AdmissionRequest, view: ClusterView) -> Validation:
     if spec is None:
         return _allow
     hub = view.hub(ObjectKey(request.namespace, _hub_id(spec)))
-    return partial(_response, partial(_form_problems, spec, hub))
+    is_missing = hub is None and view.covers(request.namespace)
+    return partial(_response, partial(_form_problems, spec, hub, hub_is_missing=is_missing))
 
 
 def admit_node(request: AdmissionRequest, _view: ClusterView) -> Validation:
@@ -96,13 +99,22 @@ def _hub_id(spec: Raw) -> str:
         return ""
 
 
-def _hub_problems(spec: Raw) -> tuple[Problem, ...]:
-    return validate_hub(decode_spec(spec, HubSpec))
+def _created_name(request: AdmissionRequest) -> str:
+    return request.name or decode_object(request.object).metadata.name
 
 
-def _form_problems(spec: Raw, hub: HubSpec | None) -> tuple[Problem, ...]:
+def _hub_problems(spec: Raw, name: str) -> tuple[Problem, ...]:
+    return (*validate_hub(decode_spec(spec, HubSpec)), *check_hub_name(name))
+
+
+def _form_problems(
+    spec: Raw, hub: HubSpec | None, *, hub_is_missing: bool = False
+) -> tuple[Problem, ...]:
     form = decode_spec(spec, FormSpec)
-    return validate_form(form, hub=hub, check_ignore_field=path_problem)
+    problems = validate_form(form, hub=hub, check_ignore_field=path_problem)
+    if hub_is_missing and form.hub_id:
+        return (*problems, hub_not_found(form, ProblemKind.WARNING))
+    return problems
 
 
 def _response(validate: Callable[[], tuple[Problem, ...]]) -> AdmissionResponse:

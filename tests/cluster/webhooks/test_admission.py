@@ -47,14 +47,17 @@ def nodes(count: int, resources: int) -> list[LynqNode]:
     return [LynqNode(spec=spec, status=status) for _ in range(count)]
 
 
-async def test_valid_objects_are_stored_without_warnings(apply: Apply) -> None:
+async def test_valid_objects_are_stored_without_warnings(
+    apply: Apply, admitting: Admission
+) -> None:
     assert await apply(hub()) == "lynqhub.operator.lynq.sh/shop created\n"
+    admitting.caches.spec = convert(hub()["spec"], HubSpec)
     assert await apply(form()) == "lynqform.operator.lynq.sh/web created\n"
 
 
 async def test_invalid_objects_are_denied_with_the_path(apply: Apply) -> None:
     output = await apply(form(name=BAD))
-    assert output.startswith('Error from server (Forbidden): error when creating "')
+    assert 'Error from server (Forbidden): error when creating "' in output
     assert output.endswith(
         'object.json": admission webhook "vlynqform.kb.io" denied the request: '
         'spec.configMaps[0].nameTemplate: line 1: function "nope" not defined\n'
@@ -81,6 +84,15 @@ async def test_kubectl_prints_warnings(apply: Apply, admitting: Admission) -> No
     output = await apply(form(name="{{ .planet }}", targetNamespace="{{ .höhe }}"))
     assert "Warning: spec.configMaps[0].nameTemplate: the hub does not map .planet" in output
     assert "does not map .h\\xf6he" in output
+
+
+async def test_kubectl_prints_warnings_of_silent_mistakes(apply: Apply) -> None:
+    long_name = hub()
+    long_name["metadata"]["name"] = "h" * 64
+    assert "Warning: metadata.name: has 64 characters" in await apply(long_name)
+    output = await apply(form(labelsTemplate={"lynq.sh/node": "x"}))
+    assert 'Warning: spec.hubId: LynqHub "shop" not found' in output
+    assert "Warning: spec.configMaps[0].labelsTemplate[lynq.sh/node]: the prefix" in output
 
 
 async def test_empty_fields_get_their_defaults(admitting: Admission) -> None:

@@ -23,6 +23,7 @@ from unit.webhooks.reviews import (
 )
 
 EMPTY = Caches()
+WITH_HUB = Caches(spec=convert(HUB_SPEC, HubSpec))
 BAD_HUB = {**HUB_SPEC, "valueMappings": {"uid": "", "activate": "on"}}
 BAD_FORM = with_resource(nameTemplate="{{ .uid | nope }}")
 PROTECTED = {"annotations": {"lynq.sh/protect": "true"}}
@@ -43,7 +44,20 @@ def creation(spec: Any) -> AdmissionRequest:
 
 def test_valid_objects_are_allowed_without_warnings() -> None:
     assert hub(request(HUB, "CREATE", an_object(HUB_SPEC))) == AdmissionResponse()
-    assert form(creation(FORM_SPEC)) == AdmissionResponse()
+    assert form(creation(FORM_SPEC), WITH_HUB) == AdmissionResponse()
+
+
+def test_form_of_a_missing_hub_gives_a_warning_in_a_watched_namespace() -> None:
+    (warning,) = form(creation(FORM_SPEC)).warnings
+    assert warning.startswith('spec.hubId: LynqHub "shop" not found in this namespace')
+    assert form(creation(FORM_SPEC), Caches(synced=False)) == AdmissionResponse()
+
+
+def test_hub_name_that_is_no_label_gives_a_warning() -> None:
+    admission = replace(request(HUB, "CREATE", an_object(HUB_SPEC)), name="h" * 64)
+    (warning,) = hub(admission).warnings
+    assert warning.startswith("metadata.name: has 64 characters, more than the 63 of the label")
+    assert hub(replace(admission, name="h" * 63)) == AdmissionResponse()
 
 
 def test_denial_lists_every_problem_with_its_path() -> None:
@@ -81,8 +95,8 @@ def test_deprecated_field_gives_a_warning() -> None:
 
 def test_unmapped_variable_gives_a_warning_if_the_hub_exists() -> None:
     admission = creation(with_resource(nameTemplate="{{ .planet }}"))
-    assert form(admission).warnings == ()
-    (warning,) = form(admission, Caches(spec=convert(HUB_SPEC, HubSpec))).warnings
+    assert form(admission, Caches(synced=False)).warnings == ()
+    (warning,) = form(admission, WITH_HUB).warnings
     assert "the hub does not map .planet" in warning
 
 

@@ -1,16 +1,16 @@
 """Validate a form: find all problems at once.
 
 Admission and the form controller call the same function, so admission never accepts a form that the
-controller rejects. Only the controller checks that the hub exists: hubs and forms may be created in
-any order.
+controller rejects. Admission only warns of a hub that does not exist: hubs and forms may be created
+in any order.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from lynq.api import FormSpec, HubSpec
 from lynq.api.events import EventReason
-from lynq.api.problems import Problem, ProblemKind
+from lynq.api.problems import Problem, ProblemKind, at_key
 from lynq.core.form.templates import (
     MAX_DEPTH,
     PlacedResource,
@@ -44,6 +44,8 @@ _KIND_OF_LIST: Final = {
 }
 _PAUSE_FIELDS: Final = {"Deployment": "paused", "Job": "suspend"}
 _MAX_TIMEOUT_SECONDS: Final = 3600
+_AUTOSCALER: Final = "HorizontalPodAutoscaler"
+_RESERVED_PREFIX: Final = "lynq.sh/"
 
 
 def validate_form(
@@ -54,15 +56,17 @@ def validate_form(
     problems = [*_check_hub_id(spec), *_check_graph(spec)]
     for placed in resources:
         problems += _check_resource(placed, check_ignore_field)
+    problems += _check_autoscalers(resources)
     return (*problems, *check_templates(resources, hub))
 
 
-def hub_not_found(spec: FormSpec) -> Problem:
-    """Return the problem of a form whose hub does not exist."""
+def hub_not_found(spec: FormSpec, kind: ProblemKind = ProblemKind.ERROR) -> Problem:
+    """Return the problem of a form whose hub does not exist; a warning at admission."""
     return Problem(
         "spec.hubId",
         f'LynqHub "{spec.hub_id}" not found in this namespace; '
         "the form is reconciled again when the hub is created",
+        kind,
         event=EventReason.HUB_NOT_FOUND,
     )
 
@@ -93,6 +97,7 @@ def _check_resource(
     yield from _check_kind(placed)
     yield from _check_name(placed)
     yield from _check_readiness(placed)
+    yield from _check_reserved_keys(placed)
     for position, path in enumerate(placed.resource.ignore_fields):
         if problem := check_ignore_field(path):
             yield Problem(f"{placed.path}.ignoreFields[{position}]", problem)
@@ -157,3 +162,56 @@ def _check_readiness(placed: PlacedResource) -> Iterator[Problem]:
             f"keeps the {kind} from becoming ready: remove it, or set waitForReady: false",
             ProblemKind.WARNING,
         )
+
+
+def _check_reserved_keys(placed: PlacedResource) -> Iterator[Problem]:
+    for field, templates in (
+        ("labelsTemplate", placed.resource.labels_template),
+        ("annotationsTemplate", placed.resource.annotations_template),
+    ):
+        for key in templates:
+            if key.startswith(_RESERVED_PREFIX):
+                yield Problem(
+                    at_key(f"{placed.path}.{field}", key),
+                    f"the prefix {_RESERVED_PREFIX} is reserved, and Lynq drops or replaces the "
+                    "keys that it uses: choose another prefix",
+                    ProblemKind.WARNING,
+                )
+
+
+def _check_autoscalers(resources: Iterable[PlacedResource]) -> Iterator[Problem]:
+    """Yield the workloads whose replicas both the form and an autoscaler of the form set."""
+    scaled = {
+        target: placed.resource.id for placed in resources if (target := _scale_target(placed))
+    }
+    for placed in resources:
+        body = placed.resource.spec.get("spec")
+        has_replicas = isinstance(body, Mapping) and "replicas" in body
+        kind = placed.resource.spec.get("kind")
+        autoscaler = scaled.get((str(kind), _name_text(placed)))
+        is_ignored = any("replicas" in path for path in placed.resource.ignore_fields)
+        if autoscaler is not None and has_replicas and not is_ignored:
+            yield Problem(
+                f"{placed.path}.spec.spec.replicas",
+                f'conflicts with the HorizontalPodAutoscaler "{autoscaler}": '
+                "add $.spec.replicas to ignoreFields",
+                ProblemKind.WARNING,
+            )
+
+
+def _scale_target(placed: PlacedResource) -> tuple[object, object] | None:
+    body = placed.resource.spec.get("spec")
+    if placed.resource.spec.get("kind") != _AUTOSCALER or not isinstance(body, Mapping):
+        return None
+    target = body.get("scaleTargetRef")
+    if not isinstance(target, Mapping):
+        return None
+    kind, name = target.get("kind"), target.get("name")
+    return (kind, name) if isinstance(kind, str) and isinstance(name, str) else None
+
+
+def _name_text(placed: PlacedResource) -> object:
+    metadata = placed.resource.spec.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    text = placed.resource.name_template or name
+    return text if isinstance(text, str) else None

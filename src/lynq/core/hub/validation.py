@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from lynq.api import HubSource, HubSpec, SecretKeyRef, SourceType, Tls
+from lynq.api.names import LABEL_HUB
+from lynq.api.naming import LABEL_LIMIT
 from lynq.api.problems import Problem, ProblemKind, at_key
 from lynq.api.source import (
     LONGEST_NAME,
@@ -28,6 +30,17 @@ _OVERRIDABLE: Final = ("uid", "activate")
 def validate_hub(spec: HubSpec) -> tuple[Problem, ...]:
     """Return all problems of a hub, with the path of each."""
     return (*_check_source(spec.source), *_check_mappings(spec), *_check_extras(spec))
+
+
+def check_hub_name(name: str) -> tuple[Problem, ...]:
+    """Return a warning if the nodes of the hub cannot have its name as a label."""
+    if len(name) <= LABEL_LIMIT:
+        return ()
+    message = (
+        f"has {len(name)} characters, more than the {LABEL_LIMIT} of the label {LABEL_HUB}: "
+        "every LynqNode of the hub is rejected; choose a shorter name"
+    )
+    return (_warning("metadata.name", message),)
 
 
 def _check_source(source: HubSource) -> Iterator[Problem]:

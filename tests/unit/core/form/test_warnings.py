@@ -163,3 +163,52 @@ def test_entropy_in_name_is_kept_by_node() -> None:
 def test_manifests(spec: FormSpec, expected: list[str]) -> None:
     assert warning_texts(spec) == expected
     assert error_texts(spec) == []
+
+
+AUTOSCALER = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "{{ .uid }}-web"}},
+}
+
+
+def scaled(**fields: object) -> FormSpec:
+    workload = resource(
+        "web",
+        **{"name_template": "{{ .uid }}-web", "spec": {**DEPLOYMENT, "spec": {"replicas": 1}}}
+        | fields,
+    )
+    return form(
+        deployments=(workload,), horizontal_pod_autoscalers=(resource("scaling", spec=AUTOSCALER),)
+    )
+
+
+def test_replicas_beside_an_autoscaler_give_a_warning() -> None:
+    (warning,) = warning_texts(scaled())
+    assert warning == (
+        "spec.deployments[0].spec.spec.replicas: conflicts with the HorizontalPodAutoscaler "
+        '"scaling": add $.spec.replicas to ignoreFields'
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"ignore_fields": ("$.spec.replicas",)},
+        {"spec": {**DEPLOYMENT, "spec": {}}},
+        {"name_template": "{{ .uid }}-other"},
+    ],
+)
+def test_autoscaler_of_a_workload_without_fixed_replicas_gives_no_warning(
+    fields: dict[str, object],
+) -> None:
+    assert warning_texts(scaled(**fields)) == []
+
+
+def test_reserved_labels_and_annotations_give_a_warning() -> None:
+    keys = {"lynq.sh/node": "x", "team": "y"}
+    spec = form(resource("a", labels_template=keys, annotations_template=keys))
+    assert [text.split(": the prefix")[0] for text in warning_texts(spec)] == [
+        "spec.configMaps[0].labelsTemplate[lynq.sh/node]",
+        "spec.configMaps[0].annotationsTemplate[lynq.sh/node]",
+    ]
