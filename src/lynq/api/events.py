@@ -22,6 +22,8 @@ class EventReason(StrEnum):
     """A row was rejected."""
     DELETION_HELD = "DeletionHeld"
     """The deletion guard holds deletions until they are approved."""
+    DELETION_BLOCKED = "DeletionBlocked"
+    """The annotation lynq.sh/protect blocks the deletion of a hub, form or node."""
     LYNQ_NODE_DELETING = "LynqNodeDeleting"
     """A node is about to be deleted, because its row or form does not exist."""
     LYNQ_NODE_DELETED = "LynqNodeDeleted"

@@ -94,6 +94,8 @@ ANNOTATION_ORPHANED_REASON: Final = "lynq.sh/orphaned-reason"
 
 FINALIZER_HUB: Final = "lynq.sh/hub-finalizer"
 """Blocks the deletion of a hub until its nodes are deleted."""
+FINALIZER_FORM: Final = "lynq.sh/form-finalizer"
+"""Blocks the deletion of a form for as long as it is protected; other forms do not have it."""
 FINALIZER_NODE: Final = "lynqnode.operator.lynq.sh/finalizer"
 """Blocks the deletion of a node until its objects are deleted or retained."""
 

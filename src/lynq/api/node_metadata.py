@@ -41,6 +41,11 @@ def is_protected(obj: HasMetadata) -> bool:
     return obj.metadata.annotations.get(ANNOTATION_PROTECT) == TRUE
 
 
+def is_deletion_blocked(obj: HasMetadata) -> bool:
+    """Return whether the object is being deleted, and `lynq.sh/protect` forbids that."""
+    return is_deleting(obj) and is_protected(obj)
+
+
 def hub_of_form(form: LynqForm) -> ObjectKey:
     """Return the key of the hub in the form's spec; the hub may not exist."""
     return ObjectKey(form.metadata.namespace, form.spec.hub_id)

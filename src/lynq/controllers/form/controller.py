@@ -1,7 +1,7 @@
 """The form controller: reports validity, node counts and rollout progress in the form status.
 
-It writes no nodes. The hub controller uses the same `FormValidator`, so a form that is reported as
-invalid is not rolled out.
+It also adds the finalizer of protected forms. It writes no nodes. The hub controller uses the same
+`FormValidator`, so a form that is reported as invalid is not rolled out.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,13 @@ import structlog
 
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.node_metadata import form_of, hub_of_form, is_deleting
+from lynq.api.node_metadata import (
+    form_of,
+    hub_of_form,
+    is_deleting,
+    is_deletion_blocked,
+    is_protected,
+)
 from lynq.api.problems import Problem
 from lynq.controllers.context import BY_FORM, BY_HUB, ControllerContext
 from lynq.controllers.events import EventEmitter
@@ -19,6 +25,7 @@ from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.status_limiter import StatusLimiter
 from lynq.core.form.retained import without_unlisted
 from lynq.core.form.status import FormTotals, next_status, validation_events
+from lynq.core.guard.protection import deletion_blocked, form_finalizers
 from lynq.core.hub.node_counts import NodeHealth, health_of
 from lynq.core.rollout.facts import NodeFacts, facts_of
 from lynq.core.rollout.progress import RolloutAssessment, assess
@@ -87,7 +94,13 @@ def _spec_version(obj: LynqForm | LynqHub | None) -> tuple[object, ...] | None:
     if obj is None:
         return None
     metadata = obj.metadata
-    return metadata.uid, metadata.generation, metadata.deletion_timestamp
+    return (
+        metadata.uid,
+        metadata.generation,
+        metadata.deletion_timestamp,
+        metadata.finalizers,
+        is_protected(obj),
+    )
 
 
 def _changes_counts(old: LynqNode | None, new: LynqNode | None) -> bool:
@@ -117,6 +130,8 @@ class FormController:
         self._workloads_ready = workloads_ready
         self._validator = validator
         self._limiters: dict[ObjectKey, StatusLimiter] = {}
+        self._blocked: set[str] = set()
+        """The uids of protected forms whose deletion was reported."""
         self._handlers = FormEventHandlers(context, queue, self._status_delay)
 
     def attach(self) -> None:
@@ -134,11 +149,25 @@ class FormController:
         form = self._context.forms.get(key)
         if form is None:
             return self._clean_up(key)
+        form = await self._reconcile_finalizer(form)
         problems = await self._validator.problems(form)
         assessment = self._assess_rollout(form)
         self._context.operator_metrics.record_rollout(key, assessment.status)
         delay = await self._write_status(form, problems, assessment)
         return self._result(delay, assessment.recheck_at)
+
+    async def _reconcile_finalizer(self, form: LynqForm) -> LynqForm:
+        """Add the finalizer of a protected form, or remove that of another one."""
+        uid = form.metadata.uid
+        if not is_deletion_blocked(form):
+            self._blocked.discard(uid)
+        elif uid not in self._blocked:
+            self._blocked.add(uid)
+            self._emitter.emit(form, deletion_blocked(form))
+        finalizers = form_finalizers(form)
+        if finalizers is None:
+            return form
+        return await self._context.forms.patch(form, {"finalizers": finalizers})
 
     def _clean_up(self, key: ObjectKey) -> Result:
         self._limiters.pop(key, None)

@@ -1,8 +1,8 @@
 """Finalizes deleted hubs: deletes their nodes, then removes the finalizer.
 
-Deleting a hub is explicit, so the deletion guard does not apply. With `--cascade=orphan` the
-garbage collector removes the owner references first. Until it has, nothing is deleted; after it
-has, the nodes are no longer the hub's.
+Deleting a hub is explicit, so the deletion guard does not apply. A protected hub waits until the
+annotation is removed. With `--cascade=orphan` the garbage collector removes the owner references
+first. Until it has, nothing is deleted; after it has, the nodes are no longer the hub's.
 """
 
 import asyncio
@@ -12,13 +12,21 @@ import structlog
 
 from lynq.api import DeletionPolicy, LynqHub, LynqNode, ResourceStatus
 from lynq.api.names import ANNOTATION_PROTECT, ANNOTATION_RETAIN, FINALIZER_HUB, TRUE
-from lynq.api.node_metadata import is_deleting, is_owned_by_hub, is_protected, pair_or_spec
+from lynq.api.node_metadata import (
+    form_of,
+    is_deleting,
+    is_deletion_blocked,
+    is_owned_by_hub,
+    is_protected,
+    pair_or_spec,
+)
 from lynq.api.resource import all_resources
 from lynq.controllers.concurrency import for_each_parallel
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.apply import PlanApplier
 from lynq.controllers.hub.state import FinalizeState, HubState
+from lynq.core.guard.protection import deletion_blocked
 from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.events import cleanup_failed, retain_failed
 from lynq.core.hub.schedule import backoff_delay
@@ -30,7 +38,7 @@ from lynq.kube.requests import FINALIZER_ORPHAN
 
 _log = structlog.get_logger(__name__)
 
-_PROTECTED: Final = f"protected by the annotation {ANNOTATION_PROTECT}: remove it"
+_PROTECTED: Final = f"the node or its form has the annotation {ANNOTATION_PROTECT}: remove it"
 
 
 class HubFinalizer:
@@ -48,6 +56,9 @@ class HubFinalizer:
         finalizers = hub.metadata.finalizers
         if FINALIZER_HUB not in finalizers or FINALIZER_ORPHAN in finalizers:
             return Result()
+        if is_protected(hub):
+            self._report_blocked(hub, state.finalize)
+            return Result()
         nodes = self._nodes(hub)
         if not nodes:
             await self._remove_finalizer(hub)
@@ -56,7 +67,7 @@ class HubFinalizer:
         self._report_unretained(hub, nodes, state.finalize)
         if not is_round_complete:
             return Result(self._context.timing.min_requeue)
-        failures = _failures(nodes, state.finalize)
+        failures = self._failures(nodes, state.finalize)
         state.finalize.attempts.clear()
         if not failures:
             state.write.failures = 0
@@ -75,7 +86,7 @@ class HubFinalizer:
         clock = asyncio.get_running_loop().time
         until = clock() + self._context.timing.hub_write_turn
         attempts = state.finalize.attempts
-        due = [node for node in nodes if not (is_deleting(node) or is_protected(node))]
+        due = [node for node in nodes if not (is_deleting(node) or self._is_kept(node))]
         due = [node for node in due if node.metadata.uid not in attempts]
 
         async def delete(node: LynqNode) -> None:
@@ -85,6 +96,25 @@ class HubFinalizer:
 
         await for_each_parallel(due, delete)
         return all(node.metadata.uid in attempts for node in due)
+
+    def _is_kept(self, node: LynqNode) -> bool:
+        """Return whether the node, or its form that is being deleted, is protected."""
+        form = self._context.forms.get(form_of(node))
+        return is_protected(node) or (form is not None and is_deletion_blocked(form))
+
+    def _failures(self, nodes: list[LynqNode], state: FinalizeState) -> dict[str, str]:
+        """Return why nodes are not being deleted after a round, by name."""
+        failures: dict[str, str] = {}
+        for node in nodes:
+            error = _PROTECTED if self._is_kept(node) else state.attempts.get(node.metadata.uid)
+            if error is not None and not is_deleting(node):
+                failures[node.metadata.name] = error
+        return failures
+
+    def _report_blocked(self, hub: LynqHub, state: FinalizeState) -> None:
+        if not state.blocked:
+            state.blocked = True
+            self._emitter.emit(hub, deletion_blocked(hub))
 
     def _report_failures(self, hub: LynqHub, failures: dict[str, str]) -> None:
         _log.warning("hub not cleaned up", hub=str(hub.metadata.key), nodes=len(failures))
@@ -113,16 +143,6 @@ class HubFinalizer:
             await self._context.hubs.patch(hub, {"finalizers": rest})
         except NotFound:
             return
-
-
-def _failures(nodes: list[LynqNode], state: FinalizeState) -> dict[str, str]:
-    """Return why nodes are not being deleted after a round, by name."""
-    failures: dict[str, str] = {}
-    for node in nodes:
-        error = _PROTECTED if is_protected(node) else state.attempts.get(node.metadata.uid)
-        if error is not None and not is_deleting(node):
-            failures[node.metadata.name] = error
-    return failures
 
 
 def _deletion(node: LynqNode) -> NodeDeletion:

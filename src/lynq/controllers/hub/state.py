@@ -67,6 +67,8 @@ class FinalizeState:
 
     attempts: dict[str, str | None] = field(default_factory=dict)
     """Nodes, by uid, whose deletion was sent in this round, and the error message if it failed."""
+    blocked: bool = False
+    """Whether it was reported that the hub is protected."""
     unretained: set[ObjectRef] = field(default_factory=set)
     """Objects that were reported because they could not be retained."""
 

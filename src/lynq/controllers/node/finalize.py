@@ -7,10 +7,10 @@ retains all of its objects.
 
 import time
 
-from lynq.api import LynqNode
+from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_RETAIN, FINALIZER_NODE, TRUE
-from lynq.api.node_metadata import is_deleting
+from lynq.api.node_metadata import form_of, hubs_by_owner, is_deleting, is_deletion_blocked
 from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
 from lynq.controllers.children import KindNotWatched
@@ -19,6 +19,7 @@ from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.status import StatusReporter
+from lynq.core.guard.protection import blocking, deletion_blocked
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem, read_inventory
 from lynq.core.node.render import Renderer, RenderError
@@ -66,6 +67,9 @@ class NodeFinalizer:
         retain_all = state.retain_all or retains_all(node)
         if retain_all:
             node = await self._with_retain_annotation(node)
+        if obj := self._blocking(node):
+            return self._report_blocked(node, obj, state)
+        state.blocked_by = ""
         pruned = await self._pruner.prune(
             node,
             items,
@@ -79,6 +83,23 @@ class NodeFinalizer:
             await self._remove_finalizer(node, seconds=time.monotonic() - started)
             return Result()
         await self._report_remaining(node, pruned)
+        state.finalize_attempts += 1
+        backoff = self._context.timing.node_finalizer_backoff
+        return Result(backoff.delay(state.finalize_attempts - 1))
+
+    def _blocking(self, node: LynqNode) -> LynqHub | LynqForm | LynqNode | None:
+        hubs = (self._context.hubs.get(key) for key in hubs_by_owner(node))
+        hub = next((hub for hub in hubs if hub and is_deletion_blocked(hub)), None)
+        return blocking(node, hub, self._context.forms.get(form_of(node)))
+
+    def _report_blocked(
+        self, node: LynqNode, obj: LynqHub | LynqForm | LynqNode, state: NodeState
+    ) -> Result:
+        """Emit the event once, and check again later: hub and form do not requeue their nodes."""
+        uid = obj.metadata.uid
+        if state.blocked_by != uid:
+            state.blocked_by = uid
+            self._reporter.emit(node, [deletion_blocked(obj)])
         state.finalize_attempts += 1
         backoff = self._context.timing.node_finalizer_backoff
         return Result(backoff.delay(state.finalize_attempts - 1))

@@ -90,6 +90,8 @@ class NodeState:
     """Whether the node was deleted with `--cascade=orphan`."""
     finalize_attempts: int = 0
     """Number of reconciles since the deletion of the node."""
+    blocked_by: str = ""
+    """The uid of the protected object that was reported to block the deletion of the node."""
     pending_update_start: str = ""
     """The annotation `lynq.sh/rollout-update-start` until the node is Ready with it."""
     status_written_at: datetime = _NEVER

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.naming import NodePair
-from lynq.api.node_metadata import is_deleting, pair_of
+from lynq.api.node_metadata import is_deleting, is_deletion_blocked, pair_of
 from lynq.core.guard.absence import Absences, doubt_message
 from lynq.core.guard.approval import NO_APPROVAL, Approval, spent_approvals
 from lynq.core.guard.deletion import GuardVerdict, held_message
@@ -55,7 +55,7 @@ class PlanInputs:
     """Everything that a plan depends on, except the time."""
 
     hub: LynqHub
-    forms: Iterable[FormCandidate]
+    forms: Sequence[FormCandidate]
     """Forms of other hubs, and forms that are being deleted, are ignored."""
     rows: Iterable[RowLike]
     """All rows of one complete read."""
@@ -155,11 +155,13 @@ def plan_hub(inputs: PlanInputs, now: datetime) -> HubPlan:
     forms = {
         candidate.name: candidate for candidate in inputs.forms if _belongs(candidate.form, hub)
     }
+    # The nodes of a protected form that is being deleted are left unchanged.
+    blocked = {candidate.name for candidate in inputs.forms if is_deletion_blocked(candidate.form)}
     existing = {node.metadata.name: node for node in inputs.nodes}
     screened = _screen(
         [RowValues.of(row) for row in inputs.rows], forms, existing, inputs.other_nodes
     )
-    frozen = _frozen(hub, forms, existing) | frozenset(inputs.unreadable_forms)
+    frozen = _frozen(hub, forms, existing) | frozenset(inputs.unreadable_forms) | blocked
     deletions = choose_deletions(
         hub,
         existing,

@@ -479,3 +479,13 @@ def test_inactive_row_is_not_doubtful() -> None:
     table = [ARow(None), ARow("b")]
     plan = planned(running("a", "b"), table, WEB, hub=hub, observation=observation)
     assert list(deleted(plan)) == ["a-web"]
+
+
+def test_nodes_of_a_protected_form_that_is_being_deleted_are_left_unchanged() -> None:
+    metadata = replace(
+        WEB.metadata, deletion_timestamp=NOON, annotations={"lynq.sh/protect": "true"}
+    )
+    protected = replace(WEB, metadata=metadata)
+    assert is_empty(planned(running("a", "b"), rows("a", "c", plan="new"), protected))
+    deleted = replace(WEB, metadata=replace(metadata, annotations={}))
+    assert len(planned(running("a", "b"), rows("a"), deleted).deletes) == 2

@@ -1,0 +1,131 @@
+"""The annotation `lynq.sh/protect` holds in the controllers, without the admission webhook."""
+
+from typing import Any
+
+from cluster.controllers.environment import FORMS, HUBS, NODES, Environment
+from cluster.controllers.running_operator import running_operator, wait_for_node_ready
+from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_FORM
+from lynq.kube.errors import NotFound
+from lynq.kube.resource import CONFIG_MAPS
+from waiting import eventually, stays
+
+ROWS = tuple((f"t{number}", 1, "pro") for number in range(9))
+NODE_NAMES = tuple(f"{uid}-web" for uid, *_ in ROWS)
+
+
+async def create_tenants(env: Environment) -> None:
+    env.set_rows(*ROWS)
+    await env.create_hub(deletionGuard={"confirmAfter": "0s"})
+    await env.create_form()
+    await env.wait_for_status(ready=9)
+
+
+async def protect(env: Environment, resource: Any, name: str, value: str | None = "true") -> None:
+    patch = {"metadata": {"annotations": {ANNOTATION_PROTECT: value}}}
+    await env.patch(resource, name, patch)
+
+
+async def wait_for_form_finalizer(env: Environment, *, present: bool = True) -> None:
+    async def matches() -> bool:
+        finalizers = (await env.get(FORMS, "web"))["metadata"].get("finalizers", [])
+        return (FINALIZER_FORM in finalizers) == present
+
+    await eventually(matches)
+
+
+async def tenants_of(env: Environment) -> set[str]:
+    """Return the uids of all nodes and ConfigMaps that are not being deleted."""
+    settings = await env.client.list(CONFIG_MAPS, env.namespace, labels="lynq.sh/managed=true")
+    objects = [*(await env.nodes()).values(), *settings.items]
+    metadata = [obj["metadata"] for obj in objects]
+    return {each["uid"] for each in metadata if "deletionTimestamp" not in each}
+
+
+async def test_protected_hub_and_form_survive_a_deletion_while_the_operator_is_down(
+    env: Environment,
+) -> None:
+    async with running_operator(env):
+        await create_tenants(env)
+        await protect(env, HUBS, "hub")
+        await protect(env, FORMS, "web")
+        await wait_for_form_finalizer(env)
+        before = await tenants_of(env)
+        assert len(before) == 18
+    await env.client.delete(HUBS, "hub", env.namespace)
+    await env.client.delete(FORMS, "web", env.namespace)
+    async with running_operator(env):
+
+        async def unchanged() -> bool:
+            return await tenants_of(env) == before
+
+        await stays(unchanged, seconds=2, every=0.1)
+        await env.wait_for_event("DeletionBlocked", containing="LynqHub")
+        await env.wait_for_event("DeletionBlocked", containing="LynqForm")
+        # The nodes belong to the protected form too.
+        await protect(env, HUBS, "hub", None)
+        await stays(unchanged, seconds=1, every=0.1)
+        await protect(env, FORMS, "web", None)
+        await env.wait_for_deletion(HUBS, "hub")
+        await env.wait_for_deletion(FORMS, "web")
+        assert await tenants_of(env) == set()
+
+
+async def test_protected_form_keeps_its_nodes_while_its_hub_goes_on(env: Environment) -> None:
+    async with env.run_controllers():
+        env.set_rows(*ROWS)
+        await env.create_hub(deletionGuard={"confirmAfter": "0s"})
+        await env.create_form()
+        await env.create_form("worker")
+        await protect(env, FORMS, "web")
+        await wait_for_form_finalizer(env)
+        await env.wait_for_nodes(*NODE_NAMES, *(f"{uid}-worker" for uid, *_ in ROWS))
+        await env.client.delete(FORMS, "web", env.namespace)
+        env.set_rows(*ROWS[:8])
+        await env.force_sync()
+        left = (*NODE_NAMES, *(f"{uid}-worker" for uid, *_ in ROWS[:8]))
+        await env.wait_for_nodes(*left)
+        await env.nodes_stay(*left, seconds=1)
+        await protect(env, FORMS, "web", None)
+        await env.wait_for_deletion(FORMS, "web")
+        await env.wait_for_nodes(*(f"{uid}-worker" for uid, *_ in ROWS[:8]))
+
+
+async def test_unprotected_form_has_no_finalizer(env: Environment) -> None:
+    async with env.run_controllers():
+        await env.create_hub(paused=True)
+        await env.create_form()
+        await protect(env, FORMS, "web")
+        await wait_for_form_finalizer(env)
+        await protect(env, FORMS, "web", "false")
+        await wait_for_form_finalizer(env, present=False)
+
+
+async def test_protected_node_keeps_its_objects_until_the_annotation_is_removed(
+    env: Environment,
+) -> None:
+    async with running_operator(env):
+        await create_tenants(env)
+        await protect(env, NODES, "t0-web")
+        uid = (await env.get(CONFIG_MAPS, "t0-settings"))["metadata"]["uid"]
+        await env.client.delete(NODES, "t0-web", env.namespace)
+
+        async def kept() -> bool:
+            metadata = (await env.get(CONFIG_MAPS, "t0-settings"))["metadata"]
+            return bool(metadata["uid"] == uid)
+
+        await stays(kept, seconds=1.5, every=0.1)
+        await env.wait_for_event("DeletionBlocked", containing="LynqNode")
+        await protect(env, NODES, "t0-web", None)
+
+        async def recreated() -> bool:
+            return not await kept()
+
+        await eventually(lambda: _ignoring_missing(recreated), every=0.05)
+        await wait_for_node_ready(env, "t0-web")
+
+
+async def _ignoring_missing(condition: Any) -> bool:
+    try:
+        return bool(await condition())
+    except NotFound:
+        return False

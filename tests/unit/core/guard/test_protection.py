@@ -1,0 +1,68 @@
+"""Protected objects: which deletions they block, and the finalizer of a protected form."""
+
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from lynq.api import LynqForm, LynqHub, LynqNode, NodeSpec
+from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_FORM
+from lynq.core.guard.protection import blocking, deletion_blocked, form_finalizers
+from unit.core.hub.fixtures import a_form, a_hub
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+PROTECTED = {ANNOTATION_PROTECT: "true"}
+
+
+def form(
+    *, protected: bool = False, deleting: bool = False, finalizers: tuple[str, ...] = ()
+) -> LynqForm:
+    metadata = replace(
+        a_form().metadata,
+        annotations=PROTECTED if protected else {},
+        deletion_timestamp=NOON if deleting else None,
+        finalizers=finalizers,
+    )
+    return replace(a_form(), metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (form(), None),
+        (form(protected=True), [FINALIZER_FORM]),
+        (form(protected=True, finalizers=("x",)), ["x", FINALIZER_FORM]),
+        (form(protected=True, finalizers=(FINALIZER_FORM,)), None),
+        (form(protected=True, deleting=True, finalizers=(FINALIZER_FORM,)), None),
+        (form(protected=True, deleting=True, finalizers=("x",)), None),
+        (form(finalizers=("x", FINALIZER_FORM)), ["x"]),
+        (form(deleting=True, finalizers=(FINALIZER_FORM,)), []),
+    ],
+)
+def test_form_has_its_finalizer_while_it_is_protected(
+    before: LynqForm, after: list[str] | None
+) -> None:
+    assert form_finalizers(before) == after
+
+
+def test_node_waits_for_every_protected_object_that_is_being_deleted() -> None:
+    node = LynqNode(spec=NodeSpec(uid="a", template_ref="web"))
+    protected = form(protected=True, deleting=True)
+    hub = replace(
+        a_hub(), metadata=replace(a_hub().metadata, annotations=PROTECTED, deletion_timestamp=NOON)
+    )
+    own = replace(node, metadata=hub.metadata)
+    assert blocking(node, None, None) is None
+    assert blocking(node, a_hub(annotations=PROTECTED), form(protected=True)) is None
+    assert blocking(node, a_hub(), form(deleting=True)) is None
+    assert blocking(node, hub, None) is hub
+    assert blocking(node, None, protected) is protected
+    assert blocking(own, hub, protected) is own
+
+
+@pytest.mark.parametrize("obj", [a_hub(), a_form()])
+def test_event_names_the_object_and_the_annotation(obj: LynqHub | LynqForm) -> None:
+    event = deletion_blocked(obj)
+    assert event.warns
+    assert f"{obj.definition.kind} {obj.metadata.name}" in event.message
+    assert ANNOTATION_PROTECT in event.message
