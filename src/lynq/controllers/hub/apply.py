@@ -28,6 +28,7 @@ from lynq.core.guard.deletion import rows_allow_deletion
 from lynq.core.hub.diff import DeletionCause, NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
 from lynq.core.hub.predicates import is_as_written
+from lynq.core.hub.row_values import changed_variables
 from lynq.core.hub.schedule import sync_interval
 from lynq.core.hub.state import PlanExecution, Write, WriteState
 from lynq.kube import Resource
@@ -118,6 +119,12 @@ class PlanApplier:
             self._emitter.emit(hub, deleting(deletion), deletion_failed(deletion, str(error)))
             return error
         write.deleted[deletion.name] = deletion.node_uid
+        _log.info(
+            "node deleted",
+            hub=str(hub.metadata.key),
+            node=deletion.name,
+            cause=deletion.cause.value,
+        )
         self._emitter.emit(hub, deleting(deletion), deleted(deletion))
         return None
 
@@ -141,6 +148,8 @@ class PlanApplier:
             log = _log.info if isinstance(error, Conflict) else _log.warning
             log("node not written", hub=str(hub.metadata.key), node=name, error=str(error))
         if not isinstance(write, NodeDeletion):
+            if error is None:
+                _log_written(hub, write)
             self._record_rejection(hub, name, error, state.write)
         return error
 
@@ -180,6 +189,16 @@ class PlanApplier:
         if not is_as_written(written, self._context.nodes.get(written.metadata.key)):
             state.plan.requested = True
         return written
+
+
+def _log_written(hub: LynqHub, write: NodeCreation | NodeUpdate) -> None:
+    key, name = str(hub.metadata.key), _name_of(write)
+    if isinstance(write, NodeCreation):
+        _log.info("node created", hub=key, node=name)
+        return
+    _log.info("node updated", hub=key, node=name, cause=write.cause.value)
+    changed = changed_variables(write.before, write.after)
+    _log.debug("variables changed", hub=key, node=name, variables=changed)
 
 
 def _name_of(write: NodeCreation | NodeUpdate) -> str:

@@ -171,8 +171,26 @@ class HubController:
         if execution.remaining:
             state.write.execution = execution
             return
+        self._log_sync(execution)
         self._schedule_retry(hub, state, execution)
         await self._remove_spent_approval(hub, state, execution)
+
+    def _log_sync(self, execution: PlanExecution) -> None:
+        """Log a sync that had something to write; an idle one leaves no line."""
+        plan = execution.plan
+        if not (plan.creates or plan.updates or plan.deletes):
+            return
+        _log.info(
+            "rows synced",
+            hub=str(execution.hub.metadata.key),
+            creates=len(plan.creates),
+            updates=len(plan.updates),
+            deletes=len(plan.deletes),
+            held=len(plan.held),
+            rejected=len(plan.screened.rejections),
+            failed=execution.result.failed,
+            seconds=round((self._context.clock() - execution.rows_at).total_seconds(), 3),
+        )
 
     def _schedule_retry(self, hub: LynqHub, state: HubState, execution: PlanExecution) -> None:
         """Re-plan an outdated plan at once, and failed writes after a back-off."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+import structlog
+
 from lynq.api import LynqNode, NodeStatus, ResourceState, TResource
 from lynq.api.names import FINALIZER_NODE
 from lynq.api.node_metadata import is_deleting, is_paused
@@ -37,6 +39,8 @@ from lynq.core.node.successor import Successors
 from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import PartialObject, Result
 from lynq.kube.errors import KubeError
+
+_log = structlog.get_logger(__name__)
 
 _NEVER_APPLIED: Final = frozenset({ResourceState.SKIPPED, ResourceState.WAITING})
 
@@ -116,6 +120,7 @@ class NodeReconciler:
         status = next_status(node.status, report, self._context.clock())
         is_outdated = self._record_contested(node, state, progress)
         seconds = time.monotonic() - started
+        _log_changes(desired, status, progress, pruned, seconds)
         delay = await self._reporter.report(node, state, status, progress, pruned, seconds=seconds)
         return self._requeue(node, status, progress, delay, is_outdated=is_outdated)
 
@@ -298,6 +303,30 @@ def _has_changed(progress: ApplyProgress, identities: Iterable[ObjectIdentity]) 
             if (observed and observed.live) != (cached and cached.live):
                 return True
     return False
+
+
+def _log_changes(
+    desired: _DesiredState,
+    status: NodeStatus,
+    progress: ApplyProgress,
+    pruned: PruneResult,
+    seconds: float,
+) -> None:
+    """Log a reconcile that wrote or deleted objects; an idle one leaves no line."""
+    if not (progress.written or pruned.deleted or pruned.retained):
+        return
+    _log.info(
+        "node reconciled",
+        written=len(progress.written),
+        changed=progress.changed,
+        deleted=len(pruned.deleted),
+        retained=len(pruned.retained),
+        ready=status.ready_resources,
+        desired=status.desired_resources,
+        failed=status.failed_resources,
+        seconds=round(seconds, 3),
+    )
+    _log.debug("variables rendered", variables=sorted(desired.variables))
 
 
 def _desired_state(node: LynqNode) -> _DesiredState | InvalidNode:

@@ -183,3 +183,19 @@ def empty_name(pair: NodePair, resource: str) -> RowRenderError:
     """
     reason = "renders to an empty name"
     return RowRenderError(RenderFailure(pair, resource, "nameTemplate", 1, "", reason))
+
+
+def changed_variables(before: LynqNode, after: LynqNode) -> list[str]:
+    """Return the names of the variables whose values differ between two versions of a node."""
+    old, new = _annotated_values(before), _annotated_values(after)
+    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+
+
+def _annotated_values(node: LynqNode) -> dict[str, object]:
+    values = RowValues.reflected_by(node, node.spec.uid)
+    try:
+        extras = json.loads(values.extra or "{}")
+    except ValueError:
+        extras = {}
+    row = {"activate": values.activate, "hostOrUrl": values.host_or_url}
+    return {**row, **extras} if isinstance(extras, dict) else dict(row)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lynq.api import LynqNode, Metadata, NodeSpec
 from lynq.core.hub.desired_node import DesiredNode
-from lynq.core.hub.row_values import RowValues, extra_json, row_variables
+from lynq.core.hub.row_values import RowValues, changed_variables, extra_json, row_variables
 from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub
 
 
@@ -97,3 +98,17 @@ def test_size_includes_json_escapes() -> None:
 
 def test_repr_hides_values() -> None:
     assert "hunter2" not in repr(RowValues.of(ARow("a", {"password": "hunter2"}, "hunter2")))
+
+
+def test_changed_variables_are_named_without_values() -> None:
+    def node(**annotations: str) -> LynqNode:
+        metadata = Metadata(
+            annotations={f"lynq.sh/{key}": text for key, text in annotations.items()}
+        )
+        return LynqNode(metadata=metadata, spec=NodeSpec(uid="acme", template_ref="web"))
+
+    before = node(extra='{"plan":"a","size":"1","gone":"x"}', activate="1")
+    after = node(extra='{"plan":"b","size":"1","new":"y"}', activate="1", hostOrUrl="h")
+    assert changed_variables(before, after) == ["gone", "hostOrUrl", "new", "plan"]
+    assert changed_variables(before, before) == []
+    assert changed_variables(node(extra="{"), node(extra="[]")) == []
