@@ -7,7 +7,7 @@ bounds a call with its retries.
 """
 
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -306,8 +306,12 @@ class Client:
         fields: str | None = None,
         into: type[T] = DICT,
         timeout_seconds: float | None = None,
+        on_open: Callable[[], None] | None = None,
     ) -> AsyncGenerator[WatchEvent[T] | Bookmark, None]:
         """Yield the events after the resourceVersion `since`, until the API server ends the watch.
+
+        A watch that is silent for `ClientOptions.watch_silence` ends, too: behind a load balancer
+        its peer may be dead. `on_open` is called when the API server has accepted the watch.
 
         With `initial_events` the existing objects come first, as ADDED events followed by a
         Bookmark with `initial_events_end`. Use it in `contextlib.aclosing`, so that an early exit
@@ -322,11 +326,11 @@ class Client:
             requests.selection(labels, fields)
             | requests.watching(since, seconds=seconds, initial_events=initial_events),
             accept(into),
-            timeout=seconds + _WATCH_GRACE,
+            timeout=min(seconds + _WATCH_GRACE, self._transport.options.watch_silence),
             repeatable=True,
             stream=True,
         )
-        return watch_events(self._transport, request, into)
+        return watch_events(self._transport, request, into, on_open)
 
     async def raw(self, path: str, *, headers: Mapping[str, str] | None = None) -> bytes:
         """Return the response body of a GET of any path: discovery, /version, /readyz."""

@@ -49,6 +49,8 @@ class ClusterConfig:
     """The origin of this configuration, for messages."""
     certificate_authority: bytes | None = field(default=None, repr=False)
     """PEM; None: the CAs of the system."""
+    certificate_authority_file: Path | None = None
+    """The file of `certificate_authority`; it is read again when it no longer fits the server."""
     tls_server_name: str | None = None
     insecure: bool = False
     proxy: str | None = field(default=None, repr=False)
@@ -108,6 +110,7 @@ def in_cluster(
         server,
         source="the pod's service account",
         certificate_authority=authority.read_bytes(),
+        certificate_authority_file=authority,
         proxy=environment_proxy(server, environment),
         namespace=namespace.read_text().strip() if namespace.exists() else "default",
         credentials=TokenFileCredentials(token),
@@ -135,6 +138,7 @@ def from_kubeconfig(choice: Choice) -> ClusterConfig:
         cluster.server,
         source,
         authority,
+        _authority_file(choice.cluster),
         cluster.tls_server_name or None,
         cluster.insecure_skip_tls_verify,
         _proxy(cluster, source),
@@ -142,6 +146,13 @@ def from_kubeconfig(choice: Choice) -> ClusterConfig:
         _credentials(choice, authority),
         _impersonation(choice.user.entry),
     )
+
+
+def _authority_file(cluster: Located[ClusterEntry]) -> Path | None:
+    entry = cluster.entry
+    if entry.certificate_authority_data or not entry.certificate_authority:
+        return None
+    return cluster.folder / entry.certificate_authority
 
 
 def _proxy(cluster: ClusterEntry, source: str) -> str | None:

@@ -15,6 +15,7 @@ handler is called once per change, whether the watch or the response to our own 
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -49,6 +50,11 @@ T = TypeVar("T")
 _UNCHANGED: Any = lambda obj: obj  # noqa: E731 - no annotation says "then T is W"
 
 DEFAULT_BACKOFF: Final = Backoff(base=0.4, cap=30.0, jitter=1.0)
+
+_STABLE_WATCH: Final = 5.0
+"""Seconds after which an open watch counts as working, also before its first event."""
+_LONG_WATCH: Final = 60.0
+"""Seconds after which the end of a watch without any event is no failure."""
 
 _log = structlog.get_logger(__name__)
 
@@ -112,6 +118,8 @@ class Informer(Generic[W, T]):
         self._listed: set[ObjectKey] = set()
         self._streamed_lists = True
         self._failures = 0
+        self._failing_since: float | None = None
+        self._open_since: float | None = None
 
     async def synced(self) -> None:
         """Wait until the first complete list is in the store."""
@@ -121,6 +129,20 @@ class Informer(Generic[W, T]):
     def has_synced(self) -> bool:
         """Whether the first complete list is in the store."""
         return self._synced.is_set()
+
+    @property
+    def unwatched_for(self) -> float:
+        """Seconds for which list or watch has been failing; 0 while a watch is open.
+
+        The store has its last content, and nothing tells whether it is still true.
+        """
+        now = time.monotonic()
+        if self._failing_since is None or self._is_open(now):
+            return 0.0
+        return now - self._failing_since
+
+    def _is_open(self, now: float) -> bool:
+        return self._open_since is not None and now - self._open_since > _STABLE_WATCH
 
     def on_change(self, handler: Callable[[ObjectChange[T]], None]) -> None:
         """Call `handler` with every change, and at once with the existing objects."""
@@ -170,6 +192,7 @@ class Informer(Generic[W, T]):
             if not self._streamed_lists:
                 await self._list_pages()
         received = False
+        opened_at = time.monotonic()
         stream = self._client.watch(
             self.resource,
             self._namespace,
@@ -177,12 +200,17 @@ class Informer(Generic[W, T]):
             initial_events=self._resume_version is None,
             labels=self._labels,
             into=self._into,
+            on_open=self._opened,
         )
         async with aclosing(stream):
             async for event in stream:
                 self._handle(event)
                 received = True
-        return received and self._resume_version is not None
+        lasted = time.monotonic() - opened_at > _LONG_WATCH
+        return (received or lasted) and self._resume_version is not None
+
+    def _opened(self) -> None:
+        self._open_since = time.monotonic()
 
     async def _list_pages(self) -> None:
         pages = self._client.pages(
@@ -253,6 +281,10 @@ class Informer(Generic[W, T]):
             self._failed(error)
 
     def _failed(self, error: KubeError) -> None:
+        now = time.monotonic()
+        if self._failing_since is None or self._is_open(now):
+            self._failing_since = now
+        self._open_since = None
         self._failures += 1
         self._metrics.failures.inc()
         phase = InformerPhase.FORBIDDEN if isinstance(error, Forbidden) else InformerPhase.FAILING
@@ -270,6 +302,7 @@ class Informer(Generic[W, T]):
 
     def _recovered(self) -> None:
         self._failures = 0
+        self._failing_since = None
         if self.health.problem:
             _log.info("informer recovered", kind=self._kind)
         if self.health.phase is not InformerPhase.WATCHING:

@@ -5,13 +5,14 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from typing import Self
 from urllib.parse import urlencode
 
 import aiohttp
+import structlog
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -29,6 +30,8 @@ from lynq.kube.requests import Request, Response
 from lynq.tls.context import CertificateError, client_context, load_key_pair
 
 _MIB = 1024 * 1024
+
+_log = structlog.get_logger(__name__)
 
 
 def _user_agent() -> str:
@@ -50,6 +53,8 @@ class ClientOptions:
     max_in_flight: int = 64
     """Concurrent requests, without watches."""
     max_response: int = 64 * _MIB
+    watch_silence: float = 120.0
+    """Of a watch without any event; the API server sends a bookmark about once a minute."""
     max_event: int = 16 * _MIB
     """Of one event of a watch; etcd's limit of an object is a tenth of it."""
     attempts: int = 5
@@ -108,22 +113,39 @@ class Session:
         headers = CIMultiDict(request.headers)
         if credential.token:
             headers["Authorization"] = f"Bearer {_header_value(credential.token)}"
-        return await self._http.request(
-            request.method,
-            self._url(request),
-            headers=headers,
-            data=_payload(request.body),
-            allow_redirects=False,
-            ssl=self._tls_for(credential.certificate),
-            server_hostname=self._config.tls_server_name,
-            proxy=self._config.proxy,
-            timeout=aiohttp.ClientTimeout(
-                total=None,
-                # DNS, socket, proxy and TLS.
-                connect=self._options.connect_timeout,
-                sock_read=request.timeout if request.stream else None,
-            ),
-        )
+        try:
+            return await self._http.request(
+                request.method,
+                self._url(request),
+                headers=headers,
+                data=_payload(request.body),
+                allow_redirects=False,
+                ssl=self._tls_for(credential.certificate),
+                server_hostname=self._config.tls_server_name,
+                proxy=self._config.proxy,
+                timeout=aiohttp.ClientTimeout(
+                    total=None,
+                    # DNS, socket, proxy and TLS.
+                    connect=self._options.connect_timeout,
+                    sock_read=request.timeout if request.stream else None,
+                ),
+            )
+        except aiohttp.ClientConnectorCertificateError:
+            self._reload_authority()
+            raise
+
+    def _reload_authority(self) -> None:
+        """Read the file of the CA again; the CA of the cluster may have been rotated."""
+        file = self._config.certificate_authority_file
+        try:
+            authority = file.read_bytes() if file else None
+        except OSError:
+            # The replacement is incomplete; the next attempt reads the file again.
+            return
+        if authority and authority != self._config.certificate_authority:
+            self._config = replace(self._config, certificate_authority=authority)
+            self._tls = None
+            _log.info("certificate authority reloaded", path=str(file))
 
     def _url(self, request: Request) -> URL:
         query = f"?{urlencode(request.query)}" if request.query else ""

@@ -5,12 +5,13 @@ the API server ends the watch, which it does every few minutes; the caller resum
 resourceVersion. Errors are raised, 410 as `Gone`.
 """
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic
 
 import msgspec
+import structlog
 
 from lynq.api.wire import Wire
 from lynq.kube import errors
@@ -18,6 +19,8 @@ from lynq.kube.codec import T, decode
 from lynq.kube.requests import Request
 from lynq.kube.resource import PartialObject
 from lynq.kube.transport import Transport
+
+_log = structlog.get_logger(__name__)
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """The annotation of the bookmark at the end of a streamed list."""
@@ -90,17 +93,26 @@ class LineSplitter:
 
 
 async def watch_events(
-    transport: Transport, request: Request, into: type[T]
+    transport: Transport,
+    request: Request,
+    into: type[T],
+    on_open: Callable[[], None] | None = None,
 ) -> AsyncGenerator[WatchEvent[T] | Bookmark, None]:
-    """Send a watch request and yield its events until the API server ends it."""
+    """Send a watch request and yield its events until the API server ends it or falls silent."""
     response = await transport.send(request)
     lines = LineSplitter(transport.options.max_event)
     try:
         if response.chunks is None:
             raise errors.UnexpectedResponse(f"watch {request.path}: the response is not a stream")
+        if on_open:
+            on_open()
         async for chunk in response.chunks:
             for line in lines.feed(chunk):
                 yield _event(line, into, request)
+    except errors.TimedOut:
+        # The caller resumes from the last resourceVersion over another connection.
+        _log.info("watch silent, opening it again", path=request.path)
+        return
     finally:
         response.close()
     if lines.unfinished:

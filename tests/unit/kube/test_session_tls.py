@@ -81,6 +81,24 @@ async def test_untrusted_server_is_rejected_unless_insecure(serve: Serve, tmp_pa
     await request_identity(serve, tmp_path, "127.0.0.1", certificate_authority=other, insecure=True)
 
 
+async def test_rotated_certificate_authority_is_read_again(serve: Serve, tmp_path: Path) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_bytes(Authority("retired").certificate)
+    address = await serve(
+        peer_name, tls=server_tls(AUTHORITY.sign("server", "127.0.0.1"), tmp_path)
+    )
+    config = ClusterConfig(
+        address, certificate_authority=file.read_bytes(), certificate_authority_file=file
+    )
+    async with Client.connect(config, options=ONCE) as client:
+        with pytest.raises(errors.ConnectionFailed, match="is not trusted"):
+            await client.raw("/")
+        file.write_bytes(AUTHORITY.certificate)
+        with pytest.raises(errors.ConnectionFailed, match="is not trusted"):
+            await client.raw("/")
+        assert await client.raw("/")
+
+
 @asynccontextmanager
 async def tunnelling(heads: list[bytes]) -> AsyncIterator[str]:
     """A proxy that tunnels one connection and records its request head."""
