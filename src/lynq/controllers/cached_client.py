@@ -264,7 +264,9 @@ class CachedClient(Generic[R]):
             is_gone = await self._client.delete(
                 self.resource, key.name, key.namespace, uid=uid, resource_version=version or None
             )
-        except NotFound:
+        except NotFound as error:
+            if not error.proves_absence:
+                raise
             is_gone = True
         if is_gone:
             self.cache.store_deletion(key, uid)

@@ -174,6 +174,8 @@ class Discovery:
         self._served: Served = {}
         self._kinds: dict[tuple[str, str], Resource] = {}
         self._read_at: float | None = None
+        self.complete_at: float | None = None
+        """The monotonic time of the last refresh, if all groups have responded to it."""
         self._refreshing = asyncio.Lock()
 
     async def resource(self, api_version: str, kind: str) -> Resource:
@@ -219,13 +221,14 @@ class Discovery:
             ):
                 return
             # Set first, so that an `invalidate` during the request is not lost.
-            self._read_at = self._clock()
+            self._read_at = began = self._clock()
             try:
                 served = await read_served(self._client)
             except BaseException:
                 self._read_at = None
                 raise
             self._update(served)
+            self.complete_at = None if None in served.values() else began
 
     def _update(self, served: Served) -> None:
         """Replace the cache; of an unavailable group, the previous resources stay."""

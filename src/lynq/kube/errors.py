@@ -210,6 +210,15 @@ class Forbidden(ApiError):
 class NotFound(ApiError):
     """404: no such object, or no such resource type."""
 
+    @property
+    def proves_absence(self) -> bool:
+        """Whether the object does not exist, and not only its path.
+
+        An API server that is starting, a CRD that is gone and a proxy answer 404 without the name
+        of an object.
+        """
+        return bool(self.status.details.name)
+
 
 class MethodNotAllowed(ApiError):
     """405: the resource type has no such verb."""

@@ -189,6 +189,7 @@ class Informer(Generic[W, T]):
         """Read one stream to its end; return whether it made progress."""
         if self._resume_version is None:
             self._listed.clear()
+            self.store.begin_list()
             if not self._streamed_lists:
                 await self._list_pages()
         received = False

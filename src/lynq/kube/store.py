@@ -148,6 +148,10 @@ class Store(Generic[T]):
             return None
         return self._drop(version.key)
 
+    def begin_list(self) -> None:
+        """Begin a list: an object that it shows exists, whatever was deleted before."""
+        self._tombstones.clear()
+
     def complete_list(self, listed: Collection[ObjectKey], version: int) -> list[ObjectChange[T]]:
         """End a list at this version: remove objects that it does not contain, unless newer."""
         self._synced_version = version

@@ -142,6 +142,14 @@ def test_list_without_the_object_clears_its_tombstone() -> None:
     assert not store._tombstones
 
 
+def test_later_list_shows_an_object_despite_its_tombstone() -> None:
+    store = store_with(5)
+    store.absorb_deleted(KEY, "u1")
+    assert store.merge(object_version(5), value("stale")) is None
+    store.begin_list()
+    assert store.merge(object_version(5), value("alive")) == ObjectChange(KEY, None, "alive")
+
+
 def test_list_of_a_restored_cluster_replaces_all_objects() -> None:
     store = store_with(500, synced=500)
     store.reset_versions()

@@ -13,17 +13,20 @@ gone. A vanished row is believed as long as its read is recent: a plan may have 
 
 import asyncio
 from collections.abc import Awaitable
+from datetime import datetime
 from typing import Any, Final
 
 import structlog
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.node_metadata import is_deleting
+from lynq.api.node_metadata import is_deleting, written_at
+from lynq.api.text import and_more
 from lynq.controllers.concurrency import MAX_PARALLEL, for_each_parallel
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.state import HubState
+from lynq.core.guard.absence import lost_with_definition
 from lynq.core.guard.deletion import rows_allow_deletion
 from lynq.core.hub.diff import DeletionCause, NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
@@ -31,7 +34,7 @@ from lynq.core.hub.predicates import is_as_written
 from lynq.core.hub.row_values import changed_variables
 from lynq.core.hub.schedule import sync_interval
 from lynq.core.hub.state import PlanExecution, Write, WriteState
-from lynq.kube import Resource
+from lynq.kube import PartialObject, Resource
 from lynq.kube.errors import (
     Conflict,
     ConnectionFailed,
@@ -48,6 +51,7 @@ from lynq.kube.errors import (
     TooManyRequests,
     Unauthorized,
 )
+from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 _log = structlog.get_logger(__name__)
 
@@ -254,12 +258,50 @@ class DeletionConfirmer:
         self, hub: LynqHub, deletions: tuple[NodeDeletion, ...]
     ) -> frozenset[str]:
         """Return the forms of the deletions that the API server does not have."""
-        forms = {
+        formless = [deletion for deletion in deletions if deletion.cause is DeletionCause.FORM_GONE]
+        if not formless:
+            return frozenset()
+        forms = {deletion.pair.form for deletion in formless}
+        gone = [form for form in sorted(forms) if await self._is_gone(form, hub)]
+        # Asked last: a CRD that is being deleted deletes its forms first.
+        defined_at = await self._forms_defined_at()
+        kept = {
             deletion.pair.form
-            for deletion in deletions
-            if deletion.cause is DeletionCause.FORM_GONE
+            for deletion in formless
+            if lost_with_definition(self._last_written(hub, deletion), defined_at)
         }
-        return frozenset([form for form in sorted(forms) if await self._is_gone(form, hub)])
+        if kept:
+            _log.warning(
+                "forms were lost with their CRD, nodes unchanged; re-create them, or delete the"
+                " nodes",
+                hub=str(hub.metadata.key),
+                forms=and_more(sorted(kept)),
+            )
+        return frozenset(gone) - kept
+
+    def _last_written(self, hub: LynqHub, deletion: NodeDeletion) -> datetime | None:
+        """Return when a form was last known to exist: it was rendered into the node."""
+        node = self._context.nodes.get(ObjectKey(hub.metadata.namespace, deletion.name))
+        if node is None:
+            return None
+        times = (node.metadata.creation_timestamp, written_at(node))
+        return max((time for time in times if time), default=None)
+
+    async def _forms_defined_at(self) -> datetime | None:
+        """Return when the CRD of forms was created; None if that may not be read.
+
+        Raises KubeError if the CRD does not exist or is being deleted: its forms were not.
+        """
+        name = self._context.forms.resource.name
+        try:
+            definition = await self._context.client.get(
+                CUSTOM_RESOURCE_DEFINITIONS, name, into=PartialObject
+            )
+        except Forbidden:
+            return None
+        if is_deleting(definition):
+            raise KubeError(f"the CustomResourceDefinition {name} is being deleted")
+        return definition.metadata.creation_timestamp
 
     async def _is_gone(self, form: str, hub: LynqHub) -> bool:
         current = await self._get(self._context.forms.resource, form, hub)
@@ -270,5 +312,7 @@ class DeletionConfirmer:
         """Return the current object; empty if it does not exist."""
         try:
             return await self._context.client.get(resource, name, hub.metadata.namespace)
-        except NotFound:
+        except NotFound as error:
+            if not error.proves_absence:
+                raise
             return {}

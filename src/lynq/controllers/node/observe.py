@@ -130,7 +130,7 @@ class Observer:
 
         A CRD that no longer serves a version keeps its objects: they are served in another one.
         """
-        if not error.status.details.name:
+        if not error.proves_absence:
             self._discovery.invalidate()
             raise GroupUnavailable(f"{kind.resource} is no longer served; rediscovering")
 

@@ -123,8 +123,7 @@ class Pruner:
         entries, owner = entries_of(node.spec), owner_of(node)
         while True:
             candidates = await gather_or_cancel(
-                self._candidate(item, until, policies, state, clock())
-                for item, until in located.items()
+                self._candidate(item, until, policies, state) for item, until in located.items()
             )
             step = next_prune_step(entries, candidates, owner, reason)
             result.remaining = step.outcomes
@@ -177,7 +176,6 @@ class Pruner:
         until: str,
         policies: Mapping[str, DeletionPolicy],
         state: NodeState,
-        now: datetime,
     ) -> PruneCandidate:
         problem = state.prune_errors.get(item.ref, "")
         try:
@@ -192,7 +190,7 @@ class Pruner:
             # Without its definition no object of the kind exists. A version that has just been
             # removed can be replaced by another one, which the next reconcile finds. And an API
             # server that has just started does not serve all definitions yet.
-            if state.is_confirmed_unserved(item.ref, now):
+            if state.is_confirmed_unserved(item.ref, self._discovery.complete_at):
                 return PruneCandidate(item, problem=problem, is_unobserved=bool(problem))
             return PruneCandidate(
                 item, problem=problem or str(error), is_unobserved=True, held_until=until

@@ -76,7 +76,7 @@ class NodeState:
     """Slow renders by resource id."""
     unobservable_since: dict[str, datetime] = field(default_factory=dict)
     """Time of the first failed observation in a row, by resource id."""
-    unserved_since: dict[ObjectRef, datetime] = field(default_factory=dict)
+    unserved_since: dict[ObjectRef, float] = field(default_factory=dict)
     """Time since which the API server does not serve the kind of an object to prune."""
     deletion_requested: set[str] = field(default_factory=set)
     """The uids of objects that were deleted and still have finalizers."""
@@ -117,9 +117,16 @@ class NodeState:
         since = self.unobservable_since.setdefault(resource_id, now)
         return now - since < self.timing.transient_error_tolerance
 
-    def is_confirmed_unserved(self, ref: ObjectRef, now: datetime) -> bool:
-        """Record that a kind is not served; return whether that has lasted long enough."""
-        return now - self.unserved_since.setdefault(ref, now) >= self.timing.unknown_kind_tolerance
+    def is_confirmed_unserved(self, ref: ObjectRef, discovered_at: float | None) -> bool:
+        """Record that a kind is not served; return whether two discoveries far apart agree.
+
+        `discovered_at` is the monotonic time of a discovery that all groups have responded to;
+        None if one has not, so that nothing is proven.
+        """
+        if discovered_at is None:
+            return False
+        since = self.unserved_since.setdefault(ref, discovered_at)
+        return discovered_at - since >= self.timing.unknown_kind_tolerance.total_seconds()
 
     def drop_render(self, resource_id: str) -> None:
         """Forget the slow render of a resource, and cancel it if it is not finished."""

@@ -20,6 +20,7 @@ Times are seconds of a monotonic clock. A calendar clock that jumps would confir
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final
 
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
@@ -117,6 +118,16 @@ class Absences:
 
 
 NO_ABSENCES: Final = Absences()
+
+
+def lost_with_definition(written_at: datetime | None, defined_at: datetime | None) -> bool:
+    """Return whether the form of a node was lost with its CRD, and not deleted.
+
+    A form that was last rendered before the present CRD was created belonged to an earlier one.
+    Deleting a CRD deletes its forms, which is no decision about their tenants. `defined_at` is None
+    if the age of the CRD is unknown.
+    """
+    return defined_at is not None and (written_at is None or written_at < defined_at)
 
 
 def doubt_message(

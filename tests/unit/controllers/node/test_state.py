@@ -104,3 +104,11 @@ def test_rejection_counts_as_transient_for_thirty_seconds() -> None:
     state.record_write(REF, "a", b"", WriteCause.REJECTED, NOW + timedelta(seconds=61))
     later = state.record_rejection(REF, "a", transient, NOW + timedelta(seconds=90)).rejection
     assert later == transient
+
+
+def test_kind_is_unserved_when_two_complete_discoveries_agree() -> None:
+    state, ref = NodeState("1"), ObjectRef("example.com/v1", "Gadget", "space", "one")
+    assert not state.is_confirmed_unserved(ref, 100.0)
+    assert not state.is_confirmed_unserved(ref, 104.9)
+    assert not state.is_confirmed_unserved(ref, None)
+    assert state.is_confirmed_unserved(ref, 105.0)

@@ -1,11 +1,19 @@
 """When an absent row or form counts as deleted, and when it is in doubt."""
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.core.guard.absence import NO_ABSENCES, Absences, ReadTime, doubt_message
+from lynq.core.guard.absence import (
+    NO_ABSENCES,
+    Absences,
+    ReadTime,
+    doubt_message,
+    lost_with_definition,
+)
 from lynq.core.guard.approval import digest_of
 
 NAMES = ("a", "b", "c")
@@ -147,3 +155,16 @@ def test_any_history_agrees_with_the_model(
         assert absences.doubtful(unidentifiable) == {
             name for name in missing if history.is_doubtful(name)
         }
+
+
+@pytest.mark.parametrize(
+    ("written", "defined", "lost"),
+    [(1, 2, True), (2, 2, False), (3, 2, False), (None, 2, True), (1, None, False)],
+)
+def test_form_rendered_before_its_definition_was_lost_with_an_earlier_one(
+    *, written: int | None, defined: int | None, lost: bool
+) -> None:
+    def day(number: int | None) -> datetime | None:
+        return None if number is None else datetime(2026, 1, number, tzinfo=UTC)
+
+    assert lost_with_definition(day(written), day(defined)) is lost
