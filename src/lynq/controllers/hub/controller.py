@@ -34,6 +34,7 @@ from lynq.core.hub.events import new_events, ongoing_events, row_rejected
 from lynq.core.hub.schedule import (
     must_abandon,
     must_plan,
+    must_plan_without_rows,
     must_read,
     next_run_at,
     write_retry_delay,
@@ -151,6 +152,9 @@ class HubController:
         if rows and must_plan(hub, state.read, state.plan, state.write, now):
             # Replaces the rest of the last plan; writes that are still required are in both.
             state.write.execution = await self._plan(hub, rows, state)
+        elif must_plan_without_rows(hub, state.read, state.write):
+            plan = await self._planner.plan_without_rows(hub, state)
+            state.write.execution = PlanExecution.of(hub, plan, now) if plan.deletes else None
         if state.write.execution:
             await self._apply(hub, state, state.write.execution)
 

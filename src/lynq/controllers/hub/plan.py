@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -21,7 +21,7 @@ from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.decoding import Unreadable
 from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.state import HubState
-from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
+from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub, plan_without_rows
 from lynq.core.hub.prune import Observation
 from lynq.core.hub.rollout import WorkloadsReady
 from lynq.core.hub.schedule import confirm_after, deletion_window
@@ -59,6 +59,28 @@ class HubPlanner:
         self._context = context
         self._workloads_ready = workloads_ready
         self._validator = validator
+
+    async def plan_without_rows(self, hub: LynqHub, state: HubState) -> HubPlan:
+        """Return the plan of a hub whose rows cannot be read; nothing of it is reported."""
+        key = hub.metadata.key
+        last = state.plan.absences
+        nodes, other_nodes = self._nodes(hub)
+        inputs = PlanInputs(
+            hub=hub,
+            forms=[FormCandidate(form) for form in self._context.forms.by(BY_HUB, key)],
+            rows=(),
+            nodes=nodes,
+            other_nodes=other_nodes,
+            unreadable_forms=self._context.forms.unreadable(key.namespace),
+            observation=Observation(
+                now=time.monotonic(), last=last, confirm_after=confirm_after(hub).total_seconds()
+            ),
+        )
+        work = partial(plan_without_rows, inputs, self._context.clock())
+        plan = await asyncio.to_thread(work) if len(nodes) > THREAD_THRESHOLD else work()
+        forms_missing_since = plan.absences.forms_missing_since
+        state.plan.absences = replace(last, forms_missing_since=forms_missing_since)
+        return plan
 
     async def plan(self, hub: LynqHub, rows: ReadRows, state: HubState) -> PlannedSync:
         """Return the plan, and record what later plans and event handlers need."""

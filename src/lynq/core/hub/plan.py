@@ -7,7 +7,7 @@ are admitted under maxSkew.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias, TypeVar
 
@@ -22,6 +22,7 @@ from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_ro
 from lynq.core.hub.desired_node import DesiredNode
 from lynq.core.hub.diff import (
     CheckedSpecs,
+    DeletionCause,
     NodeCreation,
     NodeDeletion,
     NodeDifferences,
@@ -147,6 +148,18 @@ class HubPlan:
 
 Forms: TypeAlias = Mapping[str, FormCandidate]
 Nodes: TypeAlias = Mapping[str, LynqNode]
+
+
+def plan_without_rows(inputs: PlanInputs, now: datetime) -> HubPlan:
+    """Return the plan of a hub whose rows are unknown: it only deletes nodes of deleted forms.
+
+    Deleting a form is explicit, and is carried out while the source cannot be read.
+    """
+    present = {candidate.name for candidate in inputs.forms if _belongs(candidate.form, inputs.hub)}
+    unknown = replace(inputs, rows=(), unreadable_forms={*inputs.unreadable_forms, *present})
+    plan = plan_hub(unknown, now)
+    deletes = [deletion for deletion in plan.deletes if deletion.cause is DeletionCause.FORM_GONE]
+    return replace(plan, deletes=tuple(deletes), approval=NO_APPROVAL)
 
 
 def plan_hub(inputs: PlanInputs, now: datetime) -> HubPlan:

@@ -13,7 +13,7 @@ The rules:
   longer than an interval would only read. `rows_allow_deletion` restricts their deletions.
 - The rest of a plan is executed at once. A new plan replaces it when one is due, but not before
   `PlanState.not_before`, even with new rows: thousands of writes take many turns.
-- After a failed read nothing is planned: the rows may have changed.
+- After a failed read, only deletions of nodes without form are planned: the rows may have changed.
 """
 
 import re
@@ -99,6 +99,11 @@ def must_plan(
     """Return whether to plan now with the rows of the last read."""
     due = _plan_due(hub, read, plan, write, now)
     return due is not None and due <= now
+
+
+def must_plan_without_rows(hub: LynqHub, read: ReadState, write: WriteState) -> bool:
+    """Return whether nodes of deleted forms have to be deleted although no rows can be read."""
+    return read.failure is not None and write.execution is None and not hub.spec.paused
 
 
 def next_run_at(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cluster.controllers.environment import HUBS, NODES, Environment
+from cluster.controllers.environment import FORMS, HUBS, NODES, Environment
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
 from lynq.kube import Request, Response, Send
 from waiting import eventually
@@ -158,6 +158,28 @@ async def test_failed_read_changes_only_ready_condition(env: Environment) -> Non
         await asyncio.to_thread(rename, env, "renamed", "tenants")
         await env.wait_for_condition("Ready", "True")
         await env.wait_for_status(desired=6)
+
+
+async def test_deleted_form_and_hub_delete_their_nodes_while_the_database_is_away(
+    env: Environment,
+) -> None:
+    env.set_rows(*MANY[:3])
+    await env.create_hub(source={"syncInterval": "1s"}, deletionGuard={"confirmAfter": "1s"})
+    await env.create_form()
+    await env.create_form("worker")
+    workers = [f"{uid}-worker" for uid, *_ in MANY[:3]]
+
+    async with env.run_controllers():
+        await env.wait_for_nodes(*nodes_of(MANY[:3]), *workers)
+        await asyncio.to_thread(rename, env, "tenants", "renamed")
+        await env.wait_for_condition("Ready", "False")
+        await env.client.delete(FORMS, "worker", env.namespace)
+        await env.wait_for_nodes(*nodes_of(MANY[:3]))
+        await env.nodes_stay(*nodes_of(MANY[:3]), seconds=1)
+    async with env.run_controllers():
+        await env.client.delete(HUBS, "hub", env.namespace)
+        await env.wait_for_deletion(HUBS, "hub")
+        assert await env.node_names() == []
 
 
 async def test_sqlite_path_outside_directory_is_rejected(env: Environment) -> None:

@@ -11,8 +11,9 @@ from lynq.api.names import ANNOTATION_ROLLOUT_BUDGET
 from lynq.api.naming import NodePair
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.absence import ReadTime
+from lynq.core.guard.approval import NO_APPROVAL
 from lynq.core.hub.diff import DeletionCause, UpdateCause
-from lynq.core.hub.plan import FormCandidate, HubPlan
+from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_without_rows
 from lynq.core.hub.prune import Observation
 from unit.core.hub.fixtures import (
     NOON,
@@ -489,3 +490,20 @@ def test_nodes_of_a_protected_form_that_is_being_deleted_are_left_unchanged() ->
     assert is_empty(planned(running("a", "b"), rows("a", "c", plan="new"), protected))
     deleted = replace(WEB, metadata=replace(metadata, annotations={}))
     assert len(planned(running("a", "b"), rows("a"), deleted).deletes) == 2
+
+
+def test_plan_without_rows_deletes_only_nodes_of_deleted_forms() -> None:
+    cluster = running("a", "b")
+    synced(cluster, rows("a", "b"), WEB, DB)
+    foreign = replace(cluster.nodes["a-web"])
+    cluster.nodes["odd"] = replace(foreign, metadata=replace(foreign.metadata, name="odd"))
+    hub = a_hub(
+        deletion_guard=DeletionGuard(max_count=0, max_percent=0),
+        annotations={"lynq.sh/approve-deletion": "0123456789abcdef"},
+    )
+    nodes = tuple(cluster.nodes.values())
+    plan = plan_without_rows(
+        PlanInputs(hub=hub, forms=[FormCandidate(WEB)], rows=(), nodes=nodes), NOON
+    )
+    assert [deletion.name for deletion in plan.deletes] == ["a-db", "b-db"]
+    assert (plan.creates, plan.updates, plan.approval) == ((), (), NO_APPROVAL)
