@@ -35,7 +35,7 @@ class OperatorMetrics:
         )
         self._rows = Histogram(
             "lynq_row_to_ready_seconds",
-            "Time from the read of a row until its node is ready",
+            "Time from the hub's write of a node until the node is ready",
             buckets=_ROW_BUCKETS,
             registry=registry,
         )
@@ -64,7 +64,7 @@ class OperatorMetrics:
         counts[kind, conflict_policy] = counts.get((kind, conflict_policy), 0) + 1
 
     def record_row_to_ready(self, seconds: float) -> None:
-        """Record the time from the read of a row until its node is ready."""
+        """Record the time from the write of a node by its hub until the node is ready."""
         self._rows.observe(seconds)
 
     def remove_node(self, key: ObjectKey) -> None:
