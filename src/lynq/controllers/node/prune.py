@@ -258,7 +258,7 @@ class Pruner:
                 ref.name,
                 ref.namespace or None,
                 uid=deletion.uid,
-                propagation="Background",
+                propagation="Foreground" if deletion.is_foreground else "Background",
             )
         except NotFound as error:
             self._observer.check_served(kind, error)

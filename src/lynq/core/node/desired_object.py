@@ -11,8 +11,10 @@ write of the object, so that no reader observes one without the other.
 
 import hashlib
 import math
+import re
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from json.encoder import encode_basestring
 from typing import Any, Final
@@ -43,6 +45,7 @@ Object = dict[str, Any]
 
 _APPLY_ANNOTATIONS: Final = frozenset({ANNOTATION_APPLIED_HASH, ANNOTATION_APPLY_START_TIME})
 _HASH_DIGITS: Final = 16
+_STRING_DATA: Final = re.compile(r"^(\$?\.?)stringData\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +70,9 @@ def prepare(
     `body` is the whole live object. It is needed only for a resource with ignoreFields, and is
     None while the object does not exist.
     """
-    obj = rendered.obj
+    obj = _with_folded_string_data(rendered)
     if body is not None and ignores_fields(resource):
-        obj = _with_ignored_fields(rendered, resource, body)
+        obj = _with_ignored_fields(replace(rendered, obj=obj), resource, body)
     obj = with_ownership(obj, rendered.ref, owner, resource.deletion_policy)
     obj = with_policies(obj, resource)
     return DesiredObject(rendered.ref, obj, applied_hash(obj))
@@ -80,12 +83,29 @@ def ignores_fields(resource: TResource) -> bool:
     return bool(resource.ignore_fields) and resource.creation_policy is not CreationPolicy.ONCE
 
 
+def _with_folded_string_data(rendered: Rendered) -> Object:
+    """Return the object; stringData of a Secret is merged into data, as the API server does.
+
+    The API server stores no stringData, so managed fields would not show a change of the values.
+    Values of other types stay, and the API server rejects them with their field path.
+    """
+    obj, texts = rendered.obj, rendered.obj.get("stringData")
+    data = obj.get("data") or {}
+    if rendered.ref[:2] != ("v1", "Secret") or not isinstance(texts, dict):
+        return obj
+    if not isinstance(data, dict) or not all(isinstance(text, str) for text in texts.values()):
+        return obj
+    encoded = {key: b64encode(text.encode()).decode() for key, text in texts.items()}
+    rest = {key: value for key, value in obj.items() if key != "stringData"}
+    return {**rest, "data": {**data, **encoded}}
+
+
 def _with_ignored_fields(
     rendered: Rendered, resource: TResource, body: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the rendered object with the live values of the ignored fields."""
     try:
-        paths = [parse_path(text) for text in resource.ignore_fields]
+        paths = [parse_path(_folded_path(text, rendered)) for text in resource.ignore_fields]
     except PathError as error:
         raise RenderError(resource.id, "ignoreFields", str(error)) from None
     obj = keep_live(rendered.obj, dict(body), paths)
@@ -103,6 +123,13 @@ def _with_ignored_fields(
         metadata["ownerReferences"] = original["ownerReferences"]
     identity = {key: rendered.obj[key] for key in ("apiVersion", "kind")}
     return {**obj, **identity, "metadata": metadata}
+
+
+def _folded_path(path: str, rendered: Rendered) -> str:
+    """Return the path of a Secret's stringData in data, where the API server stores it."""
+    if rendered.ref[:2] != ("v1", "Secret"):
+        return path
+    return _STRING_DATA.sub(r"\1data", path)
 
 
 def with_policies(obj: Object, resource: TResource) -> Object:

@@ -7,6 +7,7 @@ inventory untouched: the inventory lists what the node meant to apply, not what 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from lynq.api import DeletionPolicy, LynqNode, ResourceState, TResource
 from lynq.api.digests import is_untouched
@@ -19,6 +20,19 @@ from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import is_orphan, is_owned_by
 from lynq.core.node.state import ResourceOutcome, StateReason
 from lynq.core.node.successor import Successors, held_for_successors
+
+_WORKLOADS: Final = frozenset(
+    {
+        ("", "ReplicationController"),
+        ("apps", "DaemonSet"),
+        ("apps", "Deployment"),
+        ("apps", "ReplicaSet"),
+        ("apps", "StatefulSet"),
+        ("batch", "CronJob"),
+        ("batch", "Job"),
+    }
+)
+"""Groups and kinds whose controllers run pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +118,15 @@ class ObjectDeletion:
     """The precondition: a re-created object of the same name must not be deleted."""
     retain: bool
     reason: OrphanReason
+
+    @property
+    def is_foreground(self) -> bool:
+        """Whether the object stays until its pods are gone.
+
+        Objects that the pods need, such as Secrets and Services, are deleted only after it.
+        """
+        ref = self.item.ref
+        return (ref.group, ref.kind) in _WORKLOADS
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +216,9 @@ def _outcome(
         message = "being retained as an orphan" if deletion.retain else "being deleted"
         return _deleting(item, StateReason.DELETING, message)
     if item.id in wave:
-        return _deleting(item, StateReason.DELETING, "being deleted; waiting for its finalizers")
+        return _deleting(
+            item, StateReason.DELETING, "being deleted; waiting for its pods or finalizers"
+        )
     message = "waiting for dependents to be deleted"
     return _deleting(item, StateReason.WAITING_FOR_DEPENDENTS, message)
 

@@ -1,6 +1,8 @@
 """Drift: changes by other clients are restored or reported on the watch event, with back-off."""
 
 import asyncio
+from base64 import b64encode
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from cluster.controllers.node.builders import (
     event_count,
     has_plan,
     labels,
+    manifest_entry,
     owner_uids,
     wait_for_event,
     wait_for_object,
@@ -28,7 +31,7 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube.resource import CONFIG_MAPS
+from lynq.kube.resource import CONFIG_MAPS, SECRETS
 
 FORCE = {"conflictPolicy": "Force"}
 AT_ONCE = 5.0
@@ -60,6 +63,22 @@ async def test_edited_data_is_restored_under_force(env: Environment) -> None:
         assert obj["data"]["more"] == "theirs"
         assert "kubectl-edit" in await wait_for_event(env, "ForceApply", about=NODE)
         await wait_for_node_ready(env, NODE)
+
+
+async def test_edited_data_of_a_secret_with_string_data_is_restored(env: Environment) -> None:
+    manifest = {"apiVersion": "v1", "kind": "Secret", "stringData": {"password": "right"}}
+    secret = manifest_entry("secret", manifest, conflictPolicy="Force")
+
+    def has_password(text: bytes) -> Callable[[Object], bool]:
+        return lambda obj: obj["data"]["password"] == b64encode(text).decode()
+
+    async with running_operator(env):
+        await create_node(env, secrets=[secret])
+        await wait_for_node_ready(env, NODE)
+        assert has_password(b"right")(await env.get(SECRETS, "secret"))
+        wrong = {"data": {"password": b64encode(b"wrong").decode()}}
+        await edit(env, "secret", wrong, resource=SECRETS)
+        await wait_for_object(env, "secret", has_password(b"right"), SECRETS)
 
 
 async def test_edited_data_is_reported_as_conflict_under_stuck(env: Environment) -> None:

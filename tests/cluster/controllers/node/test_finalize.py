@@ -2,6 +2,7 @@
 
 import asyncio
 
+from built_in_resources import DEPLOYMENTS, PODS
 from cluster.controllers.environment import NODES, Environment, Object
 from cluster.controllers.node.builders import (
     NODE,
@@ -12,6 +13,7 @@ from cluster.controllers.node.builders import (
     entry,
     exists,
     has_plan,
+    manifest_entry,
     update_node,
     wait_for_event,
     wait_for_object,
@@ -23,8 +25,10 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
+from cluster.local.manifests import deployment
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
+from waiting import stays
 
 HELD: Object = {"metadata": {"finalizers": ["example.com/hold"]}}
 RELEASED: Object = {"metadata": {"finalizers": None}}
@@ -175,3 +179,27 @@ async def test_deactivated_row_deletes_node_and_objects(env: Environment) -> Non
         await wait_for_deletion(env, NODES, "acme-web")
         assert not await exists(env, "acme-settings")
         assert await exists(env, "beta-settings")
+
+
+async def test_dependencies_of_a_workload_stay_until_its_pods_are_gone(env: Environment) -> None:
+    web = manifest_entry("web", deployment("web"), dependIds=["settings"])
+    async with running_operator(env):
+        await create_node(env, entry("settings"), deployments=[web])
+        await wait_for_node_ready(env, NODE)
+        listed = await env.client.list(PODS, env.namespace)
+        pods = [pod["metadata"]["name"] for pod in listed.items]
+        for pod in pods:
+            await edit(env, pod, HELD, resource=PODS)
+        await delete_node(env)
+        for pod in pods:
+            await wait_for_object(env, pod, is_deleting, PODS)
+        await stays(lambda: exists(env, "settings"), seconds=1, every=0.1)
+        assert await exists(env, "web", DEPLOYMENTS)
+        for pod in pods:
+            await edit(env, pod, RELEASED, resource=PODS)
+        await wait_for_deletion(env, NODES, NODE)
+        assert not await exists(env, "settings")
+
+
+def is_deleting(obj: Object) -> bool:
+    return "deletionTimestamp" in obj["metadata"]

@@ -10,6 +10,7 @@ from lynq.api import CreationPolicy, TResource
 from lynq.core.node.desired_object import DesiredObject, applied_hash, prepare
 from lynq.core.node.render import Renderer, RenderError
 from lynq.core.node.variables import variables_of
+from unit.core.node.fixtures import desired_by
 from unit.core.node.nodes import NOW, a_node, a_resource, an_owner
 
 
@@ -79,3 +80,42 @@ def test_ignored_fields_change_neither_identity_nor_ownership(path: str) -> None
     assert [reference["uid"] for reference in metadata["ownerReferences"]] == [an_owner().uid]
     assert metadata["labels"].items() <= {"lynq.sh/managed": "true", "team": "a"}.items()
     assert not metadata.keys() & {"uid", "managedFields"}
+
+
+def secret(**parts: Any) -> dict[str, Any]:
+    """Return the desired object of a Secret."""
+    resource = a_resource("key", {"apiVersion": "v1", "kind": "Secret", **parts})
+    return desired_by(resource).obj
+
+
+def test_string_data_of_a_secret_is_folded_into_data_and_wins() -> None:
+    obj = secret(data={"a": "b2xk", "b": "Yg=="}, stringData={"a": "new", "ü": "ä"})
+    assert "stringData" not in obj
+    assert obj["data"] == {"a": "bmV3", "b": "Yg==", "ü": "w6Q="}
+
+
+@pytest.mark.parametrize(
+    "parts", [{"stringData": {"a": 1}}, {"stringData": "text"}, {"data": "x", "stringData": {}}]
+)
+def test_string_data_of_another_type_is_left_to_the_api_server(parts: dict[str, Any]) -> None:
+    obj = secret(**parts)
+    assert {key: obj[key] for key in parts} == parts
+
+
+def test_string_data_of_another_kind_is_left_unchanged() -> None:
+    spec = {"apiVersion": "example.com/v1", "kind": "Secret", "stringData": {"a": "b"}}
+    assert desired_by(a_resource("key", spec)).obj["stringData"] == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    "path", ["$.stringData.password", "stringData.password", "$.data.password"]
+)
+def test_ignored_string_data_keeps_the_live_value(path: str) -> None:
+    spec = {"apiVersion": "v1", "kind": "Secret", "stringData": {"password": "a", "user": "b"}}
+    resource = a_resource("key", spec, ignore_fields=(path,))
+    node = a_node(resource)
+    rendered = Renderer.of(node, variables_of(node)).render(resource, namespaced=True)
+    live = {**spec, "metadata": {}, "data": {"password": "bGl2ZQ==", "user": "eA=="}}
+    del live["stringData"]
+    desired = prepare(rendered, resource, an_owner(), live)
+    assert desired.obj["data"] == {"password": "bGl2ZQ==", "user": "Yg=="}

@@ -109,6 +109,29 @@ def test_policy_that_was_never_written_to_the_object_counts() -> None:
     assert [deletion.retain for deletion in prune_step(candidate).deletions] == [True]
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "is_foreground"),
+    [
+        ("apps/v1", "Deployment", True),
+        ("apps/v1", "StatefulSet", True),
+        ("apps/v1", "DaemonSet", True),
+        ("apps/v1", "ReplicaSet", True),
+        ("batch/v1", "Job", True),
+        ("batch/v1", "CronJob", True),
+        ("v1", "ReplicationController", True),
+        ("v1", "Pod", False),
+        ("v1", "Secret", False),
+        ("example.com/v1", "Deployment", False),
+    ],
+)
+def test_workloads_are_deleted_after_their_pods(
+    api_version: str, kind: str, *, is_foreground: bool
+) -> None:
+    workload = InventoryItem("a", ObjectRef(api_version, kind, "shop", "web"))
+    (deletion,) = prune_step(PruneCandidate(workload, live())).deletions
+    assert deletion.is_foreground is is_foreground
+
+
 @pytest.mark.parametrize(("name", "retain"), [("shop", True), ("acme", False)])
 def test_own_namespace_of_a_node_is_always_retained(name: str, *, retain: bool) -> None:
     home = InventoryItem("home", ObjectRef("v1", "Namespace", "", name))
