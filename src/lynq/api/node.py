@@ -92,6 +92,9 @@ class ResourceStatus(Wire, frozen=True, kw_only=True):
     since: Time | None = None
     """Time of the last transition to this state."""
 
+    readiness_lost_at: Time | None = None
+    """Time at which a ready object ceased to be ready. Its timeout is counted from then."""
+
     fields_digest: str = ""
     """Digest of the managed fields that the operator owned after its last write of the object. A
     different digest means that another manager took over a field, even while the operator was
@@ -159,9 +162,9 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     """Every object of the LynqNode, with its state."""
 
     conditions: Conditions = ()
-    """Ready: all resources are ready. Progressing: resources are being applied. Conflicted: another
-    manager owns a field of a resource. Degraded: resources failed, conflict, or are not ready.
-    Paused: the annotation lynq.sh/paused is "true"."""
+    """Ready: all resources are ready. Progressing: resources are being applied or are not ready
+    yet. Conflicted: another manager owns a field of a resource. Degraded: resources failed,
+    conflict, or are not ready. Paused: the annotation lynq.sh/paused is "true"."""
 
 
 class LynqNode(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):

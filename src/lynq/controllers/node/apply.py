@@ -5,7 +5,7 @@ a lost connection or a lost lease, ends the reconcile.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -20,6 +20,7 @@ from lynq.core.node.decide import PassContext
 from lynq.core.node.masking import mask_readiness
 from lynq.core.node.objects import owner_of
 from lynq.core.node.state import ResourceOutcome, WriteCause
+from lynq.core.node.status import readiness_losses
 from lynq.core.node.step import ReconcileStep, next_step
 from lynq.telemetry import OperatorMetrics
 
@@ -140,8 +141,12 @@ def _next_step(
     *,
     force: bool,
 ) -> ReconcileStep:
+    losses = readiness_losses(node.status, now)
     facts = {
-        resource_id: mask_readiness(node, resource.facts)
+        resource_id: replace(
+            mask_readiness(node, resource.facts),
+            readiness_lost_at=losses.get((resource_id, resource.ref)),
+        )
         for resource_id, resource in observed.items()
     }
     return next_step(graph, facts, PassContext(owner_of(node), now, force))

@@ -1,9 +1,9 @@
 """The four conditions of a node, computed from the states of its resources.
 
 Reasons go by priority, and a conflict also counts as a failure: alerts written for the Go operator
-expect that. A message counts the resources, names some, and quotes the first failures. It contains
-nothing that changes with time alone, so that equal outcomes give equal conditions and the status
-is not written.
+expect that. A node whose only failures are conflicts has reasons of its own. A message counts the
+resources, names some, and quotes the first failures. It contains nothing that changes with time
+alone, so that equal outcomes give equal conditions and the status is not written.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,6 +43,8 @@ class StateCounts:
     """Conflicts included."""
     conflicted: tuple[str, ...]
     skipped: tuple[str, ...]
+    progressing: tuple[str, ...]
+    """Resources that were applied, or are about to be, and are not ready yet."""
     failure_messages: tuple[str, ...]
     """Messages of the first failed resources, each with its resource id."""
 
@@ -61,6 +63,7 @@ class StateCounts:
             failed=tuple(failure.id for failure in failures),
             conflicted=ids(ResourceState.CONFLICTED),
             skipped=ids(ResourceState.SKIPPED),
+            progressing=ids(ResourceState.PROGRESSING),
             failure_messages=tuple(messages),
         )
 
@@ -69,12 +72,17 @@ class StateCounts:
         """Whether no resource failed and every one is ready."""
         return not self.failed and len(self.ready) == self.desired
 
+    @property
+    def has_only_conflicts(self) -> bool:
+        """Whether conflicts are the only failures."""
+        return bool(self.conflicted) and self.conflicted == self.failed
+
 
 def node_conditions(counts: StateCounts, *, is_applying: bool) -> tuple[ConditionState, ...]:
     """Return Ready, Progressing, Conflicted and Degraded, in this order."""
     return (
         _ready(counts),
-        _progressing(is_applying=is_applying),
+        _progressing(counts, is_applying=is_applying),
         _conflicted(counts),
         _degraded(counts),
     )
@@ -103,19 +111,25 @@ def _ready(counts: StateCounts) -> ConditionState:
         message = f"all {counts.desired} resources are ready" if counts.desired else "no resources"
         return ConditionState(Type.READY, holds=True, reason=Reason.RECONCILED, message=message)
     reason = Reason.NOT_ALL_RESOURCES_READY
-    if counts.conflicted:
+    if counts.has_only_conflicts:
+        reason = Reason.RESOURCES_CONFLICTED
+    elif counts.conflicted:
         reason = Reason.RESOURCES_FAILED_AND_CONFLICTED
     elif counts.failed:
         reason = Reason.RESOURCES_FAILED
     return ConditionState(Type.READY, holds=False, reason=reason, message=_not_ready(counts))
 
 
-def _progressing(*, is_applying: bool) -> ConditionState:
+def _progressing(counts: StateCounts, *, is_applying: bool) -> ConditionState:
+    is_progressing = is_applying or bool(counts.progressing)
     if is_applying:
         reason, message = Reason.RECONCILING, "resources are being applied"
+    elif is_progressing:
+        reason = Reason.RECONCILING
+        message = f"resources are not ready yet: {and_more(counts.progressing)}"
     else:
         reason, message = Reason.RECONCILE_COMPLETE, "all applicable resources have been applied"
-    return ConditionState(Type.PROGRESSING, is_applying, reason, message)
+    return ConditionState(Type.PROGRESSING, is_progressing, reason, message)
 
 
 def _conflicted(counts: StateCounts) -> ConditionState:
@@ -137,7 +151,9 @@ def _degraded(counts: StateCounts) -> ConditionState:
         message = "all resources are healthy"
         return ConditionState(Type.DEGRADED, holds=False, reason=Reason.HEALTHY, message=message)
     reason = Reason.RESOURCES_NOT_READY
-    if counts.conflicted:
+    if counts.has_only_conflicts:
+        reason = Reason.RESOURCE_CONFLICTS
+    elif counts.conflicted:
         reason = Reason.RESOURCE_FAILURES_AND_CONFLICTS
     elif counts.failed:
         reason = Reason.RESOURCE_FAILURES

@@ -238,7 +238,11 @@ def _readiness(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
         return _outcome(facts, ResourceState.FAILED, readiness.reason, readiness.message)
     started = live.annotations.get(ANNOTATION_APPLY_START_TIME, "")
     time = countdown(
-        started, resource.timeout_seconds, now=now, default_start=live.created_at or now
+        started,
+        resource.timeout_seconds,
+        now=now,
+        default_start=live.created_at or now,
+        lost_at=facts.readiness_lost_at,
     )
     if time.has_expired:
         message = f"not ready within {time.timeout} s: {readiness.message}"

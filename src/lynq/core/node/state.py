@@ -149,6 +149,8 @@ class ResourceFacts:
     live: LiveObject | None = None
     """None if the object does not exist."""
     last_write: LastWrite | None = None
+    readiness_lost_at: datetime | None = None
+    """When the object ceased to be ready; None if it was not ready before."""
     was_written: bool = False
     """Whether the object was already written in this reconcile; it is written at most once."""
 

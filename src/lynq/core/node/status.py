@@ -47,6 +47,8 @@ _ORDER: Final = {
     )
 }
 
+_NOT_READY: Final = frozenset({ResourceState.PROGRESSING, ResourceState.FAILED})
+
 EntryKey = tuple[str, str, str, str]
 
 
@@ -195,6 +197,18 @@ def deleting_status(
     )
 
 
+def readiness_losses(status: NodeStatus, now: datetime) -> dict[tuple[str, ObjectRef], datetime]:
+    """Return when each object that is not ready any more has lost its readiness.
+
+    For an object that was ready in the last status that is now.
+    """
+    losses = (
+        (entry, now if entry.state is ResourceState.READY else entry.readiness_lost_at)
+        for entry in status.resources
+    )
+    return {(entry.id, ref_of(entry)): lost_at for entry, lost_at in losses if lost_at is not None}
+
+
 def invalid_status(
     previous: NodeStatus, invalid: InvalidNode, generation: int, now: datetime
 ) -> NodeStatus:
@@ -305,8 +319,21 @@ def _with_since(
     if before is None:
         return replace(entry, since=now)
     since = before.since if before.state is entry.state else None
-    digest = entry.fields_digest or before.fields_digest
-    return replace(entry, since=since or now, fields_digest=digest)
+    return replace(
+        entry,
+        since=since or now,
+        readiness_lost_at=_readiness_lost_at(entry, before, now),
+        fields_digest=entry.fields_digest or before.fields_digest,
+    )
+
+
+def _readiness_lost_at(
+    entry: ResourceStatus, before: ResourceStatus, now: datetime
+) -> datetime | None:
+    if entry.state not in _NOT_READY:
+        return None
+    was_ready = before.state is ResourceState.READY
+    return now if was_ready else before.readiness_lost_at
 
 
 def _without_failure(entry: ResourceStatus) -> ResourceStatus:

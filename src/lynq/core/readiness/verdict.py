@@ -90,7 +90,7 @@ class Countdown:
     """The time that an object has taken to become ready, and its timeout."""
 
     elapsed: float
-    """Seconds since the current manifest was first applied."""
+    """Seconds since the current manifest was first applied, or since the loss of readiness."""
     timeout: int
     """Seconds until the object counts as failed."""
 
@@ -106,13 +106,20 @@ class Countdown:
 
 
 def countdown(
-    started: str, timeout_seconds: int, *, now: datetime, default_start: datetime
+    started: str,
+    timeout_seconds: int,
+    *,
+    now: datetime,
+    default_start: datetime,
+    lost_at: datetime | None = None,
 ) -> Countdown:
     """Return the countdown of an object whose annotation lynq.sh/apply-start-time is `started`.
 
     `default_start` replaces an annotation that is missing or malformed. A start in the future is
-    clock skew between machines and counts as now. A timeout of 0 means 300 seconds.
+    clock skew between machines and counts as now. A timeout of 0 means 300 seconds. An object that
+    has lost its readiness at `lost_at` has its whole timeout again.
     """
-    elapsed = now - (parse_rfc3339(started) or default_start)
+    start = parse_rfc3339(started) or default_start
+    elapsed = now - (max(start, lost_at) if lost_at else start)
     timeout = timeout_seconds if timeout_seconds > 0 else _DEFAULT_TIMEOUT
     return Countdown(max(0.0, elapsed.total_seconds()), timeout)

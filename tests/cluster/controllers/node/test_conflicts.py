@@ -40,11 +40,9 @@ async def test_stuck_policy_reports_conflict_and_leaves_object_unchanged(env: En
     old = await create_foreign(env)
     async with running_operator(env):
         await create_node(env, entry("settings"), entry("other"))
-        node = await wait_for_node_condition(
-            env, NODE, "Ready", "False", "ResourcesFailedAndConflicted"
-        )
+        node = await wait_for_node_condition(env, NODE, "Ready", "False", "ResourcesConflicted")
         assert node_condition(node, "Conflicted") == ("True", "ResourceConflict")
-        assert node_condition(node, "Degraded") == ("True", "ResourceFailuresAndConflicts")
+        assert node_condition(node, "Degraded") == ("True", "ResourceConflicts")
         assert node_condition(node, "Progressing") == ("False", "ReconcileComplete")
         assert node["status"]["failedResources"] == 1
         assert node["status"]["readyResources"] == 1

@@ -86,7 +86,7 @@ async def test_edited_data_is_reported_as_conflict_under_stuck(env: Environment)
         await create_ready_node(env, entry("settings"))
         await edit(env, "settings", {"data": {"plan": "by hand"}})
         node = await wait_for_node_condition(
-            env, NODE, "Ready", "False", "ResourcesFailedAndConflicted", within=AT_ONCE
+            env, NODE, "Ready", "False", "ResourcesConflicted", within=AT_ONCE
         )
         assert node_condition(node, "Conflicted") == ("True", "ResourceConflict")
         resource = await wait_for_resource_state(env, NODE, "settings", "Conflicted")

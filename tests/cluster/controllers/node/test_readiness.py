@@ -1,6 +1,6 @@
 """waitForReady and timeoutSeconds: when a resource is ready, failed, and since when."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from built_in_resources import DEPLOYMENTS
@@ -29,6 +29,7 @@ from cluster.controllers.running_operator import (
     wait_for_resource_state,
 )
 from cluster.local.manifests import deployment, job
+from waiting import eventually
 
 NEVER = {"local.lynq.sh/ready": "never"}
 
@@ -114,21 +115,27 @@ async def test_bad_update_is_reported_while_old_pods_run(env: Environment) -> No
         await wait_for_node_ready(env, NODE)
 
 
-async def test_degraded_workload_times_out_from_its_last_change(
+async def test_workload_that_loses_its_readiness_has_its_whole_timeout_again(
     env: Environment,
 ) -> None:
     async with running_operator(env):
-        await create_node(env, deployments=[app(timeoutSeconds=1)])
+        await create_node(env, deployments=[app(timeoutSeconds=3)])
         await wait_for_node_ready(env, NODE)
-        await env.wait_until_idle()
-        await edit(
-            env,
-            "app",
-            {"spec": {"template": {"metadata": {"annotations": NEVER}}}},
-            resource=DEPLOYMENTS,
-        )
+        live = await env.get(DEPLOYMENTS, "app")
+        started = parse_time(annotations(live)["lynq.sh/apply-start-time"])
+        await eventually(lambda: datetime.now(UTC) > started + timedelta(seconds=4))
+        never = {"spec": {"template": {"metadata": {"annotations": NEVER}}}}
+        await edit(env, "app", never, resource=DEPLOYMENTS)
+        resource = await wait_for_resource_state(env, NODE, "app", "Progressing")
+        lost_at = parse_time(resource["readinessLostAt"])
+        node = await wait_for_node_condition(env, NODE, "Progressing", "True", "Reconciling")
+        assert node_condition(node, "Ready") == ("False", "NotAllResourcesReady")
+    async with running_operator(env):
         resource = await wait_for_resource_state(env, NODE, "app", "Failed")
         assert resource["reason"] == "ReadinessTimeout"
+        assert parse_time(resource["readinessLostAt"]) == lost_at
+        assert -1 <= (parse_time(resource["since"]) - lost_at).total_seconds() - 3 < 2
+        await wait_for_node_condition(env, NODE, "Progressing", "False", "ReconcileComplete")
 
 
 async def test_failed_job_is_a_failed_resource(env: Environment) -> None:

@@ -25,6 +25,7 @@ from lynq.core.node.status import (
     invalid_status,
     inventory_status,
     next_status,
+    readiness_losses,
     with_paused,
 )
 from lynq.core.node.variables import VariablesError
@@ -32,6 +33,7 @@ from unit.core.node.nodes import NOW
 
 S = ResourceState
 LATER = NOW + timedelta(minutes=3)
+MINUTE = timedelta(minutes=1)
 STATES = st.lists(st.sampled_from([state for state in S if state is not S.DELETING]), max_size=5)
 
 
@@ -70,7 +72,7 @@ def condition(status: NodeStatus, type_: str) -> Condition:
         ([S.PROGRESSING, S.WAITING], "NotAllResourcesReady", "ResourcesNotReady"),
         ([S.READY, S.FAILED], "ResourcesFailed", "ResourceFailures"),
         ([S.FAILED, S.SKIPPED], "ResourcesFailed", "ResourceFailures"),
-        ([S.CONFLICTED], "ResourcesFailedAndConflicted", "ResourceFailuresAndConflicts"),
+        ([S.CONFLICTED], "ResourcesConflicted", "ResourceConflicts"),
         ([S.FAILED, S.CONFLICTED], "ResourcesFailedAndConflicted", "ResourceFailuresAndConflicts"),
     ],
 )
@@ -82,7 +84,9 @@ def test_conflict_outranks_failure_and_failure_outranks_not_ready(
     has_conflict = S.CONFLICTED in states
     assert conditions(status) == {
         "Ready": ("True" if is_ready else "False", ready),
-        "Progressing": ("False", "ReconcileComplete"),
+        "Progressing": (
+            ("True", "Reconciling") if S.PROGRESSING in states else ("False", "ReconcileComplete")
+        ),
         "Conflicted": (("True", "ResourceConflict") if has_conflict else ("False", "NoConflict")),
         "Degraded": ("False" if is_ready else "True", degraded),
     }
@@ -366,3 +370,26 @@ def test_inventory_is_not_written_without_new_objects_or_without_writes(
     assert (
         inventory_status(before, report(outcomes, is_applying=is_applying), inventory, NOW) is None
     )
+
+
+def test_loss_of_readiness_is_recorded_until_the_object_is_ready_again() -> None:
+    ready = after(S.READY)
+    lost = next_status(ready, report([outcome("r0", S.PROGRESSING)]), NOW + MINUTE)
+    (entry,) = lost.resources
+    assert entry.readiness_lost_at == NOW + MINUTE
+    timed_out = next_status(lost, report([outcome("r0", S.FAILED)]), NOW + 2 * MINUTE)
+    assert timed_out.resources[0].readiness_lost_at == NOW + MINUTE
+    again = next_status(timed_out, report([outcome("r0", S.READY)]), NOW + 3 * MINUTE)
+    assert again.resources[0].readiness_lost_at is None
+
+
+def test_object_that_was_never_ready_has_lost_no_readiness() -> None:
+    status = next_status(after(S.PROGRESSING), report([outcome("r0", S.FAILED)]), NOW + MINUTE)
+    assert status.resources[0].readiness_lost_at is None
+    assert readiness_losses(status, NOW) == {}
+
+
+def test_ready_object_loses_its_readiness_now() -> None:
+    status = after(S.READY)
+    later = NOW + MINUTE
+    assert list(readiness_losses(status, later).values()) == [later]

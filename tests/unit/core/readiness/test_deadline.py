@@ -66,3 +66,12 @@ def test_any_annotation_gives_countdown(started: str) -> None:
     remaining, has_expired = after(0, started)
     assert 0 <= remaining <= 300
     assert has_expired == (remaining == 0)
+
+
+@pytest.mark.parametrize(
+    ("lost_at", "elapsed"),
+    [(None, 60.0), (NOON + timedelta(seconds=50), 10.0), (NOON - timedelta(seconds=50), 60.0)],
+)
+def test_lost_readiness_restarts_the_countdown(lost_at: datetime | None, elapsed: float) -> None:
+    now = NOON + timedelta(seconds=60)
+    assert countdown(STARTED, 300, now=now, default_start=now, lost_at=lost_at).elapsed == elapsed
