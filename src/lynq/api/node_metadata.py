@@ -15,6 +15,7 @@ from lynq.api.names import (
     ANNOTATION_PAUSED,
     ANNOTATION_PROTECT,
     ANNOTATION_ROLLOUT_UPDATE_START,
+    ANNOTATION_ROW_CHANGED_AT,
     ANNOTATION_SPEC_DIGEST,
     ANNOTATION_TEMPLATE_GENERATION,
     LABEL_HUB,
@@ -142,6 +143,11 @@ def form_generation(node: LynqNode) -> int | None:
 def written_at(node: LynqNode) -> datetime | None:
     """Return the time of the last write of the node for a new row or form, if it is annotated."""
     return parse_rfc3339(node.metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""))
+
+
+def row_changed_at(node: LynqNode) -> datetime | None:
+    """Return when the row changed that the last write of the node reflects, if it is annotated."""
+    return parse_rfc3339(node.metadata.annotations.get(ANNOTATION_ROW_CHANGED_AT, ""))
 
 
 def stamp(time: datetime) -> str:

@@ -14,6 +14,7 @@ condition is that of the worst node, so alerts keep working.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from prometheus_client import Metric
@@ -236,6 +237,8 @@ class ObjectCollector:
     rejected_rows: dict[ObjectKey, Mapping[RejectionReason, int]] = field(default_factory=dict)
     held_nodes: dict[ObjectKey, int] = field(default_factory=dict)
     sources_up: dict[ObjectKey, bool] = field(default_factory=dict)
+    unready_since: dict[ObjectKey, datetime | None] = field(default_factory=dict)
+    """Per hub, since when the oldest row is not Ready; None if all are."""
     rollouts: dict[ObjectKey, RolloutSample] = field(default_factory=dict)
 
     def describe(self) -> Iterable[Metric]:
@@ -334,6 +337,17 @@ class ObjectCollector:
             "1 if the last read of a hub's rows succeeded",
             _HUB_LABELS,
             _values(self.sources_up),
+        )
+        now = datetime.now(UTC)
+        ages = [
+            ((key.name, key.namespace), max((now - since).total_seconds(), 0.0) if since else 0.0)
+            for key, since in self.unready_since.items()
+        ]
+        yield LazyMetricFamily(
+            "lynq_oldest_unready_row_seconds",
+            "Age of the oldest change of a row whose node is not ready; 0 if all are",
+            _HUB_LABELS,
+            lambda: ages,
         )
         connected = [(values, hub.push) for values, hub in hubs if hub.push is not None]
         yield LazyMetricFamily(

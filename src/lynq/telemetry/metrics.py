@@ -1,6 +1,7 @@
 """The metrics of hubs, forms and nodes; their names are API."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -35,7 +36,8 @@ class OperatorMetrics:
         )
         self._rows = Histogram(
             "lynq_row_to_ready_seconds",
-            "Time from the hub's write of a node until the node is ready",
+            "Time from the change of a row (its push notification, else the read that found it) "
+            "until its node is ready",
             buckets=_ROW_BUCKETS,
             registry=registry,
         )
@@ -64,7 +66,7 @@ class OperatorMetrics:
         counts[kind, conflict_policy] = counts.get((kind, conflict_policy), 0) + 1
 
     def record_row_to_ready(self, seconds: float) -> None:
-        """Record the time from the write of a node by its hub until the node is ready."""
+        """Record the time from the change of a row until its node is ready."""
         self._rows.observe(seconds)
 
     def remove_node(self, key: ObjectKey) -> None:
@@ -88,6 +90,10 @@ class OperatorMetrics:
         """Record whether the last read of a hub's rows succeeded."""
         self._collector.sources_up[key] = up
 
+    def record_oldest_unready_row(self, key: ObjectKey, since: datetime | None) -> None:
+        """Record since when the oldest row of a hub is not Ready; None if all are."""
+        self._collector.unready_since[key] = since
+
     def remove_hub(self, key: ObjectKey) -> None:
         """Remove the metrics of a deleted hub."""
         collector = self._collector
@@ -95,6 +101,7 @@ class OperatorMetrics:
         collector.rejected_rows.pop(key, None)
         collector.held_nodes.pop(key, None)
         collector.sources_up.pop(key, None)
+        collector.unready_since.pop(key, None)
 
     def record_rollout(self, key: ObjectKey, rollout: RolloutStatus | None) -> None:
         """Record the rollout of a form; None removes its metrics."""

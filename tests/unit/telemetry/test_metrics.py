@@ -1,6 +1,6 @@
 """The operator's metrics, as exposed to a scrape."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -88,6 +88,7 @@ def test_metric_names_and_types(registry: CollectorRegistry) -> None:
         "lynqform_rollout_phase": "gauge",
         "lynqform_rollout_progress": "gauge",
         "lynq_row_to_ready_seconds": "histogram",
+        "lynq_oldest_unready_row_seconds": "gauge",
         "lynq_rejected_rows": "gauge",
         "lynq_deletion_held": "gauge",
         "lynq_source_up": "gauge",
@@ -245,6 +246,20 @@ def test_reconciles_applies_and_rows_are_recorded(
     labels = {"kind": "ConfigMap", "result": "success", "conflict_policy": "Stuck"}
     assert samples(registry, "apply_attempts_total") == [(labels, 1)]
     assert samples(registry, "lynq_row_to_ready_seconds_count") == [({}, 1)]
+
+
+def test_oldest_unready_row_has_its_age(
+    registry: CollectorRegistry, metrics: OperatorMetrics
+) -> None:
+    name = "lynq_oldest_unready_row_seconds"
+    metrics.record_oldest_unready_row(KEY, datetime.now(UTC) - timedelta(minutes=5))
+    [(labels, age)] = samples(registry, name)
+    assert labels == HUB
+    assert 300 <= age < 360
+    metrics.record_oldest_unready_row(KEY, None)
+    assert samples(registry, name) == [(HUB, 0)]
+    metrics.remove_hub(KEY)
+    assert samples(registry, name) == []
 
 
 def test_rendered_text_equals_that_of_prometheus_client(

@@ -142,7 +142,7 @@ class PlanApplier:
         )
 
     async def _write(self, hub: LynqHub, write: Write, state: HubState) -> KubeError | None:
-        name = write.name if isinstance(write, NodeDeletion) else _name_of(write)
+        name = write.name
         state.write.in_flight.add(name)
         try:
             error = await self._send(hub, write, state)
@@ -196,18 +196,13 @@ class PlanApplier:
 
 
 def _log_written(hub: LynqHub, write: NodeCreation | NodeUpdate) -> None:
-    key, name = str(hub.metadata.key), _name_of(write)
+    key, name = str(hub.metadata.key), write.name
     if isinstance(write, NodeCreation):
         _log.info("node created", hub=key, node=name)
         return
     _log.info("node updated", hub=key, node=name, cause=write.cause.value)
     changed = changed_variables(write.before, write.after)
     _log.debug("variables changed", hub=key, node=name, variables=changed)
-
-
-def _name_of(write: NodeCreation | NodeUpdate) -> str:
-    node = write.node if isinstance(write, NodeCreation) else write.after
-    return node.metadata.name
 
 
 class DeletionConfirmer:

@@ -69,7 +69,7 @@ class HubController:
         self._jobs = BackgroundJobs()
         self._handlers = HubEventHandlers(context, queue, self._states)
         self._reader = RowReader(context, queue, emitter, self._jobs)
-        self._push = PushSubscriptions(queue, self._jobs)
+        self._push = PushSubscriptions(context.clock, queue, self._jobs)
         self._planner = HubPlanner(context, workloads_ready=workloads_ready, validator=validator)
         self._confirmer = DeletionConfirmer(context)
         self._guard_status = GuardStatusWriter(context)
@@ -280,6 +280,8 @@ class HubStatusWriter:
             now=self._context.clock(),
         )
         self._context.operator_metrics.record_hub_status(key, status)
+        unready = self._context.node_counts.of(key).unready_since(state.plan.row_changes.values())
+        self._context.operator_metrics.record_oldest_unready_row(key, unready)
         if not is_worth_writing(hub.status, status):
             return None
         limiter = state.announced.limiter

@@ -114,6 +114,9 @@ class HubPlanner:
                 last=state.plan.absences,
                 confirm_after=confirm_after(hub).total_seconds(),
             ),
+            # In a later plan of the same rows, a difference has another cause: a deleted node.
+            rows_changed_at=None if rows is state.plan.rows else rows.changed_at,
+            row_changes=state.plan.row_changes,
             workloads_ready=lambda node: ready.get(node.metadata.name, True),
             key=self._context.key,
         )
@@ -215,6 +218,7 @@ class HubPlanner:
 def _record_plan(state: PlanState, rows: ReadRows, plan: HubPlan) -> None:
     state.rows = rows
     state.checked_specs = plan.checked_specs
+    state.row_changes = plan.row_changes
     state.approval = plan.approval
     state.absences = plan.absences
     state.held = bool(plan.verdict.held)

@@ -3,6 +3,8 @@
 The table is polled as well, so a hub without its channel is correct, only later.
 """
 
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
@@ -26,7 +28,13 @@ _NO_SOURCE: Final = PushState(connected=False, message="push source unknown; see
 class PushSubscriptions:
     """The push channels of all hubs."""
 
-    def __init__(self, queue: WorkQueue[ObjectKey], jobs: BackgroundJobs) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        queue: WorkQueue[ObjectKey],
+        jobs: BackgroundJobs,
+    ) -> None:
+        self._clock = clock
         self._queue = queue
         self._jobs = jobs
 
@@ -76,6 +84,8 @@ class PushSubscriptions:
                 )
             case SourceChangeKind.ARRIVED:
                 read.requested = True
+                changed_at = self._clock() - timedelta(seconds=change.waited)
+                read.changed_at = min(read.changed_at or changed_at, changed_at)
             case SourceChangeKind.LOST:
                 message = f"{change.message}; until then the table is polled"
                 state.source.push = PushState(connected=False, message=message)

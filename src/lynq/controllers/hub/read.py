@@ -6,6 +6,8 @@ outlive the password that they were opened with.
 
 import random
 import time
+from dataclasses import replace
+from datetime import datetime
 
 import structlog
 
@@ -56,10 +58,11 @@ class RowReader:
         # A confirming read on the same connection would ask the same replica, which may lag.
         reconnect = read.confirm_at is not None and read.confirm_at <= now
         read.confirm_at = None
+        changed_at, read.changed_at = read.changed_at or now, None
         # Reset before the read: it may miss changes from now on.
         read.requested = False
         read.job = self._jobs.start(
-            lambda: self._read(hub, state, requests, reconnect=reconnect),
+            lambda: self._read(hub, state, requests, changed_at, reconnect=reconnect),
             name=f"rows of {hub.metadata.key}",
         )
 
@@ -70,14 +73,20 @@ class RowReader:
             read.job = None
 
     async def _read(
-        self, hub: LynqHub, state: HubState, requests: UserRequests, *, reconnect: bool
+        self,
+        hub: LynqHub,
+        state: HubState,
+        requests: UserRequests,
+        changed_at: datetime,
+        *,
+        reconnect: bool,
     ) -> None:
         key = hub.metadata.key
         try:
             if reconnect:
                 await close_source(state.source)
             rows = await self._rows(hub, state.source, requests)
-            self._succeeded(hub, state, rows)
+            self._succeeded(hub, state, replace(rows, changed_at=changed_at))
         except SourceError as error:
             self._failed(hub, state.read, _cause(error, state.source))
         except Exception as error:  # noqa: BLE001 - a bug here must not end the reads of all hubs

@@ -92,8 +92,8 @@ class NodeState:
     """Number of reconciles since the deletion of the node."""
     blocked_by: str = ""
     """The uid of the protected object that was reported to block the deletion of the node."""
-    pending_update_start: str = ""
-    """The annotation `lynq.sh/rollout-update-start` until the node is Ready with it."""
+    row_changed_at: datetime | None = None
+    """When the row changed, until the node is Ready with it."""
     status_written_at: datetime = _NEVER
     contested: frozenset[ObjectIdentity] = frozenset()
     """Desired objects that belong to another node."""

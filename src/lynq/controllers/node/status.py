@@ -12,8 +12,8 @@ from lynq.api import LynqNode, NodeStatus
 from lynq.api.conditions import is_true
 from lynq.api.events import Event
 from lynq.api.names import ANNOTATION_FORCE_RECONCILE, ANNOTATION_ROLLOUT_UPDATE_START
+from lynq.api.node_metadata import row_changed_at
 from lynq.api.reasons import ConditionType, OrphanReason
-from lynq.api.wire import parse_rfc3339
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.node.apply import ApplyProgress
@@ -106,7 +106,7 @@ class StatusReporter:
         """Write the status that lists new objects; return the node with it."""
         if await self._context.nodes.write_status(node, status):
             state.status_written_at = self._context.clock()
-        _record_update_start(node, state, status)
+        _record_row_change(node, state, status)
         return self._context.nodes.get(node.metadata.key) or node
 
     async def write_now(self, node: LynqNode, status: NodeStatus) -> None:
@@ -145,18 +145,17 @@ class StatusReporter:
 
     def _record_metrics(self, node: LynqNode, state: NodeState, status: NodeStatus) -> None:
         self._context.operator_metrics.record_node_status(node.metadata.key, status)
-        _record_update_start(node, state, status)
-        if state.pending_update_start and is_true(status.conditions, ConditionType.READY):
-            if updated_at := parse_rfc3339(state.pending_update_start):
-                seconds = (self._context.clock() - updated_at).total_seconds()
-                self._context.operator_metrics.record_row_to_ready(max(seconds, 0.0))
-            state.pending_update_start = ""
+        _record_row_change(node, state, status)
+        if state.row_changed_at and is_true(status.conditions, ConditionType.READY):
+            seconds = (self._context.clock() - state.row_changed_at).total_seconds()
+            self._context.operator_metrics.record_row_to_ready(max(seconds, 0.0))
+            state.row_changed_at = None
 
 
-def _record_update_start(node: LynqNode, state: NodeState, status: NodeStatus) -> None:
-    """Record a new update by the hub, until the node is Ready with it."""
+def _record_row_change(node: LynqNode, state: NodeState, status: NodeStatus) -> None:
+    """Record the change of the row in a new write of the hub, until the node is Ready with it."""
     if status.observed_update_start != node.status.observed_update_start:
-        state.pending_update_start = status.observed_update_start
+        state.row_changed_at = row_changed_at(node)
 
 
 def _change_events(

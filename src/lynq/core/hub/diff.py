@@ -107,6 +107,11 @@ class NodeCreation:
     pair: NodePair
     node: LynqNode
 
+    @property
+    def name(self) -> str:
+        """The name of the node."""
+        return self.node.metadata.name
+
 
 @dataclass(frozen=True, slots=True)
 class NodeUpdate:
@@ -117,6 +122,11 @@ class NodeUpdate:
     before: LynqNode
     after: LynqNode
     """With the resourceVersion of `before`, so that a concurrent write causes a conflict."""
+
+    @property
+    def name(self) -> str:
+        """The name of the node."""
+        return self.after.metadata.name
 
 
 NodeWrite: TypeAlias = NodeCreation | NodeUpdate
@@ -161,6 +171,8 @@ class NodeDifferences:
 
     pending: dict[str, Callable[[], NodeWrite]] = field(default_factory=dict)
     """Functions that render the writes."""
+    changed_rows: set[str] = field(default_factory=set)
+    """The pending nodes that are new, or whose row has new values."""
     failures: dict[str, RenderFailure] = field(default_factory=dict)
     checked_specs: dict[str, CheckedSpec] = field(default_factory=dict)
     """The nodes that are up to date."""
@@ -181,6 +193,7 @@ def find_differences(
         node = existing.get(name)
         if node is None:
             differences.pending[name] = partial(_create, desired_node, now)
+            differences.changed_rows.add(name)
         elif not is_deleting(node) and not is_paused(node):
             _compare(node, desired_node, checked_specs.get(name), now, differences)
     return differences
@@ -206,6 +219,8 @@ def _compare(
             return
         cause = UpdateCause.DRIFT
     differences.pending[name] = partial(_update, node, desired, cause, now)
+    if cause is UpdateCause.DATA:
+        differences.changed_rows.add(name)
 
 
 def _create(desired: DesiredNode, now: datetime) -> NodeCreation:

@@ -8,12 +8,20 @@ counted separately: a node that was created manually may name a form without bel
 """
 
 from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
 from enum import Enum
 
 from lynq.api import ConditionStatus, LynqNode
 from lynq.api.conditions import find_condition
 from lynq.api.metadata import ObjectKey
-from lynq.api.node_metadata import form_of, hub_by_label, is_deleting
+from lynq.api.node_metadata import (
+    form_of,
+    hub_by_label,
+    is_deleting,
+    row_changed_at,
+    written_at,
+)
 from lynq.api.reasons import ConditionType
 
 
@@ -30,27 +38,35 @@ class NodeHealth(Enum):
 class NodeCounts:
     """The counts of the nodes of one hub or form."""
 
-    __slots__ = ("_by_health", "_health")
+    __slots__ = ("_by_health", "_health", "_unready_since")
 
     def __init__(self) -> None:
         self._health: dict[str, NodeHealth] = {}
         self._by_health: Counter[NodeHealth] = Counter()
+        self._unready_since: dict[str, datetime] = {}
 
     def put(self, node: LynqNode) -> None:
         """Count a new or changed node; a node that is being deleted is not counted."""
         self.remove(node.metadata.name)
         if not is_deleting(node):
-            self._health[node.metadata.name] = health_of(node)
-            self._by_health[health_of(node)] += 1
+            self._health[node.metadata.name] = health = health_of(node)
+            self._by_health[health] += 1
+            if health is not NodeHealth.READY and (since := _unready_since(node)):
+                self._unready_since[node.metadata.name] = since
 
     def remove(self, name: str) -> None:
         """Remove a deleted node from the counts."""
+        self._unready_since.pop(name, None)
         if health := self._health.pop(name, None):
             self._by_health[health] -= 1
 
     def count(self, health: NodeHealth | None = None) -> int:
         """Return the number of nodes, or of those with this health."""
         return self._by_health[health] if health else len(self._health)
+
+    def unready_since(self, waiting: Iterable[datetime] = ()) -> datetime | None:
+        """Return since when the oldest row is not Ready; `waiting` are rows without a write."""
+        return min((*self._unready_since.values(), *waiting), default=None)
 
     def health(self, name: str) -> NodeHealth | None:
         """Return the health of a node; None if it is not counted."""
@@ -63,6 +79,14 @@ def health_of(node: LynqNode) -> NodeHealth:
     if ready is None:
         return NodeHealth.UNREPORTED
     return NodeHealth.READY if ready.status is ConditionStatus.TRUE else NodeHealth.FAILED
+
+
+def _unready_since(node: LynqNode) -> datetime | None:
+    """Return when the row of a node changed, or when the node lost its readiness after that."""
+    ready = find_condition(node.status.conditions, ConditionType.READY)
+    changed_at = row_changed_at(node) or written_at(node) or node.metadata.creation_timestamp
+    lost_at = ready.last_transition_time if ready else None
+    return max((time for time in (changed_at, lost_at) if time), default=None)
 
 
 class FleetCounts:

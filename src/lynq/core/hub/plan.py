@@ -78,6 +78,10 @@ class PlanInputs:
     """Whether the rows come from another source than those of the last sync."""
     observation: Observation = field(default_factory=Observation)
     """What is known about missing rows and forms."""
+    rows_changed_at: datetime | None = None
+    """When rows that differ from their nodes have changed, as far as a read can tell."""
+    row_changes: Mapping[str, datetime] = field(default_factory=dict)
+    """From the last plan: the changes that were not written."""
     workloads_ready: WorkloadsReady = lambda _: True
     key: KeyState = NO_KEY
     """Seeds the random values of templates."""
@@ -104,6 +108,8 @@ class HubPlan:
     """Number of desired nodes that do not exist for one of these two reasons."""
     checked_specs: CheckedSpecs
     """For the next plan."""
+    row_changes: Mapping[str, datetime]
+    """By the name of the node: when the row changed that no write reflects. For the next plan."""
     recheck_at: datetime | None
     """When time alone may admit another write; every other change is observed by a watch."""
     approval: Approval
@@ -205,6 +211,8 @@ class _FormPlan:
 
     differences: NodeDifferences
     admitted: AdmittedWrites
+    row_changes: Mapping[str, datetime]
+    """The changes of rows that no admitted write reflects."""
 
     @property
     def failures(self) -> dict[str, RenderFailure]:
@@ -220,14 +228,21 @@ def _plan_form(
     now: datetime,
 ) -> _FormPlan:
     differences = find_differences(desired, existing, inputs.checked_specs, now)
+    changes = {
+        name: inputs.row_changes.get(name) or inputs.rows_changed_at or now
+        for name in differences.changed_rows
+    }
     admitted = admit_writes(
         form,
         differences.pending,
+        changes,
         _of_form(existing, form.metadata.name),
         workloads_ready=inputs.workloads_ready,
         now=now,
     )
-    return _FormPlan(differences, admitted)
+    written = {write.name for write in admitted.writes}
+    waiting = {name: time for name, time in changes.items() if name not in written}
+    return _FormPlan(differences, admitted, waiting)
 
 
 def _belongs(form: LynqForm, hub: LynqHub) -> bool:
@@ -306,6 +321,7 @@ def _assemble(
         kept=frozenset(rejected | unrendered),
         missing=screened.missing - len(rejected) + len(failures) - len(unrendered),
         checked_specs=_merged(form_plan.differences.checked_specs for form_plan in form_plans),
+        row_changes=_merged(form_plan.row_changes for form_plan in form_plans),
         recheck_at=_earliest(part.recheck_at for part in admitted),
         approval=deletions.approval,
         absences=deletions.absences,

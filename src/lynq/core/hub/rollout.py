@@ -13,8 +13,9 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from lynq.api import LynqForm, LynqNode, Rollout
-from lynq.api.names import ANNOTATION_ROLLOUT_BUDGET
-from lynq.core.hub.diff import NodeCreation, NodeWrite, Throttle
+from lynq.api.names import ANNOTATION_ROLLOUT_BUDGET, ANNOTATION_ROW_CHANGED_AT
+from lynq.api.node_metadata import stamp
+from lynq.core.hub.diff import NodeCreation, NodeWrite, Throttle, UpdateCause
 from lynq.core.hub.row_values import RenderFailure, RowRenderError
 from lynq.core.rollout.budget import Admission, admit
 from lynq.core.rollout.facts import Budget, facts_of
@@ -41,12 +42,16 @@ class AdmittedWrites:
 def admit_writes(
     form: LynqForm,
     pending: PendingWrites,
+    row_changes: Mapping[str, datetime],
     nodes: Iterable[LynqNode],
     *,
     workloads_ready: WorkloadsReady,
     now: datetime,
 ) -> AdmittedWrites:
-    """Render and return the admitted writes; `nodes` are the form's existing nodes."""
+    """Render and return the admitted writes; `nodes` are the form's existing nodes.
+
+    `row_changes` has the time of the change for every write that reflects a new or changed row.
+    """
     if not pending:
         return AdmittedWrites((), {}, None, None)
     facts = [facts_of(node, workloads_ready=workloads_ready(node)) for node in nodes]
@@ -64,7 +69,7 @@ def admit_writes(
         admission = admitted(rendered.writes.keys())
     return AdmittedWrites(
         writes=tuple(
-            _with_budget(rendered.writes[name], budget)
+            _annotated(rendered.writes[name], budget, row_changes.get(name))
             for name, budget in admission.admitted.items()
             if name in rendered.writes
         ),
@@ -89,17 +94,18 @@ class _RenderedWrites:
                 self.failures[name] = error.failure
 
 
-def _with_budget(write: NodeWrite, budget: Budget) -> NodeWrite:
-    """Return the write with the budget that it takes a slot of: a restart must not lose it."""
+def _annotated(write: NodeWrite, budget: Budget, changed_at: datetime | None) -> NodeWrite:
+    """Return the write with its budget, which a restart must not lose, and its row's change."""
+    node = write.node if isinstance(write, NodeCreation) else write.after
+    annotations = {**node.metadata.annotations, ANNOTATION_ROLLOUT_BUDGET: str(budget)}
+    if changed_at is not None:
+        annotations[ANNOTATION_ROW_CHANGED_AT] = stamp(changed_at)
+    elif not isinstance(write, NodeCreation) and write.cause is UpdateCause.FORM:
+        annotations.pop(ANNOTATION_ROW_CHANGED_AT, None)
+    node = replace(node, metadata=replace(node.metadata, annotations=annotations))
     if isinstance(write, NodeCreation):
-        return dataclasses.replace(write, node=_annotated(write.node, budget))
-    return dataclasses.replace(write, after=_annotated(write.after, budget))
-
-
-def _annotated(node: LynqNode, budget: Budget) -> LynqNode:
-    metadata = node.metadata
-    annotations = metadata.annotations | {ANNOTATION_ROLLOUT_BUDGET: str(budget)}
-    return replace(node, metadata=replace(metadata, annotations=annotations))
+        return dataclasses.replace(write, node=node)
+    return dataclasses.replace(write, after=node)
 
 
 def _throttle(form: LynqForm, admission: Admission) -> Throttle | None:

@@ -74,6 +74,8 @@ class ReadRows:
     """When the read began and ended, by a monotonic clock."""
     inactive: frozenset[str] = frozenset()
     """The uids of existing nodes that have an inactive row."""
+    changed_at: datetime | None = None
+    """The first push notification that the read answers, else the start of the read."""
 
 
 class Job(Protocol):
@@ -95,6 +97,8 @@ class ReadState:
     """The start of the last read."""
     requested: bool = False
     """Whether the source, the hub or a form may have changed since the start of the last read."""
+    changed_at: datetime | None = None
+    """The first push notification since the start of the last read."""
     rows: ReadRows | None = None
     """The last complete read."""
     failure: ReadFailure | None = None
@@ -129,6 +133,8 @@ class PlanState:
     """Forms whose nodes wait for a slot under maxSkew."""
     desired: Mapping[str, NodePair] = field(default_factory=dict)
     """The desired nodes by name."""
+    row_changes: Mapping[str, datetime] = field(default_factory=dict)
+    """By the name of the node: when the row changed that the node does not reflect yet."""
     has_taken_names: bool = False
     """Whether desired names belong to other nodes."""
 

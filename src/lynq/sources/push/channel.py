@@ -27,7 +27,7 @@ import math
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
@@ -62,6 +62,8 @@ class SourceChange:
     """Why the channel was lost: the name of the error's type."""
     message: str = ""
     """Why the channel was lost and what to do about it; safe to show."""
+    waited: float = field(default=0.0, compare=False)
+    """Seconds since the first change that this event announces was reported."""
 
 
 class ChangeStream(Protocol):
@@ -78,7 +80,6 @@ class ChangeStream(Protocol):
 
 
 _CONNECTED = SourceChange(SourceChangeKind.CONNECTED)
-_ARRIVED = SourceChange(SourceChangeKind.ARRIVED)
 
 
 class ChangeNotifier:
@@ -93,6 +94,7 @@ class ChangeNotifier:
         self._state: SourceChange | None = None
         self._delivered: SourceChange | None = None
         self._changed = False
+        self._changed_at = math.inf
         self._unsettled = False
         # The next ARRIVED is delivered no earlier than this.
         self._due = -math.inf
@@ -105,6 +107,7 @@ class ChangeNotifier:
     def changed(self, *, settled: bool = True) -> None:
         """Report a change; deliver it twice if it may not be visible to readers yet."""
         self._changed = True
+        self._changed_at = min(self._changed_at, asyncio.get_running_loop().time())
         self._unsettled = self._unsettled or not settled
         self._reported.set()
 
@@ -133,8 +136,11 @@ class ChangeNotifier:
             return self._state
         if self._changed and now >= self._due:
             self._due = now + self._interval
+            waited = max(now - self._changed_at, 0.0)
+            # A change that is announced again was reported now at the earliest.
             self._changed, self._unsettled = self._unsettled, False
-            return _ARRIVED
+            self._changed_at = now if self._changed else math.inf
+            return SourceChange(SourceChangeKind.ARRIVED, waited=waited)
         return None
 
     async def _wait(self, longest: float | None) -> None:

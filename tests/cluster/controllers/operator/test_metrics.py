@@ -11,6 +11,7 @@ from cluster.controllers.running_operator import (
     wait_for_node_condition,
     wait_for_node_ready,
 )
+from cluster.local.manifests import deployment
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -37,6 +38,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "lynq_deletion_held": ("hub", "namespace"),
     "lynq_source_up": ("hub", "namespace"),
     "lynq_row_to_ready_seconds_count": (),
+    "lynq_oldest_unready_row_seconds": ("hub", "namespace"),
     "controller_runtime_reconcile_total": ("controller", "result"),
     "controller_runtime_active_workers": ("controller",),
     "workqueue_depth": ("name",),
@@ -118,6 +120,27 @@ async def test_metrics_of_deleted_objects_are_removed(env: Environment) -> None:
         await env.client.delete(HUBS, "hub", env.namespace)
         await env.wait_for_deletion(HUBS, "hub")
         await eventually(lambda: not with_labels(registry, namespace=env.namespace))
+
+
+async def test_row_that_waits_for_a_slot_is_timed_from_its_read(env: Environment) -> None:
+    annotations = {"local.lynq.sh/ready-after": "1s"}
+    manifest = deployment("app", replicas=1, annotations=annotations)
+    entry = {"id": "app", "nameTemplate": "{{ .uid }}-app", "spec": manifest}
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    await env.create_hub()
+    await env.create_form(configMaps=[], deployments=[entry], rollout={"maxSkew": 1})
+    async with running_operator(env) as process:
+
+        def metric(name: str) -> float:
+            return {name: value for name, _, value in samples(process.registry)}.get(name, 0.0)
+
+        await eventually(lambda: metric("lynq_oldest_unready_row_seconds") > 0)
+        for name in ("acme-web", "beta-web"):
+            await wait_for_node_ready(env, name, within=20)
+        await eventually(lambda: metric("lynq_row_to_ready_seconds_count") == 2)
+        # The second row waits until the first node is ready, and then for its own.
+        assert metric("lynq_row_to_ready_seconds_sum") >= 3
+        await eventually(lambda: metric("lynq_oldest_unready_row_seconds") == 0)
 
 
 async def test_metrics_reset_after_conflict_is_resolved(env: Environment) -> None:

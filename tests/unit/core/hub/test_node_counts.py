@@ -1,6 +1,7 @@
 """Incremental counts of nodes."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,3 +71,18 @@ def test_node_without_ready_condition_is_neither_ready_nor_failed() -> None:
         0,
         0,
     )
+
+
+def test_oldest_row_that_is_not_ready() -> None:
+    counts = NodeCounts()
+    assert counts.unready_since() is None
+    counts.put(a_node("a", "web", ready=True))
+    assert counts.unready_since() is None
+    counts.put(a_node("b", "web", ready=None))
+    assert counts.unready_since() == NOON
+    earlier = NOON - timedelta(minutes=1)
+    assert counts.unready_since([earlier]) == earlier
+    counts.put(a_node("b", "web", ready=True))
+    assert counts.unready_since() is None
+    counts.put(a_node("c", "web", ready=False, deleting=True))
+    assert counts.unready_since() is None

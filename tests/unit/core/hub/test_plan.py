@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionGuard, DeletionGuardStatus, DeletionPeriod, HubStatus
 from lynq.api.conditions import new_condition
-from lynq.api.names import ANNOTATION_ROLLOUT_BUDGET
+from lynq.api.names import ANNOTATION_ROLLOUT_BUDGET, ANNOTATION_ROW_CHANGED_AT
 from lynq.api.naming import NodePair
+from lynq.api.node_metadata import stamp
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.absence import ReadTime
 from lynq.core.guard.approval import NO_APPROVAL
@@ -507,3 +508,27 @@ def test_plan_without_rows_deletes_only_nodes_of_deleted_forms() -> None:
     )
     assert [deletion.name for deletion in plan.deletes] == ["a-db", "b-db"]
     assert (plan.creates, plan.updates, plan.approval) == ((), (), NO_APPROVAL)
+
+
+def test_change_of_a_row_is_timed_from_its_first_read() -> None:
+    form = a_form(max_skew=1)
+    first = planned(Cluster(), rows("a", "b"), form, rows_changed_at=at(-3))
+    [creation] = first.creates
+    assert creation.node.metadata.annotations[ANNOTATION_ROW_CHANGED_AT] == stamp(at(-3))
+    assert first.row_changes == {"b-web": at(-3)}
+    cluster, changes = running("a"), first.row_changes
+    later = planned(
+        cluster, rows("a", "b"), form, now=at(60), rows_changed_at=at(9), row_changes=changes
+    )
+    [creation] = later.creates
+    assert creation.node.metadata.annotations[ANNOTATION_ROW_CHANGED_AT] == stamp(at(-3))
+    assert later.row_changes == {}
+
+
+def test_change_of_a_form_is_no_change_of_a_row() -> None:
+    cluster = Cluster()
+    synced(cluster, rows("a"), a_form(), rows_changed_at=NOON)
+    cluster.settle(NOON)
+    [update] = planned(cluster, rows("a"), a_form(generation=2), now=at(60)).updates
+    assert ANNOTATION_ROW_CHANGED_AT in update.before.metadata.annotations
+    assert ANNOTATION_ROW_CHANGED_AT not in update.after.metadata.annotations
