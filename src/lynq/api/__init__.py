@@ -28,6 +28,7 @@ from lynq.api.node import (
     ResourceStatus,
 )
 from lynq.api.resource import (
+    AdoptionPolicy,
     ConflictPolicy,
     CreationPolicy,
     DeletionPolicy,
@@ -49,6 +50,7 @@ from lynq.api.source import (
 )
 
 __all__ = [
+    "AdoptionPolicy",
     "ChangeDetection",
     "Condition",
     "ConditionStatus",

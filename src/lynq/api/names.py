@@ -80,6 +80,12 @@ ANNOTATION_SERVICE_ACCOUNT: Final = "lynq.sh/service-account"
 
 ANNOTATION_NODE_NAME: Final = "lynq.sh/node-name"
 """Full name of the node, where the label `lynq.sh/node` is shortened."""
+ANNOTATION_TRACKING_ID: Final = "lynq.sh/tracking-id"
+"""uid of the node, and group, kind, namespace and name of the object, for objects without owner
+reference. A copy of the object does not fit it."""
+ANNOTATION_ADOPTED: Final = "lynq.sh/adopted"
+"""`"true"` on an object that existed before: it is released instead of deleted. `"replaced"` if
+patchStrategy replace has replaced its body, which stays then."""
 ANNOTATION_DELETION_POLICY: Final = "lynq.sh/deletion-policy"
 """Delete or Retain: the policy when the object is no longer desired."""
 ANNOTATION_CREATED_ONCE: Final = "lynq.sh/created-once"

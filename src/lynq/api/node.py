@@ -100,6 +100,10 @@ class ResourceStatus(Wire, frozen=True, kw_only=True):
     different digest means that another manager took over a field, even while the operator was
     down."""
 
+    adopted_uid: str = ""
+    """The uid of the object, if it existed before and was adopted by adoptionPolicy Retain: the
+    object is released, and not deleted, when it is no longer desired."""
+
 
 class RandomValueSource(StrEnum):
     """The source of the random values in a node's templates."""

@@ -39,6 +39,18 @@ class ConflictPolicy(StrEnum):
     """The resource is not applied, the conflict is reported, and the LynqNode is Degraded."""
 
 
+class AdoptionPolicy(StrEnum):
+    """What happens when an object of the same name exists that the operator did not create."""
+
+    RETAIN = "Retain"
+    """The object is applied and marked with lynq.sh/adopted. When its row or resource is removed,
+    only the fields and marks of the operator are removed; the object stays."""
+    OWN = "Own"
+    """The object is treated as if the operator had created it: deletionPolicy applies."""
+    REFUSE = "Refuse"
+    """The object is not changed, and the conflict is reported."""
+
+
 class PatchStrategy(StrEnum):
     """How a resource is applied."""
 
@@ -85,6 +97,11 @@ class TResource(Wire, frozen=True, kw_only=True):
     conflict_policy: ConflictPolicy = ConflictPolicy.STUCK
     """What happens when another manager owns a field that this manifest sets. Defaults to
     Stuck."""
+
+    adoption_policy: AdoptionPolicy | None = None
+    """What happens when the object existed before the operator first applied it. Defaults to
+    Retain, and for a Namespace to Refuse. It takes effect when the object is first applied; later
+    only a change from Retain to Own does."""
 
     name_template: str = ""
     """Template of the object's name, for example "{{ .uid }}-web". The rendered name must be valid;

@@ -4,12 +4,12 @@ It also adapts the caches to the view of the cluster that the admission webhooks
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode
+from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode, ResourceState
 from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import form_of, hub_by_label, hub_of_form
@@ -20,6 +20,7 @@ from lynq.controllers.options import Options
 from lynq.controllers.retained_ids import RetainedIds
 from lynq.controllers.timing import Timing
 from lynq.core.hub.node_counts import FleetCounts
+from lynq.core.node.objects import ObjectIdentity, ref_of
 from lynq.kube import Client, RuntimeMetrics
 from lynq.telemetry import OperatorMetrics
 
@@ -29,6 +30,8 @@ BY_FORM = "form"
 """Index of nodes by the form in their spec."""
 BY_UID = "uid"
 """Index of nodes by their own uid, which the owner references of their objects hold."""
+BY_CONFLICT = "conflict"
+"""Index of nodes by the identities of the objects that they desire and do not own."""
 
 
 def _utc_now() -> datetime:
@@ -91,6 +94,7 @@ class ControllerContext:
                 BY_HUB: _hub_index,
                 BY_FORM: lambda node: (form_of(node),),
                 BY_UID: lambda node: (node.metadata.uid,),
+                BY_CONFLICT: _conflict_index,
             },
         )
         context = cls(client, options, hubs, forms, nodes, operator_metrics, runtime_metrics)
@@ -155,6 +159,12 @@ class CachedClusterView:
     def nodes_of_form(self, key: ObjectKey) -> Sequence[LynqNode]:
         """Return the nodes that were rendered from a form."""
         return self._context.nodes.by(BY_FORM, key)
+
+
+def _conflict_index(node: LynqNode) -> Iterator[ObjectIdentity]:
+    for entry in node.status.resources:
+        if entry.state is ResourceState.CONFLICTED:
+            yield ref_of(entry).identity
 
 
 def _hub_index(node: LynqNode) -> tuple[ObjectKey, ...]:

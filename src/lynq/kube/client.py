@@ -199,14 +199,20 @@ class Client:
         *,
         manager: str,
         force: bool = False,
+        must_create: bool = False,
         dry_run: bool = False,
         subresource: str | None = None,
         into: type[T] = DICT,
     ) -> T:
         """Apply an object with server-side apply, as this field manager.
 
-        Raises Conflict with fields and managers if others own fields of it, unless forced.
+        Raises Conflict with fields and managers if others own fields of it, unless forced. With
+        `must_create`, raises Conflict if the object exists; the request is safe to repeat, because
+        a second attempt changes nothing.
         """
+        is_repeatable = dry_run or not pinned(obj)
+        if must_create:
+            obj = requests.with_unused_version(obj)
         request = Request(
             "apply",
             "PATCH",
@@ -214,7 +220,7 @@ class Client:
             requests.writing(manager, dry_run=dry_run, force=force),
             accept(into) | APPLY,
             requests.body(resource, obj),
-            repeatable=dry_run or not pinned(obj),
+            repeatable=is_repeatable,
         )
         return await self._object(request, into)
 

@@ -87,6 +87,17 @@ def collection_path(resource: Resource, obj: Object, namespace: str | None) -> s
     return resource.path(namespace)
 
 
+def with_unused_version(obj: Object) -> Object:
+    """Return an object that an apply creates, and does not change if it exists.
+
+    The resourceVersion is a precondition of the existing object only. No object has version 1: it
+    is that of the empty etcd.
+    """
+    if not isinstance(obj, dict):
+        raise InvalidObject("only a manifest can be applied with must_create")
+    return {**obj, "metadata": {**obj["metadata"], "resourceVersion": "1"}}
+
+
 def body(resource: Resource, obj: Object) -> bytes:
     """Return the request body of an object; apiVersion and kind of a dict are optional."""
     if isinstance(obj, dict):

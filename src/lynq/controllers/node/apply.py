@@ -41,6 +41,8 @@ class ApplyProgress:
     """Number of objects that were created or changed."""
     adopted: list[ObservedResource] = field(default_factory=list)
     """Former orphans that the node owns again."""
+    foreign: list[ObservedResource] = field(default_factory=list)
+    """Objects that existed before and were applied."""
     taken_over: list[tuple[ObservedResource, str]] = field(default_factory=list)
     """Objects whose fields were taken over by force, with the previous managers."""
 
@@ -106,6 +108,8 @@ class Applier:
         progress.changed += result.has_changed
         if write.cause is WriteCause.ORPHANED:
             progress.adopted.append(result.after)
+        if write.cause is WriteCause.FOREIGN:
+            progress.foreign.append(result.after)
         if result.previous_managers:
             progress.taken_over.append((result.after, result.previous_managers))
 

@@ -15,6 +15,7 @@ from lynq.controllers.context import BY_UID, ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.apply import Applier
+from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.finalize import NodeFinalizer, retains_all
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.prune import Pruner
@@ -52,6 +53,7 @@ class NodeController:
         self._states = NodeStates(context.timing)
         clients = ClientSelector(context)
         self._render_pool = RenderPool(self._enqueue)
+        claims = NodeClaims(context)
         observer = Observer(
             context.client,
             clients,
@@ -59,8 +61,16 @@ class NodeController:
             discovery,
             self._render_pool,
             current_key=context.current_key,
+            claims=claims,
         )
-        pruner = Pruner(clients, observer, self.children, discovery, context.retained_ids)
+        pruner = Pruner(
+            clients,
+            observer,
+            self.children,
+            discovery,
+            context.retained_ids,
+            claims=claims,
+        )
         applier = Applier(clients, observer, context.operator_metrics)
         self._reporter = StatusReporter(context, emitter, object_emitter)
         self._reconciler = NodeReconciler(

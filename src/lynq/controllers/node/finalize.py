@@ -136,7 +136,7 @@ class NodeFinalizer:
             except (RenderError, UnknownKind, KindNotWatched):
                 # Then it was never applied, or the inventory lists it.
                 continue
-            items.append(InventoryItem(resource.id, rendered.ref))
+            items.append(InventoryItem(resource.id, rendered.ref, is_listed=False))
         return items
 
     def _emit_events(self, node: LynqNode, pruned: PruneResult, state: NodeState) -> None:
@@ -147,6 +147,9 @@ class NodeFinalizer:
             self._reporter.emit_for_object(item.ref, uid, event)
             if is_hub_deleting:
                 self._reporter.emit(node, [events.retained_without_hub(item)])
+        for released in pruned.released:
+            event = events.released(released.item, kept_fields=released.kept_fields)
+            self._reporter.emit(node, [event])
         failed = [outcome for outcome in pruned.remaining if outcome.ref in state.prune_errors]
         messages = tuple(outcome.message for outcome in failed)
         if failed and messages != state.reported_prune_errors:

@@ -40,8 +40,10 @@ def apply_error(error: KubeError, mask: Mask | None = None) -> ApplyError:
     The server's explanation is shown with the mask of the row. Without a mask, as for a Secret, the
     message has only names and types.
     """
-    managers = tuple(field.manager for field in error.fields) if isinstance(error, Conflict) else ()
-    return ApplyError(_kind(error), _message(error, mask), managers)
+    fields = error.fields if isinstance(error, Conflict) else ()
+    managers = tuple(field.manager for field in fields)
+    paths = tuple(field.field for field in fields)
+    return ApplyError(_kind(error), _message(error, mask), managers, paths)
 
 
 def is_transient(error: KubeError) -> bool:

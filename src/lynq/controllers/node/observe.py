@@ -13,19 +13,30 @@ from typing import Any
 
 import msgspec
 
-from lynq.api import ConflictPolicy, CreationPolicy, LynqNode, TResource
+from lynq.api import CreationPolicy, LynqNode, TResource
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_APPLIED_HASH
 from lynq.controllers.children import Child, Children, KindNotWatched, WatchedKind
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector, NotAllowed
 from lynq.controllers.installation_key import CurrentKey
+from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, is_transient
 from lynq.controllers.node.slow_render import RenderPool
 from lynq.controllers.node.state import CachedRender, LiveBody, NodeState
+from lynq.core.node.adoption_policy import is_written_as_adopted
 from lynq.core.node.decide import is_done_once
-from lynq.core.node.desired_object import DesiredObject, ignores_fields, prepare
-from lynq.core.node.objects import ObjectIdentity, ObjectRef, Owner, owner_of, ref_of
+from lynq.core.node.desired_object import ignores_fields, prepare
+from lynq.core.node.objects import (
+    NOT_APPLIED,
+    AppliedRecord,
+    ObjectIdentity,
+    ObjectRef,
+    Owner,
+    owner_of,
+    ref_of,
+)
+from lynq.core.node.ownership import claimant_of
 from lynq.core.node.render import Rendered, Renderer, RenderError
 from lynq.core.node.state import LastWrite, ResourceFacts, WriteRejection
 from lynq.kube import Client, Discovery
@@ -62,10 +73,6 @@ class ObservedResource:
         live = child.live if child else None
         return replace(self, child=child, facts=replace(self.facts, live=live))
 
-    def with_desired(self, desired: DesiredObject) -> "ObservedResource":
-        """Return a copy with this desired object."""
-        return replace(self, facts=replace(self.facts, desired=desired))
-
     def with_last_write(self, last_write: LastWrite, *, was_written: bool) -> "ObservedResource":
         """Return a copy with the result of our last write."""
         facts = replace(self.facts, last_write=last_write, was_written=was_written)
@@ -84,7 +91,9 @@ class Observer:
         render_pool: RenderPool,
         *,
         current_key: CurrentKey,
+        claims: NodeClaims,
     ) -> None:
+        self._claims = claims
         self._client = client
         self.render_pool = render_pool
         self.clients = clients
@@ -100,12 +109,13 @@ class Observer:
         state: NodeState,
         *,
         listed: Collection[ObjectIdentity],
+        records: Mapping[ObjectIdentity, AppliedRecord],
         now: datetime,
     ) -> dict[str, ObservedResource]:
         """Return every resource by id; `listed` are the objects of the inventory."""
         state.reset_on_new_generation(node)
         renderer = Renderer.of(node, variables, self._current_key.state)
-        observation = _Observation(self, node, renderer, state, listed, now)
+        observation = _Observation(self, node, renderer, state, listed, records, now)
         resources = tuple(resources)
         observed = await gather_or_cancel(observation.observe(resource) for resource in resources)
         return dict(zip((resource.id for resource in resources), observed, strict=True))
@@ -134,6 +144,28 @@ class Observer:
             self._discovery.invalidate()
             raise GroupUnavailable(f"{kind.resource} is no longer served; rediscovering")
 
+    def with_live(
+        self,
+        observed: ObservedResource,
+        owner: Owner,
+        child: Child | None,
+        body: Mapping[str, Any] | None,
+    ) -> ObservedResource:
+        """Return a copy with this live object, and the desired object and claims that follow.
+
+        `body` is the whole live object, if the resource has ignoreFields.
+        """
+        facts, rendered = observed.facts, observed.rendered
+        if rendered is None:
+            raise AssertionError("a resource that was not rendered has no object")
+        resource, record, ref = facts.resource, facts.record, rendered.ref
+        live = child.live if child else None
+        is_adopted = is_written_as_adopted(resource, live, ref, owner, record)
+        desired = prepare(rendered, resource, owner, body, is_adopted=is_adopted)
+        claimant = claimant_of(live, ref, owner, record, self._claims) if live else ""
+        facts = replace(facts, desired=desired, live=live, claimant=claimant)
+        return replace(observed, facts=facts, child=child)
+
     async def body(self, kind: WatchedKind, ref: ObjectRef) -> Mapping[str, Any] | None:
         """Read the whole object from the API server; None if it does not exist."""
         try:
@@ -151,6 +183,7 @@ class _Observation:
     renderer: Renderer
     state: NodeState
     listed: Collection[ObjectIdentity]
+    records: Mapping[ObjectIdentity, AppliedRecord]
     now: datetime
 
     @property
@@ -196,13 +229,15 @@ class _Observation:
             self.observer.clients.check(self.node, ref)
         except NotAllowed as error:
             return self._blocked(resource, str(error))
-        child = kind.child(key_of(ref)) or await self._uncached_child(resource, kind, ref)
+        child = kind.child(key_of(ref)) or await self._uncached_child(kind, ref)
         body = await self._body(resource, kind, ref, child)
-        desired = prepare(rendered, resource, self.owner, body)
-        last_write = self.state.last_write(ref) or self._baseline(desired.hash, ref, child)
-        live = child.live if child else None
-        facts = ResourceFacts(resource=resource, desired=desired, live=live, last_write=last_write)
-        return ObservedResource(facts, kind, child, rendered)
+        record = self.records.get(ref.identity, NOT_APPLIED)
+        facts = ResourceFacts(resource=resource, record=record)
+        observed = ObservedResource(facts, kind, rendered=rendered)
+        observed = self.observer.with_live(observed, self.owner, child, body)
+        content_hash = observed.facts.desired.hash if observed.facts.desired else ""
+        last_write = self.state.last_write(ref) or self._baseline(content_hash, ref, child)
+        return replace(observed, facts=replace(observed.facts, last_write=last_write))
 
     async def _kind(self, resource: TResource) -> WatchedKind:
         version, kind = (str(resource.spec.get(key, "")) for key in ("apiVersion", "kind"))
@@ -217,7 +252,7 @@ class _Observation:
         if resource.creation_policy is CreationPolicy.ONCE:
             outline = self.renderer.render(resource, namespaced=namespaced, with_body=False)
             child = kind.child(key_of(outline.ref))
-            if child and is_done_once(resource, child.live, self.owner):
+            if child and is_done_once(resource, child.live, outline.ref, self.owner):
                 self.state.drop_render(resource.id)
                 return outline
         return self._render_whole(resource, namespaced=namespaced)
@@ -250,15 +285,9 @@ class _Observation:
         )
         return ObservedResource(facts)
 
-    async def _uncached_child(
-        self, resource: TResource, kind: WatchedKind, ref: ObjectRef
-    ) -> Child | None:
-        """Read an object that no cache holds, if it may exist and must not be written blindly."""
-        # A forced apply that does not know the live object would overwrite the ignored fields.
-        forces = resource.conflict_policy is ConflictPolicy.FORCE
-        if ref.identity in self.listed or (forces and ignores_fields(resource)):
-            return await self.observer.fetch(kind, ref)
-        return None
+    async def _uncached_child(self, kind: WatchedKind, ref: ObjectRef) -> Child | None:
+        """Read an object that no cache holds, if the node has applied it before."""
+        return await self.observer.fetch(kind, ref) if ref.identity in self.listed else None
 
     async def _body(
         self, resource: TResource, kind: WatchedKind, ref: ObjectRef, child: Child | None

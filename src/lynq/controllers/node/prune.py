@@ -2,6 +2,7 @@
 
 Only objects that the node owns are touched, dependents before dependencies. The observed uid is the
 precondition of a delete. An object is retained by one patch with the resourceVersion that was read.
+An object that existed before is released (`release`).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -27,14 +28,17 @@ from lynq.controllers.children import (
 )
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector
+from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS
 from lynq.controllers.node.observe import Observer
+from lynq.controllers.node.release import ObjectReplaced, ReleasedObject, release
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.retained_ids import RetainedIds
 from lynq.core.graph.build import entries_of
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef, owner_of
-from lynq.core.node.ownership import is_owned_by, orphan_patch
+from lynq.core.node.ownership import is_owned_by
+from lynq.core.node.ownership_patches import orphan_patch
 from lynq.core.node.prune import ObjectDeletion, PruneCandidate, next_prune_step
 from lynq.core.node.state import ResourceOutcome
 from lynq.kube import Discovery, PartialObject, Resource
@@ -51,6 +55,8 @@ class PruneResult:
     """Objects whose deletion was accepted."""
     retained: list[tuple[InventoryItem, str]] = field(default_factory=list)
     """Objects that became orphans, with their uids."""
+    released: list[ReleasedObject] = field(default_factory=list)
+    """Objects that existed before and stay without our fields and marks."""
     remaining: Sequence[ResourceOutcome] = ()
     """Objects that still exist."""
 
@@ -65,7 +71,10 @@ class Pruner:
         children: Children,
         discovery: Discovery,
         retained_ids: RetainedIds,
+        *,
+        claims: NodeClaims,
     ) -> None:
+        self._claims = claims
         self._clients = clients
         self._observer = observer
         self._children = children
@@ -86,9 +95,13 @@ class Pruner:
             keys = cache.keys_by(BY_OWNER, owner.uid) + cache.keys_by(BY_NODE, node.metadata.key)
             for key in keys:
                 child = cache.get(key)
-                if child and child.live.digest and is_owned_by(child.live, owner):
-                    ref = kind.ref(key)
-                    items[ref] = InventoryItem("", ref)
+                ref = kind.ref(key)
+                if (
+                    child
+                    and child.live.digest
+                    and is_owned_by(child.live, ref, owner, is_listed=False)
+                ):
+                    items[ref] = InventoryItem("", ref, is_listed=False)
         return list(items.values())
 
     async def prune(
@@ -123,7 +136,8 @@ class Pruner:
         entries, owner = entries_of(node.spec), owner_of(node)
         while True:
             candidates = await gather_or_cancel(
-                self._candidate(item, until, policies, state) for item, until in located.items()
+                self._candidate(item, node, policies, state, until=until)
+                for item, until in located.items()
             )
             step = next_prune_step(entries, candidates, owner, reason)
             result.remaining = step.outcomes
@@ -173,9 +187,11 @@ class Pruner:
     async def _candidate(
         self,
         item: InventoryItem,
-        until: str,
+        node: LynqNode,
         policies: Mapping[str, DeletionPolicy],
         state: NodeState,
+        *,
+        until: str,
     ) -> PruneCandidate:
         problem = state.prune_errors.get(item.ref, "")
         try:
@@ -200,7 +216,12 @@ class Pruner:
         live = child.live if child else None
         if live and live.uid in state.deletion_requested:
             live = replace(live, is_deleting=True)
-        return PruneCandidate(item, live, policies.get(item.id), problem, held_until=until)
+        if live and live.uid in state.released:
+            live = None
+        contender = self._claims.contender(item.ref, node)
+        return PruneCandidate(
+            item, live, policies.get(item.id), problem, contender=contender, held_until=until
+        )
 
     async def _kind(self, ref: ObjectRef) -> WatchedKind:
         if ref.api_version:
@@ -231,7 +252,10 @@ class Pruner:
         item = deletion.item
         kind = await self._kind(item.ref)
         try:
-            if deletion.retain:
+            if deletion.release:
+                result.released.append(await self._release(kind, deletion, node))
+                state.released.add(deletion.uid)
+            elif deletion.retain:
                 await self._retain(kind, deletion, node, now)
                 result.retained.append((item, deletion.uid))
             else:
@@ -239,11 +263,11 @@ class Pruner:
                 result.deleted.append(item)
         except NODE_WIDE_ERRORS:
             raise
-        except (_ObjectReplaced, Conflict, NotFound):
+        except (ObjectReplaced, Conflict, NotFound):
             state.prune_errors[item.ref] = "concurrent modification; retrying"
             state.absent.discard(item.ref)
         except KubeError as error:
-            verb = "retain" if deletion.retain else "delete"
+            verb = "release" if deletion.release else "retain" if deletion.retain else "delete"
             state.prune_errors[item.ref] = f"could not {verb} the object; retrying: {error}"
             _log.warning("object not pruned", object=str(item.ref), error=str(error))
 
@@ -270,6 +294,15 @@ class Pruner:
         else:
             state.deletion_requested.add(deletion.uid)
 
+    async def _release(
+        self, kind: WatchedKind, deletion: ObjectDeletion, node: LynqNode
+    ) -> ReleasedObject:
+        item = deletion.item
+        ref = item.ref._replace(namespace=_key(kind, item.ref).namespace)
+        client = self._clients.client_for(node)
+        kept_fields = await release(client, kind, ref, deletion.uid, owner_of(node))
+        return ReleasedObject(item, deletion.uid, kept_fields=kept_fields)
+
     async def _retain(
         self, kind: WatchedKind, deletion: ObjectDeletion, node: LynqNode, now: datetime
     ) -> None:
@@ -278,7 +311,7 @@ class Pruner:
         live = await client.get(kind.resource, ref.name, namespace, into=PartialObject)
         metadata = live.metadata
         if metadata.uid != deletion.uid:
-            raise _ObjectReplaced
+            raise ObjectReplaced
         patch = orphan_patch(metadata.owner_references, owner_of(node), deletion.reason, now)
         patch["metadata"]["resourceVersion"] = metadata.resource_version
         patched = await client.patch(
@@ -287,10 +320,6 @@ class Pruner:
         if patched.metadata.labels.get(LABEL_MANAGED) == TRUE:
             kind.store_response(patched)
         _log.info("object retained", object=str(ref), reason=str(deletion.reason))
-
-
-class _ObjectReplaced(Exception):  # noqa: N818 - says what happened
-    """The object was deleted, and another one of the same name was created."""
 
 
 def _policies(

@@ -30,7 +30,7 @@ from lynq.controllers.node.status import StatusReporter, status_report
 from lynq.core.graph.build import build_graph, entries_of
 from lynq.core.graph.model import Graph
 from lynq.core.graph.problems import GraphError
-from lynq.core.node.inventory import InventoryItem, read_inventory
+from lynq.core.node.inventory import InventoryItem, read_inventory, read_records
 from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of, ref_of
 from lynq.core.node.prune import find_stale, pending_outcomes, select_prunable
 from lynq.core.node.schedule import force_due_at, is_force_due, requeue_at
@@ -93,6 +93,7 @@ class NodeReconciler:
         if isinstance(desired, InvalidNode):
             return await self._report_invalid(node, state, desired)
         state.absent.clear()
+        state.released.clear()
         inventory = read_inventory(node.status, node.metadata.namespace, desired.variables)
         observed = await self._observe(node, desired, inventory, state)
         stale = self._find_stale(node, observed, inventory)
@@ -159,6 +160,7 @@ class NodeReconciler:
             desired.variables,
             state,
             listed=_previously_applied(node.status, inventory),
+            records=read_records(node.status, inventory),
             now=self._context.clock(),
         )
 

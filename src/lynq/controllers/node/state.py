@@ -80,6 +80,8 @@ class NodeState:
     """Time since which the API server does not serve the kind of an object to prune."""
     deletion_requested: set[str] = field(default_factory=set)
     """The uids of objects that were deleted and still have finalizers."""
+    released: set[str] = field(default_factory=set)
+    """The uids of objects that were released, until the next reconcile."""
     absent: set[ObjectRef] = field(default_factory=set)
     """Objects to prune that the API server reported as not found."""
     prune_errors: dict[ObjectRef, str] = field(default_factory=dict)

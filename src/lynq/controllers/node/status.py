@@ -166,8 +166,14 @@ def _change_events(
         yield events.applying(node)
     for observed, managers in progress.taken_over:
         yield events.fields_taken_over(observed.ref, managers)
+    for observed in progress.foreign:
+        desired = observed.facts.desired
+        is_owned = desired is not None and not desired.is_adopted
+        yield events.foreign_adopted(observed.ref, is_owned=is_owned)
     yield from events.proceeding_events(node.status, progress.step.outcomes, progress.written)
     yield from (events.removed_from_form(item, retained=False) for item in pruned.deleted)
     yield from (events.removed_from_form(item, retained=True) for item, _ in pruned.retained)
+    for released in pruned.released:
+        yield events.released(released.item, kept_fields=released.kept_fields)
     if progress.changed:
         yield events.applied(node, changed=progress.changed, failed=status.failed_resources)

@@ -22,6 +22,7 @@ from lynq.controllers.node.state import LiveBody, NodeState
 from lynq.core.node.apply_errors import ApplyError
 from lynq.core.node.conflict import (
     Accepted,
+    DecideAgain,
     DryRunApply,
     NextRequest,
     ObserveAgain,
@@ -38,11 +39,10 @@ from lynq.core.node.conflict import (
     on_metadata,
     on_refetched,
 )
-from lynq.core.node.desired_object import ignores_fields, prepare
+from lynq.core.node.desired_object import ignores_fields
 from lynq.core.node.masking import explanation_mask
 from lynq.core.node.objects import owner_of
-from lynq.core.node.ownership import is_orphan
-from lynq.core.node.state import Write, WriteCause, WriteMethod, WriteRejection
+from lynq.core.node.state import Write, WriteMethod, WriteRejection
 from lynq.kube import Client, PartialObject
 from lynq.kube.errors import KubeError, TimedOut
 
@@ -100,6 +100,8 @@ class ResourceWrite:
                 return self._accept(kind, managers)
             case Rejected() as rejected:
                 return self._reject(rejected)
+            case DecideAgain():
+                return self._result(self.observed)
             case ObserveAgain(otherwise=rejected):
                 refetched = await self._refetch(kind)
                 return self._result(refetched) if refetched else self._reject(rejected)
@@ -159,6 +161,10 @@ class ResourceWrite:
                 return await self.client.apply(
                     resource, obj, manager=manager, force=write.force, into=into
                 )
+            case WriteMethod.APPLY_NEW:
+                return await self.client.apply(
+                    resource, obj, manager=manager, must_create=True, into=into
+                )
             case WriteMethod.CREATE:
                 return await self.client.create(resource, obj, manager=manager, into=into)
             case WriteMethod.MERGE:
@@ -171,13 +177,12 @@ class ResourceWrite:
 
     async def _refetch(self, kind: WatchedKind) -> ObservedResource | None:
         """Read the object from the API server; None if it does not exist."""
-        observed, resource = self.observed, self.observed.facts.resource
+        observed = self.observed
         child = await self.observer.fetch(kind, observed.ref)
         if child is None or observed.rendered is None:
             return None
         body = await self.observer.body(kind, observed.ref) if self._ignores_fields else None
-        desired = prepare(observed.rendered, resource, owner_of(self.node), body)
-        return observed.with_desired(desired).with_child(child)
+        return self.observer.with_live(observed, owner_of(self.node), child, body)
 
     def _accept(self, kind: WatchedKind, previous_managers: str) -> WriteResult:
         obj, ref, cause = self._response, self.write.ref, self.write.cause
@@ -191,9 +196,7 @@ class ResourceWrite:
         live = kind.child_of(obj).live
         last_write = self.state.record_write(ref, self._content_hash, live.digest, cause, self.now)
         _log.info("resource written", resource=self.write.id, object=str(ref), cause=cause.value)
-        # A blind apply may have hit an orphan, whose markers are removed by one more write.
-        is_done = cause is WriteCause.ORPHANED or not is_orphan(live)
-        after = self.observed.with_child(child).with_last_write(last_write, was_written=is_done)
+        after = self.observed.with_child(child).with_last_write(last_write, was_written=True)
         return self._result(after, is_accepted=True, previous_managers=previous_managers)
 
     def _reject(self, rejected: Rejected) -> WriteResult:

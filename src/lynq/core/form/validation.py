@@ -8,7 +8,7 @@ in any order.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from lynq.api import FormSpec, HubSpec
+from lynq.api import AdoptionPolicy, FormSpec, HubSpec
 from lynq.api.events import EventReason
 from lynq.api.problems import Problem, ProblemKind, at_key
 from lynq.core.form.templates import (
@@ -130,6 +130,13 @@ def _check_kind(placed: PlacedResource) -> Iterator[Problem]:
         yield Problem(
             f"{placed.path}.targetNamespace",
             "has no effect: a Namespace is not namespaced",
+            ProblemKind.WARNING,
+        )
+    if kind == "Namespace" and placed.resource.adoption_policy is AdoptionPolicy.OWN:
+        yield Problem(
+            f"{placed.path}.adoptionPolicy",
+            "with Own, a Namespace that existed before is deleted with its row, and everything in "
+            "it: use Retain to keep it",
             ProblemKind.WARNING,
         )
 

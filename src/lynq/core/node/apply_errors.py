@@ -7,9 +7,11 @@ from typing import Final
 
 from lynq.api import ConflictPolicy
 from lynq.core.node.objects import ObjectRef
+from lynq.core.node.ownership import ANNOTATIONS, LABELS
 from lynq.core.node.state import WriteRejection
 
 _NAMED_MANAGERS: Final = 3
+_MARKS: Final = tuple(f".{key}" for key in LABELS | ANNOTATIONS)
 _STUCK_HINT: Final = (
     " (conflictPolicy is Stuck: set conflictPolicy: Force to take over the fields, or remove them "
     "from the manifest)"
@@ -41,6 +43,13 @@ class ApplyError:
     """Verb, path, code, reason, fields and managers; never a value of the object."""
     managers: tuple[str, ...] = ()
     """The manager of each conflicting field; empty if the resourceVersion was outdated."""
+    fields: tuple[str, ...] = ()
+    """The path of each conflicting field."""
+
+    @property
+    def disputes_marks(self) -> bool:
+        """Whether other managers own our labels or annotations, which are never theirs."""
+        return any(field.endswith(_MARKS) for field in self.fields)
 
     @property
     def is_transient(self) -> bool:
@@ -57,6 +66,15 @@ def rejection_of(error: ApplyError, ref: ObjectRef, policy: ConflictPolicy) -> W
         message = f"other managers own fields of it{hint}: {error.message}"
         return WriteRejection(message, is_conflict=True)
     return WriteRejection(_message(error, ref), is_transient=error.is_transient)
+
+
+def replacement_refused() -> WriteRejection:
+    """Return why an object that existed before is not replaced."""
+    message = (
+        "it existed before and other managers own fields of it, which patchStrategy replace would "
+        "remove (set conflictPolicy: Force to replace it, or use patchStrategy apply)"
+    )
+    return WriteRejection(message, is_conflict=True)
 
 
 def conflicting_managers(error: ApplyError) -> str:

@@ -17,7 +17,10 @@ is the next request, or the result. The shell sends the request and reports the 
 5. On a conflict over the resourceVersion, a write that is pinned to it is decided again for the
    current object and sent again, up to five times.
 6. An object that was believed to be missing and exists is observed again; the next step of the
-   reconcile decides about it.
+   reconcile decides about it. The write of an object that existed before is pinned to the observed
+   resourceVersion, so that two nodes do not adopt it at once.
+7. Our labels and annotations are never a field of others: if they were changed, they are restored
+   by a merge patch, and the write is sent again.
 """
 
 from dataclasses import dataclass, replace
@@ -27,18 +30,25 @@ from typing import Any, Final, TypeAlias
 
 from lynq.api import Metadata
 from lynq.api.names import FIELD_MANAGER
-from lynq.core.node.adoption import adapted_to, needs_dry_run, needs_metadata
+from lynq.core.node.adoption import (
+    adapted_to,
+    needs_dry_run,
+    needs_metadata,
+    replaces_other_managers,
+)
 from lynq.core.node.apply_errors import (
     ApplyError,
     ApplyErrorKind,
     conflicting_managers,
     rejection_of,
+    replacement_refused,
 )
 from lynq.core.node.decide import PassContext, decide
 from lynq.core.node.desired_object import ignores_fields
 from lynq.core.node.managed_fields import migration_patch
 from lynq.core.node.objects import Owner
-from lynq.core.node.state import ResourceFacts, Write, WriteMethod, WriteRejection
+from lynq.core.node.ownership_patches import restore_metadata_patch
+from lynq.core.node.state import ResourceFacts, Write, WriteCause, WriteMethod, WriteRejection
 
 RETRY_DELAYS: Final = (0.0, 0.01, 0.02, 0.05, 0.1)
 """Seconds before each retry of a write whose resourceVersion was outdated."""
@@ -114,8 +124,13 @@ class ObserveAgain:
     """The result if the object does not exist after all."""
 
 
+@dataclass(frozen=True, slots=True)
+class DecideAgain:
+    """Final: the object exists and was observed; the next step decides with it."""
+
+
 NextRequest: TypeAlias = ReadMetadata | PatchMetadata | DryRunApply | Refetch | Send
-FinalResult: TypeAlias = Accepted | Rejected | ObserveAgain
+FinalResult: TypeAlias = Accepted | Rejected | ObserveAgain | DecideAgain
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +155,10 @@ class AttemptStage(Enum):
     """The write conflicted over fields, and is decided again for the current object."""
     RETRIED = auto()
     """The resourceVersion was outdated; the write is decided again for the current object."""
+    EXISTING = auto()
+    """The object was to be created and exists."""
+    RESTORED = auto()
+    """The write conflicted over our labels or annotations, which are restored."""
     FORCED = auto()
     """The write is sent with force."""
 
@@ -171,7 +190,7 @@ class WriteAttempt:
     @property
     def is_pinned(self) -> bool:
         """Whether the write is valid only for the observed version of the object."""
-        if self.write.method is WriteMethod.REPLACE:
+        if self.write.method is WriteMethod.REPLACE or self.write.cause is WriteCause.FOREIGN:
             return True
         return self.write.method is WriteMethod.MERGE and self.ignores_fields
 
@@ -197,6 +216,8 @@ def on_metadata(attempt: WriteAttempt, metadata: Metadata) -> WriteAttempt:
 
 def on_refetched(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAttempt:
     """Continue with the current object; None if it does not exist."""
+    if attempt.stage is AttemptStage.EXISTING:
+        return _found(attempt, observed)
     if rebased := _rebase(attempt, observed):
         return _prepare(rebased)
     return _give_up(attempt) if attempt.stage is AttemptStage.RETRIED else _force(attempt)
@@ -223,10 +244,20 @@ def on_error(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
     match attempt.action:
         case DryRunApply() if _OWN_MANAGERS.issuperset(error.managers):
             return _send(attempt)
+        case Send(write=write) if write.method is WriteMethod.APPLY_NEW:
+            return replace(failed, stage=AttemptStage.EXISTING, action=Refetch())
         case Send():
             return _resolve(failed, error)
         case _:
             return _give_up(failed)
+
+
+def _found(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAttempt:
+    """Let the next step decide about the object, or create one that is gone."""
+    if observed is not None:
+        return replace(attempt, observed=observed, action=DecideAgain())
+    # An API server that rejects the precondition of the apply reports a conflict as well.
+    return _send(replace(attempt, write=replace(attempt.write, method=WriteMethod.CREATE)))
 
 
 def _prepare(attempt: WriteAttempt) -> WriteAttempt:
@@ -239,18 +270,21 @@ def _prepare(attempt: WriteAttempt) -> WriteAttempt:
 def _adapt(attempt: WriteAttempt, metadata: Metadata) -> WriteAttempt:
     write, facts = attempt.write, attempt.facts
     adapted = replace(attempt, write=adapted_to(write, facts, attempt.owner, metadata))
+    if replaces_other_managers(write, metadata):
+        return replace(attempt, action=Rejected(replacement_refused()))
     if facts.desired and needs_dry_run(write, facts, metadata):
         return replace(adapted, action=DryRunApply(facts.desired.obj))
     return _send(adapted)
 
 
 def _continue_migrated(attempt: WriteAttempt) -> WriteAttempt:
-    return _send(attempt) if attempt.stage is AttemptStage.MIGRATED else _prepare(attempt)
+    is_prepared = attempt.stage in {AttemptStage.MIGRATED, AttemptStage.RESTORED}
+    return _send(attempt) if is_prepared else _prepare(attempt)
 
 
 def _send(attempt: WriteAttempt) -> WriteAttempt:
     write, live = attempt.write, attempt.facts.live
-    force = write.force and attempt.stage in {AttemptStage.RETRIED, AttemptStage.FORCED}
+    force = write.force and attempt.stage is AttemptStage.FORCED
     obj = write.obj
     if attempt.is_pinned and live is not None:
         pin = {"resourceVersion": attempt.observed.resource_version}
@@ -271,7 +305,7 @@ def _resolve(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
         case AttemptStage.FIRST | AttemptStage.REBASED:
             return _force(attempt)
         case AttemptStage.RETRIED:
-            return _retry(attempt)
+            return _force(attempt) if error.managers else _retry(attempt)
         case _:
             return _give_up(attempt)
 
@@ -299,8 +333,19 @@ def _rebase(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAtte
 def _force(attempt: WriteAttempt) -> WriteAttempt:
     """Send the write with force if the policy allows it."""
     if not attempt.write.force:
-        return _give_up(attempt)
+        return _restore_marks(attempt) or _give_up(attempt)
     return _send(replace(attempt, stage=AttemptStage.FORCED))
+
+
+def _restore_marks(attempt: WriteAttempt) -> WriteAttempt | None:
+    """Restore our labels and annotations if the conflict is about them; None if it is not."""
+    live, desired, error = attempt.facts.live, attempt.facts.desired, attempt.error
+    if live is None or desired is None or error is None or not error.disputes_marks:
+        return None
+    if attempt.stage is AttemptStage.RESTORED or attempt.write.cause is WriteCause.FOREIGN:
+        return None
+    patch = restore_metadata_patch(desired.obj, live, attempt.owner)
+    return replace(attempt, stage=AttemptStage.RESTORED, action=PatchMetadata(patch))
 
 
 def _give_up(attempt: WriteAttempt) -> WriteAttempt:
@@ -309,9 +354,6 @@ def _give_up(attempt: WriteAttempt) -> WriteAttempt:
         raise AssertionError("a write is given up only after an error")
     if error.kind is ApplyErrorKind.ALREADY_EXISTS:
         return replace(attempt, action=ObserveAgain(_CREATED_AND_DELETED))
-    rejected = Rejected(rejection_of(error, attempt.write.ref, resource.conflict_policy))
-    # A write without an observed object cannot keep the live values of ignored fields.
-    is_blind = attempt.ignores_fields and attempt.facts.live is None
-    if error.kind is ApplyErrorKind.CONFLICT and is_blind:
-        return replace(attempt, action=ObserveAgain(rejected))
-    return replace(attempt, action=rejected)
+    return replace(
+        attempt, action=Rejected(rejection_of(error, attempt.write.ref, resource.conflict_policy))
+    )

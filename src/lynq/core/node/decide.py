@@ -4,27 +4,27 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from lynq.api import ConflictPolicy, CreationPolicy, PatchStrategy, ResourceState, TResource
+from lynq.api import (
+    AdoptionPolicy,
+    ConflictPolicy,
+    CreationPolicy,
+    PatchStrategy,
+    ResourceState,
+    TResource,
+)
 from lynq.api.events import EventReason
 from lynq.api.names import (
     ANNOTATION_APPLIED_HASH,
     ANNOTATION_APPLY_START_TIME,
     ANNOTATION_CREATED_ONCE,
     ANNOTATION_DELETION_POLICY,
-    LABEL_MANAGED,
-    LABEL_NODE,
     TRUE,
 )
-from lynq.api.text import printable
+from lynq.core.node.adoption_policy import adoption_policy, is_adopted, is_foreign, refusal
 from lynq.core.node.desired_object import DesiredObject
-from lynq.core.node.objects import LiveObject, Owner
-from lynq.core.node.ownership import (
-    adoption_patch,
-    is_orphan,
-    is_owned_by,
-    is_owned_by_another_node,
-    restore_metadata_patch,
-)
+from lynq.core.node.objects import LiveObject, ObjectRef, Owner
+from lynq.core.node.ownership import has_lost_ties, is_orphan, is_owned_by
+from lynq.core.node.ownership_patches import adoption_patch, restore_metadata_patch, without_adopted
 from lynq.core.node.state import (
     LastWrite,
     ResourceFacts,
@@ -47,6 +47,8 @@ _METHODS: Final = {
 
 _LONGEST_BACKOFF: Final = timedelta(minutes=2)
 """No back-off is longer. A longer one was set before the clock was set back."""
+_REFUSED_RETRY: Final = timedelta(seconds=10)
+"""An object that existed before and is refused is read again after this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,8 @@ def decide(facts: ResourceFacts, context: PassContext) -> ResourceOutcome:
     if desired is None:
         reason = EventReason.TEMPLATE_RENDER_ERROR
         return _outcome(facts, ResourceState.FAILED, reason, facts.render_error)
-    if live is not None and is_owned_by_another_node(live, context.owner):
-        return _owned_by_another_node(facts, live)
+    if live is not None and (conflict := _conflict(facts, live, context)):
+        return conflict
     cause = _cause(facts, desired, context)
     if cause is None:
         return _rejected(facts, context.now) or _readiness(facts, context.now)
@@ -84,16 +86,16 @@ def _cause(facts: ResourceFacts, desired: DesiredObject, context: PassContext) -
     """Return why the object is written; None if it needs no write, or cannot be written now."""
     live = facts.live
     # A second write in the same reconcile would only repeat the first.
-    if facts.was_written:
+    if facts.was_written or (live is not None and live.is_deleting):
         return None
     if live is None:
         return WriteCause.MISSING
-    if live.is_deleting:
-        return None
     if is_orphan(live):
         return WriteCause.ORPHANED
-    if is_done_once(facts.resource, live, context.owner):
-        return _once_drift(facts, live, context.owner)
+    if is_done_once(facts.resource, live, facts.ref, context.owner):
+        return _once_drift(facts, live, desired, context.owner)
+    if is_foreign(live, facts.ref, context.owner, facts.record):
+        return WriteCause.FOREIGN
     return _difference(facts, live, desired, context)
 
 
@@ -102,9 +104,10 @@ def _difference(
 ) -> WriteCause | None:
     applied_hash = live.annotations.get(ANNOTATION_APPLIED_HASH)
     if applied_hash != desired.hash:
-        is_hash_lost = is_owned_by(live, context.owner) and not applied_hash
+        is_owned = is_owned_by(live, facts.ref, context.owner, is_listed=True)
+        is_hash_lost = is_owned and not applied_hash
         return WriteCause.HASH_LOST if is_hash_lost else WriteCause.CHANGED
-    if not _is_tracked(live, context.owner):
+    if has_lost_ties(live, desired.obj, facts.ref, context.owner):
         return WriteCause.OWNERSHIP_LOST
     if _rejection(facts):
         return WriteCause.REJECTED
@@ -113,7 +116,7 @@ def _difference(
     return WriteCause.FORCED if context.force else None
 
 
-def is_done_once(resource: TResource, live: LiveObject, owner: Owner) -> bool:
+def is_done_once(resource: TResource, live: LiveObject, ref: ObjectRef, owner: Owner) -> bool:
     """Return whether the body of an object with creationPolicy Once was already written.
 
     The annotation created-once says so. If it was removed, our ownership and applied-hash still
@@ -124,30 +127,28 @@ def is_done_once(resource: TResource, live: LiveObject, owner: Owner) -> bool:
         return False
     if live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE:
         return True
-    was_written = ANNOTATION_APPLIED_HASH in live.annotations and is_owned_by(live, owner)
+    is_owned = is_owned_by(live, ref, owner, is_listed=True)
+    was_written = ANNOTATION_APPLIED_HASH in live.annotations and is_owned
     return was_written and not is_repeatable(resource.spec)
 
 
-def _once_drift(facts: ResourceFacts, live: LiveObject, owner: Owner) -> WriteCause | None:
+def _once_drift(
+    facts: ResourceFacts, live: LiveObject, desired: DesiredObject, owner: Owner
+) -> WriteCause | None:
     """Return why the metadata of an object that is written once is restored; None if it is not."""
     if live.annotations.get(ANNOTATION_CREATED_ONCE) != TRUE:
         return WriteCause.CREATED_ONCE_LOST
     # Without our hash, the annotation was set by a user who wants the object left alone.
     if ANNOTATION_APPLIED_HASH not in live.annotations:
         return None
-    if not _is_tracked(live, owner):
-        return WriteCause.OWNERSHIP_LOST
     policy = live.annotations.get(ANNOTATION_DELETION_POLICY)
     # An owner reference of a retained object would let the garbage collector delete it.
     has_reference = owner.uid in live.owner_uids
     if policy != facts.resource.deletion_policy or (facts.is_retained and has_reference):
         return WriteCause.POLICY_CHANGED
+    if has_lost_ties(live, desired.obj, facts.ref, owner):
+        return WriteCause.OWNERSHIP_LOST
     return WriteCause.REJECTED if _rejection(facts) else None
-
-
-def _is_tracked(live: LiveObject, owner: Owner) -> bool:
-    # The label is part of the ownership: our watches select by it.
-    return is_owned_by(live, owner) and live.labels.get(LABEL_MANAGED) == TRUE
 
 
 def _fields_were_taken(facts: ResourceFacts, live: LiveObject, desired: DesiredObject) -> bool:
@@ -218,11 +219,33 @@ def _transiently_rejected(
     return _outcome(facts, state, reason, rejection.message, requeue_at=retry_at)
 
 
-def _owned_by_another_node(facts: ResourceFacts, live: LiveObject) -> ResourceOutcome:
-    other = live.labels.get(LABEL_NODE)
-    owner = f'LynqNode "{printable(other)}"' if other else "another LynqNode"
-    message = f"{facts.ref} belongs to {owner}; rename it, or delete the other LynqNode"
+def _conflict(
+    facts: ResourceFacts, live: LiveObject, context: PassContext
+) -> ResourceOutcome | None:
+    """Return the state of a resource whose object is not the node's to write; None if it is."""
+    if facts.claimant:
+        return _owned_by_another_node(facts)
+    return _refused(facts, context.now) if _is_refused(facts, live, context.owner) else None
+
+
+def _owned_by_another_node(facts: ResourceFacts) -> ResourceOutcome:
+    message = f"{facts.ref} belongs to {facts.claimant}; rename it, or delete the other LynqNode"
     return _outcome(facts, ResourceState.CONFLICTED, EventReason.RESOURCE_CONFLICT, message)
+
+
+def _is_refused(facts: ResourceFacts, live: LiveObject, owner: Owner) -> bool:
+    """Return whether the object existed before, and the policy refuses to adopt it."""
+    if adoption_policy(facts.resource, facts.ref) is not AdoptionPolicy.REFUSE:
+        return False
+    is_own = is_adopted(live, facts.record.adopted_uid)
+    return not is_own and is_foreign(live, facts.ref, owner, facts.record)
+
+
+def _refused(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
+    # The object has no label that our watches select, so its deletion is not observed.
+    state, reason = ResourceState.CONFLICTED, EventReason.RESOURCE_CONFLICT
+    message = refusal(facts.resource, facts.ref)
+    return _outcome(facts, state, reason, message, requeue_at=now + _REFUSED_RETRY)
 
 
 def _readiness(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
@@ -257,7 +280,7 @@ def _write(
 ) -> Write:
     resource, live, owner = facts.resource, facts.live, context.owner
     obj = desired.to_write(live, context.now)
-    is_done = live is not None and is_done_once(resource, live, owner)
+    is_done = live is not None and is_done_once(resource, live, facts.ref, owner)
     if cause is WriteCause.ORPHANED:
         adopted = _metadata_only(obj) if is_done else obj
         return Write(resource.id, desired.ref, adoption_patch(adopted), WriteMethod.MERGE, cause)
@@ -266,10 +289,13 @@ def _write(
         patch = restore_metadata_patch(desired.obj, live, owner)
         return Write(resource.id, desired.ref, patch, WriteMethod.MERGE, cause)
     method = _METHODS[resource.patch_strategy]
-    # An apply could overwrite an object that no cache holds; with Once that must not happen.
-    is_once = resource.creation_policy is CreationPolicy.ONCE
-    if live is None and (is_once or method is not WriteMethod.APPLY):
-        method = WriteMethod.CREATE
+    if live is None:
+        # No write may hit an object that exists and that no cache holds.
+        is_once = resource.creation_policy is CreationPolicy.ONCE
+        is_applied = method is WriteMethod.APPLY and not is_once
+        method = WriteMethod.APPLY_NEW if is_applied else WriteMethod.CREATE
+    elif method is WriteMethod.MERGE and not desired.is_adopted:
+        obj = without_adopted(obj, live)
     force = method is WriteMethod.APPLY and resource.conflict_policy is ConflictPolicy.FORCE
     return Write(resource.id, desired.ref, obj, method, cause, force)
 
@@ -298,4 +324,13 @@ def _outcome(
         requeue_at=requeue_at,
         fields_digest=facts.last_write.digest if facts.last_write else b"",
         is_retained=facts.is_retained,
+        adopted_uid=_adopted_uid(facts),
     )
+
+
+def _adopted_uid(facts: ResourceFacts) -> str | None:
+    live, desired = facts.live, facts.desired
+    if live is None or desired is None:
+        return None
+    was_adopted = desired.is_adopted and is_adopted(live, facts.record.adopted_uid)
+    return live.uid if was_adopted else ""

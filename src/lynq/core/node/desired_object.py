@@ -6,7 +6,8 @@ The order in `prepare` matters. Ignored fields come first, so that none of them,
 The applied-hash identifies the content of an object, so that unchanged content is not written. It
 equals the Go operator's: the first 8 bytes, in hexadecimal, of SHA-256 over the output of
 json.Marshal, without the annotations applied-hash and apply-start-time. Both are part of the one
-write of the object, so that no reader observes one without the other.
+write of the object, so that no reader observes one without the other. The tracking id is no
+content: objects of an older version get it with their next write, and are not written for it.
 """
 
 import hashlib
@@ -21,13 +22,16 @@ from typing import Any, Final
 
 from lynq.api import CreationPolicy, TResource
 from lynq.api.names import (
+    ANNOTATION_ADOPTED,
     ANNOTATION_APPLIED_HASH,
     ANNOTATION_APPLY_START_TIME,
     ANNOTATION_CREATED_ONCE,
     ANNOTATION_DELETION_POLICY,
+    ANNOTATION_TRACKING_ID,
     TRUE,
 )
 from lynq.api.wire import rfc3339
+from lynq.core.node.adoption_policy import adopted_value
 from lynq.core.node.ignore_fields.jsonpath import PathError
 from lynq.core.node.ignore_fields.keep import keep_live
 from lynq.core.node.ignore_fields.parse import parse_path
@@ -43,7 +47,9 @@ from lynq.template.gofmt.floats import go_escaped, go_number
 
 Object = dict[str, Any]
 
-_APPLY_ANNOTATIONS: Final = frozenset({ANNOTATION_APPLIED_HASH, ANNOTATION_APPLY_START_TIME})
+_UNHASHED: Final = frozenset(
+    {ANNOTATION_APPLIED_HASH, ANNOTATION_APPLY_START_TIME, ANNOTATION_TRACKING_ID}
+)
 _HASH_DIGITS: Final = 16
 _STRING_DATA: Final = re.compile(r"^(\$?\.?)stringData\b")
 
@@ -56,6 +62,8 @@ class DesiredObject:
     obj: dict[str, Any]
     hash: str
     """The value of `lynq.sh/applied-hash` once the object is written."""
+    is_adopted: bool = False
+    """Whether it is the desired object of an object that existed before."""
 
     def to_write(self, live: LiveObject | None, now: datetime) -> dict[str, Any]:
         """Return the object with applied-hash and apply-start-time."""
@@ -63,7 +71,12 @@ class DesiredObject:
 
 
 def prepare(
-    rendered: Rendered, resource: TResource, owner: Owner, body: Mapping[str, Any] | None = None
+    rendered: Rendered,
+    resource: TResource,
+    owner: Owner,
+    body: Mapping[str, Any] | None = None,
+    *,
+    is_adopted: bool = False,
 ) -> DesiredObject:
     """Return the desired object; raises RenderError if ignoreFields has an invalid path.
 
@@ -73,9 +86,10 @@ def prepare(
     obj = _with_folded_string_data(rendered)
     if body is not None and ignores_fields(resource):
         obj = _with_ignored_fields(replace(rendered, obj=obj), resource, body)
-    obj = with_ownership(obj, rendered.ref, owner, resource.deletion_policy)
-    obj = with_policies(obj, resource)
-    return DesiredObject(rendered.ref, obj, applied_hash(obj))
+    policy = resource.deletion_policy
+    obj = with_ownership(obj, rendered.ref, owner, policy, is_adopted=is_adopted)
+    obj = with_policies(obj, resource, is_adopted=is_adopted)
+    return DesiredObject(rendered.ref, obj, applied_hash(obj), is_adopted)
 
 
 def ignores_fields(resource: TResource) -> bool:
@@ -132,11 +146,13 @@ def _folded_path(path: str, rendered: Rendered) -> str:
     return _STRING_DATA.sub(r"\1data", path)
 
 
-def with_policies(obj: Object, resource: TResource) -> Object:
+def with_policies(obj: Object, resource: TResource, *, is_adopted: bool = False) -> Object:
     """Return the object with the policies that apply after its entry is removed from the form."""
     policies = {ANNOTATION_DELETION_POLICY: str(resource.deletion_policy)}
     if resource.creation_policy is CreationPolicy.ONCE:
         policies[ANNOTATION_CREATED_ONCE] = TRUE
+    if is_adopted:
+        policies[ANNOTATION_ADOPTED] = adopted_value(resource)
     return with_annotations(obj, policies)
 
 
@@ -166,7 +182,7 @@ def with_annotations(obj: Object, annotations: dict[str, str]) -> Object:
 
 def applied_hash(obj: Mapping[str, Any]) -> str:
     """Return the hash of a desired object, without the annotations of the write."""
-    content = go_json(_without_apply_annotations(obj))
+    content = go_json(_without_unhashed(obj))
     return hashlib.sha256(content.encode()).hexdigest()[:_HASH_DIGITS]
 
 
@@ -177,14 +193,14 @@ def go_json(value: object) -> str:
     return go_escaped("".join(out))
 
 
-def _without_apply_annotations(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+def _without_unhashed(obj: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = obj.get("metadata")
     if not isinstance(metadata, Mapping) or "annotations" not in metadata:
         return obj
     annotations = metadata["annotations"]
     if not isinstance(annotations, Mapping):
         return obj
-    kept = {key: value for key, value in annotations.items() if key not in _APPLY_ANNOTATIONS}
+    kept = {key: value for key, value in annotations.items() if key not in _UNHASHED}
     rest = {key: value for key, value in metadata.items() if key != "annotations"}
     return {**obj, "metadata": {**rest, "annotations": kept} if kept else rest}
 

@@ -104,6 +104,24 @@ def removed_from_form(item: InventoryItem, *, retained: bool) -> Event:
     return Event(EventReason.ORPHANED_RESOURCE_DELETED, message)
 
 
+def foreign_adopted(ref: ObjectRef, *, is_owned: bool) -> Event:
+    """Report an object that existed before and is applied."""
+    if is_owned:
+        message = f"{ref} existed before and is owned now (adoptionPolicy Own)"
+    else:
+        message = f"{ref} existed before and is adopted; it stays when it is no longer desired"
+    return Event(EventReason.RESOURCE_ADOPTED, message)
+
+
+def released(item: InventoryItem, *, kept_fields: bool) -> Event:
+    """Report an object that existed before and is no longer managed."""
+    removed = "only the marks of the operator were removed: it is invalid without the fields"
+    if not kept_fields:
+        removed = "the fields and marks of the operator were removed"
+    message = f"{_object(item.id, item.ref)} existed before and stays; {removed}"
+    return Event(EventReason.ADOPTED_RESOURCE_RELEASED, message, warns=kept_fields)
+
+
 def retained(item: InventoryItem) -> Event:
     """Report an object that is retained when its node is deleted."""
     message = f"{_object(item.id, item.ref)} was retained"

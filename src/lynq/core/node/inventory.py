@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from lynq.api import DeletionPolicy, NodeStatus, ResourceStatus, TResource
-from lynq.core.node.objects import ObjectRef, ref_of
+from lynq.core.node.objects import AppliedRecord, ObjectIdentity, ObjectRef, ref_of
 from lynq.template import Environment, SeededRandom, TemplateError, render
 
 _PARTS: Final = (2, 3)
@@ -47,6 +47,10 @@ class InventoryItem:
     may be that of the node."""
     is_retained: bool = field(default=False, compare=False)
     """Whether the last deletionPolicy of the object in the spec was Retain."""
+    is_listed: bool = True
+    """Whether the status of the node lists the object."""
+    adopted_uid: str = field(default="", compare=False)
+    """The uid of the object if it existed before and was adopted."""
 
 
 def inventory_key(item: InventoryItem, node_namespace: str) -> str:
@@ -85,8 +89,27 @@ def read_inventory(
 
 
 def _item(entry: ResourceStatus) -> InventoryItem:
-    is_retained = entry.deletion_policy is DeletionPolicy.RETAIN
-    return InventoryItem(entry.id, ref_of(entry), is_retained=is_retained)
+    return InventoryItem(
+        entry.id,
+        ref_of(entry),
+        is_retained=entry.deletion_policy is DeletionPolicy.RETAIN,
+        adopted_uid=entry.adopted_uid,
+    )
+
+
+def read_records(
+    status: NodeStatus, inventory: Iterable[InventoryItem]
+) -> dict[ObjectIdentity, AppliedRecord]:
+    """Return what the status says about each object of the inventory."""
+    entries = {ref_of(entry).identity: entry for entry in status.resources}
+    return {item.ref.identity: _record(entries.get(item.ref.identity)) for item in inventory}
+
+
+def _record(entry: ResourceStatus | None) -> AppliedRecord:
+    # An item without an entry is from the Go operator, which lists what it has applied.
+    if entry is None:
+        return AppliedRecord(was_applied=True)
+    return AppliedRecord(bool(entry.fields_digest), entry.adopted_uid)
 
 
 def stale_items(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lynq.api import LynqNode, ResourceStatus
 from lynq.api.metadata import ObjectKey
@@ -57,6 +57,19 @@ class Owner(NamedTuple):
 def owner_of(node: LynqNode) -> Owner:
     """Return the owner of a node's objects."""
     return Owner(node.metadata.namespace, node.metadata.name, node.metadata.uid)
+
+
+class AppliedRecord(NamedTuple):
+    """What the status of a node says about an object that it lists."""
+
+    was_applied: bool = False
+    """Whether a write of the object was accepted."""
+    adopted_uid: str = ""
+    """The uid of the object that existed before and was adopted; empty if none was."""
+
+
+NOT_APPLIED: Final = AppliedRecord()
+"""The record of an object that the status does not list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,21 +1,24 @@
-"""Ownership of objects: how an object is tied to its node, recognized, adopted and orphaned.
+"""Ownership of objects: how an object is tied to its node, and which node it belongs to.
 
 An owner reference ties an object in the node's own namespace that is deleted with the node. It
 cannot reach other namespaces or cluster-scoped kinds, and the garbage collector would delete an
-object that is to be retained. Such objects are tracked by two labels.
+object that is to be retained, or that existed before. Such objects are tracked by two labels, and
+by the annotation `lynq.sh/tracking-id`. The labels are for queries and can be copied and edited.
+The tracking id is the proof: it holds the uid of the node and the place of the object, so a copy or
+a restore in another namespace does not fit it. Objects that an older version wrote have none until
+their next write; their proof is that the status of the node lists them.
 
 The labels and annotations below decide what is written and deleted, so a form or a row cannot set
 them. A form may use other `lynq.sh/` keys, for example `lynq.sh/uid`.
 """
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
 
-import msgspec
-
-from lynq.api import DeletionPolicy, LynqNode, OwnerReference
+from lynq.api import DeletionPolicy, LynqNode
+from lynq.api.metadata import ObjectKey
 from lynq.api.names import (
+    ANNOTATION_ADOPTED,
     ANNOTATION_APPLIED_HASH,
     ANNOTATION_APPLY_START_TIME,
     ANNOTATION_CREATED_ONCE,
@@ -23,6 +26,7 @@ from lynq.api.names import (
     ANNOTATION_NODE_NAME,
     ANNOTATION_ORPHANED_AT,
     ANNOTATION_ORPHANED_REASON,
+    ANNOTATION_TRACKING_ID,
     API_VERSION,
     LABEL_MANAGED,
     LABEL_NODE,
@@ -31,13 +35,13 @@ from lynq.api.names import (
     TRUE,
 )
 from lynq.api.naming import tracked_name, tracking_label
-from lynq.api.reasons import OrphanReason
-from lynq.api.wire import rfc3339
-from lynq.core.node.objects import LiveObject, ObjectRef, Owner
+from lynq.api.text import printable
+from lynq.core.node.objects import AppliedRecord, LiveObject, ObjectRef, Owner, ref_of
 
 LABELS: Final = frozenset({LABEL_MANAGED, LABEL_NODE, LABEL_NODE_NAMESPACE, LABEL_ORPHANED})
 ANNOTATIONS: Final = frozenset(
     {
+        ANNOTATION_ADOPTED,
         ANNOTATION_APPLIED_HASH,
         ANNOTATION_APPLY_START_TIME,
         ANNOTATION_CREATED_ONCE,
@@ -45,6 +49,7 @@ ANNOTATIONS: Final = frozenset(
         ANNOTATION_NODE_NAME,
         ANNOTATION_ORPHANED_AT,
         ANNOTATION_ORPHANED_REASON,
+        ANNOTATION_TRACKING_ID,
     }
 )
 _SERVER_FIELDS: Final = frozenset(
@@ -62,7 +67,7 @@ _SERVER_FIELDS: Final = frozenset(
 )
 """Metadata that only the API server sets; it rejects an apply with managedFields."""
 
-_ORPHAN_ANNOTATIONS: Final = (ANNOTATION_ORPHANED_AT, ANNOTATION_ORPHANED_REASON)
+ORPHAN_ANNOTATIONS: Final = (ANNOTATION_ORPHANED_AT, ANNOTATION_ORPHANED_REASON)
 
 Object = dict[str, Any]
 
@@ -86,117 +91,172 @@ def _without(mapping: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]
     return {key: value for key, value in mapping.items() if key not in keys}
 
 
-def is_tracked_by_labels(ref: ObjectRef, owner: Owner, policy: DeletionPolicy) -> bool:
+def tracking_id(ref: ObjectRef, owner: Owner) -> str:
+    """Return the proof that the object at this place belongs to this node."""
+    return f"{owner.uid}:{_place(ref)}"
+
+
+def _place(ref: ObjectRef) -> str:
+    return f"{ref.group}/{ref.kind}:{ref.namespace}/{ref.name}"
+
+
+def is_tracked_by_labels(
+    ref: ObjectRef, owner: Owner, policy: DeletionPolicy, *, is_adopted: bool = False
+) -> bool:
     """Return whether the object is tied to its node by labels, and not by an owner reference."""
-    return policy is DeletionPolicy.RETAIN or ref.namespace != owner.namespace
+    return is_adopted or policy is DeletionPolicy.RETAIN or ref.namespace != owner.namespace
 
 
-def with_ownership(obj: Object, ref: ObjectRef, owner: Owner, policy: DeletionPolicy) -> Object:
+def with_ownership(
+    obj: Object, ref: ObjectRef, owner: Owner, policy: DeletionPolicy, *, is_adopted: bool = False
+) -> Object:
     """Return the object tied to its node."""
     metadata = obj["metadata"]
-    if not is_tracked_by_labels(ref, owner, policy):
+    if not is_tracked_by_labels(ref, owner, policy, is_adopted=is_adopted):
         references = [*(metadata.get("ownerReferences") or ()), _owner_reference(owner)]
         return {**obj, "metadata": {**metadata, "ownerReferences": references}}
     label = tracking_label(owner.name)
     labels = {LABEL_NODE: label, LABEL_NODE_NAMESPACE: owner.namespace}
-    tracking: Object = {"labels": {**metadata.get("labels", {}), **labels}}
+    annotations = {ANNOTATION_TRACKING_ID: tracking_id(ref, owner)}
     if label != owner.name:
-        full_name = {ANNOTATION_NODE_NAME: owner.name}
-        tracking["annotations"] = {**metadata.get("annotations", {}), **full_name}
+        annotations[ANNOTATION_NODE_NAME] = owner.name
+    tracking: Object = {
+        "labels": {**metadata.get("labels", {}), **labels},
+        "annotations": {**metadata.get("annotations", {}), **annotations},
+    }
     return {**obj, "metadata": {**metadata, **tracking}}
 
 
-def is_owned_by(live: LiveObject, owner: Owner) -> bool:
-    """Return whether the object provably belongs to this node; only then it may be deleted."""
-    if owner.uid and owner.uid in live.owner_uids:
-        return True
-    label = live.labels.get(LABEL_NODE)
-    if not label or live.labels.get(LABEL_NODE_NAMESPACE) != owner.namespace:
+def is_owned_by(live: LiveObject, ref: ObjectRef, owner: Owner, *, is_listed: bool) -> bool:
+    """Return whether the object provably belongs to this node; only then it may be deleted.
+
+    `is_listed` is whether the status of the node lists the object.
+    """
+    if not owner.uid:
         return False
+    if owner.uid in live.owner_uids:
+        return True
+    if proof := live.annotations.get(ANNOTATION_TRACKING_ID):
+        return proof == tracking_id(ref, owner)
+    return is_listed and _node_of(live) == (owner.namespace, owner.name)
+
+
+def is_takeover(live: LiveObject, ref: ObjectRef, owner: Owner, record: AppliedRecord) -> bool:
+    """Return whether an object that no node claims was written for this node before.
+
+    Its ties were removed or edited, or they are those of a deleted node of the same name. It is
+    written again, and until then it is not deleted.
+    """
+    if _node_of(live) == (owner.namespace, owner.name) and not is_copy(live, ref):
+        return True
+    return record.was_applied and bool(live.digest)
+
+
+def is_copy(live: LiveObject, ref: ObjectRef) -> bool:
+    """Return whether the tracking id belongs to another place: then the ties prove nothing."""
+    proof = live.annotations.get(ANNOTATION_TRACKING_ID)
+    return bool(proof) and _proven_uid(live, ref) is None
+
+
+def _proven_uid(live: LiveObject, ref: ObjectRef) -> str | None:
+    """Return the uid of the node in the tracking id, if it belongs to this place."""
+    uid, _, place = live.annotations.get(ANNOTATION_TRACKING_ID, "").partition(":")
+    return uid if uid and place == _place(ref) else None
+
+
+def _node_of(live: LiveObject) -> tuple[str, str] | None:
+    """Return namespace and name of the node in the labels."""
+    label, namespace = live.labels.get(LABEL_NODE), live.labels.get(LABEL_NODE_NAMESPACE)
+    if not label or not namespace:
+        return None
     # The label of a long name is a hash, which alone proves nothing: a short name can equal it.
-    return tracked_name(label, live.annotations.get(ANNOTATION_NODE_NAME)) == owner.name
+    return namespace, tracked_name(label, live.annotations.get(ANNOTATION_NODE_NAME))
 
 
-def is_owned_by_another_node(live: LiveObject, owner: Owner) -> bool:
-    """Return whether the object belongs to another node.
+class Nodes(Protocol):
+    """The nodes that exist, as far as the operator watches them."""
+
+    def covers(self, namespace: str) -> bool:
+        """Return whether the nodes of a namespace are watched."""
+
+    def by_uid(self, uid: str) -> LynqNode | None:
+        """Return the node with this uid."""
+
+    def by_key(self, key: ObjectKey) -> LynqNode | None:
+        """Return the node with this namespace and name."""
+
+
+UNNAMED_NODE: Final = "another LynqNode"
+
+
+def claimant_of(
+    live: LiveObject, ref: ObjectRef, owner: Owner, record: AppliedRecord, nodes: Nodes
+) -> str:
+    """Return the other node that the object belongs to, for messages; "" if there is none.
 
     All nodes share one field manager, so the API server reports no conflict between two nodes, and
     they would overwrite each other in a loop.
     """
-    if is_owned_by(live, owner) or is_orphan(live):
+    if is_orphan(live) or is_owned_by(live, ref, owner, is_listed=True):
+        return ""
+    proven = nodes.by_uid(_proven_uid(live, ref) or "")
+    if proven is None:
+        proven = next(filter(None, map(nodes.by_uid, live.owner_uids)), None)
+    if proven is not None:
+        return _named(proven.metadata.key, owner)
+    node = None if is_copy(live, ref) else _node_of(live)
+    if node is None:
+        was_written = LABEL_MANAGED in live.labels or ANNOTATION_APPLIED_HASH in live.annotations
+        return UNNAMED_NODE if was_written and live.owner_uids else ""
+    key = ObjectKey(*node)
+    # Labels that were edited on an object of this node name a node that does not list it.
+    is_edited = record.was_applied and bool(live.digest) and nodes.covers(key.namespace)
+    is_own = node == (owner.namespace, owner.name)
+    if is_own or (is_edited and not _lists(nodes.by_key(key), ref)):
+        return ""
+    return _named(key, owner)
+
+
+def _named(key: ObjectKey, owner: Owner) -> str:
+    name = key.name if key.namespace == owner.namespace else str(key)
+    return f'LynqNode "{printable(name)}"'
+
+
+def _lists(node: LynqNode | None, ref: ObjectRef) -> bool:
+    """Return whether the status of a node may list an object."""
+    if node is None:
         return False
-    # One label without the other is drift, and is restored.
-    if LABEL_NODE in live.labels and LABEL_NODE_NAMESPACE in live.labels:
+    entries = node.status.resources
+    # The Go operator's status has no entries.
+    is_unknown = not entries and bool(node.status.applied_resources)
+    return is_unknown or any(ref_of(entry).identity == ref.identity for entry in entries)
+
+
+def has_lost_ties(live: LiveObject, desired: Object, ref: ObjectRef, owner: Owner) -> bool:
+    """Return whether the ties of the object differ from those of the desired object.
+
+    A missing tracking id is no loss: the next write adds it.
+    """
+    if not is_owned_by(live, ref, owner, is_listed=True):
         return True
-    was_written = LABEL_MANAGED in live.labels or ANNOTATION_APPLIED_HASH in live.annotations
-    return was_written and bool(live.owner_uids)
+    metadata = desired["metadata"]
+    labels, annotations = metadata.get("labels", {}), metadata.get("annotations", {})
+    # The label is part of the ownership: our watches select by it.
+    ties = (LABEL_MANAGED, LABEL_NODE, LABEL_NODE_NAMESPACE)
+    if any(key in labels and live.labels.get(key) != labels[key] for key in ties):
+        return True
+    proof = live.annotations.get(ANNOTATION_TRACKING_ID)
+    if proof and proof != annotations.get(ANNOTATION_TRACKING_ID, proof):
+        return True
+    adopted: str | None = annotations.get(ANNOTATION_ADOPTED)
+    return live.annotations.get(ANNOTATION_ADOPTED) != adopted
 
 
 def is_orphan(live: LiveObject) -> bool:
     """Return whether the object was retained when it was no longer desired."""
     return live.labels.get(LABEL_ORPHANED) == TRUE or any(
-        key in live.annotations for key in _ORPHAN_ANNOTATIONS
+        key in live.annotations for key in ORPHAN_ANNOTATIONS
     )
-
-
-def orphan_patch(
-    references: Iterable[OwnerReference], owner: Owner, reason: OrphanReason, now: datetime
-) -> Object:
-    """Return the merge patch that releases an object and marks it as an orphan.
-
-    `references` are those of the live object: only ours is removed. The label `lynq.sh/managed`
-    stays, so that our watches still select the object when it is adopted again.
-    """
-    labels = {LABEL_ORPHANED: TRUE, LABEL_NODE: None, LABEL_NODE_NAMESPACE: None}
-    annotations = {
-        ANNOTATION_ORPHANED_AT: rfc3339(now.replace(microsecond=0)),
-        ANNOTATION_ORPHANED_REASON: str(reason),
-        ANNOTATION_NODE_NAME: None,
-    }
-    return {
-        "metadata": {
-            "labels": labels,
-            "annotations": annotations,
-            "ownerReferences": owner_removal_patch(references, owner),
-        }
-    }
-
-
-def owner_removal_patch(references: Iterable[OwnerReference], owner: Owner) -> list[Object] | None:
-    """Return the owner references without ours, as the value of a merge patch."""
-    others = (reference for reference in references if reference.uid != owner.uid)
-    return [msgspec.to_builtins(reference) for reference in others] or None
-
-
-def adoption_patch(obj: Object) -> Object:
-    """Return the merge patch that writes an orphan and removes its orphan markers.
-
-    It is one write: after the first of two, an owned object would still be marked as an orphan.
-    """
-    metadata = obj["metadata"]
-    labels = {**metadata.get("labels", {}), LABEL_ORPHANED: None}
-    annotations = {**metadata.get("annotations", {}), **dict.fromkeys(_ORPHAN_ANNOTATIONS)}
-    return {**obj, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
-
-
-def restore_metadata_patch(obj: Object, live: LiveObject, owner: Owner) -> Object:
-    """Return the merge patch that restores our labels, annotations and owner reference only.
-
-    `obj` has no applied-hash and apply-start-time: those of the first write stay.
-    """
-    desired = obj["metadata"]
-    metadata = {key: desired[key] for key in ("name", "namespace") if key in desired}
-    metadata["labels"] = _only(desired.get("labels", {}), LABELS)
-    metadata["annotations"] = _only(desired.get("annotations", {}), ANNOTATIONS)
-    # A merge patch replaces the whole list, which may contain other owners. An object with our
-    # hash that is not owned by this node has none, or it would belong to another node.
-    if "ownerReferences" in desired and not is_owned_by(live, owner):
-        metadata["ownerReferences"] = desired["ownerReferences"]
-    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata}
-
-
-def _only(mapping: Object, keys: frozenset[str]) -> Object:
-    return {key: value for key, value in mapping.items() if key in keys}
 
 
 def _owner_reference(owner: Owner) -> Object:

@@ -1,4 +1,4 @@
-"""Which objects of a node are deleted or retained, and in which order.
+"""Which objects of a node are deleted, released or retained, and in which order.
 
 The same rules hold for objects that left the form and for a node that is being deleted: dependents
 before dependencies, and only objects that the node owns. An object of another owner leaves the
@@ -15,6 +15,7 @@ from lynq.api.names import ANNOTATION_DELETION_POLICY
 from lynq.api.reasons import OrphanReason
 from lynq.core.graph.build import removal_waves
 from lynq.core.graph.model import Entry
+from lynq.core.node.adoption_policy import is_adopted
 from lynq.core.node.inventory import InventoryItem, possible_claims, stale_items
 from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import is_orphan, is_owned_by
@@ -107,17 +108,21 @@ class PruneCandidate:
     """Whether the object could not be observed: then it may exist."""
     held_until: str = ""
     """The event until which the object is not deleted; "" if it is deleted now."""
+    contender: str = ""
+    """Another node that desires the object, for messages; "" if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectDeletion:
-    """One object to delete, or to retain as an orphan, now."""
+    """One object to delete, to release, or to retain as an orphan, now."""
 
     item: InventoryItem
     uid: str
     """The precondition: a re-created object of the same name must not be deleted."""
     retain: bool
     reason: OrphanReason
+    release: bool = False
+    """Whether only our fields and marks are removed: the object existed before."""
 
     @property
     def is_foreground(self) -> bool:
@@ -182,7 +187,10 @@ def _remains(candidate: PruneCandidate, owner: Owner) -> bool:
     if candidate.is_unobserved:
         return True
     live = candidate.live
-    return live is not None and not is_orphan(live) and is_owned_by(live, owner)
+    if live is None or is_orphan(live):
+        return False
+    item = candidate.item
+    return is_owned_by(live, item.ref, owner, is_listed=item.is_listed)
 
 
 def _is_due(candidate: PruneCandidate, live: LiveObject) -> bool:
@@ -196,7 +204,10 @@ def _deletion(
     # A policy that could not be written to the object counts, and one that could not be removed.
     policies = (candidate.policy, live.annotations.get(ANNOTATION_DELETION_POLICY))
     retain = item.is_retained or DeletionPolicy.RETAIN in policies
-    return ObjectDeletion(item, live.uid, retain or _is_own_namespace(item.ref, owner), reason)
+    # Another node that desires the object adopts the orphan.
+    retain = retain or _is_own_namespace(item.ref, owner) or bool(candidate.contender)
+    release = not retain and is_adopted(live, item.adopted_uid)
+    return ObjectDeletion(item, live.uid, retain, reason, release)
 
 
 def _is_own_namespace(ref: ObjectRef, owner: Owner) -> bool:
@@ -213,7 +224,7 @@ def _outcome(
     if candidate.problem:
         return _deleting(item, StateReason.REMOVAL_FAILED, candidate.problem)
     if deletion := deletions.get(item.ref):
-        message = "being retained as an orphan" if deletion.retain else "being deleted"
+        message = _deletion_message(deletion, candidate.contender)
         return _deleting(item, StateReason.DELETING, message)
     if item.id in wave:
         return _deleting(
@@ -221,6 +232,14 @@ def _outcome(
         )
     message = "waiting for dependents to be deleted"
     return _deleting(item, StateReason.WAITING_FOR_DEPENDENTS, message)
+
+
+def _deletion_message(deletion: ObjectDeletion, contender: str) -> str:
+    if contender:
+        return f"being handed over to {contender}"
+    if deletion.release:
+        return "being released: it existed before"
+    return "being retained as an orphan" if deletion.retain else "being deleted"
 
 
 def _deleting(item: InventoryItem, reason: StateReason, message: str) -> ResourceOutcome:

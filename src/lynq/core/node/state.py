@@ -13,7 +13,7 @@ from typing import Any, Final
 from lynq.api import DeletionPolicy, ResourceState, TResource
 from lynq.api.text import one_line
 from lynq.core.node.desired_object import DesiredObject
-from lynq.core.node.objects import LiveObject, ObjectRef
+from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, LiveObject, ObjectRef
 
 _MESSAGE_LENGTH: Final = 1000
 _CONDITION_MESSAGE_LENGTH: Final = 8000
@@ -39,6 +39,8 @@ class WriteMethod(Enum):
 
     APPLY = "apply"
     """Server-side apply."""
+    APPLY_NEW = "apply new"
+    """Server-side apply that fails if the object exists."""
     CREATE = "create"
     MERGE = "merge"
     """JSON merge patch."""
@@ -56,7 +58,7 @@ class WriteCause(Enum):
     HASH_LOST = "hash lost"
     """Drift: our applied-hash was removed."""
     OWNERSHIP_LOST = "ownership lost"
-    """Drift: the owner reference or the tracking labels were removed."""
+    """Drift: the owner reference or the tracking labels were removed or changed."""
     CREATED_ONCE_LOST = "created-once lost"
     """Drift: the annotation created-once was removed."""
     POLICY_CHANGED = "policy changed"
@@ -69,6 +71,8 @@ class WriteCause(Enum):
     """A forced reconcile writes every object, changed or not."""
     ORPHANED = "orphaned"
     """It was retained as an orphan, and is desired again."""
+    FOREIGN = "foreign"
+    """It existed before, and is adopted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,8 @@ class ResourceOutcome:
     """The time at which the state may change without an event."""
     fields_digest: bytes = b""
     """Digest of the fields that we owned after our last write; empty if unknown."""
+    adopted_uid: str | None = None
+    """The uid of the object if it is adopted, "" if it is not; None if that is unknown."""
     failed_dependency: str = ""
     """The failed dependency in spite of which the resource is written."""
     is_retained: bool = False
@@ -148,6 +154,10 @@ class ResourceFacts:
     """Whether a slow render (keys, certificates) is not finished."""
     live: LiveObject | None = None
     """None if the object does not exist."""
+    claimant: str = ""
+    """The other node that the live object belongs to, for messages; "" if there is none."""
+    record: AppliedRecord = NOT_APPLIED
+    """What the status of the node says about the object."""
     last_write: LastWrite | None = None
     readiness_lost_at: datetime | None = None
     """When the object ceased to be ready; None if it was not ready before."""

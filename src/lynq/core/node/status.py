@@ -267,16 +267,21 @@ def _resources(
     """Return the entries, each with the time since which it has its state."""
     entries = {_entry_key(entry): entry for entry in previous.resources}
     return tuple(
-        _with_since(entry, entries.get(_entry_key(entry)), now) for entry in _entries(report)
+        _with_since(entry, entries.get(_entry_key(entry)), now)
+        for entry in _entries(report, previous)
     )
 
 
-def _entries(report: StatusReport) -> Iterator[ResourceStatus]:
+def _entries(report: StatusReport, previous: NodeStatus) -> Iterator[ResourceStatus]:
     """Yield an entry per object; the API server rejects a list with two equal keys."""
+    # Kept while it is unknown whether the object is adopted, also if its id was renamed.
+    adopted = {ref_of(entry).identity: entry.adopted_uid for entry in previous.resources}
     refs: dict[EntryKey, ObjectRef] = {}
     for outcome in (*report.outcomes, *report.pruning):
         for ref in _refs(outcome, report.unresolved):
             entry = _entry(outcome, ref)
+            if outcome.adopted_uid is None:
+                entry = replace(entry, adopted_uid=adopted.get(ref.identity, ""))
             listed = refs.get(_entry_key(entry))
             if listed is not None and listed.group != ref.group:
                 # The group is no part of the key. Without its id the old object is still listed.
@@ -306,6 +311,7 @@ def _entry(outcome: ResourceOutcome, ref: ObjectRef) -> ResourceStatus:
         message=fit(outcome.message),
         deletion_policy=DeletionPolicy.RETAIN if outcome.is_retained else None,
         fields_digest=outcome.fields_digest.hex(),
+        adopted_uid=outcome.adopted_uid or "",
     )
 
 

@@ -114,13 +114,15 @@ class _Acceptance:
 
     def _is_live(self, facts: ResourceFacts) -> bool:
         live = facts.live
-        return live is not None and not live.is_deleting and is_owned_by(live, self._owner)
+        if live is None or live.is_deleting:
+            return False
+        return is_owned_by(live, facts.ref, self._owner, is_listed=True)
 
     def _has_desired_content(self, facts: ResourceFacts) -> bool:
         live, desired = facts.live, facts.desired
         if live is None or desired is None:
             return False
-        if is_done_once(facts.resource, live, self._owner):
+        if is_done_once(facts.resource, live, facts.ref, self._owner):
             return True
         return live.annotations.get(ANNOTATION_APPLIED_HASH) == desired.hash
 

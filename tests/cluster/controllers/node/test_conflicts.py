@@ -113,19 +113,6 @@ async def test_force_policy_without_conflict_emits_no_event(env: Environment) ->
         assert await event_count(env, "ForceApply") == 0
 
 
-async def test_stuck_policy_adopts_object_without_conflicting_fields(
-    env: Environment,
-) -> None:
-    await create_foreign(env, other="stays")
-    async with running_operator(env):
-        await create_node(env, entry("settings"))
-        await wait_for_node_ready(env, NODE)
-        assert (await env.get(CONFIG_MAPS, "settings"))["data"] == {
-            "plan": "pro",
-            "other": "stays",
-        }
-
-
 async def test_first_of_two_nodes_keeps_a_contested_object(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("shared"))
@@ -135,7 +122,7 @@ async def test_first_of_two_nodes_keeps_a_contested_object(env: Environment) -> 
         node = await wait_for_node_condition(
             env, "beta-web", "Conflicted", "True", "ResourceConflict"
         )
-        assert "another LynqNode" in node["status"]["resources"][0]["message"]
+        assert f'LynqNode "{NODE}"' in node["status"]["resources"][0]["message"]
         await env.wait_until_idle()
         live = await env.get(CONFIG_MAPS, "shared")
         assert live["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]

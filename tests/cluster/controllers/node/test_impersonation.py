@@ -237,7 +237,7 @@ async def test_disallowed_namespace_object_is_not_written(env: Environment, by: 
         await create_node(
             env,
             namespaces=[
-                manifest_entry(resource_id, NAMESPACE, nameTemplate=name)
+                manifest_entry(resource_id, NAMESPACE, nameTemplate=name, adoptionPolicy="Retain")
                 for resource_id, name in names.items()
             ],
         )

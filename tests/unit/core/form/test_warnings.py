@@ -2,7 +2,7 @@
 
 import pytest
 
-from lynq.api import CreationPolicy, FormSpec, HubSpec
+from lynq.api import AdoptionPolicy, CreationPolicy, FormSpec, HubSpec
 from unit.core.form.forms import BODY, error_texts, form, hub, resource, warning_texts
 
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment"}
@@ -142,6 +142,30 @@ def test_entropy_in_name_is_kept_by_node() -> None:
             ),
             ["spec.namespaces[0].targetNamespace: has no effect: a Namespace is not namespaced"],
             id="Namespace with targetNamespace",
+        ),
+        pytest.param(
+            form(
+                namespaces=(
+                    resource(
+                        "a",
+                        spec={**BODY, "kind": "Namespace"},
+                        adoption_policy=AdoptionPolicy.OWN,
+                    ),
+                    resource(
+                        "b",
+                        spec={**BODY, "kind": "Namespace"},
+                        adoption_policy=AdoptionPolicy.RETAIN,
+                    ),
+                ),
+                config_maps=(resource("c", adoption_policy=AdoptionPolicy.OWN),),
+            ),
+            [
+                (
+                    "spec.namespaces[0].adoptionPolicy: with Own, a Namespace that existed before "
+                    "is deleted with its row, and everything in it: use Retain to keep it"
+                )
+            ],
+            id="Namespace with adoptionPolicy Own",
         ),
         pytest.param(
             form(resource("a", name_template="")),

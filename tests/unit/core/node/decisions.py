@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from lynq.api import ResourceState
+from lynq.api import ResourceState, TResource
+from lynq.core.node.adoption_policy import is_written_as_adopted
 from lynq.core.node.decide import PassContext, decide
-from lynq.core.node.objects import LiveObject
+from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, LiveObject
 from lynq.core.node.state import LastWrite, ResourceFacts, WriteCause
 from lynq.core.readiness.verdict import READY
 from unit.core.node.fixtures import desired_by, live_after
@@ -44,3 +45,13 @@ def foreign(**live: Any) -> LiveObject:
 def cause_of(facts: ResourceFacts, context: PassContext = CONTEXT) -> WriteCause | None:
     write = decide(facts, context).write
     return write.cause if write else None
+
+
+def adopted_by(
+    resource: TResource, live: LiveObject, record: AppliedRecord = NOT_APPLIED
+) -> ResourceFacts:
+    """Return the facts of a resource whose object existed before, as the shell observes them."""
+    ref = desired_by(resource, namespaced=resource.spec["kind"] != "Namespace").ref
+    is_adopted = is_written_as_adopted(resource, live, ref, an_owner(), record)
+    desired = desired_by(resource, namespaced=bool(ref.namespace), is_adopted=is_adopted)
+    return ResourceFacts(resource=resource, desired=desired, live=live, record=record)

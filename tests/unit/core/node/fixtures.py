@@ -21,11 +21,13 @@ from unit.core.node.nodes import NOW, a_node, an_owner
 STARTING = not_ready("ReplicasNotReady", "0 of 1 replicas are ready")
 
 
-def desired_by(resource: TResource, *, namespaced: bool = True) -> DesiredObject:
+def desired_by(
+    resource: TResource, *, namespaced: bool = True, is_adopted: bool = False
+) -> DesiredObject:
     """Return the desired object of a resource."""
     node = a_node(resource)
     rendered = Renderer.of(node, variables_of(node)).render(resource, namespaced=namespaced)
-    return prepare(rendered, resource, an_owner())
+    return prepare(rendered, resource, an_owner(), is_adopted=is_adopted)
 
 
 def live_after(obj: dict[str, Any], readiness: Readiness = READY, uid: str = "1") -> LiveObject:

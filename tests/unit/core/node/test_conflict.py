@@ -8,12 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.api import ConflictPolicy, DeletionPolicy, Metadata, OwnerReference, PatchStrategy
+from lynq.api import (
+    AdoptionPolicy,
+    ConflictPolicy,
+    DeletionPolicy,
+    Metadata,
+    OwnerReference,
+    PatchStrategy,
+)
 from lynq.api.metadata import ManagedFields
 from lynq.core.node.apply_errors import ApplyError, ApplyErrorKind
 from lynq.core.node.conflict import (
     RETRY_DELAYS,
     Accepted,
+    DecideAgain,
     DryRunApply,
     NextRequest,
     ObserveAgain,
@@ -32,8 +40,8 @@ from lynq.core.node.conflict import (
 )
 from lynq.core.node.decide import decide
 from lynq.core.node.state import ResourceFacts, WriteCause, WriteMethod
-from unit.core.node.decisions import CONTEXT, but, settled, without
-from unit.core.node.nodes import NOW, an_owner
+from unit.core.node.decisions import CONTEXT, adopted_by, but, foreign, settled, without
+from unit.core.node.nodes import NOW, a_resource, an_owner
 
 FORCE, STUCK = ConflictPolicy.FORCE, ConflictPolicy.STUCK
 IGNORED = ("$.data.plan",)
@@ -178,6 +186,98 @@ def test_existing_object_is_observed_instead_of_created() -> None:
     assert not result.otherwise.is_reported
 
 
+@pytest.mark.parametrize("error", [OUTDATED, FOREIGN])
+def test_existing_object_is_observed_instead_of_applied(error: ApplyError) -> None:
+    attempt = begun(replace(settled(), live=None))
+    assert sent(attempt) == (WriteMethod.APPLY_NEW, False)
+    attempt = on_error(attempt, error)
+    assert attempt.action == Refetch()
+    current = observed(drifted(), "2")
+    found = on_refetched(attempt, current)
+    assert found.action == DecideAgain()
+    assert found.observed is current
+    # The object is gone again, or the API server rejects the precondition.
+    assert sent(on_refetched(attempt, None)) == (WriteMethod.CREATE, False)
+
+
+# Objects that existed before
+
+
+def existing(**resource: Any) -> ResourceFacts:
+    """Return a resource whose object exists and was written by others."""
+    return adopted_by(a_resource(**resource), foreign())
+
+
+def test_adoption_is_pinned_to_the_observed_version() -> None:
+    attempt = begun(existing())
+    assert sent(attempt) == (WriteMethod.APPLY, False)
+    assert sent_version(attempt) == "1"
+    attempt = on_error(attempt, OUTDATED)
+    assert attempt.action == Refetch(RETRY_DELAYS[0])
+    # Another node was faster.
+    taken = observed(replace(existing(), claimant='LynqNode "beta"'), "2")
+    assert rejection(on_refetched(attempt, taken)) == (False, True)
+    again = on_refetched(attempt, observed(existing(), "2"))
+    assert (sent(again), sent_version(again)) == ((WriteMethod.APPLY, False), "2")
+
+
+def test_disputed_field_of_an_adopted_object_is_taken_only_under_force() -> None:
+    assert rejection(on_error(begun(existing()), FOREIGN)) == (True, False)
+    attempt = on_error(begun(existing(conflict_policy=FORCE)), FOREIGN)
+    assert (sent(attempt), sent_version(attempt)) == ((WriteMethod.APPLY, True), "1")
+    assert on_accepted(attempt).action == Accepted('"helm" (2 fields), "kubectl" (1 fields)')
+
+
+def test_foreign_object_is_merged_only_after_a_dry_run() -> None:
+    attempt = begun(existing(patch_strategy=PatchStrategy.MERGE))
+    assert isinstance(attempt.action, ReadMetadata)
+    assert sent(on_metadata(attempt, metadata())) == (WriteMethod.MERGE, False)
+    attempt = on_metadata(attempt, SHARED)
+    assert isinstance(attempt.action, DryRunApply)
+    assert sent(on_accepted(attempt)) == (WriteMethod.MERGE, False)
+    assert rejection(on_error(attempt, FOREIGN)) == (True, False)
+
+
+def test_foreign_object_is_replaced_only_if_no_other_manager_owns_fields() -> None:
+    attempt = begun(existing(patch_strategy=PatchStrategy.REPLACE))
+    assert isinstance(attempt.action, ReadMetadata)
+    assert sent(on_metadata(attempt, metadata())) == (WriteMethod.REPLACE, False)
+    assert rejection(on_metadata(attempt, SHARED)) == (True, False)
+
+
+@pytest.mark.parametrize("strategy", [PatchStrategy.MERGE, PatchStrategy.REPLACE])
+@pytest.mark.parametrize(
+    "policy", [{"conflict_policy": FORCE}, {"adoption_policy": AdoptionPolicy.OWN}]
+)
+def test_forced_or_owned_object_is_merged_and_replaced_at_once(
+    strategy: PatchStrategy, policy: dict[str, Any]
+) -> None:
+    attempt = begun(existing(patch_strategy=strategy, **policy))
+    assert isinstance(attempt.action, Send)
+
+
+# Marks that were changed
+
+
+MARKS = ApplyError(
+    ApplyErrorKind.CONFLICT, "", ("kubectl-label",), (".metadata.labels.lynq.sh/node",)
+)
+
+
+def test_changed_marks_are_restored_before_a_conflict_is_reported() -> None:
+    attempt = on_error(begun(drifted()), MARKS)
+    assert isinstance(attempt.action, PatchMetadata)
+    assert attempt.action.patch["metadata"].keys() >= {"labels", "annotations"}
+    attempt = on_accepted(attempt)
+    assert sent(attempt) == (WriteMethod.APPLY, False)
+    assert rejection(on_error(attempt, MARKS)) == (True, False)
+    assert on_accepted(attempt).action == Accepted()
+
+
+def test_marks_of_an_object_that_is_not_adopted_yet_are_not_restored() -> None:
+    assert rejection(on_error(begun(existing()), MARKS)) == (True, False)
+
+
 # ignoreFields
 
 
@@ -201,13 +301,6 @@ def test_unchanged_object_with_ignored_fields_is_forced_or_rejected(version: str
             assert sent(attempt) == (WriteMethod.APPLY, True)
         else:
             assert rejection(attempt) == (True, False)
-
-
-def test_object_that_appeared_with_ignored_fields_is_observed() -> None:
-    facts = replace(settled(ignore_fields=IGNORED), live=None)
-    attempt = on_refetched(on_error(begun(facts), FOREIGN), observed(drifted(), "2"))
-    assert isinstance(attempt.action, ObserveAgain)
-    assert attempt.action.otherwise.rejection.is_conflict
 
 
 # Writes that are pinned to the resourceVersion

@@ -9,7 +9,7 @@ import pytest
 from lynq.api import ConflictPolicy, CreationPolicy, DeletionPolicy, PatchStrategy, ResourceState
 from lynq.api.reasons import OrphanReason
 from lynq.core.node.decide import decide
-from lynq.core.node.objects import LiveObject
+from lynq.core.node.objects import AppliedRecord
 from lynq.core.node.state import (
     LastWrite,
     ResourceFacts,
@@ -34,7 +34,7 @@ def test_missing_object_is_applied_with_all_annotations() -> None:
     assert write is not None
     assert (write.cause, write.method, write.force) == (
         WriteCause.MISSING,
-        WriteMethod.APPLY,
+        WriteMethod.APPLY_NEW,
         False,
     )
     assert write.obj["metadata"]["annotations"].keys() == {
@@ -67,10 +67,11 @@ def test_removed_tracking_labels_are_drift(labels: dict[str, str]) -> None:
 
 
 def test_removed_owner_reference_is_drift() -> None:
-    assert (
-        cause_of(replace(but(settled(), owner_uids=()), last_write=None))
-        is WriteCause.OWNERSHIP_LOST
-    )
+    facts = replace(but(settled(), owner_uids=()), last_write=None)
+    listed = replace(facts, record=AppliedRecord(was_applied=True))
+    assert cause_of(listed) is WriteCause.OWNERSHIP_LOST
+    # An object that the status does not list may be a copy.
+    assert cause_of(facts) is WriteCause.FOREIGN
 
 
 def test_taken_field_is_written_with_force_under_force() -> None:
@@ -164,21 +165,12 @@ def test_rejection_is_reported_until_the_retry(
     assert cause_of(facts, replace(CONTEXT, force=True)) is not None
 
 
-@pytest.mark.parametrize(
-    "live",
-    [
-        foreign(labels={"lynq.sh/node": "other", "lynq.sh/node-namespace": "shop"}),
-        foreign(labels={"lynq.sh/managed": "true"}, owner_uids=("other",)),
-        foreign(annotations={"lynq.sh/applied-hash": "x"}, owner_uids=("other",)),
-    ],
-)
 @pytest.mark.parametrize("policy", ConflictPolicy)
-def test_object_of_another_node_is_a_conflict_and_never_written(
-    live: LiveObject, policy: ConflictPolicy
-) -> None:
-    outcome = decide(replace(settled(conflict_policy=policy), live=live), CONTEXT)
+def test_object_of_another_node_is_a_conflict_and_never_written(policy: ConflictPolicy) -> None:
+    facts = replace(settled(conflict_policy=policy), live=foreign(), claimant='LynqNode "beta"')
+    outcome = decide(facts, CONTEXT)
     assert (outcome.state, outcome.write) == (S.CONFLICTED, None)
-    assert "LynqNode" in outcome.message
+    assert 'belongs to LynqNode "beta"' in outcome.message
 
 
 def test_foreign_object_is_applied_without_force() -> None:
@@ -186,7 +178,11 @@ def test_foreign_object_is_applied_without_force() -> None:
         replace(settled(), live=foreign(owner_uids=("x",)), last_write=None), CONTEXT
     ).write
     assert write is not None
-    assert (write.method, write.force) == (WriteMethod.APPLY, False)
+    assert (write.cause, write.method, write.force) == (
+        WriteCause.FOREIGN,
+        WriteMethod.APPLY,
+        False,
+    )
 
 
 def orphan(**more: Any) -> ResourceFacts:
@@ -219,7 +215,7 @@ def test_orphan_that_was_written_once_is_adopted_without_its_body() -> None:
     ("strategy", "exists", "method"),
     [
         (PatchStrategy.APPLY, True, WriteMethod.APPLY),
-        (PatchStrategy.APPLY, False, WriteMethod.APPLY),
+        (PatchStrategy.APPLY, False, WriteMethod.APPLY_NEW),
         (PatchStrategy.MERGE, True, WriteMethod.MERGE),
         (PatchStrategy.MERGE, False, WriteMethod.CREATE),
         (PatchStrategy.REPLACE, True, WriteMethod.REPLACE),

@@ -23,7 +23,7 @@ def test_once_object_is_not_written_again_but_its_readiness_counts() -> None:
 
 def test_once_object_without_annotation_is_written() -> None:
     facts = replace(settled(creation_policy=CreationPolicy.ONCE), live=foreign())
-    assert cause_of(facts) is WriteCause.CHANGED
+    assert cause_of(facts) is WriteCause.FOREIGN
 
 
 def once(policy: DeletionPolicy = DeletionPolicy.DELETE, **more: Any) -> ResourceFacts:

@@ -1,29 +1,44 @@
 """How an object is tied to its node, adopted and orphaned."""
 
+import dataclasses
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.api import DeletionPolicy, OwnerReference
+from lynq.api import (
+    DeletionPolicy,
+    LynqNode,
+    Metadata,
+    NodeStatus,
+    OwnerReference,
+    ResourceState,
+    ResourceStatus,
+)
+from lynq.api.metadata import ObjectKey
 from lynq.api.reasons import OrphanReason
-from lynq.core.node.objects import LiveObject, ObjectRef, Owner
+from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import (
-    adoption_patch,
+    claimant_of,
+    has_lost_ties,
+    is_copy,
     is_orphan,
     is_owned_by,
-    is_owned_by_another_node,
-    orphan_patch,
+    is_takeover,
+    tracking_id,
     with_ownership,
 )
+from lynq.core.node.ownership_patches import adoption_patch, marks_removal_patch, orphan_patch
 from lynq.core.readiness.rules import evaluate_readiness
-from unit.core.node.nodes import NOW, an_owner
+from unit.core.node.nodes import NOW, a_node, an_owner
 
 HERE = ObjectRef("v1", "ConfigMap", "shop", "x")
 ELSEWHERE = HERE._replace(namespace="tenant-acme")
 CLUSTER = ObjectRef("v1", "Namespace", "", "tenant-acme")
 LONG = "x" * 64
+MANAGED = {"lynq.sh/managed": "true"}
 DELETE, RETAIN = DeletionPolicy.DELETE, DeletionPolicy.RETAIN
 
 
@@ -40,6 +55,57 @@ def live_from(obj: dict[str, Any]) -> LiveObject:
         annotations={k: v for k, v in metadata.get("annotations", {}).items() if v is not None},
         owner_uids=tuple(reference["uid"] for reference in metadata.get("ownerReferences") or ()),
     )
+
+
+class Fleet:
+    """The nodes that exist."""
+
+    def __init__(self, *nodes: LynqNode, covered: bool = True) -> None:
+        self.nodes = nodes
+        self.covered = covered
+
+    def covers(self, namespace: str) -> bool:  # noqa: ARG002 - the interface
+        return self.covered
+
+    def by_uid(self, uid: str) -> LynqNode | None:
+        return next((node for node in self.nodes if node.metadata.uid == uid), None)
+
+    def by_key(self, key: ObjectKey) -> LynqNode | None:
+        return next((node for node in self.nodes if node.metadata.key == key), None)
+
+
+def a_node_of(owner: Owner, status: NodeStatus | None = None) -> LynqNode:
+    metadata = Metadata(namespace=owner.namespace, name=owner.name, uid=owner.uid)
+    return msgspec.structs.replace(a_node(), metadata=metadata, status=status or NodeStatus())
+
+
+def an_entry(name: str) -> ResourceStatus:
+    return ResourceStatus(
+        id=name,
+        api_version="v1",
+        kind="ConfigMap",
+        namespace="tenant-acme",
+        name=name,
+        state=ResourceState.READY,
+    )
+
+
+def desired(owner: Owner) -> dict[str, Any]:
+    return with_ownership(an_object(labels=MANAGED), ELSEWHERE, owner, DELETE)
+
+
+def tracked(owner: Owner | None = None) -> LiveObject:
+    """Return a live object in another namespace."""
+    return live_from(desired(owner or an_owner()))
+
+
+def without_proof(live: LiveObject) -> LiveObject:
+    kept = {key: text for key, text in live.annotations.items() if key != "lynq.sh/tracking-id"}
+    return dataclasses.replace(live, annotations=kept)
+
+
+def relabeled(live: LiveObject, name: str) -> LiveObject:
+    return dataclasses.replace(live, labels={**live.labels, "lynq.sh/node": name})
 
 
 def test_object_in_the_nodes_namespace_has_an_owner_reference() -> None:
@@ -71,6 +137,7 @@ def test_retained_and_remote_objects_are_tracked_by_labels(
     assert obj["metadata"] == {
         "name": "x",
         "labels": {"a": "b", "lynq.sh/node": "acme-web", "lynq.sh/node-namespace": "shop"},
+        "annotations": {"lynq.sh/tracking-id": tracking_id(ref, an_owner())},
     }
 
 
@@ -78,7 +145,10 @@ def test_long_node_name_is_kept_in_an_annotation() -> None:
     metadata = with_ownership(an_object(), ELSEWHERE, an_owner(LONG), DELETE)["metadata"]
     label = metadata["labels"]["lynq.sh/node"]
     assert (len(label), label[:55]) == (63, "x" * 54 + "-")
-    assert metadata["annotations"] == {"lynq.sh/node-name": LONG}
+    assert metadata["annotations"] == {
+        "lynq.sh/node-name": LONG,
+        "lynq.sh/tracking-id": tracking_id(ELSEWHERE, an_owner(LONG)),
+    }
 
 
 @given(
@@ -93,16 +163,20 @@ def test_tracked_object_belongs_to_its_node_only(
     live = live_from(
         with_ownership(an_object(labels={"lynq.sh/managed": "true"}), ref, owner, policy)
     )
-    assert is_owned_by(live, owner)
+    for is_listed in (False, True):
+        assert is_owned_by(live, ref, owner, is_listed=is_listed)
+        assert not is_owned_by(live, ref, Owner("shop", name, "another"), is_listed=is_listed)
+    assert claimant_of(live, ref, owner, NOT_APPLIED, Fleet()) == ""
     other = Owner("shop", f"{name}x", "another")
-    assert not is_owned_by(live, other)
-    assert is_owned_by_another_node(live, other)
+    assert claimant_of(live, ref, other, NOT_APPLIED, Fleet(a_node_of(owner)))
 
 
 def test_short_name_equal_to_a_hashed_label_is_no_proof() -> None:
     live = live_from(with_ownership(an_object(), ELSEWHERE, an_owner(LONG), DELETE))
+    live = without_proof(live)
     look_alike = an_owner(live.labels["lynq.sh/node"])._replace(uid="another")
-    assert not is_owned_by(live, look_alike)
+    assert is_owned_by(live, ELSEWHERE, an_owner(LONG), is_listed=True)
+    assert not is_owned_by(live, ELSEWHERE, look_alike, is_listed=True)
 
 
 @pytest.mark.parametrize(
@@ -116,22 +190,171 @@ def test_short_name_equal_to_a_hashed_label_is_no_proof() -> None:
     ],
 )
 def test_ownership_needs_both_labels(labels: dict[str, str]) -> None:
-    assert not is_owned_by(live_from(an_object(labels=labels)), an_owner())
+    live = live_from(an_object(labels=labels))
+    assert not is_owned_by(live, ELSEWHERE, an_owner(), is_listed=True)
 
 
-def test_node_without_uid_owns_nothing_by_reference() -> None:
-    live = live_from(an_object(ownerReferences=[{"uid": ""}]))
-    assert not is_owned_by(live, an_owner()._replace(uid=""))
+def test_node_without_uid_owns_nothing() -> None:
+    owner = an_owner()._replace(uid="")
+    assert not is_owned_by(
+        live_from(an_object(ownerReferences=[{"uid": ""}])), HERE, owner, is_listed=True
+    )
+    assert not is_owned_by(tracked(owner), ELSEWHERE, owner, is_listed=True)
+
+
+def test_object_without_tracking_id_is_owned_only_if_it_is_listed() -> None:
+    live = without_proof(tracked())
+    assert is_owned_by(live, ELSEWHERE, an_owner(), is_listed=True)
+    assert not is_owned_by(live, ELSEWHERE, an_owner(), is_listed=False)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ELSEWHERE._replace(namespace="tenant-copy"),
+        ELSEWHERE._replace(name="y"),
+        ELSEWHERE._replace(kind="Secret"),
+        ELSEWHERE._replace(api_version="acme.io/v1"),
+    ],
+)
+def test_copy_at_another_place_belongs_to_no_node(place: ObjectRef) -> None:
+    live, owner = tracked(), an_owner()
+    assert is_copy(live, place)
+    assert not is_copy(live, ELSEWHERE)
+    assert not is_owned_by(live, place, owner, is_listed=True)
+    assert not is_takeover(live, place, owner, NOT_APPLIED)
+    assert claimant_of(live, place, Owner("shop", "beta-web", "2"), NOT_APPLIED, Fleet()) == ""
+
+
+def test_object_is_the_same_in_every_version_of_its_group() -> None:
+    assert is_owned_by(tracked(), ELSEWHERE._replace(api_version="v2"), an_owner(), is_listed=False)
+
+
+def test_recreated_node_takes_over_and_does_not_own() -> None:
+    recreated = an_owner()._replace(uid="new")
+    live = tracked()
+    assert not is_owned_by(live, ELSEWHERE, recreated, is_listed=True)
+    assert claimant_of(live, ELSEWHERE, recreated, NOT_APPLIED, Fleet()) == ""
+    assert is_takeover(live, ELSEWHERE, recreated, NOT_APPLIED)
+
+
+def test_edited_label_gives_another_node_no_right() -> None:
+    owner, other = an_owner(), Owner("shop", "beta-web", "2")
+    live = relabeled(tracked(), "beta-web")
+    fleet = Fleet(a_node_of(owner), a_node_of(other))
+    assert is_owned_by(live, ELSEWHERE, owner, is_listed=False)
+    assert has_lost_ties(live, desired(owner), ELSEWHERE, owner)
+    assert not is_owned_by(live, ELSEWHERE, other, is_listed=True)
+    assert claimant_of(live, ELSEWHERE, other, NOT_APPLIED, fleet) == 'LynqNode "acme-web"'
+
+
+@pytest.mark.parametrize(
+    ("record", "fleet", "claimant"),
+    [
+        (NOT_APPLIED, (), 'LynqNode "beta-web"'),
+        (AppliedRecord(was_applied=True), (), ""),
+        (AppliedRecord(was_applied=True), ("does not list",), ""),
+        (AppliedRecord(was_applied=True), ("lists",), 'LynqNode "beta-web"'),
+        (AppliedRecord(was_applied=True), ("of the Go operator",), 'LynqNode "beta-web"'),
+        (AppliedRecord(was_applied=True), ("unwatched",), 'LynqNode "beta-web"'),
+    ],
+)
+def test_label_of_another_node_counts_unless_our_status_lists_the_object(
+    record: AppliedRecord, fleet: tuple[str, ...], claimant: str
+) -> None:
+    live = dataclasses.replace(without_proof(relabeled(tracked(), "beta-web")), digest=b"ours")
+    listed = {
+        "lists": (an_entry("x"),),
+        "does not list": (an_entry("y"),),
+    }
+    status = NodeStatus(
+        resources=listed.get(fleet[0], ()) if fleet else (),
+        applied_resources=("ConfigMap/x/x@x",) if "of the Go operator" in fleet else (),
+    )
+    others = (
+        [] if fleet in ((), ("unwatched",)) else [a_node_of(Owner("shop", "beta-web", "2"), status)]
+    )
+    nodes = Fleet(*others, covered="unwatched" not in fleet)
+    assert claimant_of(live, ELSEWHERE, an_owner(), record, nodes) == claimant
+
+
+def test_owner_reference_of_another_node_is_a_claim() -> None:
+    other = Owner("shop", "beta-web", "2")
+    live = live_from(with_ownership(an_object(labels=MANAGED), HERE, other, DELETE))
+    fleet = Fleet(a_node_of(other))
+    assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, fleet) == 'LynqNode "beta-web"'
+    assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, Fleet()) == "another LynqNode"
 
 
 def test_object_without_tracking_belongs_to_no_other_node() -> None:
-    live = live_from(an_object(labels={"lynq.sh/managed": "true"}))
-    assert not is_owned_by_another_node(live, an_owner())
+    live = live_from(an_object(labels=MANAGED))
+    assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, Fleet()) == ""
 
 
 def test_foreign_object_belongs_to_no_node() -> None:
     live = live_from(an_object(ownerReferences=[{"uid": "a-deployment"}]))
-    assert not is_owned_by_another_node(live, an_owner())
+    assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, Fleet()) == ""
+    assert not is_takeover(live, HERE, an_owner(), NOT_APPLIED)
+
+
+@pytest.mark.parametrize(
+    ("digest", "record", "taken"),
+    [
+        (b"ours", AppliedRecord(was_applied=True), True),
+        (b"", AppliedRecord(was_applied=True), False),
+        (b"ours", NOT_APPLIED, False),
+    ],
+)
+def test_stripped_object_is_taken_over_if_our_fields_and_status_prove_it(
+    digest: bytes,
+    record: AppliedRecord,
+    taken: bool,  # noqa: FBT001
+) -> None:
+    live = dataclasses.replace(live_from(an_object()), digest=digest)
+    assert is_takeover(live, HERE, an_owner(), record) is taken
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"labels": {"lynq.sh/managed": None}},
+        {"labels": {"lynq.sh/node": "beta-web"}},
+        {"labels": {"lynq.sh/node-namespace": "x"}},
+        {"annotations": {"lynq.sh/tracking-id": "x"}},
+        {"annotations": {"lynq.sh/adopted": "true"}},
+    ],
+)
+def test_changed_tie_is_lost(changed: dict[str, dict[str, str | None]]) -> None:
+    obj = desired(an_owner())
+    assert not has_lost_ties(live_from(obj), obj, ELSEWHERE, an_owner())
+    metadata = obj["metadata"]
+    edited = {key: {**metadata[key], **values} for key, values in changed.items()}
+    live = live_from({"metadata": {**metadata, **edited}})
+    assert has_lost_ties(live, obj, ELSEWHERE, an_owner())
+
+
+def test_missing_tracking_id_is_not_lost() -> None:
+    live = without_proof(live_from(desired(an_owner())))
+    assert not has_lost_ties(live, desired(an_owner()), ELSEWHERE, an_owner())
+
+
+def test_marks_are_removed_and_the_rest_stays() -> None:
+    owner = an_owner()
+    metadata = Metadata(
+        labels={"lynq.sh/managed": "true", "app": "x"},
+        annotations={"lynq.sh/adopted": "true", "a": "b"},
+        owner_references=[OwnerReference(uid=owner.uid), OwnerReference(uid="other")],
+        resource_version="7",
+    )
+    assert marks_removal_patch(metadata, owner) == {
+        "metadata": {
+            "labels": {"lynq.sh/managed": None},
+            "annotations": {"lynq.sh/adopted": None},
+            "ownerReferences": [{"uid": "other"}],
+            "resourceVersion": "7",
+        }
+    }
+    assert marks_removal_patch(Metadata(labels={"app": "x"}), owner) is None
 
 
 def test_orphan_patch_removes_our_ownership_only() -> None:
@@ -148,6 +371,7 @@ def test_orphan_patch_removes_our_ownership_only() -> None:
                 "lynq.sh/orphaned-at": "2026-03-01T12:00:00Z",
                 "lynq.sh/orphaned-reason": "RemovedFromTemplate",
                 "lynq.sh/node-name": None,
+                "lynq.sh/tracking-id": None,
             },
             "ownerReferences": [{"uid": "other"}],
         }
@@ -158,13 +382,14 @@ def test_orphan_has_no_owner_until_it_is_adopted_in_one_write() -> None:
     owner = an_owner()
     orphan = live_from(orphan_patch((), owner, OrphanReason.LYNQ_NODE_DELETED, NOW))
     assert is_orphan(orphan)
-    assert not is_owned_by(orphan, owner)
-    assert not is_owned_by_another_node(orphan, owner)
+    assert not is_owned_by(orphan, HERE, owner, is_listed=True)
+    assert claimant_of(orphan, HERE, owner, NOT_APPLIED, Fleet()) == ""
     adopted = adoption_patch(with_ownership(an_object(), HERE, owner, RETAIN))
     assert adopted["metadata"]["labels"]["lynq.sh/orphaned"] is None
     assert adopted["metadata"]["annotations"] == {
+        "lynq.sh/tracking-id": tracking_id(HERE, owner),
         "lynq.sh/orphaned-at": None,
         "lynq.sh/orphaned-reason": None,
     }
-    assert is_owned_by(live_from(adopted), owner)
+    assert is_owned_by(live_from(adopted), HERE, owner, is_listed=False)
     assert not is_orphan(live_from(adopted))

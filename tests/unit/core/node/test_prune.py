@@ -1,5 +1,6 @@
 """Which objects are pruned, in which order, and which are held back or never touched."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -137,6 +138,37 @@ def test_own_namespace_of_a_node_is_always_retained(name: str, *, retain: bool) 
     home = InventoryItem("home", ObjectRef("v1", "Namespace", "", name))
     step = prune_step(PruneCandidate(home, live("ours by labels"), DeletionPolicy.DELETE))
     assert [deletion.retain for deletion in step.deletions] == [retain]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "uid", "release"),
+    [
+        ({}, "", False),
+        ({"lynq.sh/adopted": "true"}, "", True),
+        ({}, "77", True),
+        ({}, "another", False),
+        ({"lynq.sh/adopted": "true", "lynq.sh/deletion-policy": "Retain"}, "", False),
+    ],
+)
+def test_adopted_object_is_released_and_not_deleted(
+    annotations: dict[str, str], uid: str, *, release: bool
+) -> None:
+    adopted = dataclasses.replace(item("a"), adopted_uid=uid)
+    step = prune_step(PruneCandidate(adopted, live(annotations=annotations, uid="77")))
+    assert [deletion.release for deletion in step.deletions] == [release]
+
+
+def test_object_that_another_node_desires_is_handed_over() -> None:
+    step = prune_step(PruneCandidate(item("a"), live(), contender='LynqNode "beta"'))
+    assert [deletion.retain for deletion in step.deletions] == [True]
+    assert 'handed over to LynqNode "beta"' in step.outcomes[0].message
+
+
+def test_unlisted_object_without_tracking_id_is_not_touched() -> None:
+    labeled = live("ours by labels")
+    assert prune_step(PruneCandidate(item("a"), labeled)).deletions
+    unlisted = dataclasses.replace(item("a"), is_listed=False)
+    assert not prune_step(PruneCandidate(unlisted, labeled)).deletions
 
 
 def test_object_that_is_being_deleted_blocks_its_dependencies() -> None:

@@ -1,0 +1,119 @@
+"""adoptionPolicy: which objects that existed before are written, and as what."""
+
+from typing import Any
+
+import pytest
+
+from lynq.api import AdoptionPolicy, CreationPolicy, PatchStrategy
+from lynq.core.node.adoption_policy import is_adopted
+from lynq.core.node.decide import decide
+from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, LiveObject
+from lynq.core.node.state import WriteCause
+from unit.core.node.decisions import CONTEXT, S, adopted_by, foreign
+from unit.core.node.fixtures import live_after
+from unit.core.node.nodes import NOW, a_resource
+
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
+RETAIN, OWN, REFUSE = AdoptionPolicy.RETAIN, AdoptionPolicy.OWN, AdoptionPolicy.REFUSE
+ADOPTED = "lynq.sh/adopted"
+
+
+def written(policy: AdoptionPolicy | None, live: LiveObject, **more: Any) -> dict[str, Any]:
+    """Return the metadata of the write for an object."""
+    record = more.pop("record", NOT_APPLIED)
+    resource = a_resource(adoption_policy=policy, **more)
+    write = decide(adopted_by(resource, live, record), CONTEXT).write
+    assert write is not None
+    assert write.cause is WriteCause.FOREIGN
+    metadata: dict[str, Any] = write.obj["metadata"]
+    return metadata
+
+
+@pytest.mark.parametrize("policy", [None, RETAIN])
+def test_foreign_object_is_adopted_without_owner_reference(policy: AdoptionPolicy | None) -> None:
+    metadata = written(policy, foreign())
+    assert metadata["annotations"][ADOPTED] == "true"
+    assert metadata["labels"]["lynq.sh/node"] == "acme-web"
+    assert "ownerReferences" not in metadata
+
+
+def test_replaced_object_is_marked_as_such() -> None:
+    metadata = written(None, foreign(), patch_strategy=PatchStrategy.REPLACE)
+    assert metadata["annotations"][ADOPTED] == "replaced"
+
+
+def test_owned_object_is_written_like_a_new_one() -> None:
+    metadata = written(OWN, foreign())
+    assert ADOPTED not in metadata["annotations"]
+    assert metadata["ownerReferences"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "refused"),
+    [
+        (NAMESPACE, None, True),
+        (NAMESPACE, REFUSE, True),
+        (NAMESPACE, RETAIN, False),
+        (NAMESPACE, OWN, False),
+        (None, REFUSE, True),
+        (None, None, False),
+    ],
+)
+def test_object_is_refused_by_policy_and_kind(
+    spec: dict[str, Any] | None, policy: AdoptionPolicy | None, *, refused: bool
+) -> None:
+    resource = a_resource(spec=spec, adoption_policy=policy)
+    outcome = decide(adopted_by(resource, foreign()), CONTEXT)
+    assert (outcome.write is None) is refused
+    if refused:
+        assert outcome.state is S.CONFLICTED
+        assert "adoptionPolicy" in outcome.message
+        assert outcome.requeue_at is not None
+        assert outcome.requeue_at > NOW
+        assert outcome.adopted_uid == ""
+
+
+@pytest.mark.parametrize("policy", [None, REFUSE])
+def test_adopted_object_stays_adopted(policy: AdoptionPolicy | None) -> None:
+    facts = adopted_by(a_resource(adoption_policy=None), foreign())
+    assert facts.desired is not None
+    live = live_after(facts.desired.to_write(None, NOW), uid="9")
+    settled = adopted_by(a_resource(adoption_policy=policy), live)
+    outcome = decide(settled, CONTEXT)
+    assert (outcome.state, outcome.write, outcome.adopted_uid) == (S.READY, None, "9")
+
+
+def test_adopted_object_without_marks_is_known_by_its_uid() -> None:
+    record = AppliedRecord(was_applied=True, adopted_uid="9")
+    stripped = foreign(digest=b"ours")
+    facts = adopted_by(a_resource(), stripped, record)
+    assert facts.desired is not None
+    assert facts.desired.is_adopted
+    outcome = decide(facts, CONTEXT)
+    assert outcome.adopted_uid == "9"
+    assert not is_adopted(stripped, "another")
+    # An object of the same name that was created since is judged anew.
+    recreated = adopted_by(a_resource(), stripped, record._replace(adopted_uid="another"))
+    assert recreated.desired is not None
+    assert not recreated.desired.is_adopted
+
+
+def test_adopted_object_becomes_owned_by_policy() -> None:
+    facts = adopted_by(a_resource(), foreign())
+    assert facts.desired is not None
+    live = live_after(facts.desired.to_write(None, NOW), uid="9")
+    owned = decide(adopted_by(a_resource(adoption_policy=OWN), live), CONTEXT)
+    assert owned.write is not None
+    assert owned.adopted_uid == ""
+    assert ADOPTED not in owned.write.obj["metadata"]["annotations"]
+    merge = a_resource(adoption_policy=OWN, patch_strategy=PatchStrategy.MERGE)
+    merged = decide(adopted_by(merge, live), CONTEXT).write
+    assert merged is not None
+    assert merged.obj["metadata"]["annotations"][ADOPTED] is None
+
+
+def test_object_that_a_user_excludes_is_left_alone() -> None:
+    live = foreign(annotations={"lynq.sh/created-once": "true"})
+    resource = a_resource(creation_policy=CreationPolicy.ONCE, adoption_policy=REFUSE)
+    outcome = decide(adopted_by(resource, live), CONTEXT)
+    assert (outcome.state, outcome.write) == (S.READY, None)
