@@ -1,23 +1,44 @@
-"""Digest of a node's spec and row, to detect edits of what the hub wrote."""
+"""Digest and signature of a node: they show whether its content is what the hub wrote.
+
+The digest needs no key and detects edits. The signature is an HMAC by the installation key: a user
+who may edit nodes cannot compute it.
+"""
 
 import hashlib
+import hmac
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
+from lynq.api.installation_key import InstallationKey, KeyState
 from lynq.api.names import (
     ANNOTATION_ACTIVATE,
     ANNOTATION_EXTRA,
     ANNOTATION_HOST_OR_URL,
     ANNOTATION_HUB_ID,
+    ANNOTATION_ROLLOUT_UPDATE_START,
+    ANNOTATION_SERVICE_ACCOUNT,
+    ANNOTATION_SIGNATURE,
     ANNOTATION_SPEC_DIGEST,
+    ANNOTATION_TEMPLATE_GENERATION,
+    LABEL_HUB,
+    LABEL_UID,
 )
 from lynq.api.node import LynqNode, NodeSpec
 
 _DIGITS: Final = 16
 _ROW: Final = (ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL, ANNOTATION_HUB_ID)
 """The annotations that the templates of a spec are rendered with."""
+
+
+_SIGNED: Final = (
+    *_ROW,
+    ANNOTATION_ROLLOUT_UPDATE_START,
+    ANNOTATION_SERVICE_ACCOUNT,
+    ANNOTATION_TEMPLATE_GENERATION,
+)
+"""The annotations that decide how the objects of a node are rendered and written."""
 
 
 def spec_digest(spec: NodeSpec, annotations: Mapping[str, str]) -> str:
@@ -38,6 +59,41 @@ def is_untouched(node: LynqNode) -> bool:
     except RecursionError:
         # Forms are limited in depth, so the hub did not write this spec.
         return False
+
+
+def signed(node: LynqNode, key: KeyState) -> LynqNode:
+    """Return the node with its signature; without a signature if there is no key."""
+    annotations = {
+        name: text
+        for name, text in node.metadata.annotations.items()
+        if name != ANNOTATION_SIGNATURE
+    }
+    if isinstance(key, InstallationKey):
+        annotations[ANNOTATION_SIGNATURE] = _signature(node, key)
+    metadata = msgspec.structs.replace(node.metadata, annotations=annotations)
+    return msgspec.structs.replace(node, metadata=metadata)
+
+
+def is_signed(node: LynqNode, key: InstallationKey) -> bool:
+    """Return whether the signature fits the name, labels, row and spec of the node."""
+    signature = node.metadata.annotations.get(ANNOTATION_SIGNATURE, "")
+    try:
+        # As bytes: a signature that was edited may have other characters than ASCII.
+        return hmac.compare_digest(signature.encode(), _signature(node, key).encode())
+    except (RecursionError, UnicodeEncodeError):
+        return False
+
+
+def _signature(node: LynqNode, key: InstallationKey) -> str:
+    metadata = node.metadata
+    content = [
+        metadata.namespace,
+        metadata.name,
+        [metadata.labels.get(name) for name in (LABEL_HUB, LABEL_UID)],
+        [metadata.annotations.get(name) for name in _SIGNED],
+        _stored(node.spec),
+    ]
+    return key.derive("signature of a node", msgspec.json.encode(content, order="sorted")).hex()
 
 
 def _stored(value: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -90,6 +90,8 @@ class ConditionReason(StrEnum):
     """Resources are being applied."""
     RECONCILE_COMPLETE = "ReconcileComplete"
     """All applicable resources are applied."""
+    WAITING_FOR_HUB = "WaitingForHub"
+    """The node is not signed by the operator: nothing is applied until its hub has restored it."""
     # Node, Conflicted
     RESOURCE_CONFLICT = "ResourceConflict"
     """Another manager owns a field that a resource sets."""

@@ -6,6 +6,10 @@ the right to edit nodes must not include the choice of another account. A node w
 or unreadable therefore writes and deletes nothing, if an account is or was required. Only for a
 node that is being deleted, whose form may be deleted already, the annotation counts: all that
 happens as that account is the deletion of the node's objects.
+
+A node without a hub was created by a user. It gets no form's account, and is bound by the limits of
+all forms in its namespace: it writes nothing where a form names an account, and only to namespaces
+that every form allows.
 """
 
 from collections.abc import Iterable
@@ -13,16 +17,24 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from lynq.api import LynqForm, LynqNode
+from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_SERVICE_ACCOUNT
-from lynq.api.node_metadata import form_of, is_deleting
+from lynq.api.node_metadata import form_of, is_deleting, pair_or_spec
 from lynq.controllers.context import ControllerContext
 from lynq.core.node.objects import ObjectRef
+from lynq.core.node.origin import NodeOrigin, has_hub, origin_of
 from lynq.kube import Client, Request, Response, Send
 from lynq.kube.errors import KubeError
 
 _NO_ACCOUNT: Final = (
     "the operator requires a service account (--require-service-account): "
     "set spec.serviceAccountName in the LynqForm"
+)
+
+
+_NO_HUB: Final = (
+    "the LynqNode was not created by a LynqHub, and gets no service account: "
+    "add its row to the table of the hub, and delete the LynqNode"
 )
 
 
@@ -63,23 +75,25 @@ class ClientSelector:
     def _check_namespace(self, node: LynqNode, namespace: str) -> None:
         if namespace in ("", node.metadata.namespace):
             return
-        form = self._form(node)
         if not _is_allowed(namespace, self._context.options.allowed_namespaces):
             raise NotAllowed(
                 f'namespace "{namespace}" is not in the operator\'s --allowed-namespaces'
             )
-        if form is not None and not _is_allowed(namespace, form.spec.allowed_namespaces):
-            raise NotAllowed(
-                f'namespace "{namespace}" is not in spec.allowedNamespaces of '
-                f'LynqForm "{form.metadata.name}"'
-            )
+        for form in self._limiting_forms(node):
+            if not _is_allowed(namespace, form.spec.allowed_namespaces):
+                raise NotAllowed(
+                    f'namespace "{namespace}" is not in spec.allowedNamespaces of '
+                    f'LynqForm "{form.metadata.name}"'
+                )
 
     def _problem(self, node: LynqNode) -> str:
         """Return why no service account can be chosen; "" if one can, or the node is deleted."""
-        if is_deleting(node):
-            return ""
         is_required = self._context.options.requires_service_account
+        if is_deleting(node):
+            return _NO_HUB if is_required and not has_hub(node) else ""
         if form := self._form(node):
+            if not has_hub(node):
+                return _NO_HUB if is_required or self._has_account_nearby(node) else ""
             return "" if form.spec.service_account_name or not is_required else _NO_ACCOUNT
         name = node.spec.template_ref
         if problem := self._context.forms.problem(form_of(node)):
@@ -92,15 +106,39 @@ class ClientSelector:
                 f'LynqForm "{name}" does not exist, so that its serviceAccountName is unknown: '
                 "create the LynqForm, or delete the LynqNode"
             )
-        return ""
+        return _NO_HUB if not has_hub(node) and self._has_account_nearby(node) else ""
 
     def _service_account(self, node: LynqNode) -> str:
+        if not has_hub(node):
+            return ""
         if form := self._form(node):
             return form.spec.service_account_name or ""
         return _annotated_account(node) if is_deleting(node) else ""
 
     def _form(self, node: LynqNode) -> LynqForm | None:
+        """Return the form of a node: by its name, which users cannot edit, if it is not signed."""
+        # A live node that is not signed does not get here.
+        if is_deleting(node) and origin_of(node, self._context.key) is NodeOrigin.EDITED:
+            key = ObjectKey(node.metadata.namespace, pair_or_spec(node).form)
+            return self._context.forms.get(key)
         return self._context.forms.get(form_of(node))
+
+    def _limiting_forms(self, node: LynqNode) -> list[LynqForm]:
+        """Return the forms whose allowedNamespaces bind the node."""
+        if not has_hub(node):
+            return self._forms_nearby(node)
+        form = self._form(node)
+        return [form] if form else []
+
+    def _forms_nearby(self, node: LynqNode) -> list[LynqForm]:
+        """Return all forms in the namespace of a node."""
+        namespace = node.metadata.namespace
+        return [
+            form for form in self._context.forms.values() if form.metadata.namespace == namespace
+        ]
+
+    def _has_account_nearby(self, node: LynqNode) -> bool:
+        return any(form.spec.service_account_name for form in self._forms_nearby(node))
 
 
 def _annotated_account(node: LynqNode) -> str:

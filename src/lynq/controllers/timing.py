@@ -59,6 +59,8 @@ class Timing:
     """Time for which an API server that has just started may not serve every CRD."""
     node_finalizer_backoff: Backoff = field(default_factory=lambda: Backoff(base=1.0, cap=30.0))
     """Delay between two finalizer runs of a node whose objects are still being deleted."""
+    unsigned_report_delay: timedelta = timedelta(seconds=5)
+    """Time that a hub may take to restore an edited node before the node's status reports it."""
     deletion_report_delay: timedelta = timedelta(seconds=2)
     """Time that objects may take to be deleted before the node's status reports them."""
 

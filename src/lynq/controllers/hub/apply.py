@@ -180,7 +180,8 @@ class PlanApplier:
                 written = await self._replan_if_changed(
                     self._context.nodes.replace(write.after), state
                 )
-                self._emitter.emit(written, update_event(write))
+                if event := update_event(write):
+                    self._emitter.emit(written, event)
         except Fenced:
             raise
         except KubeError as error:

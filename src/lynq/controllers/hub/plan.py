@@ -27,6 +27,7 @@ from lynq.core.hub.rollout import WorkloadsReady
 from lynq.core.hub.schedule import confirm_after, deletion_window
 from lynq.core.hub.state import PlanState, ReadRows, WriteState
 from lynq.core.hub.status import SyncResult
+from lynq.core.node.origin import lost_its_hub
 from lynq.core.rollout.facts import facts_of
 
 THREAD_THRESHOLD: Final = 300
@@ -161,11 +162,18 @@ class HubPlanner:
                 continue
             if isinstance(node, Unreadable):
                 continue
-            if is_controlled_by_hub(node, hub):
+            if is_controlled_by_hub(node, hub) or self._has_lost(hub, node):
                 nodes.append(node)
             else:
                 other_nodes[name] = pair_or_spec(node)
         return nodes, other_nodes
+
+    def _has_lost(self, hub: LynqHub, node: LynqNode) -> bool:
+        """Return whether a user removed the hub from a node of one of the hub's forms."""
+        return lost_its_hub(node) and any(
+            node.metadata.name.endswith(f"-{form.metadata.name}")
+            for form in self._context.forms.by(BY_HUB, hub.metadata.key)
+        )
 
     def _workload_readiness(self, forms: list[LynqForm], nodes: list[LynqNode]) -> dict[str, bool]:
         """Return whether the workloads are ready, by node, for the forms that limit a rollout.

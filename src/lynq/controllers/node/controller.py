@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 
 import structlog
 
@@ -21,9 +22,10 @@ from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.prune import Pruner
 from lynq.controllers.node.reconcile import NodeChanged, NodeReconciler
 from lynq.controllers.node.slow_render import RenderPool
-from lynq.controllers.node.state import NodeStates
+from lynq.controllers.node.state import NodeState, NodeStates
 from lynq.controllers.node.status import StatusReporter
-from lynq.core.node.status import with_paused
+from lynq.core.node.origin import EDITED_MESSAGE, NodeOrigin, origin_of
+from lynq.core.node.status import unsigned_status, with_paused
 from lynq.kube import Discovery, QueuePriority, Result, WorkQueue
 from lynq.kube.errors import Conflict, NotFound
 
@@ -125,7 +127,22 @@ class NodeController:
             status = with_paused(node.status, generation, now, is_paused=True)
             await self._reporter.write_now(node, status)
             return Result()
+        if origin_of(node, self._context.key) is NodeOrigin.EDITED:
+            return await self._wait_for_hub(node, state)
+        state.unsigned_since = None
         return await self._reconciler.reconcile(node, state)
+
+    async def _wait_for_hub(self, node: LynqNode, state: NodeState) -> Result:
+        """Write nothing but the status; the change by the hub queues the node."""
+        now, delay = self._context.clock(), self._context.timing.unsigned_report_delay
+        state.unsigned_since = state.unsigned_since or now
+        if (wait := state.unsigned_since + delay - now) > timedelta():
+            return Result(wait.total_seconds())
+        generation = node.metadata.generation
+        status = unsigned_status(node.status, EDITED_MESSAGE, generation, now)
+        await self._reporter.write_now(node, status)
+        # Not only on the hub's change: a key that was missing may be loaded by now.
+        return Result(self._context.timing.not_ready_requeue.total_seconds())
 
     def _record_change(self, key: ObjectKey, _old: LynqNode | None, new: LynqNode | None) -> None:
         """Record what may have changed again before the node is reconciled.

@@ -68,6 +68,8 @@ class NodeState:
 
     uid: str
     timing: Timing = DEFAULT_TIMING
+    unsigned_since: datetime | None = None
+    """Time since which the node waits for its hub to restore it."""
     generation: int = 0
     """metadata.generation of the node at the last reconcile."""
     applied: dict[ObjectRef, AppliedObject] = field(default_factory=dict)

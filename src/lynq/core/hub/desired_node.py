@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from lynq.api import LynqForm, LynqHub, LynqNode, Metadata, NodeSpec, OwnerReference, TResource
-from lynq.api.digests import spec_digest
+from lynq.api.digests import signed, spec_digest
 from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.names import (
     ANNOTATION_HUB_ID,
@@ -140,7 +140,7 @@ class DesiredNode:
     form: LynqForm
     values: RowValues
     key: KeyState = NO_KEY
-    """Seeds the random values of templates."""
+    """Seeds the random values of templates, and signs the node."""
 
     @property
     def pair(self) -> NodePair:
@@ -187,7 +187,7 @@ class DesiredNode:
     def new(self, now: datetime) -> LynqNode:
         """Return the node to create, complete with finalizer; raises RowRenderError."""
         spec = self.spec(now)
-        return LynqNode(
+        node = LynqNode(
             metadata=Metadata(
                 name=node_name(self.pair),
                 namespace=self.hub.metadata.namespace,
@@ -198,6 +198,7 @@ class DesiredNode:
             ),
             spec=spec,
         )
+        return signed(node, self.key)
 
     def updated(self, node: LynqNode, written: datetime) -> LynqNode:
         """Return the existing node as desired; foreign metadata is kept. Raises RowRenderError."""
@@ -214,7 +215,7 @@ class DesiredNode:
             owner_references=[*foreign_owners, self.owner],
             finalizers=list(dict.fromkeys([*metadata.finalizers, FINALIZER_NODE])),
         )
-        return replace(node, metadata=metadata, spec=spec)
+        return signed(replace(node, metadata=metadata, spec=spec), self.key)
 
     def _replaces(self, reference: OwnerReference) -> bool:
         # An object has at most one controller: a re-created hub replaces the one of the same name.

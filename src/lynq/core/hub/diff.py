@@ -16,10 +16,13 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from lynq.api import LynqNode
-from lynq.api.digests import spec_digest
+from lynq.api.digests import is_signed, spec_digest
+from lynq.api.installation_key import InstallationKey
 from lynq.api.names import (
     ANNOTATION_HUB_ID,
+    ANNOTATION_ROLLOUT_UPDATE_START,
     ANNOTATION_SERVICE_ACCOUNT,
+    ANNOTATION_SIGNATURE,
     ANNOTATION_SPEC_DIGEST,
     FINALIZER_NODE,
 )
@@ -38,6 +41,8 @@ class UpdateCause(Enum):
     """The row has new values."""
     DRIFT = "drift"
     """The node was edited."""
+    SIGNATURE = "signature"
+    """The node is as desired, and not signed: it was written without this installation key."""
 
 
 class CheckedSpec(NamedTuple):
@@ -48,6 +53,11 @@ class CheckedSpec(NamedTuple):
     form_uid: str
     values_hash: int
     """The hash of the row values; valid within this process only."""
+    update_start: str
+    signature: str
+    """The annotations of the node, which change without its generation."""
+    has_key: bool
+    """Whether the signature was checked."""
 
 
 CheckedSpecs: TypeAlias = Mapping[str, CheckedSpec]
@@ -64,6 +74,9 @@ def checked_spec_of(node: LynqNode, desired: DesiredNode) -> CheckedSpec:
         node.metadata.generation,
         desired.form.metadata.uid,
         hash(desired.values),
+        node.metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""),
+        node.metadata.annotations.get(ANNOTATION_SIGNATURE, ""),
+        isinstance(desired.key, InstallationKey),
     )
 
 
@@ -176,6 +189,9 @@ class NodeDifferences:
     failures: dict[str, RenderFailure] = field(default_factory=dict)
     checked_specs: dict[str, CheckedSpec] = field(default_factory=dict)
     """The nodes that are up to date."""
+    signatures: list[NodeUpdate] = field(default_factory=list)
+    """The nodes that only need a signature. Their objects stay the same, so that these writes do
+    not wait for a slot under maxSkew."""
 
 
 def find_differences(
@@ -211,8 +227,15 @@ def _compare(
     if cause is None:
         checked = checked_spec_of(node, desired)
         try:
-            if checked == last_checked or not spec_differs(node, desired, now):
+            if checked == last_checked:
                 differences.checked_specs[name] = checked
+                return
+            if not spec_differs(node, desired, now):
+                if _lacks_signature(node, desired):
+                    update = _update(node, desired, UpdateCause.SIGNATURE, now)
+                    differences.signatures.append(update)
+                else:
+                    differences.checked_specs[name] = checked
                 return
         except RowRenderError as error:
             differences.failures[name] = error.failure
@@ -223,11 +246,16 @@ def _compare(
         differences.changed_rows.add(name)
 
 
+def _lacks_signature(node: LynqNode, desired: DesiredNode) -> bool:
+    return isinstance(desired.key, InstallationKey) and not is_signed(node, desired.key)
+
+
 def _create(desired: DesiredNode, now: datetime) -> NodeCreation:
     return NodeCreation(desired.pair, desired.new(now))
 
 
 def _update(node: LynqNode, desired: DesiredNode, cause: UpdateCause, now: datetime) -> NodeUpdate:
     # A corrected edit is not a change of row or form: `now` in templates stays the same.
-    written = written_at(node) if cause is UpdateCause.DRIFT else None
+    keeps_time = cause in (UpdateCause.DRIFT, UpdateCause.SIGNATURE)
+    written = written_at(node) if keeps_time else None
     return NodeUpdate(desired.pair, cause, node, desired.updated(node, written or now))

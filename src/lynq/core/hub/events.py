@@ -24,8 +24,8 @@ from lynq.core.hub.row_values import RenderFailure
 _UNKNOWN_KIND: Final = "Resource"
 
 
-def update_event(update: NodeUpdate) -> Event:
-    """Return the event on a node that was updated."""
+def update_event(update: NodeUpdate) -> Event | None:
+    """Return the event on a node that was updated; None if its content stays the same."""
     uid, form = update.pair
     hub = update.after.metadata.annotations[ANNOTATION_HUB_ID]
     origin = f'(form "{form}", hub "{hub}", uid "{uid}")'
@@ -38,6 +38,8 @@ def update_event(update: NodeUpdate) -> Event:
             return Event(
                 EventReason.DRIFT_CORRECTED, f"reverted manual changes of the LynqNode {origin}"
             )
+        case UpdateCause.SIGNATURE:
+            return None
 
 
 def row_rejected(rejection: Rejection) -> Event:

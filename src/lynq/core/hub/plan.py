@@ -312,7 +312,7 @@ def _assemble(
     unrendered = failures.keys() & existing.keys()
     return HubPlan(
         creates=creates,
-        updates=updates,
+        updates=(*updates, *_signatures(form_plans)),
         deletes=deletions.deletes,
         throttled=tuple(part.throttle for part in admitted if part.throttle),
         failures=tuple(failures.values()),
@@ -330,6 +330,11 @@ def _assemble(
         next_read=deletions.next_read,
         next_plan=deletions.next_plan,
     )
+
+
+def _signatures(form_plans: Sequence[_FormPlan]) -> Iterator[NodeUpdate]:
+    for form_plan in form_plans:
+        yield from form_plan.differences.signatures
 
 
 def _by_kind(

@@ -233,6 +233,19 @@ def invalid_status(
     )
 
 
+def unsigned_status(
+    previous: NodeStatus, message: str, generation: int, now: datetime
+) -> NodeStatus:
+    """Return the status of a node that waits for its hub; its objects are unchanged."""
+    waiting = ConditionState(
+        Type.PROGRESSING, holds=False, reason=Reason.WAITING_FOR_HUB, message=message
+    )
+    changed = with_transition_times(
+        previous.conditions, [waiting], generation, now.replace(microsecond=0)
+    )
+    return replace(previous, conditions=_updated(previous.conditions, changed))
+
+
 def with_paused(
     previous: NodeStatus, generation: int, now: datetime, *, is_paused: bool
 ) -> NodeStatus:

@@ -16,7 +16,6 @@ from cluster.controllers.node.builders import (
     exists,
     labels,
     manifest_entry,
-    update_node,
 )
 from cluster.controllers.node.test_missing_rights import BINDINGS, ROLES, rule
 from cluster.controllers.running_operator import (
@@ -155,21 +154,14 @@ async def test_node_of_deleted_form_under_paused_hub_keeps_its_objects(
         await wait_for_node_ready(env, NODE, within=60)
 
 
-async def test_node_without_form_prunes_nothing(env: Environment) -> None:
+async def test_node_without_hub_gets_no_account_of_a_form(env: Environment) -> None:
     await create_account(env, "writer", rule("", "configmaps"))
     await env.create_form(serviceAccountName="writer")
     async with running_operator(env):
-        await create_node(env, entry("settings"), entry("dropped"), annotations=AS_WRITER)
-        await wait_for_node_ready(env, NODE)
-        await env.client.delete(FORMS, "web", env.namespace)
-        await wait_for_deletion(env, FORMS, "web")
-
-        await update_node(env, entry("settings"))
+        await create_node(env, entry("settings"))
         resource = await wait_for_resource_state(env, NODE, "settings", "Failed")
-        assert FORM_MISSING in resource["message"]
-        kept = await wait_for_resource_state(env, NODE, "dropped", "Deleting")
-        assert FORM_MISSING in kept["message"]
-        assert await exists(env, "dropped")
+        assert "was not created by a LynqHub" in resource["message"]
+        assert not await exists(env, "settings")
 
 
 async def test_nothing_is_written_for_unreadable_form(

@@ -9,7 +9,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from lynq.api import CreationPolicy, LynqForm, LynqNode, OwnerReference, TResource
-from lynq.api.digests import spec_digest
+from lynq.api.digests import signed, spec_digest
 from lynq.api.installation_key import InstallationKey, MissingKey
 from lynq.core.hub.desired_node import DesiredNode
 from lynq.core.hub.diff import UpdateCause, visible_cause
@@ -61,6 +61,7 @@ def test_new_node_is_complete() -> None:
                 "lynq.sh/hubId": "shop",
                 "lynq.sh/rollout-update-start": "2026-01-01T12:00:00.000000Z",
                 "lynq.sh/spec-digest": spec_digest(node.spec, node.metadata.annotations),
+                "lynq.sh/signature": signed(node, KEY).metadata.annotations["lynq.sh/signature"],
             },
             "ownerReferences": [
                 {

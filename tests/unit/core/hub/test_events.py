@@ -33,7 +33,9 @@ def change(row: ARow, form: LynqForm, cluster: Cluster | None = None) -> Event:
         cluster = Cluster()
         synced(cluster, rows("a"), a_form(generation=3))
     [update] = planned(cluster, [row], form).updates
-    return update_event(update)
+    event = update_event(update)
+    assert event
+    return event
 
 
 def test_form_update_names_generations_and_kinds() -> None:

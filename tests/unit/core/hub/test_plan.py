@@ -7,6 +7,8 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionGuard, DeletionGuardStatus, DeletionPeriod, HubStatus
 from lynq.api.conditions import new_condition
+from lynq.api.digests import is_signed
+from lynq.api.installation_key import InstallationKey
 from lynq.api.names import ANNOTATION_ROLLOUT_BUDGET, ANNOTATION_ROW_CHANGED_AT
 from lynq.api.naming import NodePair
 from lynq.api.node_metadata import stamp
@@ -142,6 +144,33 @@ def test_stale_spec_digest_of_the_go_operator_is_corrected(
     assert updated(plan) == ({"a-web": UpdateCause.DRIFT} if is_written else {})
     assert cluster.nodes["a-web"].metadata.annotations == (right if is_written else others)
     assert is_empty(planned(cluster, rows("a"), WEB))
+
+
+def test_unsigned_nodes_are_signed_at_once_under_max_skew() -> None:
+    key = InstallationKey(b"k" * 32)
+    form = a_form(max_skew=1)
+    cluster = Cluster()
+    cluster.apply(planned(cluster, rows("a", "b", "c"), a_form()))
+    before = {name: node.spec for name, node in cluster.nodes.items()}
+    plan = synced(cluster, rows("a", "b", "c"), form, key=key)
+    assert set(updated(plan).values()) == {UpdateCause.SIGNATURE}
+    assert len(plan.updates) == 3
+    assert all(is_signed(node, key) for node in cluster.nodes.values())
+    assert {name: node.spec for name, node in cluster.nodes.items()} == before
+    assert is_empty(planned(cluster, rows("a", "b", "c"), form, key=key))
+
+
+@pytest.mark.parametrize("annotation", ["lynq.sh/signature", "lynq.sh/rollout-update-start"])
+def test_edited_annotation_of_a_checked_node_is_signed_again(annotation: str) -> None:
+    key = InstallationKey(b"k" * 32)
+    cluster = Cluster()
+    synced(cluster, rows("a"), WEB, key=key)
+    checked = planned(cluster, rows("a"), WEB, key=key).checked_specs
+    annotations = dict(cluster.nodes["a-web"].metadata.annotations)
+    cluster.edit("a-web", annotations=annotations | {annotation: "2026-01-01T00:00:00Z"})
+    plan = synced(cluster, rows("a"), WEB, key=key, checked_specs=checked)
+    assert updated(plan) == {"a-web": UpdateCause.SIGNATURE}
+    assert is_signed(cluster.nodes["a-web"], key)
 
 
 def test_checked_spec_is_not_rendered_again() -> None:

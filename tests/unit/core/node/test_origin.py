@@ -1,0 +1,102 @@
+"""Who wrote a node: signatures, edits, nodes without a hub."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from lynq.api import LynqNode, Metadata, NodeSpec, NodeStatus
+from lynq.api.digests import is_signed, signed
+from lynq.api.installation_key import InstallationKey, MissingKey
+from lynq.core.hub.desired_node import DesiredNode
+from lynq.core.hub.row_values import RowValues
+from lynq.core.node.origin import NodeOrigin, lost_its_hub, origin_of
+from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub
+
+KEY = InstallationKey(b"k" * 32)
+OTHER_KEY = InstallationKey(b"o" * 32)
+MISSING = MissingKey("lost")
+FORM = a_form(service_account_name="weak")
+WRITTEN = DesiredNode(a_hub(), FORM, RowValues.of(ARow("acme", {"plan": "pro"})), KEY).new(NOON)
+STANDALONE = LynqNode(metadata=Metadata(name="x-y"), spec=NodeSpec(uid="x", template_ref="y"))
+
+Edit = Callable[[LynqNode], LynqNode]
+
+
+def with_metadata(**fields: Any) -> Edit:
+    return lambda node: replace(node, metadata=replace(node.metadata, **fields))
+
+
+def with_annotation(name: str, text: str) -> Edit:
+    annotations = {**WRITTEN.metadata.annotations, f"lynq.sh/{name}": text}
+    return with_metadata(annotations=annotations)
+
+
+def with_spec(**fields: Any) -> Edit:
+    return lambda node: replace(node, spec=replace(node.spec, **fields))
+
+
+EDITS = {
+    "name": with_metadata(name="other-web"),
+    "namespace": with_metadata(namespace="elsewhere"),
+    "hub label": with_metadata(labels={**WRITTEN.metadata.labels, "lynq.sh/hub": "other"}),
+    "uid label": with_metadata(labels={"lynq.sh/hub": "shop"}),
+    "row": with_annotation("extra", '{"plan":"max"}'),
+    "hub": with_annotation("hubId", "other"),
+    "account": with_annotation("service-account", "strong"),
+    "time": with_annotation("rollout-update-start", "2020-01-01T00:00:00Z"),
+    "generation": with_annotation("template-generation", "9"),
+    "signature": with_annotation("signature", "0" * 64),
+    "odd signature": with_annotation("signature", "\ud800é"),
+    "uid": with_spec(uid="other"),
+    "form": with_spec(template_ref="infra"),
+    "resources": with_spec(config_maps=()),
+}
+
+
+def test_node_is_as_the_hub_wrote_it() -> None:
+    assert origin_of(WRITTEN, KEY) is NodeOrigin.HUB
+    assert origin_of(WRITTEN, OTHER_KEY) is NodeOrigin.EDITED
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_every_edit_of_what_decides_is_noticed(edit: Edit) -> None:
+    assert origin_of(edit(WRITTEN), KEY) is NodeOrigin.EDITED
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        with_metadata(finalizers=["a"], owner_references=[]),
+        with_metadata(labels={**WRITTEN.metadata.labels, "team": "x"}),
+        with_annotation("force-reconcile", "1"),
+        with_annotation("paused", "true"),
+    ],
+)
+def test_annotations_and_labels_of_users_are_no_edits(edit: Edit) -> None:
+    assert origin_of(edit(WRITTEN), KEY) is NodeOrigin.HUB
+
+
+def test_node_without_any_mark_is_standalone() -> None:
+    assert origin_of(STANDALONE, KEY) is NodeOrigin.STANDALONE
+    assert not lost_its_hub(STANDALONE)
+
+
+def test_node_whose_marks_were_removed_is_not_standalone() -> None:
+    stripped = replace(STANDALONE, status=NodeStatus(observed_update_start="2026"))
+    assert origin_of(stripped, KEY) is NodeOrigin.EDITED
+    assert lost_its_hub(stripped)
+    assert not lost_its_hub(replace(WRITTEN, status=stripped.status))
+
+
+def test_digest_counts_while_the_key_is_missing() -> None:
+    assert origin_of(WRITTEN, MISSING) is NodeOrigin.HUB
+    assert origin_of(EDITS["resources"](WRITTEN), MISSING) is NodeOrigin.EDITED
+
+
+def test_node_is_written_without_signature_while_the_key_is_missing() -> None:
+    unsigned = signed(WRITTEN, MISSING)
+    assert "lynq.sh/signature" not in unsigned.metadata.annotations
+    assert not is_signed(unsigned, KEY)
+    assert signed(unsigned, KEY) == WRITTEN
