@@ -13,6 +13,7 @@ import asyncpg
 from lynq.sources.errors import Interrupted, SourceError, translate_errors
 from lynq.sources.network import connect_within
 from lynq.sources.pool import ServerSource
+from lynq.sources.postgresql.login import guard_logins
 from lynq.sources.postgresql.settings import DIALECT, PostgreSQLSettings
 from lynq.sources.postgresql.types import (
     column,
@@ -59,6 +60,7 @@ async def connect(settings: PostgreSQLSettings) -> DriverConnection:
 
     Every parameter is set explicitly: the driver takes missing ones from the environment.
     """
+    guard_logins()
 
     async def attempt(context: ssl.SSLContext | None, address: ServerAddress) -> DriverConnection:
         with translate_errors(lambda error: connect_error(error, settings)):

@@ -7,6 +7,7 @@ from asyncpg import PostgresError
 from lynq.sources import errors, text_values
 from lynq.sources.errors import SourceError
 from lynq.sources.network import network_failure
+from lynq.sources.postgresql.login import REFUSED_STATE
 from lynq.sources.postgresql.settings import PostgreSQLSettings
 from lynq.sources.query import Query
 from lynq.sources.rows import SourceColumn
@@ -65,6 +66,13 @@ def may_be_large(column: SourceColumn) -> bool:
 _STATES: dict[str, tuple[type[SourceError], str]] = {
     "28P01": (errors.WrongPassword, "user name or password is wrong"),
     "28000": (errors.LoginFailed, "the server rejects this user: see its pg_hba.conf"),
+    REFUSED_STATE: (
+        errors.LoginFailed,
+        (
+            "the server asks for the password in clear text or as MD5: set tls.mode to "
+            "verify-full, or password_encryption of the server to scram-sha-256"
+        ),
+    ),
     "53300": (errors.TooManyConnections, "the server has reached its connection limit"),
     "57P01": (errors.ServerStopping, "the server is shutting down"),
     "57P02": (errors.ServerStopping, "the server has crashed and is restarting"),
