@@ -93,6 +93,10 @@ func toFloat(value any) float64 {
 		return float64(v)
 	case float64:
 		return v
+	case bool:
+		if v {
+			return 1
+		}
 	case string:
 		if number, err := strconv.ParseFloat(v, 64); err == nil {
 			return number

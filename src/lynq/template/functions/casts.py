@@ -174,6 +174,8 @@ def as_float(value: object) -> TypedFloat:
     """Convert to a float64: a value that is not a number is 0."""
     if isinstance(value, str):
         return TypedFloat(to_float(value))
+    if isinstance(value, bool):
+        return TypedFloat(value)
     return TypedFloat(_number(value))
 
 
