@@ -12,6 +12,7 @@ from lynq.api.text import and_more
 SHOWN: Final = 20
 """Number of problems in a message, unless the caller chooses another."""
 _MAX_LENGTH: Final = 500
+_LIST_ENTRY: Final = re.compile(r"^spec\.\w+\[\d+\]\.")
 _WORD: Final = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
 
 
@@ -34,6 +35,14 @@ class Problem:
     kind: ProblemKind = ProblemKind.ERROR
     event: EventReason | None = None
     """The event reason of this problem, if it has one of its own."""
+    resource: str = ""
+    """The id of the resource that an error of a form is limited to: on every node, that resource
+    fails and the others are applied. Empty if the error makes the whole object invalid."""
+
+    @property
+    def field_message(self) -> str:
+        """The problem with the path of the field within its resource."""
+        return f"{_LIST_ENTRY.sub('', self.path)}: {self.message}"
 
     def __str__(self) -> str:
         """Return path and message, as in a denial of the webhook."""
@@ -48,6 +57,20 @@ def at_key(path: str, key: str) -> str:
 def errors(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems that make the object invalid."""
     return tuple(problem for problem in problems if problem.kind is ProblemKind.ERROR)
+
+
+def fatal_errors(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the errors that are not limited to one resource."""
+    return tuple(problem for problem in errors(problems) if not problem.resource)
+
+
+def refused_resources(problems: Iterable[Problem]) -> dict[str, str]:
+    """Return the resources of a form that fail on every node: the first error of each, by id."""
+    refused: dict[str, str] = {}
+    for problem in errors(problems):
+        if problem.resource:
+            refused.setdefault(problem.resource, problem.field_message)
+    return refused
 
 
 def warnings(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -6,9 +6,10 @@ from typing import Final, NamedTuple
 
 from lynq.api import LynqForm
 from lynq.api.node_metadata import hub_of_form
-from lynq.api.problems import Problem, errors
+from lynq.api.problems import Problem, fatal_errors, refused_resources
 from lynq.controllers.context import ControllerContext
 from lynq.core.form.validation import hub_not_found, validate_form
+from lynq.core.hub.plan import FormCandidate
 from lynq.core.node.ignore_fields.parse import path_problem
 
 _CACHE_SIZE: Final = 1024
@@ -57,9 +58,10 @@ class FormValidator:
             return (hub_not_found(form.spec), *problems)
         return problems
 
-    async def is_valid(self, form: LynqForm) -> bool:
-        """Return whether the form's current generation can be rolled out."""
-        return not errors(await self.problems(form))
+    async def candidate(self, form: LynqForm) -> FormCandidate:
+        """Return whether the form's current generation can be rolled out, and without what."""
+        problems = await self.problems(form)
+        return FormCandidate(form, not fatal_errors(problems), refused_resources(problems))
 
     def _store(self, key: _CacheKey, problems: tuple[Problem, ...]) -> None:
         self._results[key] = problems

@@ -6,6 +6,7 @@ the lease reconciles. Errors that end the process, such as a lost lease, are rai
 
 import asyncio
 import signal
+import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
@@ -89,6 +90,10 @@ class ProcessSettings:
     """Whether profiles are served on 127.0.0.1:6060."""
 
 
+SWITCH_INTERVAL: Final = 0.0005
+"""Seconds after which a thread that computes releases the interpreter lock. The event loop waits
+for the lock several times in each turn, and Python's default of 5 ms would add up to seconds while
+a plan or a heavy template is rendered."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 _log = structlog.get_logger(__name__)
@@ -96,6 +101,7 @@ _log = structlog.get_logger(__name__)
 
 async def run(settings: ProcessSettings) -> None:
     """Run until SIGTERM or SIGINT; raises LeaseLost, KubeError, ListenError."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
     config = load_config(kubeconfig=settings.kubeconfig, context=settings.context)
     limits = ClientOptions(max_in_flight=settings.max_in_flight)
     async with Client.connect(config, options=limits) as client:

@@ -11,11 +11,12 @@ from lynq.template.engine import compile_template, render
 from lynq.template.environment import Environment, RandomSource, SeededRandom, UnavailableRandom
 from lynq.template.errors import ErrorKind, TemplateError
 from lynq.template.functions.signature import Needs
-from lynq.template.limits import Limits
-from lynq.template.manifest import is_repeatable, is_slow, render_object
+from lynq.template.limits import Deadline, Limits
+from lynq.template.manifest import called_functions, is_repeatable, is_slow, render_object
 from lynq.template.redaction import failing_variable, redacted_message
 
 __all__ = [
+    "Deadline",
     "Environment",
     "ErrorKind",
     "Limits",
@@ -24,6 +25,7 @@ __all__ = [
     "SeededRandom",
     "TemplateError",
     "UnavailableRandom",
+    "called_functions",
     "compile_template",
     "failing_variable",
     "is_repeatable",

@@ -163,8 +163,11 @@ class Template:
         return show(result)
 
     def _run(self, data: Mapping[str, object], environment: Environment | None) -> object:
+        deadline = environment.deadline if environment is not None else None
         try:
-            if self._simple and type(data) is dict:
+            if deadline is not None:
+                deadline.check()
+            if self._simple and type(data) is dict and not (self._timed and deadline):
                 if self._timed:
                     # Renders in two threads may extend each other's deadline; both still end.
                     self._shared.deadline.start()

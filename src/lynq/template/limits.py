@@ -71,7 +71,7 @@ class Deadline:
     collecting garbage. It measures only the first half; CPU time measures the second.
     """
 
-    __slots__ = ("_doing", "_seconds", "_thread", "_worked", "at")
+    __slots__ = ("_doing", "_seconds", "_thread", "_worked", "at", "has_expired")
 
     def __init__(self, seconds: float, doing: str = "rendering") -> None:
         self._seconds = seconds
@@ -84,6 +84,8 @@ class Deadline:
         """The time from which `check` must be called; before it, reading the clock suffices."""
         self._thread = 0
         self._worked = 0.0
+        self.has_expired = False
+        """Whether a check has failed."""
 
     def check(self) -> None:
         """Fail after the deadline."""
@@ -96,6 +98,7 @@ class Deadline:
             self._thread, self._worked = thread, worked
         left = self._seconds / 2 - (worked - self._worked)
         if left <= 0:
+            self.has_expired = True
             raise LimitError(f"{self._doing} took longer than {self._seconds} s")
         self.at = now + left
 

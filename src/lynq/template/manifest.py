@@ -7,9 +7,9 @@ from typing import Final
 from lynq.template import engine
 from lynq.template.engine import Value
 from lynq.template.environment import Environment
-from lynq.template.errors import ErrorKind, LimitError, TemplateError
+from lynq.template.errors import ErrorKind, TemplateError
 from lynq.template.functions.signature import Needs
-from lynq.template.limits import Deadline
+from lynq.template.functions.table import FUNCTIONS
 
 _TEXT_KEYS: Final = frozenset({"apiVersion", "kind"})
 _TEXT_MAPS: Final = frozenset({"annotations", "labels", "matchLabels", "nodeSelector", "selector"})
@@ -47,9 +47,15 @@ def is_repeatable(manifest: Mapping[str, object]) -> bool:
     return not any(template.needs & Needs.ENTROPY for template in _templates(manifest))
 
 
-def _templates(manifest: Mapping[str, object]) -> Iterator[engine.Template]:
+def called_functions(value: object, needs: Needs) -> list[str]:
+    """Return the functions with these needs that a manifest or a single template calls."""
+    names = {name for template in _templates(value) for name in template.functions}
+    return sorted(name for name in names if FUNCTIONS[name].needs & needs)
+
+
+def _templates(value: object) -> Iterator[engine.Template]:
     """Yield the templates of a manifest, except those that do not compile."""
-    waiting: list[object] = [manifest]
+    waiting = [value]
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
@@ -64,12 +70,11 @@ def _templates(manifest: Mapping[str, object]) -> Iterator[engine.Template]:
 class _Renderer:
     """One pass over a manifest."""
 
-    __slots__ = ("_data", "_deadline", "_environment", "_text_maps")
+    __slots__ = ("_data", "_environment", "_text_maps")
 
     def __init__(self, data: dict[str, object], environment: Environment, kind: str) -> None:
         self._data = data
         self._environment = environment
-        self._deadline = environment.deadline or Deadline(environment.limits.seconds)
         self._text_maps = _TEXT_MAPS | _DATA_MAPS if kind in _DATA_KINDS else _TEXT_MAPS
 
     def mapping(self, value: Mapping[str, object], path: Path, depth: int) -> dict[str, object]:
@@ -91,15 +96,12 @@ class _Renderer:
     def _string(self, source: str, path: tuple[Path, str]) -> Value:
         environment = self._environment
         try:
-            self._deadline.check()
             template = engine.compile_template(source, environment.limits)
             if template.draws:
                 environment = environment.at(*_keys(path))
             if self._stays_text(path):
                 return template.render(self._data, environment)
             return template.value(self._data, environment)
-        except LimitError as error:
-            raise _named(TemplateError(error.kind, 1, 0, error.message), path) from None
         except TemplateError as error:
             raise _named(error, path) from None
 

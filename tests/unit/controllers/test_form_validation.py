@@ -38,13 +38,13 @@ async def test_form_is_valid_only_with_its_hub() -> None:
     hubs = Hubs(None)
     forms = validator(hubs)
     assert [problem.path for problem in await forms.problems(a_form())] == ["spec.hubId"]
-    assert not await forms.is_valid(a_form())
+    assert not (await forms.candidate(a_form())).valid
     hubs.hub = a_hub()
-    assert await forms.is_valid(a_form())
+    assert (await forms.candidate(a_form())).valid
 
 
 async def test_unreadable_hub_is_not_missing() -> None:
-    assert await validator(Hubs(None, unreadable=True)).is_valid(a_form())
+    assert (await validator(Hubs(None, unreadable=True)).candidate(a_form())).valid
 
 
 async def test_result_is_cached_until_a_generation_changes() -> None:
@@ -62,5 +62,15 @@ async def test_result_is_cached_until_a_generation_changes() -> None:
 async def test_number_of_cached_results_is_bounded() -> None:
     forms = validator(Hubs(a_hub()), cache_size=3)
     for generation in range(1, 10):
-        await forms.is_valid(of_generation(a_form(), generation))
+        await forms.candidate(of_generation(a_form(), generation))
     assert len(forms._results) == 3
+
+
+async def test_refused_resource_does_not_make_the_form_unusable() -> None:
+    slow = resource("slow", annotations_template={"a": '{{ derivePassword 1 "long" "p" "u" "s" }}'})
+    candidate = await validator(Hubs(a_hub())).candidate(a_form("web", resource("fine"), slow))
+    assert candidate.valid
+    assert candidate.refused == {
+        "slow": "annotationsTemplate.a: derivePassword is too slow here; call it in the manifest "
+        "only"
+    }

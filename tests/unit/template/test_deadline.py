@@ -4,9 +4,8 @@ import time
 
 import pytest
 
-from lynq.template import Environment, Limits, TemplateError, render, render_object
+from lynq.template import Deadline, Environment, Limits, TemplateError, render, render_object
 from lynq.template.errors import LimitError
-from lynq.template.limits import Deadline
 
 SPAN = 0.04
 PAUSE = 3 * SPAN

@@ -4,7 +4,7 @@ import asyncio
 import time
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
+from threading import Event
 from typing import Final
 
 from lynq.api import LynqForm, LynqHub, LynqNode
@@ -23,6 +23,7 @@ from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.state import HubState
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub, plan_without_rows
 from lynq.core.hub.prune import Observation
+from lynq.core.hub.render_budget import RenderBudget
 from lynq.core.hub.rollout import WorkloadsReady
 from lynq.core.hub.schedule import confirm_after, deletion_window
 from lynq.core.hub.state import PlanState, ReadRows, WriteState
@@ -30,8 +31,6 @@ from lynq.core.hub.status import SyncResult
 from lynq.core.node.origin import lost_its_hub
 from lynq.core.rollout.facts import facts_of
 
-THREAD_THRESHOLD: Final = 300
-"""Number of nodes or rows above which a plan runs in a thread: leases and watches must not wait."""
 _PAUSE_FACTOR: Final = 4
 """Planning pauses for this many times as long as it took."""
 
@@ -77,8 +76,7 @@ class HubPlanner:
                 now=time.monotonic(), last=last, confirm_after=confirm_after(hub).total_seconds()
             ),
         )
-        work = partial(plan_without_rows, inputs, self._context.clock())
-        plan = await asyncio.to_thread(work) if len(nodes) > THREAD_THRESHOLD else work()
+        plan = await asyncio.to_thread(plan_without_rows, inputs, self._context.clock())
         forms_missing_since = plan.absences.forms_missing_since
         state.plan.absences = replace(last, forms_missing_since=forms_missing_since)
         return plan
@@ -90,11 +88,12 @@ class HubPlanner:
         state.plan.recheck_at = state.write.retry_at = None
         key = hub.metadata.key
         forms = self._context.forms.by(BY_HUB, key)
-        candidates = [FormCandidate(form, await self._validator.is_valid(form)) for form in forms]
+        candidates = [await self._validator.candidate(form) for form in forms]
         nodes, other_nodes = self._nodes(hub)
         ready = self._workload_readiness(forms, nodes)
         last_identity = hub.status.source_identity
         started = time.monotonic()
+        canceled = Event()
         inputs = PlanInputs(
             hub=hub,
             forms=candidates,
@@ -120,10 +119,15 @@ class HubPlanner:
             row_changes=state.plan.row_changes,
             workloads_ready=lambda node: ready.get(node.metadata.name, True),
             key=self._context.key,
+            render_budget=RenderBudget(
+                clock=time.thread_time,
+                is_canceled=canceled.is_set,
+                known_failures=state.plan.failed_renders,
+            ),
         )
-        size = max(len(nodes), len(rows.rows) * len(forms))
-        plan = await self._run(inputs, in_thread=size > THREAD_THRESHOLD)
+        plan = await self._run(inputs, canceled)
         planned = PlannedSync(plan, inputs.source_changed)
+        state.plan.failed_renders = inputs.render_budget.failures
         self._record(hub, rows, state, planned)
         duration = timedelta(seconds=time.monotonic() - started)
         state.plan.not_before = self._context.clock() + _PAUSE_FACTOR * duration
@@ -141,9 +145,12 @@ class HubPlanner:
         delay = timedelta(seconds=monotonic - time.monotonic())
         return self._context.clock() + delay + _CLOCK_TOLERANCE
 
-    async def _run(self, inputs: PlanInputs, *, in_thread: bool) -> HubPlan:
-        work = partial(plan_hub, inputs, self._context.clock())
-        return await asyncio.to_thread(work) if in_thread else work()
+    async def _run(self, inputs: PlanInputs, canceled: Event) -> HubPlan:
+        """Plan in a thread, because a plan renders; the thread ends soon after a cancellation."""
+        try:
+            return await asyncio.to_thread(plan_hub, inputs, self._context.clock())
+        finally:
+            canceled.set()
 
     def _nodes(self, hub: LynqHub) -> tuple[list[LynqNode], dict[str, NodePair]]:
         """Return the hub's nodes, and the names of the namespace's other nodes.

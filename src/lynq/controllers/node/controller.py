@@ -21,7 +21,7 @@ from lynq.controllers.node.finalize import NodeFinalizer, retains_all
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.prune import Pruner
 from lynq.controllers.node.reconcile import NodeChanged, NodeReconciler
-from lynq.controllers.node.slow_render import RenderPool
+from lynq.controllers.node.slow_render import RenderPools
 from lynq.controllers.node.state import NodeState, NodeStates
 from lynq.controllers.node.status import StatusReporter
 from lynq.core.node.origin import EDITED_MESSAGE, NodeOrigin, origin_of
@@ -54,14 +54,14 @@ class NodeController:
         )
         self._states = NodeStates(context.timing)
         clients = ClientSelector(context)
-        self._render_pool = RenderPool(self._enqueue)
+        self._render_pools = RenderPools(self._enqueue)
         claims = NodeClaims(context)
         observer = Observer(
             context.client,
             clients,
             self.children,
             discovery,
-            self._render_pool,
+            self._render_pools,
             current_key=context.current_key,
             claims=claims,
         )
@@ -90,8 +90,8 @@ class NodeController:
         self._workload_ready_handlers.append(handler)
 
     def close(self) -> None:
-        """Cancel slow renders that have not started."""
-        self._render_pool.close()
+        """Cancel background renders that have not started."""
+        self._render_pools.close()
 
     async def prepare(self) -> None:
         """Watch the kinds in use, so that the first reconciles find synced caches."""

@@ -17,6 +17,7 @@ from lynq.controllers.children import KindNotWatched
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.prune import Pruner, PruneResult
+from lynq.controllers.node.slow_render import LOOP_SECONDS
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.status import StatusReporter
 from lynq.core.guard.protection import blocking, deletion_blocked
@@ -28,6 +29,7 @@ from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import Result
 from lynq.kube.errors import NotFound, UnknownKind
 from lynq.kube.requests import FINALIZER_ORPHAN
+from lynq.template import Deadline
 
 
 def retains_all(node: LynqNode) -> bool:
@@ -132,7 +134,9 @@ class NodeFinalizer:
             try:
                 kind = await self._observer.kind(str(spec.get("apiVersion")), str(spec.get("kind")))
                 namespaced = kind.resource.namespaced
-                rendered = renderer.render(resource, namespaced=namespaced, with_body=False)
+                # Its own deadline: renders of many deleted nodes must not block the event loop.
+                within = renderer.within(Deadline(LOOP_SECONDS))
+                rendered = within.render(resource, namespaced=namespaced, with_body=False)
             except (RenderError, UnknownKind, KindNotWatched):
                 # Then it was never applied, or the inventory lists it.
                 continue

@@ -6,7 +6,7 @@ removed), and the whole body of an object whose resource has ignoreFields.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -15,15 +15,15 @@ import msgspec
 
 from lynq.api import CreationPolicy, LynqNode, TResource
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import ANNOTATION_APPLIED_HASH
+from lynq.api.names import ANNOTATION_APPLIED_HASH, LABEL_HUB
 from lynq.controllers.children import Child, Children, KindNotWatched, WatchedKind
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.impersonation import ClientSelector, NotAllowed
 from lynq.controllers.installation_key import CurrentKey
 from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, is_transient
-from lynq.controllers.node.slow_render import RenderPool
-from lynq.controllers.node.state import CachedRender, LiveBody, NodeState
+from lynq.controllers.node.slow_render import LoopTime, RenderPools, TemplateKey
+from lynq.controllers.node.state import CachedRender, LiveBody, NodeState, RenderId
 from lynq.core.node.adoption_policy import is_written_as_adopted
 from lynq.core.node.decide import is_done_once
 from lynq.core.node.desired_object import ignores_fields, prepare
@@ -41,11 +41,10 @@ from lynq.core.node.render import Rendered, Renderer, RenderError
 from lynq.core.node.state import LastWrite, ResourceFacts, WriteRejection
 from lynq.kube import Client, Discovery
 from lynq.kube.errors import Forbidden, GroupUnavailable, KubeError, NotFound, UnknownKind
-from lynq.template import is_slow
 
 
 class _StillRendering(Exception):  # noqa: N818 - a state, not an error
-    """A slow render of the resource is not finished."""
+    """A background render of the resource is not finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +87,14 @@ class Observer:
         clients: ClientSelector,
         children: Children,
         discovery: Discovery,
-        render_pool: RenderPool,
+        render_pools: RenderPools,
         *,
         current_key: CurrentKey,
         claims: NodeClaims,
     ) -> None:
         self._claims = claims
         self._client = client
-        self.render_pool = render_pool
+        self.render_pools = render_pools
         self.clients = clients
         self._children = children
         self._discovery = discovery
@@ -118,6 +117,7 @@ class Observer:
         observation = _Observation(self, node, renderer, state, listed, records, now)
         resources = tuple(resources)
         observed = await gather_or_cancel(observation.observe(resource) for resource in resources)
+        state.drop_heavy_renders()
         return dict(zip((resource.id for resource in resources), observed, strict=True))
 
     async def kind(self, api_version: str, kind: str) -> WatchedKind:
@@ -185,6 +185,7 @@ class _Observation:
     listed: Collection[ObjectIdentity]
     records: Mapping[ObjectIdentity, AppliedRecord]
     now: datetime
+    loop_time: LoopTime = field(default_factory=LoopTime)
 
     @property
     def owner(self) -> Owner:
@@ -242,7 +243,7 @@ class _Observation:
     async def _kind(self, resource: TResource) -> WatchedKind:
         version, kind = (str(resource.spec.get(key, "")) for key in ("apiVersion", "kind"))
         if "{{" in version or "{{" in kind:
-            ref = self._render_whole(resource, namespaced=True).ref
+            ref = self._rendered(resource, namespaced=True).ref
             version, kind = ref.api_version, ref.kind
         return await self.observer.kind(version, kind)
 
@@ -250,32 +251,68 @@ class _Observation:
         """Render the resource; only its metadata, if its body was written for the only time."""
         namespaced = kind.resource.namespaced
         if resource.creation_policy is CreationPolicy.ONCE:
-            outline = self.renderer.render(resource, namespaced=namespaced, with_body=False)
+            outline = self._rendered(resource, namespaced=namespaced, with_body=False)
             child = kind.child(key_of(outline.ref))
             if child and is_done_once(resource, child.live, outline.ref, self.owner):
-                self.state.drop_render(resource.id)
+                self.state.drop_render(RenderId(resource.id, namespaced))
                 return outline
-        return self._render_whole(resource, namespaced=namespaced)
+        return self._rendered(resource, namespaced=namespaced)
 
-    def _render_whole(self, resource: TResource, *, namespaced: bool) -> Rendered:
-        """Render the whole manifest; raises _StillRendering until a slow render is finished."""
-        render = partial(self.renderer.render, resource, namespaced=namespaced)
-        if not is_slow(resource.spec):
-            return render()
-        inputs = (resource, self.renderer.variables, self.renderer.environment.now, namespaced)
-        cached = self.state.renders.get(resource.id)
+    def _rendered(
+        self, resource: TResource, *, namespaced: bool, with_body: bool = True
+    ) -> Rendered:
+        """Render on the event loop if that is quick, otherwise in the background.
+
+        Raises _StillRendering until a background render is finished. Its failure is kept: a
+        template that hits a limit is not rendered again before the node changes.
+        """
+        renders, render_id = self.state.renders, RenderId(resource.id, namespaced, with_body)
+        environment = self.renderer.environment
+        # Without the installation key, random values are unavailable.
+        inputs = (resource, self.renderer.variables, environment.now, type(environment.random))
+        cached = renders.get(render_id)
         if cached is None or cached.inputs != inputs:
-            self.state.drop_render(resource.id)
-            pending = self.observer.render_pool.submit(self.node.metadata.key, render)
-            cached = self.state.renders[resource.id] = CachedRender(inputs, pending)
+            self.state.drop_render(render_id)
+            result = self._try_render(resource, inputs, render_id)
+            if isinstance(result, Rendered):
+                return result
+            cached = renders[render_id] = result
         if not cached.pending.done():
             raise _StillRendering
         return cached.pending.result()
 
+    def _try_render(
+        self, resource: TResource, inputs: object, render_id: "RenderId"
+    ) -> Rendered | CachedRender:
+        """Render within the budget of the event loop, or submit the render."""
+        with_body = render_id.with_body
+
+        def render(renderer: Renderer) -> Rendered:
+            return renderer.render(resource, namespaced=render_id.namespaced, with_body=with_body)
+
+        pools, key, hub = self.observer.render_pools, self.node.metadata.key, self._hub
+        if self.renderer.is_slow(resource, with_body=with_body):
+            pending = pools.slow.submit(key, hub, partial(render, self.renderer))
+            return CachedRender(inputs, pending, is_slow=True)
+        template = TemplateKey.of(self.node, resource, with_body=with_body)
+        if template not in pools.heavy_templates:
+            rendered = self.loop_time.try_render(
+                lambda deadline: render(self.renderer.within(deadline))
+            )
+            if rendered is not None:
+                return rendered
+            pools.heavy_templates.add(template)
+        measured = pools.heavy_templates.measured(template, partial(render, self.renderer))
+        return CachedRender(inputs, pools.heavy.submit(key, hub, measured))
+
+    @property
+    def _hub(self) -> str:
+        return self.node.metadata.labels.get(LABEL_HUB, "")
+
     def _blocked(self, resource: TResource, problem: str) -> ObservedResource:
         """Return a resource that cannot be written, as if its write had been rejected."""
         # The scope of the kind may be unknown. The namespace only appears in messages.
-        rendered = self._render_whole(resource, namespaced=True)
+        rendered = self._rendered(resource, namespaced=True)
         desired = prepare(rendered, resource, self.owner)
         last_write = self.state.record_rejection(
             desired.ref, desired.hash, WriteRejection(problem), self.now

@@ -96,6 +96,9 @@ class NodeReconciler:
         state.released.clear()
         inventory = read_inventory(node.status, node.metadata.namespace, desired.variables)
         observed = await self._observe(node, desired, inventory, state)
+        if state.has_heavy_render and _was_reported(node):
+            # The status stays as it is until the render is finished, which requeues the node.
+            return Result()
         stale = self._find_stale(node, observed, inventory)
         now, interval = self._context.clock(), self._context.options.force_reapply_interval
         force = is_force_due(node, interval, now)
@@ -286,6 +289,11 @@ def _previously_applied(
         ref_of(entry).identity for entry in status.resources if entry.state in _NEVER_APPLIED
     }
     return {item.ref.identity for item in inventory} - never_applied
+
+
+def _was_reported(node: LynqNode) -> bool:
+    """Return whether the status reports the current generation."""
+    return node.status.observed_generation == node.metadata.generation
 
 
 def _contested(progress: ApplyProgress) -> Iterable[ObjectRef]:

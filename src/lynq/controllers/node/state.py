@@ -8,7 +8,7 @@ back-off. The result of a request is kept, so that the request is not repeated.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -53,13 +53,31 @@ class LiveBody:
         return obj
 
 
+class RenderId(NamedTuple):
+    """A render of a resource: for this scope, of the whole manifest or of its metadata only."""
+
+    resource_id: str
+    namespaced: bool
+    with_body: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class CachedRender:
-    """A slow render (keys, certificates), kept until its object is written."""
+    """A background render.
+
+    A slow one (keys, certificates) is kept until its object is written. A heavy one is kept if it
+    failed; its result can be large, and is kept for one reconcile.
+    """
 
     inputs: object
     """Values that the render depends on; other inputs need a new render."""
     pending: PendingRender
+    is_slow: bool = False
+
+    @property
+    def has_heavy_result(self) -> bool:
+        """Whether it is a heavy render that succeeded."""
+        return not self.is_slow and self.pending.done() and not self.pending.exception()
 
 
 @dataclass(slots=True)
@@ -74,8 +92,8 @@ class NodeState:
     """metadata.generation of the node at the last reconcile."""
     applied: dict[ObjectRef, AppliedObject] = field(default_factory=dict)
     bodies: dict[ObjectRef, LiveBody] = field(default_factory=dict)
-    renders: dict[str, CachedRender] = field(default_factory=dict)
-    """Slow renders by resource id."""
+    renders: dict[RenderId, CachedRender] = field(default_factory=dict)
+    """Background renders."""
     unobservable_since: dict[str, datetime] = field(default_factory=dict)
     """Time of the first failed observation in a row, by resource id."""
     unserved_since: dict[ObjectRef, float] = field(default_factory=dict)
@@ -108,10 +126,9 @@ class NodeState:
             return
         self.generation = node.metadata.generation
         self.unobservable_since.clear()
-        for resource_id in self.renders.keys() - {
-            resource.id for resource in all_resources(node.spec)
-        }:
-            self.drop_render(resource_id)
+        ids = {resource.id for resource in all_resources(node.spec)}
+        for render_id in [key for key in self.renders if key.resource_id not in ids]:
+            self.drop_render(render_id)
         rejected = [ref for ref, applied in self.applied.items() if applied.last_write.rejection]
         for ref in rejected:
             del self.applied[ref]
@@ -132,10 +149,23 @@ class NodeState:
         since = self.unserved_since.setdefault(ref, discovered_at)
         return discovered_at - since >= self.timing.unknown_kind_tolerance.total_seconds()
 
-    def drop_render(self, resource_id: str) -> None:
-        """Forget the slow render of a resource, and cancel it if it is not finished."""
-        if render := self.renders.pop(resource_id, None):
+    def drop_render(self, render_id: RenderId) -> None:
+        """Forget a background render, and cancel it if it has not started."""
+        if render := self.renders.pop(render_id, None):
             render.pending.cancel()
+
+    @property
+    def has_heavy_render(self) -> bool:
+        """Whether a heavy render is not finished."""
+        return any(
+            not render.is_slow and not render.pending.done() for render in self.renders.values()
+        )
+
+    def drop_heavy_renders(self) -> None:
+        """Forget the results of heavy renders, once a reconcile has had all of them."""
+        if not self.has_heavy_render:
+            for render_id in [key for key, kept in self.renders.items() if kept.has_heavy_result]:
+                del self.renders[render_id]
 
     def last_write(self, ref: ObjectRef) -> LastWrite | None:
         """Return our last write of an object."""
@@ -223,8 +253,8 @@ class NodeStates:
     def forget(self, key: ObjectKey) -> None:
         """Drop the state of a deleted node."""
         if state := self._states.pop(key, None):
-            for resource_id in tuple(state.renders):
-                state.drop_render(resource_id)
+            for render_id in tuple(state.renders):
+                state.drop_render(render_id)
             self._set_contested(key, state, frozenset())
 
     def set_contested(self, node: LynqNode, refs: Iterable[ObjectRef]) -> None:

@@ -11,8 +11,9 @@ from datetime import datetime
 from lynq.api import Condition, ConditionStatus, FormStatus, LynqForm, RolloutStatus
 from lynq.api.conditions import find_condition, merge_conditions, new_condition, paused_condition
 from lynq.api.events import Event, EventReason
-from lynq.api.problems import Problem, errors, summary
+from lynq.api.problems import Problem, errors, fatal_errors, refused_resources, summary
 from lynq.api.reasons import ConditionReason, ConditionType
+from lynq.api.text import and_more
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,19 @@ def _valid(form: LynqForm, failures: Sequence[Problem], now: datetime) -> Condit
     return new_condition(
         ConditionType.VALID,
         ConditionReason.VALIDATION_FAILED if failures else ConditionReason.VALIDATION_PASSED,
-        summary(failures) if failures else "form is valid",
+        _failure_message(failures) if failures else "form is valid",
         holds=not failures,
         generation=form.metadata.generation,
         now=now,
     )
+
+
+def _failure_message(failures: Sequence[Problem]) -> str:
+    """Return the errors, and what they stop: the whole form, or some of its resources."""
+    if fatal_errors(failures):
+        return summary(failures)
+    ids = and_more([f'"{name}"' for name in refused_resources(failures)])
+    return f"{ids} fails on every node, the other resources are applied: {summary(failures)}"
 
 
 def _applied(form: LynqForm, totals: FormTotals, now: datetime) -> Condition:
@@ -97,9 +106,9 @@ def validation_events(previous: FormStatus, problems: Sequence[Problem]) -> tupl
     if not failures:
         passed = Event(EventReason.VALIDATION_PASSED, "form is valid")
         return () if was_valid else (passed,)
-    if valid is not None and not was_valid and valid.message == summary(failures):
+    if valid is not None and not was_valid and valid.message == _failure_message(failures):
         return ()
-    failed = Event(EventReason.VALIDATION_FAILED, summary(failures), warns=True)
+    failed = Event(EventReason.VALIDATION_FAILED, _failure_message(failures), warns=True)
     return (*_events_by_reason(failures), *((failed,) if was_valid or valid is None else ()))
 
 

@@ -11,9 +11,18 @@ from typing import Final
 from lynq.api import CreationPolicy, HubSpec, ResourceLists, TResource
 from lynq.api.problems import Problem, ProblemKind, at_key
 from lynq.api.resource import resources_by_list
-from lynq.template import Needs, TemplateError, compile_template, referenced_variables
-from lynq.template.functions.table import FUNCTIONS
+from lynq.template import (
+    Needs,
+    TemplateError,
+    called_functions,
+    compile_template,
+    referenced_variables,
+)
 
+_REMOVED_FUNCTIONS: Final = frozenset(
+    f'function "{name}" not defined' for name in ("env", "expandenv", "getHostByName")
+)
+"""Errors of functions that the Go operator has: they read the environment of the operator."""
 MAX_DEPTH: Final = 200
 """How many levels a manifest may be nested; the template engine renders no more."""
 MAX_TEMPLATES: Final = 2000
@@ -39,8 +48,9 @@ class _Text:
 
     path: str
     source: str
-    rendered_by_hub: bool = False
-    """Whether the hub renders it, once per write of a node; the node renders the others."""
+    identifies: bool = False
+    """Whether it is a name, label, annotation or namespace: it is rendered in every plan or
+    reconcile, and may not call slow functions."""
 
 
 def placed_resources(lists: ResourceLists) -> Iterator[PlacedResource]:
@@ -74,7 +84,7 @@ def check_templates(resources: Iterable[PlacedResource], hub: HubSpec | None) ->
                 for variable in referenced_variables(text.source):
                     uses.setdefault(variable, _VariableUse()).paths.append(text.path)
             except TemplateError as error:
-                yield Problem(text.path, f"line {error.line}: {error.message}")
+                yield _parse_problem(placed, text, error)
     yield from _check_variables(uses, hub)
 
 
@@ -89,14 +99,14 @@ def _templates_of(placed: PlacedResource) -> Iterator[_Text]:
 
 def _texts_of(placed: PlacedResource) -> Iterator[_Text]:
     path, resource = placed.path, placed.resource
-    yield _Text(f"{path}.nameTemplate", resource.name_template, rendered_by_hub=True)
+    yield _Text(f"{path}.nameTemplate", resource.name_template, identifies=True)
     for name, templates in (
         ("labelsTemplate", resource.labels_template),
         ("annotationsTemplate", resource.annotations_template),
     ):
         for key, source in templates.items():
-            yield _Text(at_key(f"{path}.{name}", key), source, rendered_by_hub=True)
-    yield _Text(f"{path}.targetNamespace", resource.target_namespace)
+            yield _Text(at_key(f"{path}.{name}", key), source, identifies=True)
+    yield _Text(f"{path}.targetNamespace", resource.target_namespace, identifies=True)
     yield from _texts_within(resource.spec, f"{path}.spec", 0)
 
 
@@ -121,26 +131,29 @@ def _items(value: object) -> Iterator[object]:
         yield from value
 
 
+def _parse_problem(placed: PlacedResource, text: _Text, error: TemplateError) -> Problem:
+    """Return the problem of a template that does not compile.
+
+    A form that the Go operator accepted is not frozen for a function that Lynq does not have.
+    """
+    is_removed = error.message in _REMOVED_FUNCTIONS
+    message = f"line {error.line}: {error.message}"
+    return Problem(text.path, message, resource=placed.resource.id if is_removed else "")
+
+
 def _check_functions(placed: PlacedResource, text: _Text) -> Iterator[Problem]:
-    template = compile_template(text.source)
-    if not template.needs & Needs.ENTROPY:
-        return
-    names = ", ".join(
-        name for name in sorted(template.functions) if FUNCTIONS[name].needs & Needs.ENTROPY
-    )
-    if placed.resource.creation_policy is not CreationPolicy.ONCE:
-        yield Problem(
-            text.path,
+    template, resource = compile_template(text.source), placed.resource
+    if template.slow and text.identifies:
+        names = ", ".join(called_functions(text.source, Needs.SLOW))
+        message = f"{names} is too slow here; call it in the manifest only"
+        yield Problem(text.path, message, resource=resource.id)
+    elif template.needs & Needs.ENTROPY and resource.creation_policy is not CreationPolicy.ONCE:
+        names = ", ".join(called_functions(text.source, Needs.ENTROPY))
+        message = (
             f"{names} gives another value in every render, so the resource would be applied again "
-            "and again; set creationPolicy: Once",
+            "and again; set creationPolicy: Once"
         )
-    elif text.rendered_by_hub:
-        yield Problem(
-            text.path,
-            f"{names} gives another value in every render: a node keeps its first value, also when "
-            "the form changes",
-            ProblemKind.WARNING,
-        )
+        yield Problem(text.path, message, resource=resource.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,8 @@ def _check_resource(
     yield from _check_reserved_keys(placed)
     for position, path in enumerate(placed.resource.ignore_fields):
         if problem := check_ignore_field(path):
-            yield Problem(f"{placed.path}.ignoreFields[{position}]", problem)
+            field = f"{placed.path}.ignoreFields[{position}]"
+            yield Problem(field, problem, resource=placed.resource.id)
 
 
 def _check_identity(placed: PlacedResource) -> Iterator[Problem]:

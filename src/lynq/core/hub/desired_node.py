@@ -5,11 +5,13 @@ verbatim, also if a row value in them looks like a template. The manifest and ta
 templates, which the node renders.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from msgspec.json import Encoder
 from msgspec.structs import replace
 
 from lynq.api import LynqForm, LynqHub, LynqNode, Metadata, NodeSpec, OwnerReference, TResource
@@ -17,6 +19,7 @@ from lynq.api.digests import signed, spec_digest
 from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.names import (
     ANNOTATION_HUB_ID,
+    ANNOTATION_REFUSED_RESOURCES,
     ANNOTATION_ROLLOUT_UPDATE_START,
     ANNOTATION_SERVICE_ACCOUNT,
     ANNOTATION_SPEC_DIGEST,
@@ -27,11 +30,12 @@ from lynq.api.names import (
 )
 from lynq.api.naming import NodePair, node_name
 from lynq.api.node_metadata import stamp
-from lynq.api.resource import RESOURCE_LISTS, all_resources
+from lynq.api.resource import RESOURCE_LISTS
 from lynq.api.wire import unix_nanoseconds
+from lynq.core.hub.render_budget import FormRenders, RenderKey
 from lynq.core.hub.row_values import RowValues, empty_name, render_failed, row_variables
 from lynq.core.randomness import hub_random
-from lynq.template import Environment, Needs, TemplateError, compile_template
+from lynq.template import Environment, TemplateError, compile_template
 
 
 def render_spec(
@@ -42,24 +46,28 @@ def render_spec(
     now: datetime,
     previous: LynqNode | None = None,
     key: KeyState = NO_KEY,
+    refused: Collection[str] = (),
 ) -> NodeSpec:
     """Return the spec of the node; raises RowRenderError.
 
     `now` is the time of the last change of row or form, and random functions are seeded by the key,
-    hub, form and row: the same row and form give the same texts. Values of cryptographic functions
-    are taken from the spec of the `previous` node.
+    hub, form and row: the same row and form give the same texts. The `refused` resources, by id,
+    are not rendered: the node reports them as failed.
     """
     pair = NodePair(values.uid, form.metadata.name)
-    previous_resources = all_resources(previous.spec) if previous else ()
     random = hub_random(hub.metadata.uid, node_name(pair), previous, key)
+    environment = Environment(now=unix_nanoseconds(now), random=random)
     renderer = _RowRenderer(
         pair=pair,
         variables=row_variables(values, hub=hub.metadata.name, form=pair.form),
-        environment=Environment(now=unix_nanoseconds(now), random=random),
-        previous={resource.id: resource for resource in previous_resources},
+        # The texts of one node share one deadline.
+        environment=environment.within_one_deadline(),
     )
     lists: dict[str, Any] = {
-        name: tuple(renderer.render(resource) for resource in getattr(form.spec, name))
+        name: tuple(
+            resource if resource.id in refused else renderer.render(resource)
+            for resource in getattr(form.spec, name)
+        )
         for name, _ in RESOURCE_LISTS
     }
     return NodeSpec(uid=pair.uid, template_ref=pair.form, **lists)
@@ -72,56 +80,34 @@ class _RowRenderer:
     pair: NodePair
     variables: dict[str, object]
     environment: Environment
-    previous: Mapping[str, TResource]
 
     def render(self, resource: TResource) -> TResource:
-        previous = self.previous.get(resource.id)
         return replace(
             resource,
-            name_template=self._name(resource, previous),
-            labels_template=self._texts(
-                resource.id,
-                "labelsTemplate",
-                resource.labels_template,
-                previous.labels_template if previous else {},
-            ),
+            name_template=self._name(resource),
+            labels_template=self._texts(resource.id, "labelsTemplate", resource.labels_template),
             annotations_template=self._texts(
-                resource.id,
-                "annotationsTemplate",
-                resource.annotations_template,
-                previous.annotations_template if previous else {},
+                resource.id, "annotationsTemplate", resource.annotations_template
             ),
         )
 
-    def _name(self, resource: TResource, previous: TResource | None) -> str:
-        previous_name = previous.name_template if previous else None
-        name = self._text(resource.id, ("nameTemplate",), resource.name_template, previous_name)
+    def _name(self, resource: TResource) -> str:
+        name = self._text(resource.id, ("nameTemplate",), resource.name_template)
         # Without a template, metadata.name of the manifest counts; a template must give a name.
         if resource.name_template and not name:
             raise empty_name(self.pair, resource.id)
         return name
 
-    def _texts(
-        self,
-        resource_id: str,
-        field: str,
-        templates: Mapping[str, str],
-        previous: Mapping[str, str],
-    ) -> dict[str, str]:
+    def _texts(self, resource_id: str, field: str, templates: Mapping[str, str]) -> dict[str, str]:
         return {
-            key: self._text(resource_id, (field, key), source, previous.get(key))
-            for key, source in templates.items()
+            key: self._text(resource_id, (field, key), source) for key, source in templates.items()
         }
 
-    def _text(
-        self, resource_id: str, position: tuple[str, ...], source: str, previous: str | None
-    ) -> str:
+    def _text(self, resource_id: str, position: tuple[str, ...], source: str) -> str:
         if "{{" not in source:
             return source
         try:
             template = compile_template(source)
-            if previous and template.needs & Needs.ENTROPY:
-                return previous
             environment = self.environment
             if template.draws:
                 environment = environment.at(resource_id, *position)
@@ -141,6 +127,10 @@ class DesiredNode:
     values: RowValues
     key: KeyState = NO_KEY
     """Seeds the random values of templates, and signs the node."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """The resources of the form that fail on every node: the error by id."""
+    renders: FormRenders = field(default_factory=FormRenders)
+    """The renders of the form in this plan."""
 
     @property
     def pair(self) -> NodePair:
@@ -176,13 +166,29 @@ class DesiredNode:
                 ANNOTATION_SPEC_DIGEST: spec_digest(spec, row),
             }
             | ({ANNOTATION_SERVICE_ACCOUNT: account} if account else {})
+            | self.refused_annotation
         )
 
+    @property
+    def refused_annotation(self) -> dict[str, str]:
+        """The annotation of the refused resources; empty if there are none."""
+        if not self.refused:
+            return {}
+        return {ANNOTATION_REFUSED_RESOURCES: Encoder(order="sorted").encode(self.refused).decode()}
+
     def spec(self, written: datetime, previous: LynqNode | None = None) -> NodeSpec:
-        """Return the spec of the node; raises RowRenderError."""
-        return render_spec(
-            self.hub, self.form, self.values, now=written, previous=previous, key=self.key
+        """Return the spec of the node; raises RowRenderError, PlanCanceled."""
+        render = partial(
+            render_spec,
+            self.hub,
+            self.form,
+            self.values,
+            now=written,
+            previous=previous,
+            key=self.key,
+            refused=self.refused,
         )
+        return self.renders.run(RenderKey.of(self.form, self.values), self.pair, render)
 
     def new(self, now: datetime) -> LynqNode:
         """Return the node to create, complete with finalizer; raises RowRenderError."""
@@ -206,8 +212,9 @@ class DesiredNode:
         foreign_owners = [
             reference for reference in metadata.owner_references if not self._replaces(reference)
         ]
-        # The annotation is removed when the form no longer names a service account.
-        kept = {k: v for k, v in metadata.annotations.items() if k != ANNOTATION_SERVICE_ACCOUNT}
+        # Removed when the form no longer has a service account, or refused resources.
+        of_form = {ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_REFUSED_RESOURCES}
+        kept = {key: value for key, value in metadata.annotations.items() if key not in of_form}
         metadata = replace(
             metadata,
             labels=metadata.labels | self.labels,

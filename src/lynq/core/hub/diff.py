@@ -20,6 +20,7 @@ from lynq.api.digests import is_signed, spec_digest
 from lynq.api.installation_key import InstallationKey
 from lynq.api.names import (
     ANNOTATION_HUB_ID,
+    ANNOTATION_REFUSED_RESOURCES,
     ANNOTATION_ROLLOUT_UPDATE_START,
     ANNOTATION_SERVICE_ACCOUNT,
     ANNOTATION_SIGNATURE,
@@ -107,6 +108,8 @@ def _has_desired_metadata(node: LynqNode, desired: DesiredNode) -> bool:
         and metadata.annotations.get(ANNOTATION_HUB_ID) == desired.hub.metadata.name
         and metadata.annotations.get(ANNOTATION_SERVICE_ACCOUNT)
         == (desired.form.spec.service_account_name or None)
+        and metadata.annotations.get(ANNOTATION_REFUSED_RESOURCES)
+        == desired.refused_annotation.get(ANNOTATION_REFUSED_RESOURCES)
         and written_at(node) is not None
         and FINALIZER_NODE in metadata.finalizers
         and desired.owner in metadata.owner_references

@@ -32,6 +32,7 @@ from lynq.core.hub.diff import (
     find_differences,
 )
 from lynq.core.hub.prune import GuardMemory, NodeDeletions, Observation, choose_deletions
+from lynq.core.hub.render_budget import RenderBudget
 from lynq.core.hub.rollout import AdmittedWrites, WorkloadsReady, admit_writes
 from lynq.core.hub.row_values import RenderFailure, RowLike, RowValues
 
@@ -44,6 +45,8 @@ class FormCandidate:
 
     form: LynqForm
     valid: bool = True
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """The resources that fail on every node: the error by id."""
 
     @property
     def name(self) -> str:
@@ -85,6 +88,7 @@ class PlanInputs:
     workloads_ready: WorkloadsReady = lambda _: True
     key: KeyState = NO_KEY
     """Seeds the random values of templates."""
+    render_budget: RenderBudget = field(default_factory=RenderBudget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,13 +280,22 @@ def _desired(
     inputs: PlanInputs, forms: Forms, screened: ScreenedRows[RowValues]
 ) -> Iterator[tuple[LynqForm, Mapping[str, DesiredNode]]]:
     """Yield the forms in the order of their names, each with its desired nodes by name."""
-    by_form: dict[str, dict[str, DesiredNode]] = {name: {} for name in sorted(forms)}
+    rows: dict[str, dict[str, RowValues]] = {name: {} for name in sorted(forms)}
     for name, (uid, form) in screened.nodes.items():
         if form in forms:
-            by_form[form][name] = DesiredNode(
-                inputs.hub, forms[form].form, screened.rows[uid], inputs.key
-            )
-    return ((forms[name].form, desired) for name, desired in by_form.items())
+            rows[form][name] = screened.rows[uid]
+    shares = inputs.render_budget.share({form: len(values) for form, values in rows.items()})
+    for (form, values), renders in zip(rows.items(), shares, strict=True):
+        candidate = forms[form]
+        yield (
+            candidate.form,
+            {
+                name: DesiredNode(
+                    inputs.hub, candidate.form, row, inputs.key, candidate.refused, renders
+                )
+                for name, row in values.items()
+            },
+        )
 
 
 def _of_form(existing: Nodes, form: str) -> list[LynqNode]:

@@ -16,7 +16,7 @@ from msgspec.json import Encoder
 from lynq.api import LynqNode
 from lynq.api.names import ANNOTATION_ACTIVATE, ANNOTATION_EXTRA, ANNOTATION_HOST_OR_URL
 from lynq.api.naming import NodePair
-from lynq.template import TemplateError, failing_variable, redacted_message
+from lynq.template import ErrorKind, TemplateError, failing_variable, redacted_message
 from lynq.template.functions.url import to_host
 from lynq.template.gofmt.floats import go_escaped
 
@@ -143,17 +143,21 @@ class RenderFailure:
 
     pair: NodePair
     resource: str
-    """The id of the resource."""
+    """The id of the resource; empty if the failure concerns the whole form."""
     field: str
     """For example `nameTemplate` or `labelsTemplate[team]`."""
     line: int
     variable: str
     """The variable that the failing action reads; empty if it is unknown."""
     reason: str
+    hit_limit: bool = False
+    """Whether a limit of the template engine was hit."""
 
     @property
     def message(self) -> str:
         """The failure as one sentence, without row values."""
+        if not self.resource:
+            return f'form "{self.pair.form}": {self.reason}'
         return (
             f'form "{self.pair.form}", resource "{self.resource}", {self.field}, '
             f"line {self.line}: {self.reason}"
@@ -173,7 +177,20 @@ def render_failed(
 ) -> RowRenderError:
     """Return the error of a template that failed for a row."""
     variable, reason = failing_variable(error), redacted_message(error)
-    return RowRenderError(RenderFailure(pair, resource, field, error.line, variable, reason))
+    hit_limit = error.kind is ErrorKind.LIMIT
+    return RowRenderError(
+        RenderFailure(pair, resource, field, error.line, variable, reason, hit_limit)
+    )
+
+
+def out_of_time(pair: NodePair) -> RowRenderError:
+    """Return the error of a row that is not rendered, because the rows before it took too long."""
+    reason = (
+        "rendering names, labels and annotations took longer than a plan may take; the remaining "
+        "rows are rendered in later syncs; simplify nameTemplate, labelsTemplate and "
+        "annotationsTemplate"
+    )
+    return RowRenderError(RenderFailure(pair, "", "", 0, "", reason))
 
 
 def empty_name(pair: NodePair, resource: str) -> RowRenderError:

@@ -28,6 +28,7 @@ from lynq.core.hub.diff import (
     NodeUpdate,
 )
 from lynq.core.hub.plan import HubPlan
+from lynq.core.hub.render_budget import FailedRenders
 from lynq.core.hub.row_values import RowLike
 from lynq.core.hub.status import ReadFailure
 
@@ -123,6 +124,8 @@ class PlanState:
     recheck_at: datetime | None = None
     """When time alone may admit another write."""
     checked_specs: CheckedSpecs = field(default_factory=dict)
+    failed_renders: FailedRenders = field(default_factory=dict)
+    """Renders that are not repeated until the form or the row changes."""
     approval: Approval = NO_APPROVAL
     """The hub's approval as the last plan resolved it."""
     absences: Absences = NO_ABSENCES

@@ -65,7 +65,7 @@ def decide(facts: ResourceFacts, context: PassContext) -> ResourceOutcome:
     """Return the state of the resource, and the write that is due, if any."""
     desired, live = facts.desired, facts.live
     if facts.is_rendering:
-        message = "generating keys"
+        message = "the manifest is being rendered in the background"
         return _outcome(facts, ResourceState.PROGRESSING, StateReason.RENDERING, message)
     if desired is None:
         reason = EventReason.TEMPLATE_RENDER_ERROR

@@ -14,7 +14,7 @@ import hashlib
 import math
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from json.encoder import encode_basestring
@@ -32,7 +32,7 @@ from lynq.api.names import (
 )
 from lynq.api.wire import rfc3339
 from lynq.core.node.adoption_policy import adopted_value
-from lynq.core.node.ignore_fields.jsonpath import PathError
+from lynq.core.node.ignore_fields.jsonpath import Path, PathError
 from lynq.core.node.ignore_fields.keep import keep_live
 from lynq.core.node.ignore_fields.parse import parse_path
 from lynq.core.node.objects import LiveObject, ObjectRef, Owner
@@ -84,8 +84,10 @@ def prepare(
     None while the object does not exist.
     """
     obj = _with_folded_string_data(rendered)
-    if body is not None and ignores_fields(resource):
-        obj = _with_ignored_fields(replace(rendered, obj=obj), resource, body)
+    if ignores_fields(resource):
+        paths = _ignored_paths(rendered, resource)
+        if body is not None:
+            obj = _with_ignored_fields(replace(rendered, obj=obj), paths, body)
     policy = resource.deletion_policy
     obj = with_ownership(obj, rendered.ref, owner, policy, is_adopted=is_adopted)
     obj = with_policies(obj, resource, is_adopted=is_adopted)
@@ -114,14 +116,17 @@ def _with_folded_string_data(rendered: Rendered) -> Object:
     return {**rest, "data": {**data, **encoded}}
 
 
-def _with_ignored_fields(
-    rendered: Rendered, resource: TResource, body: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the rendered object with the live values of the ignored fields."""
+def _ignored_paths(rendered: Rendered, resource: TResource) -> list[Path]:
     try:
-        paths = [parse_path(_folded_path(text, rendered)) for text in resource.ignore_fields]
+        return [parse_path(_folded_path(text, rendered)) for text in resource.ignore_fields]
     except PathError as error:
         raise RenderError(resource.id, "ignoreFields", str(error)) from None
+
+
+def _with_ignored_fields(
+    rendered: Rendered, paths: Iterable[Path], body: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the rendered object with the live values of the ignored fields."""
     obj = keep_live(rendered.obj, dict(body), paths)
     metadata = obj.get("metadata")
     metadata = without_server_fields(metadata) if isinstance(metadata, dict) else {}

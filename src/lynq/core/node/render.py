@@ -11,12 +11,14 @@ name is no name of an object.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from lynq.api import LynqNode, TResource
+import msgspec
+
+from lynq.api import CreationPolicy, LynqNode, TResource
 from lynq.api.installation_key import NO_KEY, KeyState
-from lynq.api.names import ANNOTATION_ROLLOUT_UPDATE_START
+from lynq.api.names import ANNOTATION_REFUSED_RESOURCES, ANNOTATION_ROLLOUT_UPDATE_START
 from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, is_subdomain
 from lynq.api.text import printable
 from lynq.api.wire import EPOCH, parse_rfc3339, unix_nanoseconds
@@ -24,9 +26,13 @@ from lynq.core.node.objects import ObjectRef
 from lynq.core.node.ownership import merged_annotations, merged_labels, without_server_fields
 from lynq.core.randomness import node_random
 from lynq.template import (
+    Deadline,
     Environment,
+    Needs,
     TemplateError,
+    called_functions,
     failing_variable,
+    is_slow,
     redacted_message,
     render,
     render_object,
@@ -44,13 +50,14 @@ class RenderError(Exception):
         self.resource = resource
         """The id of the resource."""
         self.field = field
-        """The field of the resource or its manifest."""
+        """The field of the resource or its manifest; "" if the problem names it."""
         self.line = line
         """Line of the template, counted from 1; 0 if the error has no line."""
         self.variable = variable
         """The variable that the template fails on; "" if unknown."""
         location = f"{field}, line {line}" if line else field
-        super().__init__(f'"{resource}" could not be rendered: {location}: {problem}')
+        where = f"{location}: " if location else ""
+        super().__init__(f'"{resource}" could not be rendered: {where}{problem}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,8 @@ class Renderer:
     namespace: str
     variables: Mapping[str, str]
     environment: Environment
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """The resources that the hub refused: the error by id."""
 
     @classmethod
     def of(cls, node: LynqNode, variables: Mapping[str, str], key: KeyState = NO_KEY) -> "Renderer":
@@ -76,7 +85,11 @@ class Renderer:
         Time is the last change of the node. Without the key, templates with random values fail.
         """
         environment = Environment(_changed_at(node), node_random(node, key))
-        return cls(node.metadata.namespace, variables, environment)
+        return cls(node.metadata.namespace, variables, environment, _refused(node))
+
+    def within(self, deadline: Deadline) -> "Renderer":
+        """Return the renderer whose renders share this deadline."""
+        return replace(self, environment=replace(self.environment, deadline=deadline))
 
     def render(self, resource: TResource, *, namespaced: bool, with_body: bool = True) -> Rendered:
         """Return the desired object; raises RenderError. `namespaced` is the scope of the kind.
@@ -104,6 +117,28 @@ class Renderer:
             metadata["name"],
         )
         return Rendered(ref, obj)
+
+    def is_slow(self, resource: TResource, *, with_body: bool = True) -> bool:
+        """Return whether a render calls slow functions; raises RenderError if it may not.
+
+        Admission denies such a form, but it may have been stored before.
+        """
+        if resource.id in self.refused:
+            raise RenderError(resource.id, "", self.refused[resource.id])
+        if names := called_functions(resource.target_namespace, Needs.SLOW):
+            problem = f"{', '.join(names)} is too slow here; call it in the manifest only"
+            raise RenderError(resource.id, "targetNamespace", problem)
+        manifest = _manifest(resource, with_body=with_body)
+        if not is_slow(manifest):
+            return False
+        names = called_functions(manifest, Needs.ENTROPY)
+        if names and resource.creation_policy is not CreationPolicy.ONCE:
+            problem = (
+                f"{', '.join(names)} gives another value in every render, so the object would be "
+                "applied again and again; set creationPolicy: Once in the form"
+            )
+            raise RenderError(resource.id, "spec", problem)
+        return True
 
     def _body(
         self, resource_id: str, manifest: dict[str, Any], environment: Environment
@@ -178,6 +213,15 @@ def _changed_at(node: LynqNode) -> int:
     """Return the time of the node in nanoseconds: the hub's last write, or else its creation."""
     stamp = node.metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, "")
     return unix_nanoseconds(parse_rfc3339(stamp) or node.metadata.creation_timestamp or EPOCH)
+
+
+def _refused(node: LynqNode) -> Mapping[str, str]:
+    text = node.metadata.annotations.get(ANNOTATION_REFUSED_RESOURCES, "{}")
+    try:
+        return msgspec.json.decode(text, type=dict[str, str])
+    except msgspec.DecodeError:
+        # Edited by hand; the hub restores it.
+        return {}
 
 
 def _manifest(resource: TResource, *, with_body: bool) -> dict[str, Any]:

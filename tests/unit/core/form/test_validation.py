@@ -187,3 +187,48 @@ def test_number_of_templates_is_limited() -> None:
     assert "2000 different templates" in problem.message
     same = dict.fromkeys(many, "{{ .uid }}")
     assert problems(form(resource("a", spec={**BODY, "data": same}))) == ()
+
+
+DERIVED = '{{ derivePassword 1 "long" "p" "u" "s" }}'
+
+
+@pytest.mark.parametrize(
+    ("parts", "path"),
+    [
+        pytest.param({"name_template": DERIVED}, "nameTemplate", id="name"),
+        pytest.param({"labels_template": {"a": DERIVED}}, "labelsTemplate.a", id="label"),
+        pytest.param({"annotations_template": {"a": DERIVED}}, "annotationsTemplate.a", id="note"),
+        pytest.param({"target_namespace": DERIVED}, "targetNamespace", id="namespace"),
+    ],
+)
+@pytest.mark.parametrize("policy", list(CreationPolicy))
+def test_slow_function_is_an_error_of_its_resource_in_metadata(
+    parts: dict[str, Any], path: str, policy: CreationPolicy
+) -> None:
+    [problem] = problems(form(resource("a", creation_policy=policy, **parts)))
+    assert str(problem) == (
+        f"spec.configMaps[0].{path}: derivePassword is too slow here; call it in the manifest only"
+    )
+    assert problem.resource == "a"
+
+
+def test_slow_function_is_allowed_in_a_manifest() -> None:
+    assert problems(form(resource("a", spec={**BODY, "data": {"a": DERIVED}}))) == ()
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        pytest.param({"spec": {**BODY, "data": {"a": '{{ env "X" }}'}}}, "a", id="env"),
+        pytest.param({"name_template": '{{ expandenv "$X" }}'}, "a", id="expandenv"),
+        pytest.param({"name_template": '{{ getHostByName "x" }}'}, "a", id="getHostByName"),
+        pytest.param({"ignore_fields": ("/a",)}, "a", id="ignoreFields"),
+        pytest.param({"spec": {**BODY, "data": {"a": '{{ bcrypt "x" }}'}}}, "a", id="bcrypt"),
+        pytest.param({"name_template": BAD}, "", id="unknown function"),
+        pytest.param({"name_template": "{{ .uid"}, "", id="syntax"),
+    ],
+)
+def test_error_that_the_go_operator_accepts_is_limited_to_its_resource(
+    parts: dict[str, Any], expected: str
+) -> None:
+    assert [problem.resource for problem in problems(form(resource("a", **parts)))] == [expected]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lynq.api import AdoptionPolicy, CreationPolicy, FormSpec, HubSpec
+from lynq.api import AdoptionPolicy, FormSpec, HubSpec
 from unit.core.form.forms import BODY, error_texts, form, hub, resource, warning_texts
 
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment"}
@@ -76,17 +76,6 @@ def test_variable_has_one_warning() -> None:
     [only] = warning_texts(spec, hub())
     assert only.startswith("spec.configMaps[0].nameTemplate: the hub does not map .plan")
     assert only.endswith("(used in 2 more places)")
-
-
-def test_entropy_in_name_is_kept_by_node() -> None:
-    random_name = resource(
-        "a", name_template='{{ bcrypt "x" }}', creation_policy=CreationPolicy.ONCE
-    )
-    [only] = warning_texts(form(random_name))
-    assert only == (
-        "spec.configMaps[0].nameTemplate: bcrypt gives another value in every render: a node keeps "
-        "its first value, also when the form changes"
-    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import json
 from msgspec.structs import replace
 
-from lynq.api import CreationPolicy, LynqForm, LynqNode, OwnerReference, TResource
+from lynq.api import LynqForm, LynqNode, OwnerReference, TResource
 from lynq.api.digests import signed, spec_digest
 from lynq.api.installation_key import InstallationKey, MissingKey
 from lynq.core.hub.desired_node import DesiredNode
@@ -126,15 +126,30 @@ def test_random_name_without_key_fails_and_says_why() -> None:
         desired.new(NOON)
 
 
-def test_cryptographic_value_is_kept_from_previous_spec() -> None:
-    form_resource = resource(
-        name_template='x-{{ encryptAES "k" .uid | sha256sum | trunc 8 }}',
-        creation_policy=CreationPolicy.ONCE,
-    )
-    desired = DesiredNode(a_hub(), a_form("web", form_resource), RowValues.of(ARow("acme")))
+def test_refused_resource_is_not_rendered_and_named_in_an_annotation() -> None:
+    fine, refused = resource("a"), resource("b", name_template='{{ env "HOME" }}')
+    values = RowValues.of(ARow("acme"))
+    desired = DesiredNode(a_hub(), a_form("web", fine, refused), values, refused={"b": "why"})
     node = desired.new(NOON)
-    assert desired.new(NOON).spec != node.spec
-    assert desired.updated(node, at(60)).spec == node.spec
+    [first, second] = node.spec.config_maps
+    assert (first.name_template, second) == ("acme-app", refused)
+    assert node.metadata.annotations["lynq.sh/refused-resources"] == '{"b":"why"}'
+    assert visible_cause(node, desired) is None
+
+
+def test_annotation_of_refused_resources_follows_the_form() -> None:
+    values = RowValues.of(ARow("acme"))
+    node = DesiredNode(a_hub(), a_form(), values, refused={"b": "why"}).new(NOON)
+    accepted = DesiredNode(a_hub(), a_form(), values)
+    assert visible_cause(node, accepted) is UpdateCause.DRIFT
+    assert "lynq.sh/refused-resources" not in accepted.updated(node, NOON).metadata.annotations
+
+
+def test_texts_of_a_node_share_one_deadline() -> None:
+    slow = '{{ range until 95000 }}{{ $x := sha256sum "abc" }}{{ end }}x'
+    found = failure(resource(annotations_template={f"a{number}": slow for number in range(20)}))
+    assert found.hit_limit
+    assert "rendering took longer than 0.2 s" in found.message
 
 
 def test_update_keeps_foreign_metadata() -> None:
