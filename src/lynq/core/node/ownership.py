@@ -197,7 +197,8 @@ def claimant_of(
     All nodes share one field manager, so the API server reports no conflict between two nodes, and
     they would overwrite each other in a loop.
     """
-    if is_orphan(live) or is_owned_by(live, ref, owner, is_listed=True):
+    # Labels prove nothing against the owner reference of another node.
+    if is_orphan(live) or is_owned_by(live, ref, owner, is_listed=False):
         return ""
     proven = nodes.by_uid(_proven_uid(live, ref) or "")
     if proven is None:

@@ -75,9 +75,7 @@ def select_prunable(
         until = "the LynqHub has restored the LynqNode, which was edited"
         return PruneSelection(held=dict.fromkeys(stale, until))
     unresolved_ids = {resource.id for resource in unresolved}
-    held = held_for_successors(
-        [item for item in stale if item.id not in unresolved_ids], successors
-    )
+    held = held_for_successors(stale, successors, unresolved_ids)
     for item, resource_id in possible_claims(stale, unresolved).items():
         held[item] = f'"{resource_id}" can be rendered, which may desire it'
     # The desired objects of an unresolved resource are unknown, so all of its objects stay: a typo

@@ -7,13 +7,14 @@ being applied, so the old object is pruned only after the successor was accepted
 - The successor of an object is the object that the entry of the same id renders now.
 - A removed entry and a new entry of the same kind are probably one entry whose id was renamed. The
   object is held while a new entry of its kind was never accepted.
-- A live object whose new content was not accepted may still refer to the old dependency. So an
-  object is also held until every entry that depends on its id has the desired content.
+- A live object whose new content was not accepted, or cannot be rendered, may still refer to the
+  old dependency. So an object is also held until every entry that depends on its id has the desired
+  content.
 - A held object may use any other object of the node. So nothing else that left the form is pruned
   as long as one object is held for its successor.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from lynq.api import NodeStatus
@@ -40,18 +41,25 @@ class Successors:
 
 
 def held_for_successors(
-    stale: Iterable[InventoryItem], successors: Successors
+    stale: Iterable[InventoryItem],
+    successors: Successors,
+    unresolved: Collection[str] = (),
 ) -> dict[InventoryItem, str]:
-    """Return the objects that must stay, each with the event until which it stays."""
+    """Return the objects that must stay, each with the event until which it stays.
+
+    `unresolved` are the ids whose desired objects are unknown. Their objects stay anyway and are
+    not returned, but they may use the objects that their entries depend on.
+    """
     stale = tuple(stale)
     acceptance = _Acceptance(successors, stale)
-    conditions = {item: until for item in stale if (until := acceptance.awaited(item))}
+    resolved = [item for item in stale if item.id not in unresolved]
+    conditions = {item: until for item in resolved if (until := acceptance.awaited(item))}
     if not conditions:
         return {}
     first = next(iter(conditions))
     return {
         item: conditions.get(item) or f"{first.ref} can be pruned, which may use it"
-        for item in stale
+        for item in resolved
     }
 
 

@@ -1,11 +1,11 @@
 """The objects of one node in memory: created by writes, ready when a test says so."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from lynq.api import TResource
+from lynq.api import NodeStatus, ResourceState, ResourceStatus, TResource
 from lynq.core.graph.build import build_graph
 from lynq.core.graph.model import Entry, Graph
 from lynq.core.node.decide import PassContext
@@ -14,10 +14,12 @@ from lynq.core.node.objects import LiveObject
 from lynq.core.node.render import Renderer
 from lynq.core.node.state import LastWrite, ResourceFacts, Write, WriteRejection
 from lynq.core.node.step import ReconcileStep, next_step
+from lynq.core.node.successor import Successors
 from lynq.core.node.variables import variables_of
 from lynq.core.readiness.verdict import READY, Readiness, not_ready
 from unit.core.node.nodes import NOW, a_node, an_owner
 
+REJECTION = WriteRejection("422 Invalid: metadata.name")
 STARTING = not_ready("ReplicasNotReady", "0 of 1 replicas are ready")
 
 
@@ -96,3 +98,48 @@ class Cluster:
         facts = self.facts[resource_id]
         assert facts.live is not None
         self.facts[resource_id] = replace(facts, live=replace(facts.live, readiness=readiness))
+
+
+def successors(
+    *resources: TResource,
+    accepted: str = "",
+    updates_rejected: str = "",
+    recorded: Mapping[str, str] | None = None,
+) -> Successors:
+    """Return resources by one-letter ids: `accepted` were written; the others were rejected.
+
+    `updates_rejected` are live with other than the desired content. `recorded` are objects that
+    the status lists as accepted, by resource id.
+    """
+    cluster = Cluster(resources)
+    for write in cluster.step().writes:
+        if write.id in accepted or write.id in updates_rejected:
+            cluster.accept(write, READY)
+        else:
+            cluster.reject(write, REJECTION)
+    for resource_id in updates_rejected:
+        facts = cluster.facts[resource_id]
+        assert facts.desired is not None
+        changed = replace(facts.desired, hash="another")
+        cluster.facts[resource_id] = replace(facts, desired=changed)
+    step = cluster.step()
+    return Successors(
+        an_owner(),
+        NodeStatus(
+            resources=tuple(
+                ResourceStatus(
+                    id=resource_id,
+                    api_version="v1",
+                    kind="ConfigMap",
+                    namespace="shop",
+                    name=name,
+                    state=ResourceState.READY,
+                    fields_digest="00ff",
+                )
+                for resource_id, name in (recorded or {}).items()
+            )
+        ),
+        cluster.graph,
+        cluster.facts,
+        {outcome.id: outcome for outcome in step.outcomes},
+    )

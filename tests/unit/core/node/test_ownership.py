@@ -194,6 +194,20 @@ def test_ownership_needs_both_labels(labels: dict[str, str]) -> None:
     assert not is_owned_by(live, ELSEWHERE, an_owner(), is_listed=True)
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"lynq.sh/node": "beta-web"},
+        {"lynq.sh/node": "beta-web", "lynq.sh/node-namespace": ""},
+        {"lynq.sh/node-namespace": "shop"},
+        {"lynq.sh/node": "", "lynq.sh/node-namespace": "shop"},
+    ],
+)
+def test_one_label_alone_is_no_claim(labels: dict[str, str]) -> None:
+    live = live_from(an_object(labels={**MANAGED, **labels}))
+    assert claimant_of(live, ELSEWHERE, an_owner(), NOT_APPLIED, Fleet()) == ""
+
+
 def test_node_without_uid_owns_nothing() -> None:
     owner = an_owner()._replace(uid="")
     assert not is_owned_by(
@@ -226,6 +240,13 @@ def test_copy_at_another_place_belongs_to_no_node(place: ObjectRef) -> None:
     assert claimant_of(live, place, Owner("shop", "beta-web", "2"), NOT_APPLIED, Fleet()) == ""
 
 
+def test_tracking_id_without_a_uid_proves_nothing() -> None:
+    proof = tracking_id(ELSEWHERE, an_owner()._replace(uid=""))
+    live = dataclasses.replace(tracked(), annotations={"lynq.sh/tracking-id": proof})
+    assert is_copy(live, ELSEWHERE)
+    assert not is_takeover(live, ELSEWHERE, an_owner(), NOT_APPLIED)
+
+
 def test_object_is_the_same_in_every_version_of_its_group() -> None:
     assert is_owned_by(tracked(), ELSEWHERE._replace(api_version="v2"), an_owner(), is_listed=False)
 
@@ -248,34 +269,45 @@ def test_edited_label_gives_another_node_no_right() -> None:
     assert claimant_of(live, ELSEWHERE, other, NOT_APPLIED, fleet) == 'LynqNode "acme-web"'
 
 
+GO_KEYS = ("ConfigMap/tenant-acme/x@x",)
+OTHER_NODES = {
+    "gone": (),
+    "lists nothing": (NodeStatus(),),
+    "lists others": (NodeStatus(resources=(an_entry("y"),), applied_resources=GO_KEYS),),
+    "lists it": (NodeStatus(resources=(an_entry("x"), an_entry("y"))),),
+    "of the Go operator": (NodeStatus(applied_resources=GO_KEYS),),
+}
+
+
 @pytest.mark.parametrize(
-    ("record", "fleet", "claimant"),
+    ("was_applied", "digest", "other", "claimant"),
     [
-        (NOT_APPLIED, (), 'LynqNode "beta-web"'),
-        (AppliedRecord(was_applied=True), (), ""),
-        (AppliedRecord(was_applied=True), ("does not list",), ""),
-        (AppliedRecord(was_applied=True), ("lists",), 'LynqNode "beta-web"'),
-        (AppliedRecord(was_applied=True), ("of the Go operator",), 'LynqNode "beta-web"'),
-        (AppliedRecord(was_applied=True), ("unwatched",), 'LynqNode "beta-web"'),
+        (False, b"ours", "gone", 'LynqNode "beta-web"'),
+        (True, b"", "gone", 'LynqNode "beta-web"'),
+        (True, b"ours", "gone", ""),
+        (True, b"ours", "lists nothing", ""),
+        (True, b"ours", "lists others", ""),
+        (True, b"ours", "lists it", 'LynqNode "beta-web"'),
+        (True, b"ours", "of the Go operator", 'LynqNode "beta-web"'),
     ],
 )
 def test_label_of_another_node_counts_unless_our_status_lists_the_object(
-    record: AppliedRecord, fleet: tuple[str, ...], claimant: str
+    was_applied: bool,  # noqa: FBT001
+    digest: bytes,
+    other: str,
+    claimant: str,
 ) -> None:
-    live = dataclasses.replace(without_proof(relabeled(tracked(), "beta-web")), digest=b"ours")
-    listed = {
-        "lists": (an_entry("x"),),
-        "does not list": (an_entry("y"),),
-    }
-    status = NodeStatus(
-        resources=listed.get(fleet[0], ()) if fleet else (),
-        applied_resources=("ConfigMap/x/x@x",) if "of the Go operator" in fleet else (),
-    )
-    others = (
-        [] if fleet in ((), ("unwatched",)) else [a_node_of(Owner("shop", "beta-web", "2"), status)]
-    )
-    nodes = Fleet(*others, covered="unwatched" not in fleet)
+    live = dataclasses.replace(without_proof(relabeled(tracked(), "beta-web")), digest=digest)
+    beta = Owner("shop", "beta-web", "2")
+    nodes = Fleet(*(a_node_of(beta, status) for status in OTHER_NODES[other]))
+    record = AppliedRecord(was_applied=was_applied)
     assert claimant_of(live, ELSEWHERE, an_owner(), record, nodes) == claimant
+
+
+def test_label_of_a_node_in_an_unwatched_namespace_counts() -> None:
+    live = dataclasses.replace(without_proof(relabeled(tracked(), "beta-web")), digest=b"ours")
+    record, nodes = AppliedRecord(was_applied=True), Fleet(covered=False)
+    assert claimant_of(live, ELSEWHERE, an_owner(), record, nodes) == 'LynqNode "beta-web"'
 
 
 def test_owner_reference_of_another_node_is_a_claim() -> None:
@@ -283,6 +315,22 @@ def test_owner_reference_of_another_node_is_a_claim() -> None:
     live = live_from(with_ownership(an_object(labels=MANAGED), HERE, other, DELETE))
     fleet = Fleet(a_node_of(other))
     assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, fleet) == 'LynqNode "beta-web"'
+    assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, Fleet()) == "another LynqNode"
+
+
+def test_owner_reference_of_another_node_outweighs_our_labels() -> None:
+    """Both nodes would write the object, each as its own."""
+    other = Owner("shop", "beta-web", "2")
+    live = dataclasses.replace(without_proof(tracked()), owner_uids=(other.uid,))
+    fleet = Fleet(a_node_of(other))
+    assert claimant_of(live, ELSEWHERE, an_owner(), NOT_APPLIED, fleet) == 'LynqNode "beta-web"'
+
+
+@pytest.mark.parametrize(
+    "mark", [{"labels": MANAGED}, {"annotations": {"lynq.sh/applied-hash": "0011"}}]
+)
+def test_written_object_of_an_unknown_owner_belongs_to_another_node(mark: dict[str, Any]) -> None:
+    live = live_from(an_object(ownerReferences=[{"uid": "unknown"}], **mark))
     assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, Fleet()) == "another LynqNode"
 
 
@@ -331,6 +379,15 @@ def test_changed_tie_is_lost(changed: dict[str, dict[str, str | None]]) -> None:
     edited = {key: {**metadata[key], **values} for key, values in changed.items()}
     live = live_from({"metadata": {**metadata, **edited}})
     assert has_lost_ties(live, obj, ELSEWHERE, an_owner())
+
+
+def test_wrong_tracking_id_is_lost_beside_our_owner_reference() -> None:
+    owner = an_owner()
+    obj = with_ownership(an_object(labels=MANAGED), HERE, owner, RETAIN)
+    live = dataclasses.replace(live_from(obj), owner_uids=(owner.uid,))
+    assert not has_lost_ties(live, obj, HERE, owner)
+    edited = dataclasses.replace(live, annotations={"lynq.sh/tracking-id": "x"})
+    assert has_lost_ties(edited, obj, HERE, owner)
 
 
 def test_missing_tracking_id_is_not_lost() -> None:
@@ -393,3 +450,23 @@ def test_orphan_has_no_owner_until_it_is_adopted_in_one_write() -> None:
     }
     assert is_owned_by(live_from(adopted), HERE, owner, is_listed=False)
     assert not is_orphan(live_from(adopted))
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        {"labels": {"lynq.sh/orphaned": "true"}},
+        {"annotations": {"lynq.sh/orphaned-at": "2026-03-01T12:00:00Z"}},
+        {"annotations": {"lynq.sh/orphaned-reason": "LynqNodeDeleted"}},
+    ],
+)
+def test_each_orphan_marker_frees_the_object_for_every_node(mark: dict[str, Any]) -> None:
+    metadata = desired(Owner("shop", "beta-web", "2"))["metadata"]
+    marked = {key: {**metadata[key], **values} for key, values in mark.items()}
+    live = live_from({"metadata": {**metadata, **marked}})
+    assert is_orphan(live)
+    assert claimant_of(live, ELSEWHERE, an_owner(), NOT_APPLIED, Fleet()) == ""
+
+
+def test_orphan_label_must_be_true() -> None:
+    assert not is_orphan(live_from(an_object(labels={"lynq.sh/orphaned": "false"})))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy, LynqNode, NodeStatus, OwnerReference, ResourceState
+from lynq.api.digests import spec_digest
 from lynq.api.names import ANNOTATION_SPEC_DIGEST
 from lynq.api.reasons import OrphanReason
 from lynq.core.graph.build import build_graph
@@ -20,11 +21,14 @@ from lynq.core.node.prune import (
     PruneStep,
     find_stale,
     next_prune_step,
+    pending_outcomes,
     select_prunable,
 )
+from lynq.core.node.state import ResourceFacts
 from lynq.core.node.successor import Successors
 from lynq.core.readiness.verdict import READY
 from unit.core.graph.strategies import acyclic_entries, transitive_dependencies
+from unit.core.node.fixtures import successors
 from unit.core.node.nodes import a_node, a_resource, an_owner
 
 REASON = OrphanReason.LYNQ_NODE_DELETED
@@ -133,9 +137,16 @@ def test_workloads_are_deleted_after_their_pods(
     assert deletion.is_foreground is is_foreground
 
 
-@pytest.mark.parametrize(("name", "retain"), [("shop", True), ("acme", False)])
-def test_own_namespace_of_a_node_is_always_retained(name: str, *, retain: bool) -> None:
-    home = InventoryItem("home", ObjectRef("v1", "Namespace", "", name))
+@pytest.mark.parametrize(
+    ("ref", "retain"),
+    [
+        (ObjectRef("v1", "Namespace", "", "shop"), True),
+        (ObjectRef("v1", "Namespace", "", "acme"), False),
+        (ObjectRef("v1", "ConfigMap", "shop", "shop"), False),
+    ],
+)
+def test_own_namespace_of_a_node_is_always_retained(ref: ObjectRef, *, retain: bool) -> None:
+    home = InventoryItem("home", ref)
     step = prune_step(PruneCandidate(home, live("ours by labels"), DeletionPolicy.DELETE))
     assert [deletion.retain for deletion in step.deletions] == [retain]
 
@@ -197,13 +208,40 @@ def test_unobserved_object_remains_and_blocks_no_other() -> None:
     unobserved = PruneCandidate(item("web"), is_unobserved=True, problem="no right to list widgets")
     step = prune_step(unobserved, PruneCandidate(item("db"), live()), entries=entries)
     assert [deletion.item.id for deletion in step.deletions] == ["db"]
-    assert not step.is_done
+    assert [outcome.id for outcome in step.outcomes] == ["web", "db"]
 
 
 def test_two_objects_of_one_resource_are_deleted_together() -> None:
     old = InventoryItem("a", ObjectRef("v1", "ConfigMap", "shop", "old"))
     step = prune_step(PruneCandidate(item("a"), live()), PruneCandidate(old, live()))
     assert len(step.deletions) == 2
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"live": live(), "held_until": "it rains"},
+        {"is_unobserved": True, "problem": "no right to list widgets"},
+    ],
+)
+def test_object_is_deleted_without_another_one_of_its_resource(kept: dict[str, Any]) -> None:
+    old = InventoryItem("a", ObjectRef("v1", "ConfigMap", "shop", "old"))
+    step = prune_step(PruneCandidate(item("a"), live()), PruneCandidate(old, **kept))
+    assert [deletion.item for deletion in step.deletions] == [item("a")]
+    assert [outcome.ref for outcome in step.outcomes] == [item("a").ref, old.ref]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "message"),
+    [
+        ({}, "being deleted"),
+        ({"lynq.sh/deletion-policy": "Retain"}, "being retained as an orphan"),
+        ({"lynq.sh/adopted": "true"}, "being released: it existed before"),
+    ],
+)
+def test_message_says_what_becomes_of_the_object(annotations: dict[str, str], message: str) -> None:
+    (outcome,) = prune_step(PruneCandidate(item("a"), live(annotations=annotations))).outcomes
+    assert (outcome.reason, outcome.message) == ("Deleting", message)
 
 
 def edited(node: LynqNode, *, has_hub: bool) -> LynqNode:
@@ -254,9 +292,47 @@ def test_object_that_an_unresolved_resource_may_desire_is_held_back() -> None:
     assert selection.held == {item("old"): '"new" can be rendered, which may desire it'}
 
 
-def test_held_object_is_reported_and_not_deleted() -> None:
+def test_object_without_accepted_successor_is_held_back() -> None:
+    selection = select_prunable(a_node(), [item("a")], (), successors(a_resource("a")))
+    assert selection.items == ()
+    assert '"a"' in selection.held[item("a")]
+
+
+def test_object_stays_while_a_dependent_that_uses_it_cannot_be_rendered() -> None:
+    """Secret "a" was renamed, and the template of Deployment "b", which uses it, is broken."""
+    broken = a_resource("b", depend_ids=("a",))
+    given_ = successors(a_resource("a"), broken, accepted="a")
+    facts = {**given_.facts, "b": ResourceFacts(resource=broken, render_error="no value")}
+    given_ = dataclasses.replace(given_, facts=facts)
+    selection = select_prunable(a_node(), [item("a"), item("b")], [broken], given_)
+    assert selection.items == ()
+    assert selection.held == {
+        item("a"): '"b" is accepted, which may still use it',
+        item("b"): '"b" can be rendered and observed',
+    }
+
+
+def test_unresolved_resource_holds_no_object_that_nothing_depends_on() -> None:
+    broken = a_resource("b", name_template="other")
+    facts = {"b": ResourceFacts(resource=broken, render_error="no value")}
+    given_ = dataclasses.replace(successors(broken), facts=facts)
+    secret = InventoryItem("s", ObjectRef("v1", "Secret", "shop", "s"))
+    selection = select_prunable(a_node(), [item("b"), secret], [broken], given_)
+    assert (selection.items, list(selection.held)) == ((secret,), [item("b")])
+
+
+def test_objects_are_pending_until_the_resources_are_applied() -> None:
+    (outcome,) = pending_outcomes([item("a")])
+    assert (outcome.id, outcome.ref, outcome.state) == ("a", item("a").ref, ResourceState.DELETING)
+    message = "no longer desired; kept until the resources of the node are applied"
+    assert (outcome.reason, outcome.message) == ("HeldBack", message)
+
+
+def test_held_object_is_reported_and_not_deleted_and_blocks_no_other() -> None:
     step = prune_step(
-        PruneCandidate(item("a"), live(), held_until="it rains"), PruneCandidate(item("b"), live())
+        PruneCandidate(item("a"), live(), held_until="it rains"),
+        PruneCandidate(item("b"), live()),
+        entries=(Entry("b"),),
     )
     assert [deletion.item.id for deletion in step.deletions] == ["b"]
     held, _ = step.outcomes
@@ -276,3 +352,11 @@ def test_edited_node_of_a_hub_prunes_nothing(
     selection = select_prunable(node, [item("a")], (), NO_SUCCESSORS)
     assert selection.items == selected
     assert list(selection.held) == ([item("a")] if has_hub else [])
+
+
+def test_untouched_node_of_a_hub_prunes() -> None:
+    node = edited(a_node(), has_hub=True)
+    digest = spec_digest(node.spec, node.metadata.annotations)
+    metadata = replace(node.metadata, annotations={ANNOTATION_SPEC_DIGEST: digest})
+    selection = select_prunable(replace(node, metadata=metadata), [item("a")], (), NO_SUCCESSORS)
+    assert (selection.items, selection.held) == ((item("a"),), {})

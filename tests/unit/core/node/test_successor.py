@@ -1,72 +1,25 @@
 """Objects that left the form are held until their successors are accepted."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.api import CreationPolicy, NodeStatus, ResourceState, ResourceStatus, TResource
+from lynq.api import CreationPolicy, NodeStatus
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef
-from lynq.core.node.state import WriteRejection
+from lynq.core.node.state import ResourceFacts
 from lynq.core.node.successor import Successors, held_for_successors
 from lynq.core.readiness.verdict import READY
-from unit.core.node.fixtures import Cluster
+from unit.core.node.fixtures import Cluster, successors
 from unit.core.node.nodes import a_resource, an_owner
-
-REJECTION = WriteRejection("422 Invalid: metadata.name")
 
 
 def old(resource_id: str, kind: str = "ConfigMap") -> InventoryItem:
     return InventoryItem(resource_id, ObjectRef("v1", kind, "shop", f"old-{resource_id}"))
-
-
-def successors(
-    *resources: TResource,
-    accepted: str = "",
-    updates_rejected: str = "",
-    recorded: Mapping[str, str] | None = None,
-) -> Successors:
-    """Return resources by one-letter ids: `accepted` were written; the others were rejected.
-
-    `updates_rejected` are live with other than the desired content. `recorded` are objects that
-    the status lists as accepted, by resource id.
-    """
-    cluster = Cluster(resources)
-    for write in cluster.step().writes:
-        if write.id in accepted or write.id in updates_rejected:
-            cluster.accept(write, READY)
-        else:
-            cluster.reject(write, REJECTION)
-    for resource_id in updates_rejected:
-        facts = cluster.facts[resource_id]
-        assert facts.desired is not None
-        changed = replace(facts.desired, hash="another")
-        cluster.facts[resource_id] = replace(facts, desired=changed)
-    step = cluster.step()
-    return Successors(
-        an_owner(),
-        NodeStatus(
-            resources=tuple(
-                ResourceStatus(
-                    id=resource_id,
-                    api_version="v1",
-                    kind="ConfigMap",
-                    namespace="shop",
-                    name=name,
-                    state=ResourceState.READY,
-                    fields_digest="00ff",
-                )
-                for resource_id, name in (recorded or {}).items()
-            )
-        ),
-        cluster.graph,
-        cluster.facts,
-        {outcome.id: outcome for outcome in step.outcomes},
-    )
 
 
 def with_live(given_: Successors, resource_id: str, **changes: Any) -> Successors:
@@ -107,6 +60,21 @@ def test_object_of_another_entry_is_no_accepted_successor() -> None:
     assert list(held_for_successors([old("a")], taken_over)) == [old("a")]
 
 
+def test_object_that_is_only_listed_was_not_accepted() -> None:
+    """Every object is listed before its first write; only an accepted one has a digest."""
+    given_ = successors(a_resource("a"), updates_rejected="a", recorded={"a": "acme-a"})
+    entries = tuple(msgspec.structs.replace(e, fields_digest="") for e in given_.status.resources)
+    listed = replace(given_, status=NodeStatus(resources=entries))
+    assert list(held_for_successors([old("a")], listed)) == [old("a")]
+
+
+def test_successor_without_tracking_id_is_accepted_by_its_labels() -> None:
+    labels = {"lynq.sh/node": "acme-web", "lynq.sh/node-namespace": "shop"}
+    given_ = successors(a_resource("a"), accepted="a")
+    labeled = with_live(given_, "a", owner_uids=(), labels=labels)
+    assert held_for_successors([old("a")], labeled) == {}
+
+
 @pytest.mark.parametrize(
     "change", [{"is_deleting": True}, {"owner_uids": ("other",), "labels": {}}]
 )
@@ -123,6 +91,20 @@ def test_once_object_is_accepted_whatever_its_content() -> None:
 def test_removed_entry_is_held_while_a_new_entry_of_its_kind_was_never_accepted() -> None:
     held = held_for_successors([old("gone")], successors(a_resource("n")))
     assert '"n"' in held[old("gone")]
+
+
+def test_removed_entry_is_held_while_the_kind_of_a_new_entry_is_unknown() -> None:
+    new = a_resource("n", {"apiVersion": "v1", "kind": "{{ .kind }}"})
+    given_ = successors(a_resource("n"))
+    unknown = replace(given_, facts={"n": ResourceFacts(resource=new)})
+    held = held_for_successors([old("gone")], unknown)
+    assert held[old("gone")].startswith('"n" is accepted')
+
+
+def test_object_that_a_held_object_may_use_is_held() -> None:
+    given_ = successors(a_resource("a"), a_resource("b"), accepted="b")
+    held = held_for_successors([old("a"), old("b")], given_)
+    assert held[old("b")] == "ConfigMap shop/old-a can be pruned, which may use it"
 
 
 @pytest.mark.parametrize(
@@ -163,6 +145,20 @@ def test_dependent_without_any_object_holds_nothing() -> None:
     assert (
         held_for_successors([old("a")], successors(a_resource("a"), dependent, accepted="a")) == {}
     )
+
+
+@pytest.mark.parametrize("is_live", [False, True])
+def test_old_object_of_a_dependent_that_cannot_be_rendered_may_use_the_object(
+    *, is_live: bool
+) -> None:
+    dependent = a_resource("b", depend_ids=("a",))
+    given_ = successors(a_resource("a"), dependent, accepted="a")
+    live = given_.facts["a"].live if is_live else None
+    failed = ResourceFacts(resource=dependent, live=live, render_error="no value")
+    given_ = replace(given_, facts={**given_.facts, "b": failed})
+    stale = [old("a")] if is_live else [old("a"), old("b")]
+    held = held_for_successors(stale, given_, unresolved={"b"})
+    assert held == {old("a"): '"b" is accepted, which may still use it'}
 
 
 IDS = st.sets(st.sampled_from("abcd"))
