@@ -102,7 +102,7 @@ async def test_node_from_before_the_key_keeps_its_values_until_it_is_moved(
 ) -> None:
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
-    await env.create_form(secrets=[secret_entry()])
+    await env.create_form(secrets=[secret_entry(conflictPolicy="Force")])
     async with running_operator(env, key_secret=key_secret):
         node = await wait_for_node_ready(env, "acme-web")
     # As an operator without a key left it.

@@ -143,6 +143,6 @@ async def test_object_renamed_by_edited_row_values_is_kept(env: Environment) -> 
 
 
 async def reports_edit(env: Environment, node: str) -> bool:
-    """Return whether the node reports that an object is kept because the node was edited."""
-    listed = (await env.get(NODES, node))["status"]["resources"]
-    return any("which was edited" in resource.get("message", "") for resource in listed)
+    """Return whether the node reports that it waits for its hub because it was edited."""
+    conditions = (await env.get(NODES, node))["status"]["conditions"]
+    return any(condition["reason"] == "WaitingForHub" for condition in conditions)
