@@ -5,17 +5,20 @@ from typing import Any
 import pytest
 
 from lynq.api import AdoptionPolicy, CreationPolicy, PatchStrategy
-from lynq.core.node.adoption_policy import is_adopted
+from lynq.core.node.adoption_policy import is_adopted, is_foreign, is_written_as_adopted
 from lynq.core.node.decide import decide
-from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, LiveObject
+from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, LiveObject, ObjectRef
 from lynq.core.node.state import WriteCause
+from lynq.core.readiness.verdict import READY
 from unit.core.node.decisions import CONTEXT, S, adopted_by, foreign
 from unit.core.node.fixtures import live_after
-from unit.core.node.nodes import NOW, a_resource
+from unit.core.node.nodes import NOW, a_resource, an_owner
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
 RETAIN, OWN, REFUSE = AdoptionPolicy.RETAIN, AdoptionPolicy.OWN, AdoptionPolicy.REFUSE
 ADOPTED = "lynq.sh/adopted"
+REF = ObjectRef("v1", "ConfigMap", "shop", "acme-config")
+OUR_LABELS = {"lynq.sh/node": "acme-web", "lynq.sh/node-namespace": "shop"}
 
 
 def written(policy: AdoptionPolicy | None, live: LiveObject, **more: Any) -> dict[str, Any]:
@@ -67,7 +70,8 @@ def test_object_is_refused_by_policy_and_kind(
     assert (outcome.write is None) is refused
     if refused:
         assert outcome.state is S.CONFLICTED
-        assert "adoptionPolicy" in outcome.message
+        reason = "adoptionPolicy is Refuse" if policy else "adoptionPolicy is not set"
+        assert reason in outcome.message
         assert outcome.requeue_at is not None
         assert outcome.requeue_at > NOW
         assert outcome.adopted_uid == ""
@@ -110,6 +114,32 @@ def test_adopted_object_becomes_owned_by_policy() -> None:
     merged = decide(adopted_by(merge, live), CONTEXT).write
     assert merged is not None
     assert merged.obj["metadata"]["annotations"][ADOPTED] is None
+
+
+def test_object_without_uid_is_not_adopted_by_an_empty_record() -> None:
+    assert not is_adopted(LiveObject(uid="", readiness=READY), "")
+
+
+@pytest.mark.parametrize(
+    ("live", "existed"),
+    [
+        pytest.param(foreign(), True, id="written by others"),
+        pytest.param(foreign(labels={"lynq.sh/orphaned": "true"}), False, id="orphan"),
+        pytest.param(foreign(labels=OUR_LABELS), False, id="tracked by labels"),
+        pytest.param(foreign(owner_uids=(an_owner().uid,)), False, id="owned"),
+    ],
+)
+def test_object_that_the_operator_wrote_did_not_exist_before(
+    live: LiveObject, *, existed: bool
+) -> None:
+    resource = a_resource()
+    assert is_foreign(live, REF, an_owner(), NOT_APPLIED) is existed
+    assert is_written_as_adopted(resource, live, REF, an_owner(), NOT_APPLIED) is existed
+
+
+def test_missing_object_is_not_written_as_adopted() -> None:
+    record = AppliedRecord(was_applied=True, adopted_uid="9")
+    assert not is_written_as_adopted(a_resource(), None, REF, an_owner(), record)
 
 
 def test_object_that_a_user_excludes_is_left_alone() -> None:

@@ -1,5 +1,6 @@
 """The inventory of a node, and which of its items are no longer desired."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +12,10 @@ from lynq.core.node.inventory import (
     parse_inventory_key,
     possible_claims,
     read_inventory,
+    read_records,
     stale_items,
 )
-from lynq.core.node.objects import ObjectRef
+from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, ObjectRef
 
 KINDS = st.sampled_from([("v1", "ConfigMap"), ("apps/v1", "Deployment"), ("acme.io/v1", "Widget")])
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -71,6 +73,7 @@ def test_key_has_kind_namespace_name_and_id(item: InventoryItem, key: str) -> No
         ),
         ("Namespace/shop/acme@ns", InventoryItem("ns", ObjectRef("v1", "Namespace", "", "acme"))),
         ("Namespace/acme@ns", InventoryItem("ns", ObjectRef("v1", "Namespace", "", "acme"))),
+        ("Secret//x@s", InventoryItem("s", ObjectRef("v1", "Secret", "shop", "x"))),
         ("Widget/tenant/x@w", InventoryItem("w", ObjectRef("", "Widget", "tenant", "x"))),
         ("HorizontalPodAutoscaler/a/x@h",
          InventoryItem("h", ObjectRef("autoscaling/v2", "HorizontalPodAutoscaler", "a", "x"))),
@@ -114,6 +117,25 @@ def test_resource_that_was_never_rendered_is_not_in_the_inventory() -> None:
         resources=(ResourceStatus(id="x", kind="Secret", name="", state=ResourceState.FAILED),)
     )
     assert read_inventory(status, "shop", {}) == ()
+
+
+def test_record_says_whether_the_object_was_accepted_and_adopted() -> None:
+    accepted, listed, adopted, of_go = (
+        InventoryItem(name, ObjectRef("v1", "ConfigMap", "shop", name)) for name in "abcd"
+    )
+    written = {"a": {"fields_digest": "00ff"}, "c": {"fields_digest": "00ff", "adopted_uid": "9"}}
+    status = NodeStatus(
+        resources=tuple(
+            msgspec.structs.replace(entry, **written.get(entry.id, {}))
+            for entry in status_with(accepted, listed, adopted).resources
+        )
+    )
+    assert read_records(status, [accepted, listed, adopted, of_go]) == {
+        accepted.ref.identity: AppliedRecord(was_applied=True),
+        listed.ref.identity: NOT_APPLIED,
+        adopted.ref.identity: AppliedRecord(was_applied=True, adopted_uid="9"),
+        of_go.ref.identity: AppliedRecord(was_applied=True),
+    }
 
 
 @given(st.lists(ITEMS), st.lists(REFS))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lynq.api import LynqNode, Metadata, NodeSpec, NodeStatus
+from lynq.api import LynqNode, Metadata, NodeSpec, NodeStatus, OwnerReference
 from lynq.api.digests import is_signed, signed
 from lynq.api.installation_key import InstallationKey, MissingKey
 from lynq.core.hub.desired_node import DesiredNode
@@ -81,6 +81,38 @@ def test_annotations_and_labels_of_users_are_no_edits(edit: Edit) -> None:
 def test_node_without_any_mark_is_standalone() -> None:
     assert origin_of(STANDALONE, KEY) is NodeOrigin.STANDALONE
     assert not lost_its_hub(STANDALONE)
+
+
+HUB_MARKS = {
+    "label": {"labels": {"lynq.sh/hub": "shop"}},
+    "owner reference": {
+        "owner_references": [
+            OwnerReference(
+                api_version="operator.lynq.sh/v1",
+                kind="LynqHub",
+                name="shop",
+                uid="1",
+                controller=True,
+            )
+        ]
+    },
+    "hub id": {"annotations": {"lynq.sh/hubId": "shop"}},
+    "signature": {"annotations": {"lynq.sh/signature": "0"}},
+}
+
+
+@pytest.mark.parametrize("mark", HUB_MARKS.values(), ids=HUB_MARKS)
+def test_each_mark_of_a_hub_alone_requires_a_signature(mark: dict[str, Any]) -> None:
+    assert origin_of(with_metadata(**mark)(STANDALONE), KEY) is NodeOrigin.EDITED
+
+
+@pytest.mark.parametrize(
+    ("mark", "is_lost"),
+    [("label", False), ("owner reference", False), ("hub id", True), ("signature", True)],
+)
+def test_node_keeps_its_hub_by_label_or_owner_reference(mark: str, *, is_lost: bool) -> None:
+    written = replace(STANDALONE, status=NodeStatus(observed_update_start="2026"))
+    assert lost_its_hub(with_metadata(**HUB_MARKS[mark])(written)) is is_lost
 
 
 def test_node_whose_marks_were_removed_is_not_standalone() -> None:

@@ -13,7 +13,6 @@ from lynq.api import (
     LynqNode,
     Metadata,
     NodeStatus,
-    OwnerReference,
     ResourceState,
     ResourceStatus,
 )
@@ -30,7 +29,7 @@ from lynq.core.node.ownership import (
     tracking_id,
     with_ownership,
 )
-from lynq.core.node.ownership_patches import adoption_patch, marks_removal_patch, orphan_patch
+from lynq.core.node.ownership_patches import adoption_patch, orphan_patch
 from lynq.core.readiness.rules import evaluate_readiness
 from unit.core.node.nodes import NOW, a_node, an_owner
 
@@ -393,46 +392,6 @@ def test_wrong_tracking_id_is_lost_beside_our_owner_reference() -> None:
 def test_missing_tracking_id_is_not_lost() -> None:
     live = without_proof(live_from(desired(an_owner())))
     assert not has_lost_ties(live, desired(an_owner()), ELSEWHERE, an_owner())
-
-
-def test_marks_are_removed_and_the_rest_stays() -> None:
-    owner = an_owner()
-    metadata = Metadata(
-        labels={"lynq.sh/managed": "true", "app": "x"},
-        annotations={"lynq.sh/adopted": "true", "a": "b"},
-        owner_references=[OwnerReference(uid=owner.uid), OwnerReference(uid="other")],
-        resource_version="7",
-    )
-    assert marks_removal_patch(metadata, owner) == {
-        "metadata": {
-            "labels": {"lynq.sh/managed": None},
-            "annotations": {"lynq.sh/adopted": None},
-            "ownerReferences": [{"uid": "other"}],
-            "resourceVersion": "7",
-        }
-    }
-    assert marks_removal_patch(Metadata(labels={"app": "x"}), owner) is None
-
-
-def test_orphan_patch_removes_our_ownership_only() -> None:
-    owner = an_owner()
-    references = [OwnerReference(kind="LynqNode", uid=owner.uid), OwnerReference(uid="other")]
-    assert orphan_patch(references, owner, OrphanReason.REMOVED_FROM_TEMPLATE, NOW) == {
-        "metadata": {
-            "labels": {
-                "lynq.sh/orphaned": "true",
-                "lynq.sh/node": None,
-                "lynq.sh/node-namespace": None,
-            },
-            "annotations": {
-                "lynq.sh/orphaned-at": "2026-03-01T12:00:00Z",
-                "lynq.sh/orphaned-reason": "RemovedFromTemplate",
-                "lynq.sh/node-name": None,
-                "lynq.sh/tracking-id": None,
-            },
-            "ownerReferences": [{"uid": "other"}],
-        }
-    }
 
 
 def test_orphan_has_no_owner_until_it_is_adopted_in_one_write() -> None:
