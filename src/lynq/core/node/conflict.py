@@ -211,7 +211,7 @@ def on_metadata(attempt: WriteAttempt, metadata: Metadata) -> WriteAttempt:
         return _adapt(attempt, metadata)
     if patch := migration_patch(metadata):
         return replace(attempt, action=PatchMetadata(patch))
-    return _continue_migrated(attempt)
+    return _send(attempt)
 
 
 def on_refetched(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAttempt:
@@ -226,9 +226,7 @@ def on_refetched(attempt: WriteAttempt, observed: ObservedObject | None) -> Writ
 def on_accepted(attempt: WriteAttempt) -> WriteAttempt:
     """Continue after a request that the API server accepted."""
     match attempt.action:
-        case PatchMetadata():
-            return _continue_migrated(attempt)
-        case DryRunApply():
+        case PatchMetadata() | DryRunApply():
             return _send(attempt)
         case _:
             is_forced = attempt.stage is AttemptStage.FORCED
@@ -277,19 +275,13 @@ def _adapt(attempt: WriteAttempt, metadata: Metadata) -> WriteAttempt:
     return _send(adapted)
 
 
-def _continue_migrated(attempt: WriteAttempt) -> WriteAttempt:
-    is_prepared = attempt.stage in {AttemptStage.MIGRATED, AttemptStage.RESTORED}
-    return _send(attempt) if is_prepared else _prepare(attempt)
-
-
 def _send(attempt: WriteAttempt) -> WriteAttempt:
-    write, live = attempt.write, attempt.facts.live
-    force = write.force and attempt.stage is AttemptStage.FORCED
-    obj = write.obj
-    if attempt.is_pinned and live is not None:
+    write, obj = attempt.write, attempt.write.obj
+    if attempt.is_pinned:
         pin = {"resourceVersion": attempt.observed.resource_version}
         obj = {**obj, "metadata": {**obj["metadata"], **pin}}
-    return replace(attempt, action=Send(replace(write, obj=obj, force=force)))
+    is_forced = attempt.stage is AttemptStage.FORCED
+    return replace(attempt, action=Send(replace(write, obj=obj, force=is_forced)))
 
 
 def _resolve(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
@@ -319,10 +311,10 @@ def _retry(attempt: WriteAttempt) -> WriteAttempt:
 
 def _rebase(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAttempt | None:
     """Decide the write again for the current object; None if that changes nothing."""
-    before, live = attempt.facts.live, observed.facts.live if observed else None
-    if observed is None or live is None or before is None or live.uid != before.uid:
+    if observed is None or observed.resource_version == attempt.observed.resource_version:
         return None
-    if observed.resource_version == attempt.observed.resource_version:
+    before, live = attempt.facts.live, observed.facts.live
+    if live is None or before is None or live.uid != before.uid:
         return None
     write = decide(observed.facts, PassContext(attempt.owner, attempt.now, force=True)).write
     if write is None:
@@ -342,7 +334,7 @@ def _restore_marks(attempt: WriteAttempt) -> WriteAttempt | None:
     live, desired, error = attempt.facts.live, attempt.facts.desired, attempt.error
     if live is None or desired is None or error is None or not error.disputes_marks:
         return None
-    if attempt.stage is AttemptStage.RESTORED or attempt.write.cause is WriteCause.FOREIGN:
+    if attempt.write.cause is WriteCause.FOREIGN:
         return None
     patch = restore_metadata_patch(desired.obj, live, attempt.owner)
     return replace(attempt, stage=AttemptStage.RESTORED, action=PatchMetadata(patch))

@@ -312,9 +312,19 @@ def test_replace_is_pinned_to_the_observed_version() -> None:
     assert sent_version(attempt) == "1"
 
 
-@pytest.mark.parametrize(("ignored", "version"), [((), ""), (IGNORED, "1")])
-def test_merge_is_pinned_only_with_ignored_fields(ignored: tuple[str, ...], version: str) -> None:
-    facts = drifted(patch_strategy=PatchStrategy.MERGE, ignore_fields=ignored)
+@pytest.mark.parametrize(
+    ("strategy", "ignored", "version"),
+    [
+        (PatchStrategy.MERGE, (), ""),
+        (PatchStrategy.MERGE, IGNORED, "1"),
+        # An apply reports conflicts over the live values that it contains.
+        (PatchStrategy.APPLY, IGNORED, ""),
+    ],
+)
+def test_merge_is_pinned_only_with_ignored_fields(
+    strategy: PatchStrategy, ignored: tuple[str, ...], version: str
+) -> None:
+    facts = drifted(patch_strategy=strategy, ignore_fields=ignored)
     assert sent_version(begun(facts)) == version
 
 
@@ -337,11 +347,33 @@ def test_retried_write_keeps_its_cause() -> None:
     assert on_accepted(retried).action == Accepted()
 
 
-@pytest.mark.parametrize("change", ["deleted", "same version", "re-created", "being deleted"])
+def test_retried_write_is_sent_even_if_its_content_is_there_by_now() -> None:
+    facts = drifted(patch_strategy=PatchStrategy.REPLACE)
+    current = observed(settled(patch_strategy=PatchStrategy.REPLACE), "2")
+    retried = on_refetched(on_error(begun(facts), OUTDATED), current)
+    assert (sent(retried), sent_version(retried)) == ((WriteMethod.REPLACE, False), "2")
+
+
+def test_create_that_conflicts_over_fields_is_rejected() -> None:
+    missing = replace(settled(patch_strategy=PatchStrategy.MERGE), live=None)
+    assert rejection(on_error(begun(missing), MARKS)) == (True, False)
+
+
+def test_create_with_ignored_fields_that_conflicts_is_not_rebased() -> None:
+    facts = settled(patch_strategy=PatchStrategy.MERGE, ignore_fields=IGNORED)
+    attempt = on_error(begun(replace(facts, live=None)), FOREIGN)
+    assert attempt.action == Refetch()
+    assert rejection(on_refetched(attempt, observed(facts, "2"))) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "change", ["deleted", "not observed", "same version", "re-created", "being deleted"]
+)
 def test_outdated_replace_is_given_up_without_a_newer_object(change: str) -> None:
     facts = drifted(patch_strategy=PatchStrategy.REPLACE)
     current = {
         "deleted": None,
+        "not observed": ObservedObject(replace(facts, live=None), "2"),
         "same version": observed(facts, "1"),
         "re-created": observed(but(facts, uid="2"), "2"),
         "being deleted": observed(but(facts, is_deleting=True), "2"),

@@ -51,6 +51,11 @@ def test_render_error_fails_the_resource_with_its_message() -> None:
     assert outcome.ref.name == ""
 
 
+def test_resource_whose_keys_are_generated_is_progressing() -> None:
+    outcome = decide(ResourceFacts(resource=a_resource(), is_rendering=True), CONTEXT)
+    assert (outcome.state, outcome.reason, outcome.write) == (S.PROGRESSING, "Rendering", None)
+
+
 def test_changed_content_is_written() -> None:
     changed = replace(settled(), desired=desired_by(a_resource(labels_template={"a": "b"})))
     assert cause_of(changed) is WriteCause.CHANGED
@@ -58,6 +63,17 @@ def test_changed_content_is_written() -> None:
 
 def test_lost_hash_is_drift() -> None:
     assert cause_of(without(settled(), "applied-hash")) is WriteCause.HASH_LOST
+
+
+def test_lost_hash_is_drift_on_an_object_of_an_older_version() -> None:
+    tracked = without(settled(deletion_policy=DeletionPolicy.RETAIN), "tracking-id")
+    assert cause_of(without(tracked, "applied-hash")) is WriteCause.HASH_LOST
+
+
+def test_object_that_is_taken_over_is_no_drift() -> None:
+    untied = but(without(settled(), "applied-hash"), owner_uids=())
+    taken_over = replace(untied, record=AppliedRecord(was_applied=True))
+    assert cause_of(taken_over) is WriteCause.CHANGED
 
 
 @pytest.mark.parametrize("labels", [{}, {"lynq.sh/node": "acme-web"}])
@@ -102,6 +118,13 @@ def test_taken_field_is_unknown_without_a_last_write() -> None:
 def test_taken_field_is_unknown_after_a_last_write_of_other_content() -> None:
     older = LastWrite(hash="older", digest=b"ours")
     assert cause_of(but(replace(settled(), last_write=older), digest=b"theirs")) is None
+
+
+def test_taken_field_is_unknown_after_a_last_write_without_digest() -> None:
+    facts = settled()
+    assert facts.desired is not None
+    last_write = LastWrite(hash=facts.desired.hash)
+    assert cause_of(replace(facts, last_write=last_write)) is None
 
 
 def test_forced_reconcile_writes_an_unchanged_object() -> None:

@@ -58,6 +58,7 @@ def stripped(facts: ResourceFacts, *keys: str) -> ResourceFacts:
         (DeletionPolicy.DELETE, ("created-once",), WriteCause.CREATED_ONCE_LOST),
         (DeletionPolicy.RETAIN, ("created-once",), WriteCause.CREATED_ONCE_LOST),
         (DeletionPolicy.DELETE, ("created-once", "managed"), WriteCause.CREATED_ONCE_LOST),
+        (DeletionPolicy.RETAIN, ("created-once", "tracking-id"), WriteCause.CREATED_ONCE_LOST),
         (DeletionPolicy.DELETE, ("managed",), WriteCause.OWNERSHIP_LOST),
         (DeletionPolicy.RETAIN, ("managed",), WriteCause.OWNERSHIP_LOST),
         (DeletionPolicy.DELETE, ("owner",), WriteCause.OWNERSHIP_LOST),
