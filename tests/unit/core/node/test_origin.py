@@ -83,7 +83,7 @@ def test_node_without_any_mark_is_standalone() -> None:
     assert not lost_its_hub(STANDALONE)
 
 
-HUB_MARKS = {
+HUB_MARKS: dict[str, dict[str, Any]] = {
     "label": {"labels": {"lynq.sh/hub": "shop"}},
     "owner reference": {
         "owner_references": [

@@ -110,7 +110,7 @@ def test_mark_of_adoption_is_removed_unless_the_patch_sets_it(
 def test_restore_has_the_place_and_our_marks_only(namespace: dict[str, str]) -> None:
     ref = ObjectRef("v1", "ConfigMap", namespace.get("namespace", ""), "x")
     metadata = {"name": "x", **namespace, "labels": {"app": "x", "lynq.sh/managed": "true"}}
-    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}
+    obj: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
     obj = with_ownership(obj, ref, an_owner(), DeletionPolicy.RETAIN)
     restored = restore_metadata_patch(obj, live(), an_owner())
     labels = {key: text for key, text in obj["metadata"]["labels"].items() if key != "app"}
