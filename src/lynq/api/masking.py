@@ -3,11 +3,12 @@
 Each value is replaced by the name of its variable in angle brackets. A value is also found as it
 looks after quoting, encoding or a change of case. Names that are shown anyway, such as the name of
 the object, are kept: a value that is part of such a name is not masked inside it.
+
+A message about a row of too many values is not shown at all.
 """
 
 import base64
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
@@ -20,15 +21,16 @@ _MIN_WORD: Final = 3
 """A value of this length is masked as a word, a shorter one only in quotes."""
 _WORDS: Final = frozenset({"true", "false", "null", "none"})
 """Texts that tell nothing of a row, and much of a rule that is violated."""
-_MAX_ITEMS: Final = 1000
-"""Values inside of one JSON document that are masked on their own."""
+_MAX_PARTS: Final = 1000
+"""Values, lines and JSON items that can be masked without blocking the event loop."""
+_QUOTES: Final = "\"'`"
 _UNNAMED: Final = "value"
 
 
 class Mask:
     """Replaces the values of one row, and of what was rendered from it."""
 
-    __slots__ = ("_forms", "_shown")
+    __slots__ = ("_forms", "_is_complete", "_shown")
 
     def __init__(
         self,
@@ -40,15 +42,20 @@ class Mask:
         """Take the values by variable, rendered texts, and names that are never masked."""
         self._shown = frozenset(name for name in shown if name)
         forms: dict[str, str] = {}
-        for name, value in (*values.items(), *((_UNNAMED, text) for text in rendered)):
-            for form in _forms(value):
+        named = (*values.items(), *((_UNNAMED, text) for text in rendered))
+        parts = _distinct((part, name) for name, value in named for part in _parts(value))
+        self._is_complete = len(parts) <= _MAX_PARTS
+        for part, name in parts.items() if self._is_complete else ():
+            for form in _forms(part):
                 if form not in self._shown and form.lower() not in _WORDS:
                     forms.setdefault(form, name)
         # The longest first: a value may be part of another one.
         self._forms = dict(sorted(forms.items(), key=lambda item: -len(item[0])))
 
     def __call__(self, text: str) -> str:
-        """Return the text without values; it is cut to a bounded length."""
+        """Return the text without values, cut to a bounded length; "" if they are too many."""
+        if not self._is_complete:
+            return ""
         if len(text) > _MAX_TEXT:
             text = f"{text[:_MAX_TEXT]}…"
         kept = [span for name in self._shown for span in _words(name, text)]
@@ -59,18 +66,35 @@ class Mask:
         return _replaced(text, masked)
 
 
-def _forms(value: str) -> Iterator[str]:
-    """Yield a value, its lines and items, and each as it is quoted or encoded in messages."""
-    for text in dict.fromkeys((value, value.strip(), *value.splitlines(), *_items(value))):
-        stripped = text.strip()
-        if not stripped:
-            continue
-        for case in (stripped, stripped.lower(), stripped.upper(), stripped.title()):
-            yield case
-            yield json.dumps(case, ensure_ascii=False)[1:-1]
-            yield json.dumps(case)[1:-1]
-            # Messages are shown on one line.
-            yield " ".join(case.split())
+def _distinct(parts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the names by part; of too many parts, one more than can be masked."""
+    distinct: dict[str, str] = {}
+    for part, name in parts:
+        if part.strip():
+            # No more of a value can be part of a message.
+            distinct.setdefault(part[:_MAX_TEXT], name)
+        if len(distinct) > _MAX_PARTS:
+            break
+    return distinct
+
+
+def _parts(value: str) -> Iterator[str]:
+    """Yield a value, its lines and its JSON items."""
+    yield value
+    yield from value.splitlines()
+    yield from _items(value)
+
+
+def _forms(part: str) -> Iterator[str]:
+    """Yield a text as it is quoted or encoded in messages."""
+    stripped = part.strip()
+    for case in dict.fromkeys((stripped, stripped.lower(), stripped.upper(), stripped.title())):
+        yield case
+        yield json.dumps(case, ensure_ascii=False)[1:-1]
+        yield json.dumps(case)[1:-1]
+        # Messages are shown on one line.
+        yield " ".join(case.split())
+    for text in dict.fromkeys((part, stripped)):
         encoded = text.encode("utf-8", "surrogatepass")
         yield quote(encoded, safe="")
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -85,10 +109,8 @@ def _items(value: str) -> Iterator[str]:
         waiting: list[Any] = [json.loads(value)]
     except (ValueError, RecursionError):
         return
-    count = 0
-    while waiting and count < _MAX_ITEMS:
+    while waiting:
         item = waiting.pop()
-        count += 1
         if isinstance(item, dict):
             waiting.extend(item.values())
         elif isinstance(item, list):
@@ -99,22 +121,34 @@ def _items(value: str) -> Iterator[str]:
 
 def _occurrences(form: str, text: str) -> Iterator[tuple[int, int]]:
     if len(form) < _MIN_WORD:
-        escaped = re.escape(form)
-        matches = re.finditer(f"(?<=[\"'`]){escaped}(?=[\"'`])", text)
-        yield from (match.span() for match in matches)
+        yield from (span for span in _found(form, text) if _is_quoted(span, text))
     elif len(form) < _MIN_ANYWHERE:
         yield from _words(form, text)
     else:
-        start = text.find(form)
-        while start >= 0:
-            yield start, start + len(form)
-            start = text.find(form, start + 1)
+        yield from _found(form, text)
         yield from _cut_off(form, text)
 
 
+def _found(form: str, text: str) -> Iterator[tuple[int, int]]:
+    start = text.find(form)
+    while start >= 0:
+        yield start, start + len(form)
+        start = text.find(form, start + 1)
+
+
 def _words(form: str, text: str) -> Iterator[tuple[int, int]]:
-    matches = re.finditer(rf"(?<!\w){re.escape(form)}(?!\w)", text)
-    yield from (match.span() for match in matches)
+    for start, end in _found(form, text):
+        if not _is_word(text[start - 1 : start]) and not _is_word(text[end : end + 1]):
+            yield start, end
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _is_quoted(span: tuple[int, int], text: str) -> bool:
+    start, end = span
+    return start > 0 and text[start - 1] in _QUOTES and text[end : end + 1] in tuple(_QUOTES)
 
 
 def _cut_off(form: str, text: str) -> Iterator[tuple[int, int]]:
@@ -122,9 +156,10 @@ def _cut_off(form: str, text: str) -> Iterator[tuple[int, int]]:
     if not text.endswith("…"):
         return
     end = len(text) - 1
-    for length in range(min(len(form), end), _MIN_WORD - 1, -1):
-        if text.endswith(form[:length], 0, end):
-            yield end - length, end
+    first = max(0, end - len(form))
+    for offset, _ in _found(form[:_MIN_WORD], text[first:end]):
+        if form.startswith(text[first + offset : end]):
+            yield first + offset, end
             return
 
 

@@ -2,6 +2,8 @@
 
 import base64
 import json
+import time
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -70,3 +72,27 @@ def test_long_text_is_cut_without_showing_the_beginning_of_a_value(value: str, m
 def test_line_that_was_cut_before_shows_no_beginning_of_a_value(value: str) -> None:
     line = one_line("x" * 40 + " " + value, 41 + max(len(value) - 2, 4))
     assert value[:4] not in Mask({"plan": value})(line)
+
+
+WORDS = ["".join(letters) for letters in product("abcdefghijklmnopqrstuvwxyz", repeat=3)]
+
+
+@pytest.mark.parametrize("value", ["\n".join(WORDS), json.dumps(WORDS), " ".join(WORDS)])
+def test_row_of_many_values_does_not_block_the_event_loop(value: str) -> None:
+    start = time.thread_time()
+    Mask({"data": value})("denied by a policy: " + "no team owns it, " * 500)
+    assert time.thread_time() - start < 0.25
+
+
+@pytest.mark.parametrize("separator", ["\n", '","'])
+def test_message_about_more_values_than_can_be_masked_is_not_shown(separator: str) -> None:
+    secrets = [f"secret-{number}" for number in range(5000)]
+    value = separator.join(secrets)
+    mask = Mask({"data": f'["{value}"]'})
+    assert mask(f"denied: {secrets[0]}") == mask(f"denied: {secrets[-1]}") == ""
+
+
+def test_as_many_values_as_can_be_masked_are() -> None:
+    secrets = [f"secret-{number}" for number in range(900)]
+    mask = Mask({"data": json.dumps(secrets)})
+    assert {mask(f"denied: {secret}") for secret in secrets} == {"denied: <data>"}
