@@ -9,8 +9,13 @@ records its uid, in case the annotation is removed. It has no owner reference, b
 collector would delete it together with the node.
 """
 
-from lynq.api import AdoptionPolicy, PatchStrategy, TResource
-from lynq.api.names import ANNOTATION_ADOPTED, ANNOTATION_CREATED_ONCE, TRUE
+from lynq.api import AdoptionPolicy, CreationPolicy, PatchStrategy, TResource
+from lynq.api.names import (
+    ANNOTATION_ADOPTED,
+    ANNOTATION_APPLIED_HASH,
+    ANNOTATION_CREATED_ONCE,
+    TRUE,
+)
 from lynq.core.node.objects import AppliedRecord, LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import is_orphan, is_owned_by, is_takeover
 
@@ -39,10 +44,19 @@ def is_foreign(live: LiveObject, ref: ObjectRef, owner: Owner, record: AppliedRe
     """Return whether an object that no node claims existed before this node applied it."""
     if is_orphan(live) or is_owned_by(live, ref, owner, is_listed=True):
         return False
-    # A user sets the annotation on an object that is to be left alone.
-    if live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE:
-        return False
     return not is_takeover(live, ref, owner, record)
+
+
+def is_excluded(resource: TResource, live: LiveObject) -> bool:
+    """Return whether a user has marked the object of a Once resource, so that it is left alone.
+
+    With our hash it is a copy of an object that we wrote.
+    """
+    return (
+        resource.creation_policy is CreationPolicy.ONCE
+        and live.annotations.get(ANNOTATION_CREATED_ONCE) == TRUE
+        and ANNOTATION_APPLIED_HASH not in live.annotations
+    )
 
 
 def is_written_as_adopted(

@@ -20,7 +20,13 @@ from lynq.api.names import (
     ANNOTATION_DELETION_POLICY,
     TRUE,
 )
-from lynq.core.node.adoption_policy import adoption_policy, is_adopted, is_foreign, refusal
+from lynq.core.node.adoption_policy import (
+    adoption_policy,
+    is_adopted,
+    is_excluded,
+    is_foreign,
+    refusal,
+)
 from lynq.core.node.desired_object import DesiredObject
 from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import has_lost_ties, is_orphan, is_owned_by
@@ -237,7 +243,7 @@ def _is_refused(facts: ResourceFacts, live: LiveObject, owner: Owner) -> bool:
     """Return whether the object existed before, and the policy refuses to adopt it."""
     if adoption_policy(facts.resource, facts.ref) is not AdoptionPolicy.REFUSE:
         return False
-    is_own = is_adopted(live, facts.record.adopted_uid)
+    is_own = is_adopted(live, facts.record.adopted_uid) or is_excluded(facts.resource, live)
     return not is_own and is_foreign(live, facts.ref, owner, facts.record)
 
 

@@ -134,7 +134,8 @@ def is_owned_by(live: LiveObject, ref: ObjectRef, owner: Owner, *, is_listed: bo
     """
     if not owner.uid:
         return False
-    if owner.uid in live.owner_uids:
+    # An owner reference reaches its own namespace only: elsewhere it is that of a copy.
+    if owner.uid in live.owner_uids and ref.namespace == owner.namespace:
         return True
     if proof := live.annotations.get(ANNOTATION_TRACKING_ID):
         return proof == tracking_id(ref, owner)

@@ -147,3 +147,20 @@ def test_object_that_a_user_excludes_is_left_alone() -> None:
     resource = a_resource(creation_policy=CreationPolicy.ONCE, adoption_policy=REFUSE)
     outcome = decide(adopted_by(resource, live), CONTEXT)
     assert (outcome.state, outcome.write) == (S.READY, None)
+
+
+def test_created_once_does_not_make_a_foreign_object_ours() -> None:
+    marked = {"lynq.sh/created-once": "true"}
+    metadata = written(None, foreign(annotations=marked))
+    assert metadata["annotations"][ADOPTED] == "true"
+    assert "ownerReferences" not in metadata
+
+
+def test_copy_of_a_once_object_is_adopted() -> None:
+    copied = {"lynq.sh/created-once": "true", "lynq.sh/applied-hash": "1"}
+    resource = a_resource(creation_policy=CreationPolicy.ONCE)
+    write = decide(adopted_by(resource, foreign(annotations=copied)), CONTEXT).write
+    assert write is not None
+    metadata = write.obj["metadata"]
+    assert metadata["annotations"][ADOPTED] == "true"
+    assert "ownerReferences" not in metadata

@@ -207,6 +207,15 @@ def test_one_label_alone_is_no_claim(labels: dict[str, str]) -> None:
     assert claimant_of(live, ELSEWHERE, an_owner(), NOT_APPLIED, Fleet()) == ""
 
 
+@pytest.mark.parametrize("ref", [ELSEWHERE, CLUSTER])
+def test_owner_reference_proves_nothing_outside_the_nodes_namespace(ref: ObjectRef) -> None:
+    owner = an_owner()
+    copy = live_from(with_ownership(an_object(), HERE, owner, DELETE))
+    assert is_owned_by(copy, HERE, owner, is_listed=False)
+    for is_listed in (False, True):
+        assert not is_owned_by(copy, ref, owner, is_listed=is_listed)
+
+
 def test_node_without_uid_owns_nothing() -> None:
     owner = an_owner()._replace(uid="")
     assert not is_owned_by(
