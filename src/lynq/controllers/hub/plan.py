@@ -28,7 +28,7 @@ from lynq.core.hub.rollout import WorkloadsReady
 from lynq.core.hub.schedule import confirm_after, deletion_window
 from lynq.core.hub.state import PlanState, ReadRows, WriteState
 from lynq.core.hub.status import SyncResult
-from lynq.core.node.origin import lost_its_hub
+from lynq.core.node.origin import is_lost_node_of
 from lynq.core.rollout.facts import facts_of
 
 _PAUSE_FACTOR: Final = 4
@@ -177,10 +177,8 @@ class HubPlanner:
 
     def _has_lost(self, hub: LynqHub, node: LynqNode) -> bool:
         """Return whether a user removed the hub from a node of one of the hub's forms."""
-        return lost_its_hub(node) and any(
-            node.metadata.name.endswith(f"-{form.metadata.name}")
-            for form in self._context.forms.by(BY_HUB, hub.metadata.key)
-        )
+        forms = self._context.forms.by(BY_HUB, hub.metadata.key)
+        return is_lost_node_of(node, {form.metadata.name for form in forms})
 
     def _workload_readiness(self, forms: list[LynqForm], nodes: list[LynqNode]) -> dict[str, bool]:
         """Return whether the workloads are ready, by node, for the forms that limit a rollout.

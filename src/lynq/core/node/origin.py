@@ -5,6 +5,7 @@ must not include that account. A node of a hub is therefore carried out only whi
 fits. The hub restores an edited one; until then nothing of it is written or deleted.
 """
 
+from collections.abc import Collection
 from enum import Enum
 from typing import Final
 
@@ -12,7 +13,7 @@ from lynq.api import LynqNode
 from lynq.api.digests import is_signed, is_untouched
 from lynq.api.installation_key import KeyState, MissingKey
 from lynq.api.names import ANNOTATION_HUB_ID, ANNOTATION_SIGNATURE
-from lynq.api.node_metadata import hub_by_label, hubs_by_owner
+from lynq.api.node_metadata import hub_by_label, hubs_by_owner, pair_of
 
 EDITED_MESSAGE: Final = (
     "nothing is written or deleted: the LynqNode is not signed by the operator, so that it was "
@@ -57,6 +58,18 @@ def has_hub(node: LynqNode) -> bool:
         or annotations.get(ANNOTATION_SIGNATURE)
         or node.status.observed_update_start
     )
+
+
+def is_lost_node_of(node: LynqNode, forms: Collection[str]) -> bool:
+    """Return whether a node that lost its hub belongs to the hub that has these forms.
+
+    The form of another hub may end like one of these: that node is not theirs to delete.
+    """
+    if not lost_its_hub(node):
+        return False
+    if pair := pair_of(node):
+        return pair.form in forms
+    return any(node.metadata.name.endswith(f"-{form}") for form in forms)
 
 
 def lost_its_hub(node: LynqNode) -> bool:

@@ -11,7 +11,7 @@ from lynq.api.digests import is_signed, signed
 from lynq.api.installation_key import InstallationKey, MissingKey
 from lynq.core.hub.desired_node import DesiredNode
 from lynq.core.hub.row_values import RowValues
-from lynq.core.node.origin import NodeOrigin, lost_its_hub, origin_of
+from lynq.core.node.origin import NodeOrigin, is_lost_node_of, lost_its_hub, origin_of
 from unit.core.hub.fixtures import NOON, ARow, a_form, a_hub
 
 KEY = InstallationKey(b"k" * 32)
@@ -120,6 +120,18 @@ def test_node_whose_marks_were_removed_is_not_standalone() -> None:
     assert origin_of(stripped, KEY) is NodeOrigin.EDITED
     assert lost_its_hub(stripped)
     assert not lost_its_hub(replace(WRITTEN, status=stripped.status))
+
+
+def test_lost_node_belongs_to_the_hub_of_its_form_only() -> None:
+    status = NodeStatus(observed_update_start="2026")
+    spec = NodeSpec(uid="x", template_ref="a-b")
+    lost = LynqNode(metadata=Metadata(name="x-a-b"), spec=spec, status=status)
+    assert is_lost_node_of(lost, {"a-b"})
+    assert not is_lost_node_of(lost, {"b"})
+    assert not is_lost_node_of(replace(lost, status=NodeStatus()), {"a-b"})
+    edited = replace(lost, spec=NodeSpec(uid="y", template_ref="z"))
+    assert is_lost_node_of(edited, {"a-b"})
+    assert not is_lost_node_of(edited, {"z"})
 
 
 def test_digest_counts_while_the_key_is_missing() -> None:
