@@ -12,7 +12,8 @@ The rules:
 - Rows that were not planned with yet are used at any age. Otherwise hubs that wait for their turn
   longer than an interval would only read. `rows_allow_deletion` restricts their deletions.
 - The rest of a plan is executed at once. A new plan replaces it when one is due, but not before
-  `PlanState.not_before`, even with new rows: thousands of writes take many turns.
+  `PlanState.not_before`, even with new rows: thousands of writes take many turns. A rest that
+  deletes nodes of vanished rows is replaced as soon as there are new rows: they may be back.
 - After a failed read, only deletions of nodes without form are planned: the rows may have changed.
 """
 
@@ -161,7 +162,8 @@ def _plan_due(
     moments += [moment for moment in (plan.recheck_at, write.retry_at) if moment]
     if not moments:
         return None
-    has_to_wait = plan.rows is read.rows or write.execution is not None
+    is_busy = write.execution is not None and not write.execution.remaining_row_deletions
+    has_to_wait = plan.rows is read.rows or is_busy
     not_before = plan.not_before if has_to_wait else None
     return max(min(moments), not_before or min(moments))
 

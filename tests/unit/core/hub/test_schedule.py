@@ -19,7 +19,7 @@ from lynq.core.hub.state import (
     WriteState,
 )
 from lynq.core.hub.status import ReadFailure
-from unit.core.hub.fixtures import NOON, Cluster, a_hub, at, planned
+from unit.core.hub.fixtures import NOON, ARow, Cluster, a_form, a_hub, at, planned
 
 EVERY_MINUTE = HubSource(type=SourceType.SQLITE, sync_interval="1m", changes=ChangeDetection.POLL)
 
@@ -236,6 +236,19 @@ def test_rest_of_a_plan_runs_at_once_and_delays_the_next_plan() -> None:
     state.read.rows = replace(rows(), identity="newer")
     assert not must_plan(hub(), state, at(30))
     assert must_plan(hub(), state, at(31))
+
+
+def test_new_rows_are_planned_before_the_rest_of_the_deletions_is_sent() -> None:
+    cluster = Cluster()
+    cluster.apply(planned(cluster, [ARow("a")], a_form()))
+    execution = PlanExecution.of(hub(), planned(cluster, (), a_form()), NOON)
+    assert execution.remaining_row_deletions
+    state = synced(
+        replan=True, plan=PlanState(not_before=at(31)), write=WriteState(execution=execution)
+    )
+    assert not must_plan(hub(), state, at(30))
+    state.read.rows = replace(rows(), identity="newer")
+    assert must_plan(hub(), state, at(30))
 
 
 def test_approval_waits_for_rows_read_after_it() -> None:
