@@ -4,7 +4,8 @@ One read without a row proves little. A row may be deleted and inserted again in
 an import may have emptied the table, a replica may lag, a form may be replaced with `kubectl
 replace --force`. An absence is therefore confirmed: a row must be missing in two complete reads
 that are `confirmAfter` apart, a form must be missing for that long. A row that is present and
-inactive was deactivated; that needs no confirmation.
+inactive was deactivated; that needs no confirmation. An inactive row that was there beside the
+active one is history, and says nothing about the active one.
 
 A row whose uid was spoilt in place (NULL, blank, upper case, padded) is present and identifies no
 node. Its node has no row then, but its tenant was not deleted. So the unidentifiable rows of each
@@ -49,6 +50,8 @@ class Absences:
     unidentifiable: Mapping[str, int] = field(default_factory=dict)
     """By node name: the number of unidentifiable rows in the read that last had the node's row.
     Zeros are left out."""
+    superseded: frozenset[str] = frozenset()
+    """The uids that have an inactive row, and had it beside the active one."""
 
     def after_read(
         self,
@@ -58,6 +61,7 @@ class Absences:
         present: Iterable[str],
         missing: Iterable[str],
         unidentifiable: int,
+        superseded: Iterable[str] = (),
     ) -> "Absences":
         """Return the absences after a read in which the rows of these nodes are present or missing.
 
@@ -75,7 +79,12 @@ class Absences:
             source=source,
             rows_missing_since={name: since.get(name, read.ended) for name in missing},
             unidentifiable=counts,
+            superseded=frozenset(superseded),
         )
+
+    def deactivated(self, source: str, inactive: frozenset[str]) -> frozenset[str]:
+        """Return the uids, of those with an inactive row, whose active row became it."""
+        return inactive - self.superseded if source == self.source else inactive
 
     def after_plan(self, now: float, missing_forms: Iterable[str]) -> "Absences":
         """Return the absences after a plan for which these forms are missing."""

@@ -40,7 +40,7 @@ class Observation:
     read: ReadTime = field(default_factory=ReadTime)
     now: float = 0.0
     """The time of the plan, by the clock of `read`."""
-    inactive: Collection[str] = ()
+    inactive: frozenset[str] = frozenset()
     """The uids of nodes that have an inactive row."""
     last: Absences = NO_ABSENCES
     """From the last plan."""
@@ -111,8 +111,8 @@ def choose_deletions(
     absent = _observe(hub, candidates, screened, observation)
     status = hub.status.deletion_guard
     held = memory.held or is_held(hub.status)
-    if held and not rowless:
-        rowless = _suspended(missing, frozen)
+    if held:
+        rowless |= _suspended(missing, forms, frozen)
     being_deleted = nodes.keys() - live.keys()
     spent = spent_approvals(status)
     approval = Approval.resolve(
@@ -168,6 +168,8 @@ def _observe(
 ) -> _AbsentNodes:
     read, now, seconds = observation.read, observation.now, observation.confirm_after
     formless = [deletion for deletion in candidates if deletion.cause is DeletionCause.FORM_GONE]
+    deactivated = observation.last.deactivated(observation.source, observation.inactive)
+    active = screened.rows.keys() | {pair.uid for pair in screened.rejected_pairs}
     absences = observation.last.after_read(
         observation.source,
         read,
@@ -175,10 +177,10 @@ def _observe(
         missing=[
             deletion.name
             for deletion in candidates
-            if deletion.cause is DeletionCause.ROW_GONE
-            and deletion.pair.uid not in observation.inactive
+            if deletion.cause is DeletionCause.ROW_GONE and deletion.pair.uid not in deactivated
         ],
         unidentifiable=screened.unidentifiable,
+        superseded=(observation.inactive - deactivated) | (observation.inactive & active),
     ).after_plan(now, {deletion.pair.form for deletion in formless})
     forms = absences.unconfirmed_forms(now, seconds)
     disabled = hub.spec.deletion_guard.disabled
@@ -192,15 +194,21 @@ def _observe(
     )
 
 
-def _suspended(missing: Mapping[str, LynqNode], frozen: Collection[str]) -> dict[str, str]:
-    """Return the uids, by name, of nodes without row that are kept for as long as a pause lasts.
+def _suspended(
+    missing: Mapping[str, LynqNode], forms: Collection[str], frozen: Collection[str]
+) -> dict[str, str]:
+    """Return the uids, by name, of nodes without row that are paused or protected.
 
-    A hold continues while they are all that is missing, or a pause would end it.
+    They are part of a hold. It continues while they are all that is missing, and an approval has to
+    name them: otherwise they would be deleted without one when the pause or protection ends.
     """
     return {
         name: node.metadata.uid
         for name, node in missing.items()
-        if (pair := pair_of(node)) and (is_paused(node) or pair.form in frozen)
+        if (pair := pair_of(node))
+        and (
+            pair.form in frozen or (pair.form in forms and (is_paused(node) or is_protected(node)))
+        )
     }
 
 

@@ -1,5 +1,6 @@
 """The plan of one sync: nodes that are created, updated, deleted or left unchanged."""
 
+import dataclasses
 from datetime import timedelta
 
 import pytest
@@ -14,7 +15,7 @@ from lynq.api.naming import NodePair
 from lynq.api.node_metadata import stamp
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.absence import ReadTime
-from lynq.core.guard.approval import NO_APPROVAL
+from lynq.core.guard.approval import NO_APPROVAL, digest_of
 from lynq.core.hub.diff import DeletionCause, UpdateCause
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_without_rows
 from lynq.core.hub.prune import Observation
@@ -287,6 +288,35 @@ def test_pause_does_not_end_a_hold() -> None:
     assert planned(running(*uids), rows(), paused, hub=hub).held == ()
 
 
+def test_approval_of_a_hold_names_the_suspended_nodes_too() -> None:
+    uids = [f"a{number:02}" for number in range(15)]
+    hub = a_hub(deletion_guard=DeletionGuard())
+    cluster = running(*uids)
+    for uid, key in (("a00", "paused"), ("a01", "protect")):
+        cluster.edit(f"{uid}-web", annotations={f"lynq.sh/{key}": "true"})
+    plan = planned(cluster, rows(*uids[3:]), WEB, hub=hub, last_held=True)
+    assert plan.held == ("a00-web", "a01-web", "a02-web")
+    approval = {"lynq.sh/approve-deletion": plan.verdict.digest}
+    approved = a_hub(deletion_guard=DeletionGuard(), annotations=approval)
+    plan = planned(cluster, rows(*uids[3:]), WEB, hub=approved, last_held=True)
+    assert list(deleted(plan)) == ["a02-web"]
+    assert plan.approval.is_spent(plan.guarded, complete=True)
+    # The approval of the others alone would end the hold of the suspended nodes.
+    approval = {"lynq.sh/approve-deletion": digest_of(["a02-web"])}
+    partly = a_hub(deletion_guard=DeletionGuard(), annotations=approval)
+    plan = planned(cluster, rows(*uids[3:]), WEB, hub=partly, last_held=True)
+    assert (len(plan.held), plan.deletes) == (3, ())
+
+
+def test_protected_nodes_do_not_end_a_hold() -> None:
+    uids = [f"a{number:02}" for number in range(15)]
+    hub = a_hub(deletion_guard=DeletionGuard())
+    cluster = running(*uids)
+    cluster.edit("a00-web", annotations={"lynq.sh/protect": "true"})
+    plan = planned(cluster, rows(*uids[1:]), WEB, hub=hub, last_held=True)
+    assert (plan.held, plan.deletes) == (("a00-web",), ())
+
+
 def test_deletions_that_the_status_counts_add_up() -> None:
     uids = [f"a{number:02}" for number in range(20)]
     period = DeletionPeriod(until=at(-60), nodes=28, deleted=8)
@@ -468,10 +498,27 @@ def test_missing_row_deletes_after_the_confirming_read() -> None:
 
 
 def test_inactive_row_deletes_at_once() -> None:
-    observation = Observation(confirm_after=5, inactive={"a"})
+    observation = Observation(confirm_after=5, inactive=frozenset({"a"}))
     plan = planned(running("a", "b"), rows("b"), WEB, observation=observation)
     assert deleted(plan) == {"a-web": DeletionCause.ROW_GONE}
     assert (plan.unconfirmed, plan.next_read) == (frozenset(), None)
+
+
+def test_inactive_row_beside_the_active_one_does_not_confirm_its_absence() -> None:
+    cluster, hub = running("a", "b"), a_hub(deletion_guard=DeletionGuard())
+    history = Observation(confirm_after=5, inactive=frozenset({"a"}))
+    first = dataclasses.replace(history, read=ReadTime(1, 2))
+    present = planned(cluster, rows("a", "b"), WEB, hub=hub, observation=first)
+    again = dataclasses.replace(history, read=ReadTime(9, 10), last=present.absences)
+    missing = planned(cluster, rows("b"), WEB, hub=hub, observation=again)
+    assert not deleted(missing)
+    assert missing.unconfirmed == {"a-web"}
+    last = dataclasses.replace(history, read=ReadTime(15, 16), last=missing.absences)
+    plan = planned(cluster, rows("b"), WEB, hub=hub, observation=last)
+    assert list(deleted(plan)) == ["a-web"]
+    # Its uid may have been spoilt in place.
+    spoilt = planned(cluster, [ARow("b"), ARow(None)], WEB, hub=hub, observation=last)
+    assert (deleted(spoilt), spoilt.in_doubt) == ({}, ("a-web",))
 
 
 def test_missing_form_deletes_when_it_is_confirmed() -> None:
@@ -506,7 +553,8 @@ def test_disabled_guard_holds_no_doubtful_deletion() -> None:
 
 
 def test_inactive_row_is_not_doubtful() -> None:
-    hub, observation = a_hub(deletion_guard=DeletionGuard()), Observation(inactive={"a"})
+    hub = a_hub(deletion_guard=DeletionGuard())
+    observation = Observation(inactive=frozenset({"a"}))
     table = [ARow(None), ARow("b")]
     plan = planned(running("a", "b"), table, WEB, hub=hub, observation=observation)
     assert list(deleted(plan)) == ["a-web"]
