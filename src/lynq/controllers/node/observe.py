@@ -2,7 +2,7 @@
 
 The live objects come from the caches. The API server is queried only for objects that no cache
 holds: an object of the inventory that lacks our label (the Go operator's, or one whose label was
-removed), and the whole body of an object whose resource has ignoreFields.
+removed), and an object with ignoreFields whose managed fields changed (`live_bodies`).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
-
-import msgspec
 
 from lynq.api import CreationPolicy, LynqNode, TResource
 from lynq.api.metadata import ObjectKey
@@ -22,8 +20,9 @@ from lynq.controllers.impersonation import ClientSelector, NotAllowed
 from lynq.controllers.installation_key import CurrentKey
 from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, is_transient
+from lynq.controllers.node.live_bodies import decoded
 from lynq.controllers.node.slow_render import LoopTime, RenderPools, TemplateKey
-from lynq.controllers.node.state import CachedRender, LiveBody, NodeState, RenderId
+from lynq.controllers.node.state import CachedRender, NodeState, RenderId
 from lynq.core.node.adoption_policy import is_written_as_adopted
 from lynq.core.node.decide import is_done_once
 from lynq.core.node.desired_object import ignores_fields, prepare
@@ -71,6 +70,13 @@ class ObservedResource:
         """Return a copy with this live object."""
         live = child.live if child else None
         return replace(self, child=child, facts=replace(self.facts, live=live))
+
+    def with_digest(self, digest: bytes) -> "ObservedResource":
+        """Return a copy with this digest of our fields, in which ignored ones are left out."""
+        live = self.facts.live
+        return replace(
+            self, facts=replace(self.facts, live=replace(live, digest=digest) if live else None)
+        )
 
     def with_last_write(self, last_write: LastWrite, *, was_written: bool) -> "ObservedResource":
         """Return a copy with the result of our last write."""
@@ -166,12 +172,16 @@ class Observer:
         facts = replace(facts, desired=desired, live=live, claimant=claimant)
         return replace(observed, facts=facts, child=child)
 
-    async def body(self, kind: WatchedKind, ref: ObjectRef) -> Mapping[str, Any] | None:
+    async def read(
+        self, kind: WatchedKind, ref: ObjectRef
+    ) -> tuple[Child, Mapping[str, Any]] | None:
         """Read the whole object from the API server; None if it does not exist."""
         try:
-            return await self._client.get(kind.resource, ref.name, ref.namespace or None)
-        except NotFound:
+            body = await self._client.get(kind.resource, ref.name, ref.namespace or None)
+        except NotFound as error:
+            self.check_served(kind, error)
             return None
+        return kind.child_of(decoded(body, kind.into)), body
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,14 +241,35 @@ class _Observation:
         except NotAllowed as error:
             return self._blocked(resource, str(error))
         child = kind.child(key_of(ref)) or await self._uncached_child(kind, ref)
-        body = await self._body(resource, kind, ref, child)
         record = self.records.get(ref.identity, NOT_APPLIED)
         facts = ResourceFacts(resource=resource, record=record)
         observed = ObservedResource(facts, kind, rendered=rendered)
-        observed = self.observer.with_live(observed, self.owner, child, body)
-        content_hash = observed.facts.desired.hash if observed.facts.desired else ""
-        last_write = self.state.last_write(ref) or self._baseline(content_hash, ref, child)
+        if child is not None and ignores_fields(resource):
+            observed = await self._observe_ignoring(observed, kind, child)
+        else:
+            observed = self.observer.with_live(observed, self.owner, child, None)
+        last_write = self.state.last_write(ref) or self._baseline(observed.facts)
         return replace(observed, facts=replace(observed.facts, last_write=last_write))
+
+    async def _observe_ignoring(
+        self, observed: ObservedResource, kind: WatchedKind, child: Child
+    ) -> ObservedResource:
+        """Observe an object with ignored fields; read it if our managed fields changed."""
+        rendered, bodies = observed.rendered, self.state.bodies
+        if rendered is None:
+            raise AssertionError("a resource that was not rendered has no object")
+        body = bodies.get(rendered.ref, child)
+        observed = self.observer.with_live(observed, self.owner, child, body)
+        digest = bodies.digest(observed.facts, child)
+        if digest is None and body is None:
+            read = await self.observer.read(kind, rendered.ref)
+            if read is None:
+                return self.observer.with_live(observed, self.owner, None, None)
+            child, body = read
+            observed = self.observer.with_live(observed, self.owner, child, body)
+        if digest is None and body is not None:
+            digest = bodies.record(observed.facts, rendered, child, body)
+        return observed.with_digest(digest or b"")
 
     async def _kind(self, resource: TResource) -> WatchedKind:
         version, kind = (str(resource.spec.get(key, "")) for key in ("apiVersion", "kind"))
@@ -326,38 +357,20 @@ class _Observation:
         """Read an object that no cache holds, if the node has applied it before."""
         return await self.observer.fetch(kind, ref) if ref.identity in self.listed else None
 
-    async def _body(
-        self, resource: TResource, kind: WatchedKind, ref: ObjectRef, child: Child | None
-    ) -> Mapping[str, Any] | None:
-        """Return the whole live object for its ignored fields; None if there are none."""
-        if child is None or not ignores_fields(resource):
-            return None
-        cached, fingerprint = self.state.bodies.get(ref), fingerprint_of(child)
-        if cached is not None and cached.fingerprint == fingerprint:
-            return cached.obj
-        body = await self.observer.body(kind, ref)
-        if body is not None:
-            self.state.bodies[ref] = LiveBody.of(fingerprint, body)
-        return body
-
-    def _baseline(self, content_hash: str, ref: ObjectRef, child: Child | None) -> LastWrite | None:
+    def _baseline(self, facts: ResourceFacts) -> LastWrite | None:
         """Record the write of an earlier process, if the live object has the desired content."""
-        if child is None or child.live.annotations.get(ANNOTATION_APPLIED_HASH) != content_hash:
+        live, desired = facts.live, facts.desired
+        if live is None or desired is None:
             return None
-        digest = _reported_digest(self.node, ref) or child.live.digest
-        return self.state.record_baseline(ref, content_hash, digest, self.now)
+        if live.annotations.get(ANNOTATION_APPLIED_HASH) != desired.hash:
+            return None
+        digest = _reported_digest(self.node, desired.ref) or live.digest
+        return self.state.record_baseline(desired.ref, desired.hash, digest, self.now)
 
 
 def key_of(ref: ObjectRef) -> ObjectKey:
     """Return the namespace and name of an object."""
     return ObjectKey(ref.namespace, ref.name)
-
-
-def fingerprint_of(child: Child) -> object:
-    """Return a value that changes with the object, but not with its status alone."""
-    live = child.live
-    metadata = msgspec.json.encode((live.labels, live.annotations), order="sorted")
-    return live.uid, child.generation or child.resource_version, metadata
 
 
 def _reported_digest(node: LynqNode, ref: ObjectRef) -> bytes:

@@ -5,16 +5,15 @@ recognized as drift. A write that is rejected, or reverted by another controller
 back-off. The result of a request is kept, so that the request is not repeated.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from typing import Final, NamedTuple
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.resource import all_resources
+from lynq.controllers.node.live_bodies import LiveBodies
 from lynq.controllers.node.slow_render import PendingRender
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.node.objects import ObjectIdentity, ObjectRef
@@ -32,25 +31,6 @@ class AppliedObject:
     repeats: int = 0
     rejected_since: datetime = _NEVER
     """Time of the first rejection in a row; only set for a rejected write."""
-
-
-@dataclass(frozen=True, slots=True)
-class LiveBody:
-    """The whole live object, for its ignored fields; as JSON it takes a tenth of the memory."""
-
-    fingerprint: object
-    text: bytes
-
-    @classmethod
-    def of(cls, fingerprint: object, obj: Mapping[str, Any]) -> "LiveBody":
-        """Encode an object."""
-        return cls(fingerprint, msgspec.json.encode(obj))
-
-    @property
-    def obj(self) -> dict[str, Any]:
-        """The decoded object."""
-        obj: dict[str, Any] = msgspec.json.decode(self.text)
-        return obj
 
 
 class RenderId(NamedTuple):
@@ -91,7 +71,7 @@ class NodeState:
     generation: int = 0
     """metadata.generation of the node at the last reconcile."""
     applied: dict[ObjectRef, AppliedObject] = field(default_factory=dict)
-    bodies: dict[ObjectRef, LiveBody] = field(default_factory=dict)
+    bodies: LiveBodies = field(default_factory=LiveBodies)
     renders: dict[RenderId, CachedRender] = field(default_factory=dict)
     """Background renders."""
     unobservable_since: dict[str, datetime] = field(default_factory=dict)
@@ -209,9 +189,9 @@ class NodeState:
 
     def keep_only(self, refs: set[ObjectRef]) -> None:
         """Forget all objects but these."""
-        for objects in (self.applied, self.bodies):
-            for ref in objects.keys() - refs:
-                del objects[ref]
+        for ref in self.applied.keys() - refs:
+            del self.applied[ref]
+        self.bodies.keep_only(refs)
 
 
 def _reverts(

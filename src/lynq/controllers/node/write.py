@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import msgspec
 import structlog
 
 from lynq.api import LynqNode
 from lynq.api.names import FIELD_MANAGER
-from lynq.controllers.children import WatchedKind
+from lynq.controllers.children import Child, WatchedKind
 from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS, apply_error
-from lynq.controllers.node.observe import ObservedResource, Observer, fingerprint_of, key_of
-from lynq.controllers.node.state import LiveBody, NodeState
+from lynq.controllers.node.live_bodies import decoded
+from lynq.controllers.node.observe import ObservedResource, Observer, key_of
+from lynq.controllers.node.state import NodeState
 from lynq.core.node.apply_errors import ApplyError
 from lynq.core.node.conflict import (
     Accepted,
@@ -178,26 +178,36 @@ class ResourceWrite:
     async def _refetch(self, kind: WatchedKind) -> ObservedResource | None:
         """Read the object from the API server; None if it does not exist."""
         observed = self.observed
-        child = await self.observer.fetch(kind, observed.ref)
-        if child is None or observed.rendered is None:
+        owner, rendered = owner_of(self.node), observed.rendered
+        if rendered is None:
             return None
-        body = await self.observer.body(kind, observed.ref) if self._ignores_fields else None
-        return self.observer.with_live(observed, owner_of(self.node), child, body)
+        if not self._ignores_fields:
+            child = await self.observer.fetch(kind, observed.ref)
+            return self.observer.with_live(observed, owner, child, None) if child else None
+        read = await self.observer.read(kind, observed.ref)
+        if read is None:
+            return None
+        refetched = self.observer.with_live(observed, owner, *read)
+        return refetched.with_digest(self.state.bodies.record(refetched.facts, rendered, *read))
 
     def _accept(self, kind: WatchedKind, previous_managers: str) -> WriteResult:
         obj, ref, cause = self._response, self.write.ref, self.write.cause
         if self._ignores_fields:
-            # Encoded and decoded, because the digest of managedFields is one of raw JSON.
-            obj = msgspec.json.decode(msgspec.json.encode(self._response), type=kind.into)
+            obj = decoded(obj, kind.into)
         kind.store_response(obj)
         child = kind.child(key_of(ref))
-        if child and self._ignores_fields:
-            self.state.bodies[ref] = LiveBody.of(fingerprint_of(child), self._response)
-        live = kind.child_of(obj).live
-        last_write = self.state.record_write(ref, self._content_hash, live.digest, cause, self.now)
+        digest = self._written_digest(kind.child_of(obj))
+        last_write = self.state.record_write(ref, self._content_hash, digest, cause, self.now)
         _log.info("resource written", resource=self.write.id, object=str(ref), cause=cause.value)
         after = self.observed.with_child(child).with_last_write(last_write, was_written=True)
         return self._result(after, is_accepted=True, previous_managers=previous_managers)
+
+    def _written_digest(self, written: Child) -> bytes:
+        """Return the digest of our fields after the write, without ignored ones."""
+        rendered = self.observed.rendered
+        if rendered is None or not self._ignores_fields:
+            return written.live.digest
+        return self.state.bodies.record(self.observed.facts, rendered, written, self._response)
 
     def _reject(self, rejected: Rejected) -> WriteResult:
         rejection, ref = rejected.rejection, self.write.ref

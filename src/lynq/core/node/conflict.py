@@ -4,22 +4,24 @@
 is the next request, or the result. The shell sends the request and reports the answer to one of the
 `on_…` functions, each of which returns the attempt with the next action. The order is:
 
-1. Before an apply, fields that we own by operation Update are migrated to Apply. To the API server
+1. With ignoreFields, the write contains live values. They are read if no cache holds them, and the
+   write is pinned to the resourceVersion that they were read at, so that no newer value is lost.
+2. Before an apply, fields that we own by operation Update are migrated to Apply. To the API server
    they belong to another manager: the apply would conflict with ourselves, and fields that left
    the manifest would stay.
-2. A merge patch that depends on the metadata of the live object is adapted to it (`adoption`).
-3. The write is sent without force, also under conflictPolicy Force. Only the conflict names the
+3. A merge patch that depends on the metadata of the live object is adapted to it (`adoption`).
+4. The write is sent without force, also under conflictPolicy Force. Only the conflict names the
    managers, and they are reported when their fields are taken over.
-4. On a conflict over fields, in this order: fields that are our own are migrated, and the write is
+5. On a conflict over fields, in this order: fields that are our own are migrated, and the write is
    sent again. With ignoreFields, the conflict may concern live values that have changed: the object
    is fetched, the write is decided again and sent. Under Force, the write is sent with force. Under
    Stuck, it is rejected.
-5. On a conflict over the resourceVersion, a write that is pinned to it is decided again for the
+6. On a conflict over the resourceVersion, a write that is pinned to it is decided again for the
    current object and sent again, up to five times.
-6. An object that was believed to be missing and exists is observed again; the next step of the
+7. An object that was believed to be missing and exists is observed again; the next step of the
    reconcile decides about it. The write of an object that existed before is pinned to the observed
    resourceVersion, so that two nodes do not adopt it at once.
-7. Our labels and annotations are never a field of others: if they were changed, they are restored
+8. Our labels and annotations are never a field of others: if they were changed, they are restored
    by a merge patch, and the write is sent again.
 """
 
@@ -116,9 +118,15 @@ _CREATED_AND_DELETED: Final = Rejected(
 )
 
 
+_DELETED: Final = Rejected(
+    WriteRejection("the object was deleted before its write; retrying", is_transient=True),
+    is_reported=False,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ObserveAgain:
-    """Final: the object exists and was not observed; the next step decides with it."""
+    """Final: the object exists and was not observed, or differs; the next step decides with it."""
 
     otherwise: Rejected
     """The result if the object does not exist after all."""
@@ -147,6 +155,8 @@ class ObservedObject:
 class AttemptStage(Enum):
     """What the attempt has come to."""
 
+    INCOMPLETE = auto()
+    """The live values of the ignored fields are read."""
     FIRST = auto()
     """The planned write is prepared or sent."""
     MIGRATED = auto()
@@ -192,13 +202,19 @@ class WriteAttempt:
         """Whether the write is valid only for the observed version of the object."""
         if self.write.method is WriteMethod.REPLACE or self.write.cause is WriteCause.FOREIGN:
             return True
-        return self.write.method is WriteMethod.MERGE and self.ignores_fields
+        has_live_values = self.ignores_fields and self.facts.live is not None
+        return has_live_values and self.write.method in {WriteMethod.APPLY, WriteMethod.MERGE}
 
 
 def begin_write(
     observed: ObservedObject, write: Write, owner: Owner, now: datetime
 ) -> WriteAttempt:
     """Return the attempt of a planned write, with its first request."""
+    if _lacks_live_values(observed.facts):
+        stage, refetch = AttemptStage.INCOMPLETE, Refetch()
+        return WriteAttempt(
+            observed=observed, write=write, owner=owner, now=now, action=refetch, stage=stage
+        )
     action = ReadMetadata(for_migration=True)
     attempt = WriteAttempt(observed=observed, write=write, owner=owner, now=now, action=action)
     must_migrate = write.method is WriteMethod.APPLY and observed.has_update_entry
@@ -218,6 +234,8 @@ def on_refetched(attempt: WriteAttempt, observed: ObservedObject | None) -> Writ
     """Continue with the current object; None if it does not exist."""
     if attempt.stage is AttemptStage.EXISTING:
         return _found(attempt, observed)
+    if attempt.stage is AttemptStage.INCOMPLETE:
+        return _complete(attempt, observed)
     if rebased := _rebase(attempt, observed):
         return _prepare(rebased)
     return _give_up(attempt) if attempt.stage is AttemptStage.RETRIED else _force(attempt)
@@ -258,6 +276,20 @@ def _found(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAttem
     return _send(replace(attempt, write=replace(attempt.write, method=WriteMethod.CREATE)))
 
 
+def _lacks_live_values(facts: ResourceFacts) -> bool:
+    """Return whether the write would set ignored fields to the values of the manifest."""
+    return facts.live is not None and facts.desired is not None and facts.desired.lacks_live_values
+
+
+def _complete(attempt: WriteAttempt, observed: ObservedObject | None) -> WriteAttempt:
+    """Begin the write with the live values of the ignored fields."""
+    unread = replace(attempt, observed=replace(attempt.observed, resource_version=""))
+    rebased = _rebase(unread, observed)
+    if rebased is None or _lacks_live_values(rebased.facts):
+        return replace(attempt, action=ObserveAgain(_DELETED))
+    return begin_write(rebased.observed, rebased.write, attempt.owner, attempt.now)
+
+
 def _prepare(attempt: WriteAttempt) -> WriteAttempt:
     """Read the metadata if the write depends on it, or send the write."""
     if needs_metadata(attempt.write, attempt.facts, attempt.owner):
@@ -286,18 +318,16 @@ def _send(attempt: WriteAttempt) -> WriteAttempt:
 
 def _resolve(attempt: WriteAttempt, error: ApplyError) -> WriteAttempt:
     """Continue after a write that conflicted."""
+    if not error.managers:
+        return _retry(attempt) if attempt.is_pinned else _give_up(attempt)
     match attempt.stage:
-        case AttemptStage.FIRST if not error.managers:
-            return _retry(attempt) if attempt.is_pinned else _give_up(attempt)
         case AttemptStage.FIRST if set(error.managers) == {FIELD_MANAGER}:
             migration = ReadMetadata(for_migration=True)
             return replace(attempt, stage=AttemptStage.MIGRATED, action=migration)
         case AttemptStage.FIRST if attempt.ignores_fields:
             return replace(attempt, stage=AttemptStage.REBASED, action=Refetch())
-        case AttemptStage.FIRST | AttemptStage.REBASED:
+        case AttemptStage.FIRST | AttemptStage.REBASED | AttemptStage.RETRIED:
             return _force(attempt)
-        case AttemptStage.RETRIED:
-            return _force(attempt) if error.managers else _retry(attempt)
         case _:
             return _give_up(attempt)
 

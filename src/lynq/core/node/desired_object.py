@@ -6,7 +6,9 @@ The order in `prepare` matters. Ignored fields come first, so that none of them,
 The applied-hash identifies the content of an object, so that unchanged content is not written. It
 equals the Go operator's: the first 8 bytes, in hexadecimal, of SHA-256 over the output of
 json.Marshal, without the annotations applied-hash and apply-start-time. Both are part of the one
-write of the object, so that no reader observes one without the other. The tracking id is no
+write of the object, so that no reader observes one without the other. Ignored fields are no content
+either: the hash of a resource with ignoreFields leaves them out, so that a change of theirs causes
+no write. The tracking id is no
 content: objects of an older version get it with their next write, and are not written for it.
 """
 
@@ -14,8 +16,8 @@ import hashlib
 import math
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from json.encoder import encode_basestring
 from typing import Any, Final
@@ -35,6 +37,7 @@ from lynq.core.node.adoption_policy import adopted_value
 from lynq.core.node.ignore_fields.jsonpath import Path, PathError
 from lynq.core.node.ignore_fields.keep import keep_live
 from lynq.core.node.ignore_fields.parse import parse_path
+from lynq.core.node.ignore_fields.select import FieldsTree, selected_fields, without_fields
 from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import (
     merged_annotations,
@@ -64,6 +67,9 @@ class DesiredObject:
     """The value of `lynq.sh/applied-hash` once the object is written."""
     is_adopted: bool = False
     """Whether it is the desired object of an object that existed before."""
+    lacks_live_values: bool = False
+    """Whether the ignored fields have the values of the manifest, so that it can only be created.
+    """
 
     def to_write(self, live: LiveObject | None, now: datetime) -> dict[str, Any]:
         """Return the object with applied-hash and apply-start-time."""
@@ -83,15 +89,29 @@ def prepare(
     `body` is the whole live object. It is needed only for a resource with ignoreFields, and is
     None while the object does not exist.
     """
-    obj = _with_folded_string_data(rendered)
-    if ignores_fields(resource):
+    obj = content = _with_folded_string_data(rendered)
+    is_ignoring = ignores_fields(resource)
+    if is_ignoring:
         paths = _ignored_paths(rendered, resource)
+        content = _with_identity(without_fields(obj, paths), rendered)
         if body is not None:
-            obj = _with_ignored_fields(replace(rendered, obj=obj), paths, body)
-    policy = resource.deletion_policy
-    obj = with_ownership(obj, rendered.ref, owner, policy, is_adopted=is_adopted)
-    obj = with_policies(obj, resource, is_adopted=is_adopted)
-    return DesiredObject(rendered.ref, obj, applied_hash(obj), is_adopted)
+            obj = _with_identity(keep_live(obj, dict(body), paths), rendered)
+
+    def owned(obj: Object) -> Object:
+        policy = resource.deletion_policy
+        obj = with_ownership(obj, rendered.ref, owner, policy, is_adopted=is_adopted)
+        return with_policies(obj, resource, is_adopted=is_adopted)
+
+    obj = owned(obj)
+    content_hash = applied_hash(owned(content) if is_ignoring else obj)
+    return DesiredObject(rendered.ref, obj, content_hash, is_adopted, is_ignoring and body is None)
+
+
+def ignored_fields(rendered: Rendered, resource: TResource, body: Mapping[str, Any]) -> FieldsTree:
+    """Return the ignored fields of an object, as the API server names them in managedFields."""
+    paths = _ignored_paths(rendered, resource)
+    kept = keep_live(_with_folded_string_data(rendered), dict(body), paths)
+    return selected_fields(kept, paths)
 
 
 def ignores_fields(resource: TResource) -> bool:
@@ -123,11 +143,8 @@ def _ignored_paths(rendered: Rendered, resource: TResource) -> list[Path]:
         raise RenderError(resource.id, "ignoreFields", str(error)) from None
 
 
-def _with_ignored_fields(
-    rendered: Rendered, paths: Iterable[Path], body: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the rendered object with the live values of the ignored fields."""
-    obj = keep_live(rendered.obj, dict(body), paths)
+def _with_identity(obj: Object, rendered: Rendered) -> Object:
+    """Return the object with the identity of the rendered one, and without our metadata."""
     metadata = obj.get("metadata")
     metadata = without_server_fields(metadata) if isinstance(metadata, dict) else {}
     metadata["labels"] = merged_labels(metadata.get("labels") or {}, {})

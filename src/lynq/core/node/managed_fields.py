@@ -3,6 +3,8 @@
 The API server keeps two entries for one manager: one for the fields that were applied, and one for
 the fields that were created, merged or replaced (operation Update). Both are ours. A digest of both
 entries that differs from the one after our last write means that another manager took a field.
+Ignored fields are ours as well, because our writes contain their live values. They are left out of
+the digest of a resource with ignoreFields.
 """
 
 from collections.abc import Iterable
@@ -14,6 +16,8 @@ import msgspec
 from lynq.api import Metadata
 from lynq.api.metadata import ManagedFields
 from lynq.api.names import FIELD_MANAGER
+from lynq.core.node.ignore_fields.select import FieldsTree, subtract_fields
+from lynq.core.node.ownership import ANNOTATIONS, LABELS
 
 _DIGEST_BYTES: Final = 8
 
@@ -44,6 +48,32 @@ def owned_fields_digest(metadata: Metadata) -> bytes:
         digest.update(f"{entry.operation} {entry.api_version} ".encode())
         digest.update(bytes(entry.fields_v1))
     return digest.digest() if entries else b""
+
+
+def unignored_fields_digest(metadata: Metadata, ignored: FieldsTree) -> bytes:
+    """Return the digest of our entries without ignored fields; empty if there are no entries.
+
+    Our labels and annotations are never ignored.
+    """
+    digest = blake2b(digest_size=_DIGEST_BYTES)
+    entries = _own_entries(metadata)
+    for entry in entries:
+        fields = msgspec.json.decode(entry.fields_v1, type=dict[str, Any])
+        kept = _union((subtract_fields(fields, ignored), _marks(fields)))
+        digest.update(f"{entry.operation} {entry.api_version} ".encode())
+        digest.update(msgspec.json.encode(kept, order="sorted"))
+    return digest.digest() if entries else b""
+
+
+def _marks(fields: FieldsTree) -> FieldsTree:
+    """Return those of the fields that are our labels and annotations."""
+    metadata = fields.get("f:metadata", {})
+    kinds = (("f:labels", LABELS), ("f:annotations", ANNOTATIONS))
+    marks: FieldsTree = {
+        kind: {name: {} for name in metadata.get(kind, {}) if name.removeprefix("f:") in keys}
+        for kind, keys in kinds
+    }
+    return {"f:metadata": marks}
 
 
 def migration_patch(metadata: Metadata) -> dict[str, Any] | None:

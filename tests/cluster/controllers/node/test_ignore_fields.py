@@ -1,5 +1,7 @@
 """ignoreFields: fields of other managers keep their values."""
 
+import asyncio
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -13,14 +15,17 @@ from cluster.controllers.node.builders import (
     edit,
     entry,
     event_count,
+    has_plan,
     manifest_entry,
     update_node,
     wait_for_object,
+    write_verbs,
 )
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
 from lynq.kube import Request, Response, Send
 from lynq.kube.resource import CONFIG_MAPS
+from waiting import stays
 
 REPLICAS: Object = {"ignoreFields": ["$.spec.replicas"]}
 
@@ -184,3 +189,132 @@ async def test_ignored_field_changed_during_write_is_kept(env: Environment, part
         assert (
             await event_count(env, "ResourceConflict") == await event_count(env, "ForceApply") == 0
         )
+
+
+async def stamp_every_change(env: Environment, name: str, stamps: list[str]) -> None:
+    """Change an annotation at every change of the object, as a careless controller does."""
+    async with aclosing(env.client.watch(CONFIG_MAPS, env.namespace, initial_events=True)) as watch:
+        async for event in watch:
+            if getattr(event, "object", {}).get("metadata", {}).get("name") == name:
+                stamps.append(str(len(stamps)))
+                patch = {"metadata": {"annotations": {"note": stamps[-1]}}}
+                await edit(env, name, patch, manager="stamper")
+
+
+async def test_annotation_stamped_at_every_change_causes_no_write(env: Environment) -> None:
+    async with running_operator(env):
+        await create_node(env, entry("settings", ignoreFields=["$.metadata.annotations['note']"]))
+        await wait_for_node_ready(env, NODE)
+        await env.wait_until_idle()
+        env.requests.sent.clear()
+        stamps: list[str] = []
+        stamper = asyncio.create_task(stamp_every_change(env, "settings", stamps))
+        try:
+            await stays(lambda: not stamper.done(), seconds=3)
+        finally:
+            stamper.cancel()
+        assert len(stamps) > 10
+        assert env.requests.sent == []
+
+
+async def test_scaling_beside_ignored_replicas_causes_no_write(env: Environment) -> None:
+    def ignoring(image: str) -> Object:
+        return app(image, **REPLICAS, waitForReady=False)
+
+    async with running_operator(env):
+        await create_node(env, deployments=[ignoring("nginx")])
+        await wait_for_node_ready(env, NODE)
+        await env.wait_until_idle()
+        env.requests.sent.clear()
+        for replicas in range(2, 12):
+            await scale(env, replicas)
+            await stays(lambda: write_verbs(env, "app") == [], seconds=0.2)
+        await env.wait_until_idle()
+        assert write_verbs(env, "app") == []
+        # The first one took the field from us; the others changed nothing of ours.
+        assert sum(request.path.endswith("/app") for request in env.requests.sent) <= 1
+        assert (await env.get(DEPLOYMENTS, "app"))["spec"]["replicas"] == 11
+
+        await update_node(env, deployments=[ignoring("nginx:2")])
+        live = await wait_for_object(env, "app", has_image("nginx:2"), DEPLOYMENTS)
+        assert live["spec"]["replicas"] == 11
+        await env.wait_until_idle()
+        assert write_verbs(env, "app") == ["apply"]
+
+
+async def test_drift_beside_ignored_field_is_corrected(env: Environment) -> None:
+    parts = {**REPLICAS, "conflictPolicy": "Force", "waitForReady": False}
+    async with running_operator(env):
+        await create_node(env, deployments=[app(**parts)])
+        await wait_for_node_ready(env, NODE)
+        container = [{"name": "main", "image": "theirs"}]
+        drift = {"replicas": 4, "template": {"spec": {"containers": container}}}
+        await edit(env, "app", {"spec": drift}, resource=DEPLOYMENTS)
+        live = await wait_for_object(env, "app", has_image("nginx"), DEPLOYMENTS)
+        assert live["spec"]["replicas"] == 4
+
+
+@pytest.mark.parametrize("newer", [{"plan": "newer"}, {"plan": None}], ids=["changed", "removed"])
+async def test_ignored_field_changed_before_forced_apply_is_kept(
+    env: Environment, newer: Object
+) -> None:
+    """The forced apply has a live value that was read before the other manager's last write."""
+    client, pending = env.client, iter([newer])
+
+    async def edit_first(request: Request, send: Send) -> Response:
+        is_forced = request.verb == "apply" and request.query.get("force") == "true"
+        if is_forced and request.path.endswith("/settings") and (data := next(pending, None)):
+            patch = {"data": data}
+            await client.patch(CONFIG_MAPS, "settings", patch, env.namespace, manager="other")
+        return await send(request)
+
+    def settings(more: str) -> Object:
+        desired = entry("settings", conflictPolicy="Force", ignoreFields=["$.data.plan"])
+        desired["spec"]["data"]["more"] = more
+        return desired
+
+    env.client = client.intercepted(edit_first)
+    async with running_operator(env):
+        await create_node(env, settings("1"))
+        await wait_for_node_ready(env, NODE)
+        await edit(env, "settings", {"data": {"more": "theirs"}})
+        await update_node(env, settings("2"))
+        obj = await wait_for_object(env, "settings", lambda obj: obj["data"].get("more") == "2")
+        await env.wait_until_idle()
+        assert next(pending, None) is None
+        assert obj["data"].get("plan") == newer["plan"]
+
+
+async def test_ignored_field_changed_without_operator_causes_no_write(env: Environment) -> None:
+    async with running_operator(env):
+        await create_node(env, entry("settings", ignoreFields=["$.data.plan"]))
+        await wait_for_node_ready(env, NODE)
+        await env.wait_until_idle()
+    await edit(env, "settings", {"data": {"plan": "theirs"}})
+    env.requests.sent.clear()
+    async with running_operator(env):
+        await env.wait_until_idle()
+        assert write_verbs(env, "settings") == []
+        assert has_plan("theirs")(await env.get(CONFIG_MAPS, "settings"))
+
+
+async def test_hash_with_live_values_is_replaced_once(env: Environment) -> None:
+    """The hash of the Go operator, and of our older versions, counts ignored fields."""
+    async with running_operator(env):
+        await create_node(env, entry("settings", ignoreFields=["$.data.plan"]))
+        await wait_for_node_ready(env, NODE)
+    older = {"metadata": {"annotations": {"lynq.sh/applied-hash": "0123456789abcdef"}}}
+    await edit(env, "settings", older, manager="lynq-operator")
+    await edit(env, "settings", {"data": {"plan": "theirs"}})
+    env.requests.sent.clear()
+    async with running_operator(env):
+        await env.wait_until_idle()
+        await edit(env, "settings", {"data": {"plan": "theirs, later"}})
+        await env.wait_until_idle()
+        assert has_plan("theirs, later")(await env.get(CONFIG_MAPS, "settings"))
+        # The apply, after the migration of the field that the test wrote by Update.
+        assert write_verbs(env, "settings").count("apply") <= 2
+        env.requests.sent.clear()
+        await edit(env, "settings", {"data": {"plan": "theirs, at last"}})
+        await env.wait_until_idle()
+        assert write_verbs(env, "settings") == []

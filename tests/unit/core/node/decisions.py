@@ -23,6 +23,7 @@ def settled(**more: Any) -> ResourceFacts:
     resource = a_resource(**more)
     desired = desired_by(resource)
     live = live_after(desired.to_write(None, NOW))
+    desired = desired_by(resource, body=desired.obj)
     last_write = LastWrite(hash=desired.hash, digest=b"ours")
     return ResourceFacts(resource=resource, desired=desired, live=live, last_write=last_write)
 

@@ -24,12 +24,16 @@ STARTING = not_ready("ReplicasNotReady", "0 of 1 replicas are ready")
 
 
 def desired_by(
-    resource: TResource, *, namespaced: bool = True, is_adopted: bool = False
+    resource: TResource,
+    body: dict[str, Any] | None = None,
+    *,
+    namespaced: bool = True,
+    is_adopted: bool = False,
 ) -> DesiredObject:
-    """Return the desired object of a resource."""
+    """Return the desired object of a resource; `body` is the live object."""
     node = a_node(resource)
     rendered = Renderer.of(node, variables_of(node)).render(resource, namespaced=namespaced)
-    return prepare(rendered, resource, an_owner(), is_adopted=is_adopted)
+    return prepare(rendered, resource, an_owner(), body, is_adopted=is_adopted)
 
 
 def live_after(obj: dict[str, Any], readiness: Readiness = READY, uid: str = "1") -> LiveObject:

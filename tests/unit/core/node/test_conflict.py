@@ -41,6 +41,7 @@ from lynq.core.node.conflict import (
 from lynq.core.node.decide import decide
 from lynq.core.node.state import ResourceFacts, WriteCause, WriteMethod
 from unit.core.node.decisions import CONTEXT, adopted_by, but, foreign, settled, without
+from unit.core.node.fixtures import desired_by
 from unit.core.node.nodes import NOW, a_resource, an_owner
 
 FORCE, STUCK = ConflictPolicy.FORCE, ConflictPolicy.STUCK
@@ -303,6 +304,57 @@ def test_unchanged_object_with_ignored_fields_is_forced_or_rejected(version: str
             assert rejection(attempt) == (True, False)
 
 
+def unread(**resource: Any) -> ResourceFacts:
+    """Return a resource with ignored fields whose live values are unknown."""
+    facts = drifted(ignore_fields=IGNORED, **resource)
+    return replace(facts, desired=desired_by(facts.resource))
+
+
+def test_live_values_are_read_before_the_write() -> None:
+    facts = unread()
+    attempt = begun(facts)
+    assert attempt.action == Refetch()
+    live = {"data": {"plan": "theirs"}, "metadata": {}}
+    read = replace(facts, desired=desired_by(facts.resource, live))
+    attempt = on_refetched(attempt, observed(read, "1"))
+    assert sent(attempt) == (WriteMethod.APPLY, False)
+    assert sent_version(attempt) == "1"
+    assert attempt.write.obj["data"] == {"plan": "theirs"}
+    assert attempt.write.cause is WriteCause.HASH_LOST
+
+
+@pytest.mark.parametrize("change", ["deleted", "re-created", "unread"])
+def test_object_without_live_values_is_never_written(change: str) -> None:
+    facts = unread()
+    read = replace(facts, desired=desired_by(facts.resource, {"metadata": {}}))
+    current = {
+        "deleted": None,
+        "re-created": observed(but(read, uid="2"), "2"),
+        "unread": observed(facts, "2"),
+    }[change]
+    assert isinstance(on_refetched(begun(facts), current).action, ObserveAgain)
+
+
+def test_outdated_forced_apply_is_decided_again() -> None:
+    facts = drifted(conflict_policy=FORCE, ignore_fields=IGNORED)
+    forced = on_refetched(on_error(begun(facts), FOREIGN), observed(facts, "1"))
+    assert sent(forced) == (WriteMethod.APPLY, True)
+    assert sent_version(forced) == "1"
+    retried = on_refetched(on_error(forced, OUTDATED), observed(facts, "2"))
+    assert sent(retried) == (WriteMethod.APPLY, False)
+    again = on_error(retried, FOREIGN)
+    assert sent(again) == (WriteMethod.APPLY, True)
+    assert sent_version(again) == "2"
+
+
+def test_apply_after_our_own_migration_is_decided_again() -> None:
+    """The migration changes the resourceVersion that the apply is pinned to."""
+    facts = drifted(ignore_fields=IGNORED)
+    attempt = on_accepted(on_metadata(begun(facts, updated=True), UPDATED))
+    retried = on_refetched(on_error(attempt, OUTDATED), observed(facts, "2"))
+    assert sent_version(retried) == "2"
+
+
 # Writes that are pinned to the resourceVersion
 
 
@@ -317,11 +369,11 @@ def test_replace_is_pinned_to_the_observed_version() -> None:
     [
         (PatchStrategy.MERGE, (), ""),
         (PatchStrategy.MERGE, IGNORED, "1"),
-        # An apply reports conflicts over the live values that it contains.
-        (PatchStrategy.APPLY, IGNORED, ""),
+        (PatchStrategy.APPLY, (), ""),
+        (PatchStrategy.APPLY, IGNORED, "1"),
     ],
 )
-def test_merge_is_pinned_only_with_ignored_fields(
+def test_merge_and_apply_are_pinned_only_with_ignored_fields(
     strategy: PatchStrategy, ignored: tuple[str, ...], version: str
 ) -> None:
     facts = drifted(patch_strategy=strategy, ignore_fields=ignored)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.api import CreationPolicy, TResource
+from lynq.api import CreationPolicy, DeletionPolicy, TResource
 from lynq.core.node.desired_object import DesiredObject, applied_hash, prepare
 from lynq.core.node.render import Renderer, RenderError
 from lynq.core.node.variables import variables_of
@@ -26,7 +26,7 @@ def prepared(resource: TResource, body: dict[str, Any] | None = None) -> Desired
 
 
 def test_new_object_has_its_manifest_ownership_and_policies() -> None:
-    desired = prepared(deployment("$.spec.replicas"))
+    desired = prepared(deployment())
     metadata = desired.obj["metadata"]
     assert desired.obj["spec"] == {"replicas": 1, "paused": False}
     assert metadata["ownerReferences"][0]["uid"] == an_owner().uid
@@ -40,11 +40,41 @@ def test_written_object_carries_its_hash() -> None:
     assert annotations["lynq.sh/applied-hash"] == desired.hash
 
 
-def test_ignored_field_keeps_its_live_value_and_counts_in_the_hash() -> None:
-    resource = deployment("$.spec.replicas")
-    desired = prepared(resource, {"spec": {"replicas": 5, "paused": True}})
+def test_ignored_field_keeps_its_live_value() -> None:
+    desired = prepared(deployment("$.spec.replicas"), {"spec": {"replicas": 5, "paused": True}})
     assert desired.obj["spec"] == {"replicas": 5, "paused": False}
-    assert desired.hash != prepared(resource).hash
+    assert not desired.lacks_live_values
+
+
+def test_object_without_live_values_can_only_be_created() -> None:
+    desired = prepared(deployment("$.spec.replicas"))
+    assert desired.obj["spec"] == {"replicas": 1, "paused": False}
+    assert desired.lacks_live_values
+    assert not prepared(deployment()).lacks_live_values
+
+
+IGNORED_PATHS = st.sampled_from(
+    ["$.spec.replicas", "$.spec", "$..replicas", "$.metadata", "$.metadata.annotations", "$.*"]
+)
+LIVE_SPECS = st.dictionaries(st.sampled_from(["replicas", "paused", "more"]), st.integers(0, 3))
+
+
+@given(IGNORED_PATHS, LIVE_SPECS)
+def test_hash_does_not_depend_on_live_values(path: str, spec: dict[str, Any]) -> None:
+    resource = deployment(path)
+    live = {"spec": spec, "metadata": {"annotations": {"note": str(spec)}}}
+    assert prepared(resource, live).hash == prepared(resource).hash
+
+
+@given(IGNORED_PATHS)
+def test_hash_counts_policies_beside_any_ignored_field(path: str) -> None:
+    retained = deployment(path, deletion_policy=DeletionPolicy.RETAIN)
+    assert prepared(retained).hash != prepared(deployment(path)).hash
+
+
+def test_hash_counts_other_fields_and_which_fields_are_ignored() -> None:
+    hashes = {prepared(deployment(*paths)).hash for paths in ((), ("$.spec.replicas",), ("spec",))}
+    assert len(hashes) == 3
 
 
 def test_once_object_has_no_ignored_fields() -> None:

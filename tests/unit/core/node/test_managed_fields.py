@@ -1,6 +1,7 @@
 """Fields that belong to our field manager: their digest, and the migration from Update to Apply."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from lynq.core.node.managed_fields import (
     migration_patch,
     owned_fields,
     owned_fields_digest,
+    unignored_fields_digest,
 )
 
 FIELDS = '{"f:a":{},"f:b":{}}'
@@ -122,3 +124,34 @@ def test_migrated_metadata_has_nothing_left_to_migrate() -> None:
     assert patch is not None
     migrated = msgspec.json.decode(msgspec.json.encode(patch["metadata"]), type=Metadata)
     assert not has_update_entry(migrated)
+
+
+OWNED = '{"f:spec":{"f:replicas":{},"f:paused":{}}}'
+REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}}}
+
+
+def without_ignored(fields: str, ignored: dict[str, Any]) -> bytes:
+    return unignored_fields_digest(metadata_with(entry(fields)), ignored)
+
+
+def test_digest_is_unchanged_when_an_ignored_field_is_taken() -> None:
+    taken = without_ignored('{"f:spec":{"f:paused":{}}}', REPLICAS)
+    assert taken == without_ignored(OWNED, REPLICAS)
+    assert taken != without_ignored(OWNED, {})
+
+
+def test_digest_changes_when_another_field_is_taken() -> None:
+    taken = without_ignored('{"f:spec":{"f:replicas":{}}}', REPLICAS)
+    assert taken != without_ignored(OWNED, REPLICAS)
+    assert unignored_fields_digest(metadata_with(FOREIGN), REPLICAS) == b""
+
+
+@pytest.mark.parametrize(
+    "mark", ['"f:labels":{"f:lynq.sh/node":{}}', '"f:annotations":{"f:lynq.sh/deletion-policy":{}}']
+)
+def test_our_labels_and_annotations_are_never_ignored(mark: str) -> None:
+    ignored: dict[str, Any] = {"f:metadata": {}}
+    marked = without_ignored(f'{{"f:metadata":{{{mark}}}}}', ignored)
+    assert marked != without_ignored('{"f:metadata":{}}', ignored)
+    other = '{"f:metadata":{"f:labels":{"f:team":{}}}}'
+    assert without_ignored(other, ignored) == without_ignored('{"f:metadata":{}}', ignored)

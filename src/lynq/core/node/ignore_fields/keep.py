@@ -9,9 +9,9 @@ items are matched by their merge key where they have one, as the containers of a
 position elsewhere.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from lynq.core.node.ignore_fields.jsonpath import (
     Filter,
@@ -23,29 +23,17 @@ from lynq.core.node.ignore_fields.jsonpath import (
     Slice,
     Wildcard,
 )
+from lynq.core.node.ignore_fields.merge_keys import MergeKey, merge_keys
 
 ABSENT: Final = object()
 """The counterpart of an item that is not live; None would be the value null."""
-
-_KeyOf: TypeAlias = Callable[[Mapping[str, Any]], Hashable]
-
-# Merge keys of the built-in kinds, by the key of the list; all other lists are keyed by name.
-_MERGE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "volumeMounts": ("mountPath",),
-    "volumeDevices": ("devicePath",),
-    "hostAliases": ("ip",),
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-    "conditions": ("type",),
-    "ownerReferences": ("uid",),
-    "podIPs": ("ip",),
-}
 
 
 def counterparts(desired: Sequence[object], live: object, field: str) -> list[object]:
     """Return the live item of each desired one, or ABSENT; `field` is the key of the list."""
     items = live if isinstance(live, list) else []
     by_key = _keyed(items, field)
-    keys = _keys(desired, field)
+    keys = merge_keys(desired, field)
     if by_key is None or keys is None:
         return [items[index] if index < len(items) else ABSENT for index in range(len(desired))]
     return [by_key.get(key, ABSENT) for key in keys]
@@ -55,42 +43,15 @@ def live_only(desired: Sequence[object], live: object, field: str) -> list[objec
     """Return the live items without a desired counterpart, in their order."""
     items = live if isinstance(live, list) else []
     by_key = _keyed(items, field)
-    keys = _keys(desired, field)
+    keys = merge_keys(desired, field)
     if by_key is None or keys is None:
         return items[len(desired) :]
     return [item for key, item in by_key.items() if key not in set(keys)]
 
 
-def _keyed(items: Sequence[object], field: str) -> dict[Hashable, object] | None:
-    keys = _keys(items, field)
+def _keyed(items: Sequence[object], field: str) -> dict[MergeKey, object] | None:
+    keys = merge_keys(items, field)
     return None if keys is None else dict(zip(keys, items, strict=True))
-
-
-def _keys(items: Sequence[object], field: str) -> list[Hashable] | None:
-    """Return the keys of the items, if every item has one and they are unique."""
-    key_of = _port if field == "ports" else _by(_MERGE_KEYS.get(field, ("name",)))
-    keys: list[Hashable] = []
-    for item in items:
-        key = key_of(item) if isinstance(item, Mapping) else None
-        if key is None:
-            return None
-        keys.append(key)
-    return keys if len(set(keys)) == len(keys) else None
-
-
-def _by(names: tuple[str, ...]) -> _KeyOf:
-    def key_of(item: Mapping[str, Any]) -> Hashable:
-        values = tuple(item.get(name) for name in names)
-        return values if all(isinstance(value, str) for value in values) else None
-
-    return key_of
-
-
-def _port(item: Mapping[str, Any]) -> Hashable:
-    """Return the key of a container's or Service's port; the API server defaults to TCP."""
-    number = item.get("containerPort", item.get("port"))
-    protocol = item.get("protocol") or "TCP"
-    return (number, protocol) if isinstance(number, int) and isinstance(protocol, str) else None
 
 
 def keep_live(
