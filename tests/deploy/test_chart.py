@@ -456,3 +456,11 @@ def test_common_labels_and_annotations_are_on_every_object() -> None:
 @pytest.mark.parametrize("file", ["values-local.yaml", "values-prod.yaml"])
 def test_additional_values_files_are_accepted(file: str) -> None:
     assert chart(yaml.safe_load((CHART / file).read_text()))
+
+
+def test_webhook_may_review_the_access_of_authors_also_without_metrics() -> None:
+    role = "lynq-access-review-role"
+    for values in ({}, {"manager": {"metricsSecure": False}}, {"certManager": {"enabled": True}}):
+        (rule,) = one(chart(values), "ClusterRole", role)["rules"]
+        assert (rule["resources"], rule["verbs"]) == (["subjectaccessreviews"], ["create"])
+    assert role not in names(chart({"webhook": {"enabled": False}}), "ClusterRole")

@@ -51,6 +51,8 @@ def test_object_names_match_go_operator() -> None:
         ("ClusterRoleBinding", "", "lynq-manager-rolebinding"),
         ("ClusterRole", "", "lynq-manager-custom-kinds-role"),
         ("ClusterRoleBinding", "", "lynq-manager-custom-kinds-rolebinding"),
+        ("ClusterRole", "", "lynq-access-review-role"),
+        ("ClusterRoleBinding", "", "lynq-access-review-rolebinding"),
         ("ClusterRole", "", "lynq-metrics-auth-role"),
         ("ClusterRoleBinding", "", "lynq-metrics-auth-rolebinding"),
         ("ClusterRole", "", "lynq-metrics-reader"),

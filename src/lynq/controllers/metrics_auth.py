@@ -3,16 +3,13 @@
 from typing import Any, Final
 
 from lynq.kube import Client, Resource
+from lynq.kube.access_review import Subject, may_get_path
 from lynq.kube.errors import KubeError
 from lynq.telemetry import AccessDecision, ReviewFailedError
 
 _TOKEN_REVIEWS: Final = Resource(
     "authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False
 )
-_ACCESS_REVIEWS: Final = Resource(
-    "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
-)
-_GET_METRICS: Final = {"path": "/metrics", "verb": "get"}
 
 
 async def may_read_metrics(client: Client, token: str) -> AccessDecision:
@@ -25,7 +22,7 @@ async def may_read_metrics(client: Client, token: str) -> AccessDecision:
         user = await _authenticate(client, token)
         if user is None:
             return AccessDecision.UNAUTHENTICATED
-        is_allowed = await _authorize(client, user)
+        is_allowed = await may_get_path(client, _subject(user), "/metrics")
     except KubeError as error:
         raise ReviewFailedError(str(error)) from error
     return AccessDecision.ALLOWED if is_allowed else AccessDecision.FORBIDDEN
@@ -37,13 +34,10 @@ async def _authenticate(client: Client, token: str) -> dict[str, Any] | None:
     return status.get("user", {}) if status.get("authenticated") else None
 
 
-async def _authorize(client: Client, user: dict[str, Any]) -> bool:
-    spec = {
-        "user": user.get("username", ""),
-        "uid": user.get("uid", ""),
-        "groups": user.get("groups", []),
-        "extra": user.get("extra", {}),
-        "nonResourceAttributes": _GET_METRICS,
-    }
-    review = await client.create(_ACCESS_REVIEWS, {"spec": spec})
-    return bool(review.get("status", {}).get("allowed"))
+def _subject(user: dict[str, Any]) -> Subject:
+    return Subject(
+        username=user.get("username", ""),
+        uid=user.get("uid", ""),
+        groups=user.get("groups", []),
+        extra=user.get("extra", {}),
+    )

@@ -46,6 +46,15 @@ class GroupVersionKind(_Wire, frozen=True):
     kind: str = ""
 
 
+class UserInfo(_Wire, frozen=True):
+    """The user of the request: the author of the object under review."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
+
+
 class AdmissionRequest(_Wire, frozen=True):
     """The request of an AdmissionReview."""
 
@@ -55,6 +64,7 @@ class AdmissionRequest(_Wire, frozen=True):
     name: str = ""
     namespace: str = ""
     sub_resource: str = ""
+    user_info: UserInfo = UserInfo()
     object: Raw = Raw(b"null")
     old_object: Raw = Raw(b"null")
 
@@ -80,6 +90,8 @@ class AdmissionResponse:
     warnings: Sequence[str] = ()
     patch: Sequence[dict[str, Any]] = ()
     """Operations of a JSON patch of the object."""
+    required_secrets: Sequence[str] = ()
+    """Secrets that the author has to be allowed to get, or else the request is denied."""
 
 
 def decode_request(body: bytes, kind: GroupVersionKind) -> AdmissionRequest:

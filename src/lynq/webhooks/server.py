@@ -7,7 +7,7 @@ rejects the request, because the failurePolicy is Fail.
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
@@ -21,6 +21,7 @@ from lynq.api.node_metadata import is_deleting
 from lynq.kube.errors import error_location
 from lynq.telemetry import Address
 from lynq.telemetry.http_server import Listener
+from lynq.webhooks.authorization import Authorize
 from lynq.webhooks.certificates.rotation import Certificates
 from lynq.webhooks.cluster_view import ClusterView
 from lynq.webhooks.defaulting import Defaults, form_defaults, hub_defaults
@@ -68,12 +69,14 @@ class WebhookServer:
         address: Address,
         certificates: Certificates,
         view: ClusterView,
+        authorize: Authorize,
         *,
         registry: CollectorRegistry | None = None,
         body_seconds: float = 5.0,
     ) -> None:
         self._certificates = certificates
         self._view = view
+        self._authorize = authorize
         self._body_seconds = body_seconds
         self._address = address
         metrics = WebhookMetrics(registry)
@@ -159,6 +162,9 @@ class WebhookServer:
             validate = route.review(request, self._view)
             loop = asyncio.get_running_loop()
             response = await loop.run_in_executor(self._threads, validate)
+            if response.required_secrets and not response.denial:
+                denial = await self._authorize(request, response.required_secrets)
+                response = replace(response, denial=denial)
             return web.Response(
                 body=encode_response(request, response), content_type="application/json"
             )

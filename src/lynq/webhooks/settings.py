@@ -1,12 +1,14 @@
 """The settings of the webhooks, and the server that is created from them."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from prometheus_client import CollectorRegistry
 
 from lynq.kube import Client
 from lynq.telemetry import Address
 from lynq.tls.context import CertificateFiles
+from lynq.webhooks.authorization import authorize_secrets
 from lynq.webhooks.certificates.rotation import (
     Certificates,
     FileCertificates,
@@ -40,10 +42,16 @@ class Webhooks:
         """Return the server, to be entered with `async with`.
 
         The client must not be fenced: every replica serves the webhooks, and so needs the
-        certificates.
+        certificates and creates access reviews.
         """
         address = Address("", self.port)
-        return WebhookServer(address, self._certificates(client), view, registry=registry)
+        return WebhookServer(
+            address,
+            self._certificates(client),
+            view,
+            partial(authorize_secrets, client),
+            registry=registry,
+        )
 
     def _certificates(self, client: Client) -> Certificates:
         if self.certificate:

@@ -1,5 +1,8 @@
 """Validates the creation, update and deletion of hubs, forms and nodes.
 
+The validation of a hub names the Secrets that its author has to be allowed to get, because the
+operator sends their values to the host of the hub. The server asks the API server for them.
+
 A validation has two steps. The first reads the caches on the event loop. The second is a function
 without access to the caches, so that a form with a thousand templates is validated in a thread.
 
@@ -8,6 +11,7 @@ finalizer of an object that was created before a rule could not be removed.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -21,6 +25,7 @@ from lynq.api.node_metadata import is_deleting, is_protected
 from lynq.api.problems import Problem, ProblemKind, errors, summary, warnings
 from lynq.api.wire import Wire
 from lynq.core.form.validation import hub_not_found, validate_form
+from lynq.core.hub.secret_access import secrets_to_authorize
 from lynq.core.hub.validation import check_hub_name, validate_hub
 from lynq.core.node.ignore_fields.parse import path_problem
 from lynq.webhooks.cluster_view import ClusterView, DeletionImpact
@@ -49,7 +54,7 @@ def admit_hub(request: AdmissionRequest, view: ClusterView) -> Validation:
     spec = _new_spec(request)
     if spec is None:
         return _allow
-    return partial(_response, partial(_hub_problems, spec, _created_name(request)))
+    return partial(_hub_response, spec, _old_spec(request), _created_name(request))
 
 
 def admit_form(request: AdmissionRequest, view: ClusterView) -> Validation:
@@ -88,6 +93,10 @@ def _new_spec(request: AdmissionRequest) -> Raw | None:
     return new.spec
 
 
+def _old_spec(request: AdmissionRequest) -> Raw | None:
+    return decode_object(request.old_object).spec if request.operation == "UPDATE" else None
+
+
 class _HubId(Wire, frozen=True):
     hub_id: str = ""
 
@@ -105,6 +114,21 @@ def _created_name(request: AdmissionRequest) -> str:
 
 def _hub_problems(spec: Raw, name: str) -> tuple[Problem, ...]:
     return (*validate_hub(decode_spec(spec, HubSpec)), *check_hub_name(name))
+
+
+def _hub_response(spec: Raw, old_spec: Raw | None, name: str) -> AdmissionResponse:
+    response = _response(partial(_hub_problems, spec, name))
+    if response.denial:
+        return response
+    old = _decode_old_hub(old_spec) if old_spec else None
+    return replace(response, required_secrets=secrets_to_authorize(decode_spec(spec, HubSpec), old))
+
+
+def _decode_old_hub(spec: Raw) -> HubSpec | None:
+    try:
+        return decode_spec(spec, HubSpec)
+    except SpecError:
+        return None
 
 
 def _form_problems(

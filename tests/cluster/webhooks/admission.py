@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from lynq.kube import Client, Resource
 from lynq.kube.errors import ApiError
 from lynq.telemetry import Address
 from lynq.webhooks import WebhookServer
+from lynq.webhooks.authorization import Authorize, authorize_secrets
 from lynq.webhooks.certificates.ca import Lifetimes
 from lynq.webhooks.certificates.rotation import RotatedCertificates, WebhookService
 from lynq.webhooks.certificates.secret import CONFIGURATIONS
@@ -77,7 +79,11 @@ class Admission:
 
     @asynccontextmanager
     async def replica(
-        self, client: Client | None = None, *, lifetimes: Lifetimes | None = None
+        self,
+        client: Client | None = None,
+        *,
+        lifetimes: Lifetimes | None = None,
+        authorize: Authorize | None = None,
     ) -> AsyncIterator[WebhookServer]:
         """Run one server until the block ends."""
         certificates = RotatedCertificates(
@@ -87,7 +93,9 @@ class Admission:
             check_interval=self.check_interval,
             clock=self.clock,
         )
-        async with WebhookServer(Address("127.0.0.1", 0), certificates, self.caches) as server:
+        authorize = authorize or partial(authorize_secrets, self.client)
+        address = Address("127.0.0.1", 0)
+        async with WebhookServer(address, certificates, self.caches, authorize) as server:
             async with asyncio.timeout(20):
                 await server.listening()
             yield server

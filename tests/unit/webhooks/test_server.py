@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from lynq.tls.context import CertificateError, CertificateFiles
 from lynq.webhooks import WebhookServer
 from lynq.webhooks import server as server_module
 from lynq.webhooks.certificates.rotation import FileCertificates
+from lynq.webhooks.review import AdmissionDenied, AdmissionRequest
 from unit.webhooks.reviews import (
     FORM,
     HUB,
@@ -34,6 +35,14 @@ from waiting import eventually
 
 ANY = Address("127.0.0.1", 0)
 VALIDATE_HUB = "/validate-operator-lynq-sh-v1-lynqhub"
+
+
+async def author_may_get(
+    admission: AdmissionRequest, names: Sequence[str]
+) -> AdmissionDenied | None:
+    """Deny the author "mallory" all Secrets."""
+    is_denied = admission.user_info.username == "mallory"
+    return AdmissionDenied(f"no {', '.join(names)}") if is_denied else None
 
 
 @pytest.fixture
@@ -59,7 +68,9 @@ def registry() -> CollectorRegistry:
 async def server(
     files: FileCertificates, registry: CollectorRegistry
 ) -> AsyncIterator[WebhookServer]:
-    async with WebhookServer(ANY, files, Caches(), registry=registry, body_seconds=0.3) as server:
+    async with WebhookServer(
+        ANY, files, Caches(), author_may_get, registry=registry, body_seconds=0.3
+    ) as server:
         await server.listening()
         yield server
 
@@ -117,6 +128,17 @@ async def test_invalid_hub_is_denied(session: aiohttp.ClientSession, server: Web
     assert response["allowed"] is False
     assert (response["status"]["code"], response["status"]["reason"]) == (403, "Forbidden")
     assert response["status"]["message"].startswith("spec.valueMappings.uid: required")
+
+
+async def test_hub_is_denied_to_an_author_without_its_secrets(
+    session: aiohttp.ClientSession, server: WebhookServer
+) -> None:
+    database = {**HUB_SPEC["source"]["mysql"], "passwordRef": {"name": "db", "key": "p"}}
+    spec = {**HUB_SPEC, "source": {"type": "mysql", "mysql": database}}
+    for username, allowed in (("mallory", False), ("alice", True)):
+        user = {"username": username, "groups": ["a"], "extra": {"scopes": ["x"]}}
+        body = body_of(HUB, "CREATE", object=an_object(spec), userInfo=user)
+        assert (await review(session, server, VALIDATE_HUB, body))["allowed"] is allowed
 
 
 @pytest.mark.parametrize(
@@ -228,7 +250,7 @@ async def test_server_reports_a_problem_until_it_listens(
             return await files.context()
 
     slow = Slow()
-    async with WebhookServer(ANY, slow, Caches()) as server:
+    async with WebhookServer(ANY, slow, Caches(), author_may_get) as server:
         assert server.problem == "webhooks: there is no certificate yet"
         slow.has_one.set()
         await eventually(lambda: not server.problem)
@@ -238,7 +260,7 @@ async def test_server_reports_a_problem_until_it_listens(
 async def test_missing_certificate_cancels_the_block(tmp_path: Path) -> None:
     missing = FileCertificates(CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key"))
     with pytest.RaisesGroup(pytest.RaisesExc(CertificateError, match=r"tls\.crt")):
-        async with WebhookServer(ANY, missing, Caches()):
+        async with WebhookServer(ANY, missing, Caches(), author_may_get):
             await asyncio.sleep(60)
 
 
@@ -246,11 +268,11 @@ async def test_port_in_use_cancels_the_block(
     server: WebhookServer, files: FileCertificates
 ) -> None:
     with pytest.RaisesGroup(pytest.RaisesExc(ListenError, match="the webhook server cannot")):
-        async with WebhookServer(server.address, files, Caches()):
+        async with WebhookServer(server.address, files, Caches(), author_may_get):
             await asyncio.sleep(60)
 
 
 async def test_exception_of_the_block_is_not_wrapped(files: FileCertificates) -> None:
     with pytest.raises(KeyError):
-        async with WebhookServer(ANY, files, Caches()):
+        async with WebhookServer(ANY, files, Caches(), author_may_get):
             raise KeyError("mine")

@@ -1,0 +1,60 @@
+"""Asks the API server by SubjectAccessReview what a user may do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from lynq.kube.client import Client
+from lynq.kube.resource import Resource
+
+_ACCESS_REVIEWS: Final = Resource(
+    "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A user as the API server authenticated it."""
+
+    username: str = ""
+    uid: str = ""
+    groups: Sequence[str] = ()
+    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+async def may_get_path(client: Client, subject: Subject, path: str) -> bool:
+    """Return whether the subject may GET a path that is no resource; raises KubeError."""
+    return await _is_allowed(
+        client, subject, {"nonResourceAttributes": {"path": path, "verb": "get"}}
+    )
+
+
+async def may_get_object(
+    client: Client, subject: Subject, resource: Resource, namespace: str, name: str
+) -> bool:
+    """Return whether the subject may get an object; raises KubeError.
+
+    The client must not be fenced: a review is created like other objects, also by replicas that do
+    not lead.
+    """
+    attributes = {
+        "group": resource.group,
+        "version": resource.version,
+        "resource": resource.plural,
+        "namespace": namespace,
+        "name": name,
+        "verb": "get",
+    }
+    return await _is_allowed(client, subject, {"resourceAttributes": attributes})
+
+
+async def _is_allowed(client: Client, subject: Subject, attributes: dict[str, Any]) -> bool:
+    spec = {
+        "user": subject.username,
+        "uid": subject.uid,
+        "groups": list(subject.groups),
+        "extra": dict(subject.extra),
+        **attributes,
+    }
+    review = await client.create(_ACCESS_REVIEWS, {"spec": spec})
+    return bool(review.get("status", {}).get("allowed"))
