@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import structlog
 
+from lynq.api.denied_hosts import FLAG, DeniedHosts
 from lynq.cli.goflags import GoCommand
 from lynq.cli.runflags import run_flags
 from lynq.controllers.manager import ProcessSettings
@@ -108,6 +109,7 @@ def _options(flags: Mapping[str, Any]) -> Options:
         force_reapply_interval=interval,
         sqlite_directory=flags["sqlite_dir"],
         max_read_bytes=flags["max_read_mib"] * MIB,
+        denied_hosts=_denied_hosts(flags["deny_source_hosts"]),
         namespaces=_namespaces(flags["watch_namespaces"]),
         allowed_namespaces=_namespaces(flags["allowed_namespaces"]),
         requires_service_account=flags["require_service_account"],
@@ -118,6 +120,13 @@ def _options(flags: Mapping[str, Any]) -> Options:
 def _namespaces(text: str) -> tuple[str, ...]:
     # Without duplicates: a namespace that is watched twice would count its nodes twice.
     return tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
+
+
+def _denied_hosts(text: str) -> DeniedHosts:
+    try:
+        return DeniedHosts.parse(text)
+    except ValueError as error:
+        raise _invalid(FLAG, str(error)) from error
 
 
 def _shard(text: str) -> Shard:

@@ -174,6 +174,13 @@ _CONTROLLERS: Final = (
         help="MiB that the mapped values of a hub's active rows may have. A larger read fails.",
     ),
     click.option(
+        "--deny-source-hosts",
+        default="",
+        metavar="CIDR,HOST,*.SUFFIX",
+        help="Networks, addresses and host names of databases that hubs may not connect to. "
+        "Link-local addresses are always denied.",
+    ),
+    click.option(
         "--watch-namespaces",
         default="",
         metavar="NAME,NAME",

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode, ResourceState
+from lynq.api.denied_hosts import DeniedHosts
 from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import form_of, hub_by_label, hub_of_form
@@ -140,6 +141,11 @@ class CachedClusterView:
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
+
+    @property
+    def denied_hosts(self) -> DeniedHosts:
+        """The hosts that hubs may not connect to."""
+        return self._context.options.denied_hosts
 
     def covers(self, namespace: str) -> bool:
         """Return whether the namespace is watched, and its hubs and nodes are listed."""

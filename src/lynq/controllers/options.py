@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import LEASE
 from lynq.controllers.timing import Timing
@@ -57,6 +58,8 @@ class Options:
     """Directory of SQLite databases; None rejects hubs of type sqlite."""
     max_read_bytes: int = MAX_BYTES
     """Bytes that the active rows of one hub may have; a larger read fails."""
+    denied_hosts: DeniedHosts = NONE_DENIED
+    """Hosts and addresses that hubs may not connect to."""
     namespaces: tuple[str, ...] = ()
     """Namespaces to watch; empty: all."""
     allowed_namespaces: tuple[str, ...] = ()

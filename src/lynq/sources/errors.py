@@ -61,6 +61,10 @@ class UnknownHost(SourceConnectionFailed):
     """The host name does not resolve."""
 
 
+class DeniedHost(SourceConnectionFailed):
+    """The operator does not connect to this host, or to one of its addresses."""
+
+
 class Refused(SourceConnectionFailed):
     """The server refused the connection, or the network has no route to it."""
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from lynq.api import TlsMode
 from lynq.sources.errors import (
     ConnectTimedOut,
+    DeniedHost,
     Endpoint,
     InvalidSettings,
     Refused,
@@ -83,10 +84,11 @@ async def _connect_first(
 async def server_addresses(settings: ServerSettings) -> Sequence[ServerAddress]:
     """Return the addresses that may be connected to; raises SourceConnectionFailed.
 
-    The caller sets the time limit.
+    One denied address denies the host. The caller sets the time limit.
     """
+    _check_denied(settings, settings.host)
     try:
-        return await resolve(settings.host, settings.port)
+        addresses = await resolve(settings.host, settings.port)
     except TooManyLookups:
         raise SourceConnectionFailed(
             "too many host names are being resolved: the name server does not answer",
@@ -94,6 +96,15 @@ async def server_addresses(settings: ServerSettings) -> Sequence[ServerAddress]:
         ) from None
     except OSError as error:
         raise network_failure(error, settings.endpoint) from None
+    # The connection uses these addresses: a name that resolves to others later changes nothing.
+    for address in addresses:
+        _check_denied(settings, address.ip)
+    return addresses
+
+
+def _check_denied(settings: ServerSettings, host: str) -> None:
+    if problem := settings.denied_hosts.problem(host):
+        raise DeniedHost(problem, endpoint=settings.endpoint)
 
 
 def _lookup_timed_out(settings: ServerSettings) -> ConnectTimedOut:

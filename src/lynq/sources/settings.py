@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
 from lynq.api import SourceType, TlsMode
+from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
 from lynq.api.source import DatabaseServer
 from lynq.sources.errors import Endpoint
 
@@ -62,6 +63,8 @@ class ServerSettings(Settings):
     tls: TLS = UNENCRYPTED
     connect_timeout: float = 5.0
     """Seconds that connecting and logging in may take."""
+    denied_hosts: DeniedHosts = NONE_DENIED
+    """Hosts and addresses that are not connected to."""
     pool_size: int = 2
     """Maximum number of open connections."""
     pool_lifetime: float = 300.0
@@ -89,6 +92,7 @@ class ResolvedValues:
     query_timeout: float = 60.0
     sqlite_directory: Path | None = None
     max_bytes: int = MAX_BYTES
+    denied_hosts: DeniedHosts = NONE_DENIED
 
 
 S = TypeVar("S", bound=ServerSettings)
@@ -108,4 +112,5 @@ def server_settings(
         connect_timeout=values.connect_timeout,
         query_timeout=values.query_timeout,
         max_bytes=values.max_bytes,
+        denied_hosts=values.denied_hosts,
     )

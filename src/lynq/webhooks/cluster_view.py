@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lynq.api import DeletionPolicy, HubSpec, LynqNode
+from lynq.api.denied_hosts import DeniedHosts
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
 from lynq.api.node_metadata import is_protected
@@ -12,7 +13,11 @@ from lynq.api.resource import all_resources
 
 
 class ClusterView(Protocol):
-    """Read access to the caches of the process that serves the webhooks."""
+    """Read access to the caches and options of the process that serves the webhooks."""
+
+    @property
+    def denied_hosts(self) -> DeniedHosts:
+        """The hosts that hubs may not connect to."""
 
     def covers(self, namespace: str) -> bool:
         """Return whether the namespace is watched, and its hubs and nodes are listed."""

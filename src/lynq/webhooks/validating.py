@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Raw
 
 from lynq.api import FormSpec, HubSpec, LynqNode
+from lynq.api.denied_hosts import DeniedHosts
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
 from lynq.api.node_metadata import is_deleting, is_protected
@@ -26,7 +27,7 @@ from lynq.api.problems import Problem, ProblemKind, errors, summary, warnings
 from lynq.api.wire import Wire
 from lynq.core.form.validation import hub_not_found, validate_form
 from lynq.core.hub.secret_access import secrets_to_authorize
-from lynq.core.hub.validation import check_hub_name, validate_hub
+from lynq.core.hub.validation import check_host, check_hub_name, validate_hub
 from lynq.core.node.ignore_fields.parse import path_problem
 from lynq.webhooks.cluster_view import ClusterView, DeletionImpact
 from lynq.webhooks.review import (
@@ -54,7 +55,8 @@ def admit_hub(request: AdmissionRequest, view: ClusterView) -> Validation:
     spec = _new_spec(request)
     if spec is None:
         return _allow
-    return partial(_hub_response, spec, _old_spec(request), _created_name(request))
+    find_problems = partial(_hub_problems, spec, _created_name(request), view.denied_hosts)
+    return partial(_hub_response, spec, _old_spec(request), find_problems)
 
 
 def admit_form(request: AdmissionRequest, view: ClusterView) -> Validation:
@@ -112,12 +114,15 @@ def _created_name(request: AdmissionRequest) -> str:
     return request.name or decode_object(request.object).metadata.name
 
 
-def _hub_problems(spec: Raw, name: str) -> tuple[Problem, ...]:
-    return (*validate_hub(decode_spec(spec, HubSpec)), *check_hub_name(name))
+def _hub_problems(spec: Raw, name: str, denied: DeniedHosts) -> tuple[Problem, ...]:
+    hub = decode_spec(spec, HubSpec)
+    return (*validate_hub(hub), *check_host(hub, denied), *check_hub_name(name))
 
 
-def _hub_response(spec: Raw, old_spec: Raw | None, name: str) -> AdmissionResponse:
-    response = _response(partial(_hub_problems, spec, name))
+def _hub_response(
+    spec: Raw, old_spec: Raw | None, find_problems: Callable[[], tuple[Problem, ...]]
+) -> AdmissionResponse:
+    response = _response(find_problems)
     if response.denial:
         return response
     old = _decode_old_hub(old_spec) if old_spec else None

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode
+from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
 from lynq.api.metadata import ObjectKey
 from lynq.kube import Client, Resource
 from lynq.kube.errors import ApiError
@@ -49,6 +50,7 @@ class Caches:
 
     spec: HubSpec | None = None
     nodes: Sequence[LynqNode] = field(default_factory=list)
+    denied_hosts: DeniedHosts = NONE_DENIED
 
     def covers(self, namespace: str) -> bool:
         return bool(namespace)

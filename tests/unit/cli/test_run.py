@@ -14,6 +14,7 @@ import pytest
 import structlog
 from click.testing import CliRunner, Result
 
+from lynq.api.denied_hosts import DeniedHosts
 from lynq.cli import main
 from lynq.cli.run import own_namespace, run
 from lynq.controllers import manager
@@ -147,9 +148,14 @@ def test_certificate_in_the_default_directory_is_used(stand_in: Manager, tmp_pat
     assert settings(stand_in).admission == Webhooks(certificate=files)
 
 
+def test_denied_hosts_are_parsed(stand_in: Manager) -> None:
+    parsed = settings(stand_in, "--deny-source-hosts=10.0.0.0/8,*.internal")
+    assert parsed.options.denied_hosts == DeniedHosts.parse("10.0.0.0/8,*.internal")
+
+
 def test_every_flag_has_help() -> None:
     options = [param for param in run.params if isinstance(param, click.Option)]
-    assert len(options) == 39
+    assert len(options) == 40
     assert [option.opts for option in options if not option.help] == []
 
 

@@ -15,6 +15,7 @@ from lynq.api import (
     ResourceState,
     ResourceStatus,
 )
+from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import GROUP, VERSION
 from lynq.webhooks.review import AdmissionRequest, GroupVersionKind
@@ -102,6 +103,7 @@ class Caches:
     synced: bool = True
     spec: HubSpec | None = None
     nodes: Sequence[LynqNode] = field(default_factory=list)
+    denied_hosts: DeniedHosts = NONE_DENIED
 
     def covers(self, namespace: str) -> bool:
         return self.synced and namespace == "prod"

@@ -7,6 +7,7 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from lynq.api import DeletionPolicy, HubSpec, TResource
+from lynq.api.denied_hosts import DeniedHosts
 from lynq.webhooks.review import AdmissionRequest, AdmissionResponse, ReviewError
 from lynq.webhooks.validating import admit_form, admit_hub, admit_node
 from unit.webhooks.reviews import (
@@ -51,6 +52,17 @@ def test_form_of_a_missing_hub_gives_a_warning_in_a_watched_namespace() -> None:
     (warning,) = form(creation(FORM_SPEC)).warnings
     assert warning.startswith('spec.hubId: LynqHub "shop" not found in this namespace')
     assert form(creation(FORM_SPEC), Caches(synced=False)) == AdmissionResponse()
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "db.internal"])
+def test_hub_with_a_denied_host_is_denied(host: str) -> None:
+    server = {**HUB_SPEC["source"]["mysql"], "host": host}
+    spec = {**HUB_SPEC, "source": {"type": "mysql", "mysql": server}}
+    view = Caches(denied_hosts=DeniedHosts.parse("*.internal"))
+    denial = hub(request(HUB, "CREATE", an_object(spec)), view).denial
+    assert denial
+    assert denial.message.startswith("spec.source.mysql.host: the ")
+    assert "--deny-source-hosts" in denial.message
 
 
 def test_hub_name_that_is_no_label_gives_a_warning() -> None:

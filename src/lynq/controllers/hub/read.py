@@ -47,7 +47,10 @@ class RowReader:
         self._emitter = emitter
         self._jobs = jobs
         self._configs = SourceConfigLoader(
-            context.client, context.options.sqlite_directory, context.options.max_read_bytes
+            context.client,
+            context.options.sqlite_directory,
+            context.options.max_read_bytes,
+            context.options.denied_hosts,
         )
 
     def start(self, hub: LynqHub, state: HubState) -> None:

@@ -18,6 +18,7 @@ from lynq.api import (
     Tls,
     TlsMode,
 )
+from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
 from lynq.api.problems import errors
 from lynq.api.source import DatabaseServer
 from lynq.core.hub.schedule import duration_of
@@ -103,10 +104,15 @@ class SourceConfigLoader:
     """Loads source configs; Secrets and ConfigMaps are read each time."""
 
     def __init__(
-        self, client: Client, sqlite_directory: Path | None, max_bytes: int = MAX_BYTES
+        self,
+        client: Client,
+        sqlite_directory: Path | None,
+        max_bytes: int = MAX_BYTES,
+        denied_hosts: DeniedHosts = NONE_DENIED,
     ) -> None:
         self._client = client
         self._max_bytes = max_bytes
+        self._denied_hosts = denied_hosts
         self._sqlite_directory = sqlite_directory
 
     async def load(self, spec: HubSpec, namespace: str) -> SourceConfig:
@@ -135,7 +141,7 @@ class SourceConfigLoader:
             values = await _server_values(block, f"source.{engine}", secrets)
         else:
             values = ResolvedValues(sqlite_directory=self._sqlite_directory)
-        values = replace(values, max_bytes=self._max_bytes)
+        values = replace(values, max_bytes=self._max_bytes, denied_hosts=self._denied_hosts)
         return block.table, ENGINES[engine].settings(block, values)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from lynq.api import HubSource, HubSpec, SecretKeyRef, SourceType, Tls
+from lynq.api.denied_hosts import DeniedHosts
 from lynq.api.names import LABEL_HUB
 from lynq.api.naming import LABEL_LIMIT
 from lynq.api.problems import Problem, ProblemKind, at_key
@@ -25,6 +26,13 @@ _ZERO_DURATION: Final = re.compile(r"0+[smh]")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = {"hubId": "the name of the hub", "templateRef": "the name of the form"}
 _OVERRIDABLE: Final = ("uid", "activate")
+
+
+def check_host(spec: HubSpec, denied: DeniedHosts) -> tuple[Problem, ...]:
+    """Return the problem of a hub whose host is denied; the addresses of a name are not known."""
+    block = spec.source.block
+    message = denied.problem(block.host) if isinstance(block, DatabaseServer) else ""
+    return (Problem(f"spec.source.{spec.source.type}.host", message),) if message else ()
 
 
 def validate_hub(spec: HubSpec) -> tuple[Problem, ...]:
