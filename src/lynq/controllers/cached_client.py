@@ -97,6 +97,11 @@ class ResourceCache(Generic[W, T]):
         """Whether RBAC forbids the watch; the informer keeps retrying."""
         return self.health.phase is InformerPhase.FORBIDDEN
 
+    @property
+    def unwatched_for(self) -> float:
+        """Seconds for which the API server has rejected a list or watch; 0 if all are open."""
+        return max(informer.unwatched_for for informer in self._informers.values())
+
     def covers(self, namespace: str) -> bool:
         """Return whether the namespace is watched."""
         return None in self._informers or namespace in self._informers

@@ -45,6 +45,10 @@ _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 class KindNotWatched(Exception):  # noqa: N818 - names the condition
     """The objects of a kind cannot be observed; the message is the reason."""
 
+    def __init__(self, problem: str, *, namespaced: bool = True) -> None:
+        super().__init__(problem)
+        self.namespaced = namespaced
+
 
 class FullObject(Wire, frozen=True):
     """An object of any kind, with the fields that readiness is evaluated from."""
@@ -94,6 +98,8 @@ class WatchedKind:
         self.into: type[Any] = FullObject if has_body else PartialObject
         self.is_own_write = False
         """Whether the change that handlers are called with is the response to our own write."""
+        self.was_unwatched = False
+        """Whether the kind was not watched at the last check."""
         self._started = time.monotonic()
         self.cache: ResourceCache[Any, Child] = ResourceCache(
             client,
@@ -115,6 +121,11 @@ class WatchedKind:
         has_failed = bool(self.cache.health.problem)
         tolerance = timing.watch_retry_tolerance if has_failed else timing.max_list_duration
         return time.monotonic() - self._started < tolerance
+
+    @property
+    def is_unwatched(self) -> bool:
+        """Whether the watch of the synced cache was lost: its content may be outdated."""
+        return self.cache.has_synced and self.cache.unwatched_for > self._timing.unwatched_after
 
     def child_of(self, obj: Any) -> Child:  # noqa: ANN401 - FullObject or PartialObject
         """Return the cached state of an object."""
@@ -197,7 +208,6 @@ class Children:
         self._discovering: set[tuple[str, str]] = set()
         self._group = asyncio.TaskGroup()
         self._running = False
-        self._stopped = asyncio.Event()
 
     async def run(self) -> None:
         """Watch the requested kinds until canceled."""
@@ -206,23 +216,38 @@ class Children:
             try:
                 for kind in self._kinds.values():
                     self._start(kind)
-                await self._stopped.wait()
+                await self._check_watches()
             finally:
                 # Nodes still change while the watches end; no change may start another watch.
                 self._running = False
 
-    async def watched(self, resource: Resource) -> WatchedKind:
+    async def _check_watches(self) -> None:
+        """Report all objects of a kind whose watch was lost or is open again."""
+        while True:
+            await asyncio.sleep(self._timing.unwatched_check_interval)
+            for kind in list(self._kinds.values()):
+                if kind.is_unwatched is not kind.was_unwatched:
+                    kind.was_unwatched = kind.is_unwatched
+                    for key, child in kind.cache.items():
+                        change = ChildChange(kind.ref(key), (child,), is_own_write=False)
+                        self._on_change(change)
+
+    async def watched(self, resource: Resource, *, allow_outdated: bool = False) -> WatchedKind:
         """Return a kind whose cache is synced; raises KindNotWatched.
 
         The first call starts the watch. A watch that does not sync in time is retried forever;
-        until it syncs, this method raises.
+        until it syncs, this method raises. It raises, too, if the watch was lost later, unless
+        `allow_outdated` is set: then the caller must read objects from the API server.
         """
         kind = self._kind(resource)
         while kind.is_starting:
             await asyncio.sleep(self._timing.watch_poll_interval)
-        if not kind.cache.has_synced:
+        is_lost = kind.is_unwatched and not allow_outdated
+        if is_lost or not kind.cache.has_synced:
             problem = kind.cache.health.problem or "the API server has not responded yet"
-            raise KindNotWatched(f"cannot watch {resource.kind} objects: {problem}")
+            raise KindNotWatched(
+                f"cannot watch {resource.kind} objects: {problem}", namespaced=resource.namespaced
+            )
         return kind
 
     def kinds(self) -> list[WatchedKind]:

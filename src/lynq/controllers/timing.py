@@ -69,6 +69,10 @@ class Timing:
     """Seconds for which reconciles wait for a watch that fails at first."""
     max_list_duration: float = 60.0
     """Seconds for which reconciles wait for the first list of a kind."""
+    unwatched_after: float = 60.0
+    """Seconds after which a kind whose list or watch is rejected counts as not watched."""
+    unwatched_check_interval: float = 5.0
+    """Seconds between two checks which kinds are watched."""
     watch_poll_interval: float = 0.02
     """Seconds between two checks whether a watch is synced."""
 

@@ -31,10 +31,14 @@ from lynq.kube.backoff import Backoff
 from lynq.kube.client import Client
 from lynq.kube.errors import (
     BadRequest,
+    ConnectionFailed,
     Forbidden,
     Gone,
     Invalid,
     KubeError,
+    ServiceUnavailable,
+    TimedOut,
+    TooManyRequests,
     UnexpectedResponse,
     error_location,
     error_text,
@@ -50,6 +54,8 @@ T = TypeVar("T")
 _UNCHANGED: Any = lambda obj: obj  # noqa: E731 - no annotation says "then T is W"
 
 DEFAULT_BACKOFF: Final = Backoff(base=0.4, cap=30.0, jitter=1.0)
+
+_OUTAGES: Final = (ConnectionFailed, TimedOut, ServiceUnavailable, TooManyRequests)
 
 _STABLE_WATCH: Final = 5.0
 """Seconds after which an open watch counts as working, also before its first event."""
@@ -132,9 +138,10 @@ class Informer(Generic[W, T]):
 
     @property
     def unwatched_for(self) -> float:
-        """Seconds for which list or watch has been failing; 0 while a watch is open.
+        """Seconds for which the API server has rejected list or watch; 0 while a watch is open.
 
-        The store has its last content, and nothing tells whether it is still true.
+        The store has its last content, and nothing tells whether it is still true. An API server
+        that cannot be reached rejects nothing: it comes back for all kinds.
         """
         now = time.monotonic()
         if self._failing_since is None or self._is_open(now):
@@ -179,6 +186,7 @@ class Informer(Generic[W, T]):
             except Exception as error:  # noqa: BLE001 - a bug in a projection or an index
                 self._crashed(error)
             else:
+                self._failing_since = None
                 # The API server ends every watch after some minutes. A watch without any event may
                 # have been closed at once: without back-off this would become a busy loop.
                 self._failures = 0 if progress else self._failures + 1
@@ -283,7 +291,9 @@ class Informer(Generic[W, T]):
 
     def _failed(self, error: KubeError) -> None:
         now = time.monotonic()
-        if self._failing_since is None or self._is_open(now):
+        if isinstance(error, _OUTAGES):
+            self._failing_since = None
+        elif self._failing_since is None or self._is_open(now):
             self._failing_since = now
         self._open_since = None
         self._failures += 1

@@ -126,9 +126,12 @@ class Observer:
         state.drop_heavy_renders()
         return dict(zip((resource.id for resource in resources), observed, strict=True))
 
-    async def kind(self, api_version: str, kind: str) -> WatchedKind:
+    async def kind(
+        self, api_version: str, kind: str, *, allow_outdated: bool = False
+    ) -> WatchedKind:
         """Return the watch of a kind; raises UnknownKind or KindNotWatched."""
-        return await self._children.watched(await self._discovery.resource(api_version, kind))
+        resource = await self._discovery.resource(api_version, kind)
+        return await self._children.watched(resource, allow_outdated=allow_outdated)
 
     async def fetch(self, kind: WatchedKind, ref: ObjectRef) -> Child | None:
         """Read an object from the API server; None if it does not exist."""
@@ -213,7 +216,9 @@ class _Observation:
         try:
             # A failure of discovery concerns every resource, so it is raised.
             kind = await self._kind(resource)
-        except (UnknownKind, KindNotWatched, Forbidden) as error:
+        except KindNotWatched as error:
+            return self._blocked(resource, str(error), namespaced=error.namespaced)
+        except (UnknownKind, Forbidden) as error:
             return self._blocked(resource, str(error))
         try:
             observed = await self._observe_object(resource, kind)
@@ -340,10 +345,12 @@ class _Observation:
     def _hub(self) -> str:
         return self.node.metadata.labels.get(LABEL_HUB, "")
 
-    def _blocked(self, resource: TResource, problem: str) -> ObservedResource:
+    def _blocked(
+        self, resource: TResource, problem: str, *, namespaced: bool = True
+    ) -> ObservedResource:
         """Return a resource that cannot be written, as if its write had been rejected."""
-        # The scope of the kind may be unknown. The namespace only appears in messages.
-        rendered = self._rendered(resource, namespaced=True)
+        # The scope of the kind may be unknown. The namespace only appears in messages then.
+        rendered = self._rendered(resource, namespaced=namespaced)
         desired = prepare(rendered, resource, self.owner)
         last_write = self.state.record_rejection(
             desired.ref, desired.hash, WriteRejection(problem), self.now

@@ -225,18 +225,25 @@ class Pruner:
 
     async def _kind(self, ref: ObjectRef) -> WatchedKind:
         if ref.api_version:
-            return await self._observer.kind(ref.api_version, ref.kind)
+            return await self._observer.kind(ref.api_version, ref.kind, allow_outdated=True)
         # An entry of the Go operator whose kind discovery did not find in any group.
         await self._discovery.of_kind(ref.kind)
         raise UnknownKind(f"the API server serves no {ref.kind}")
 
     async def _observe(self, kind: WatchedKind, ref: ObjectRef, state: NodeState) -> Child | None:
-        """Return the live object; one that is not in the cache is requested once."""
-        if child := kind.child(_key(kind, ref)):
-            return child
+        """Return the live object; one that is not in the cache is requested once.
+
+        The cache of a kind whose watch was lost is not asked: no event would tell that an object
+        has gone.
+        """
+        cached = kind.child(_key(kind, ref))
+        if cached and not kind.is_unwatched:
+            return cached
         if ref in state.absent:
             return None
         child = await self._observer.fetch(kind, ref)
+        if cached and child is None:
+            kind.store_deletion(_key(kind, ref), cached.live.uid)
         if child is None:
             state.absent.add(ref)
         return child

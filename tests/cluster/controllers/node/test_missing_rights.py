@@ -24,7 +24,8 @@ from cluster.controllers.running_operator import (
     wait_for_node_ready,
     wait_for_resource_state,
 )
-from lynq.kube import Client, Impersonation, Resource, load_config
+from lynq.controllers.timing import Timing
+from lynq.kube import Client, Impersonation, Request, Resource, Response, Send, load_config
 from lynq.kube.resource import SECRETS
 
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
@@ -133,3 +134,50 @@ async def test_missing_right_for_one_kind_does_not_block_startup(
             NODES, NODE, {"metadata": {"annotations": {"lynq.sh/extra": '{"plan": "free"}'}}}
         )
         await wait_for_object(env, "good", has_plan("free"))
+
+
+@pytest.fixture
+def short_watches(limited: Environment) -> Environment:
+    """The limited environment with watches that end after 2 s, as at an API server restart."""
+
+    async def shorten(request: Request, send: Send) -> Response:
+        if request.verb == "watch" and request.path.endswith("/secrets"):
+            request = replace(request, query={**request.query, "timeoutSeconds": "2"})
+        return await send(request)
+
+    return Environment(limited.client.intercepted(shorten), limited.namespace, limited.directory)
+
+
+LOST_SOON = Timing(unwatched_after=0.5, unwatched_check_interval=0.1)
+
+
+async def test_lost_watch_ends_readiness_until_it_is_back(
+    env: Environment, short_watches: Environment
+) -> None:
+    await grant(env, *BASIC, rule("", "secrets"))
+    async with running_operator(short_watches, timing=LOST_SOON):
+        await create_node(env, entry("good"), secrets=[SECRET])
+        await wait_for_node_ready(env, NODE, within=20)
+        await grant(env, *BASIC, rule("", "secrets", verbs=("get", "patch", "create", "delete")))
+        resource = await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
+        assert "on secrets" in resource["message"]
+        await wait_for_node_condition(env, NODE, "Ready", "False", "ResourcesFailed")
+        await env.get(SECRETS, "secret")
+        await grant(env, *BASIC, rule("", "secrets"))
+        await wait_for_node_ready(env, NODE, within=60)
+
+
+async def test_leaving_node_is_not_stuck_on_a_lost_watch(
+    env: Environment, short_watches: Environment
+) -> None:
+    await grant(env, *BASIC, rule("", "secrets"))
+    async with running_operator(short_watches, timing=LOST_SOON):
+        await create_node(env, entry("good"), secrets=[SECRET])
+        await wait_for_node_ready(env, NODE, within=20)
+        await env.patch(SECRETS, "secret", {"metadata": {"finalizers": ["example.com/hold"]}})
+        await grant(env, *BASIC, rule("", "secrets", verbs=("get", "patch", "create", "delete")))
+        await wait_for_resource_state(env, NODE, "secret", "Failed", within=20)
+        await delete_node(env)
+        await wait_for_resource_state(env, NODE, "secret", "Deleting", within=20)
+        await env.patch(SECRETS, "secret", {"metadata": {"finalizers": None}})
+        await wait_for_deletion(env, NODES, NODE, within=20)
