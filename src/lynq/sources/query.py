@@ -102,8 +102,8 @@ class Query:
 
         Columns at the positions `bounded` may hold texts of any size. If they have more than
         VALUES_LIMIT bytes together, the row cannot be used, and the server keeps them: only the
-        beginning of uid and activate is sent. One more column has the size of such a row, and is
-        NULL for all others.
+        beginning of uid and activate is sent. One more column has the size that such a row has at
+        least, and is NULL for all others.
         """
         columns = [
             dialect.name(column, field=spec_field)

@@ -28,8 +28,11 @@ FIRST_PAGE = 50
 """Rows of the first page, when the size of rows is not known yet."""
 
 LARGEST_PAGE = 250
-"""Maximum number of rows of a page: enough to hide the round trip, and at most 50 MiB, because a
-row with more than VALUES_LIMIT bytes stays on the server."""
+"""Maximum number of rows of a page: enough to hide the round trip.
+
+It bounds rows, not bytes. A row whose texts have more than VALUES_LIMIT stays on the server, but
+`Dialect.size` is up to four times lower than their bytes in UTF-8, and columns with a declared
+length are not counted."""
 
 PAGE_BYTES = 1 << 20
 """Target for the bytes of text of a page; a row that is larger is a page of its own."""

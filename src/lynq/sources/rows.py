@@ -70,7 +70,7 @@ class Row(Struct, frozen=True, eq=False, gc=False):
     """All texts, in the order of the query's columns."""
     layout: RowLayout
     oversize: int = 0
-    """The bytes of a row that is too large to be used: `texts` has only uid and activate."""
+    """The least bytes of a row that is too large to be used: `texts` has only uid and activate."""
 
     @property
     def uid(self) -> str:

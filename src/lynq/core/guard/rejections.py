@@ -57,7 +57,7 @@ def duplicate_uid(uid: str, rows: int) -> Rejection:
 def values_too_large(uid: str, sizes: Collection[int]) -> Rejection:
     """Reject the rows whose values do not fit into the annotations of a node."""
     sentence = (
-        f'values of uid "{printable(uid)}" have {max(sizes)} bytes, but the limit is '
+        f'values of uid "{printable(uid)}" have at least {max(sizes)} bytes, but the limit is '
         f"{VALUES_LIMIT}; map fewer columns, or shorten the values; existing nodes are not changed"
     )
     return _rejection(uid, RejectionReason.VALUES_TOO_LARGE, sentence, len(sizes))

@@ -45,7 +45,7 @@ class RowLike(Protocol):
 
     @property
     def oversize(self) -> int:
-        """The bytes of a row that is too large to be read; 0 if all values were read."""
+        """The least bytes of a row that is too large to be read; 0 if all values were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class RowValues:
     extra: str
     """The values of extraValueMappings as JSON."""
     oversize: int = 0
-    """The bytes of a row whose values were too large to be read; 0 if all values are here."""
+    """The least bytes of a row whose values were too large to be read; 0 if all are here."""
 
     @classmethod
     def of(cls, row: RowLike) -> "RowValues":

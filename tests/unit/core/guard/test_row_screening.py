@@ -70,6 +70,7 @@ def test_values_are_limited_to_200_kib() -> None:
     assert VALUES_LIMIT == 204_800
     assert list(screened.nodes) == ["fits-web"]
     assert reasons(screened) == [("large", RejectionReason.VALUES_TOO_LARGE, 1)]
+    assert "have at least 204801 bytes" in screened.rejections[0].message
 
 
 def test_row_with_oversized_values_keeps_its_nodes() -> None:
