@@ -5,7 +5,8 @@ can be edited by hand. Owner references are what the garbage collector goes by. 
 function of its own, because callers differ in the rule that they need.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from lynq.api.digests import is_untouched
 from lynq.api.form import LynqForm
@@ -25,6 +26,9 @@ from lynq.api.names import (
 from lynq.api.naming import NodePair, node_name
 from lynq.api.node import LynqNode
 from lynq.api.wire import parse_rfc3339, rfc3339
+
+_CLOCK_TOLERANCE: Final = timedelta(minutes=1)
+"""How far the clocks of two replicas may differ."""
 
 
 def is_deleting(obj: HasMetadata) -> bool:
@@ -143,6 +147,35 @@ def form_generation(node: LynqNode) -> int | None:
 def written_at(node: LynqNode) -> datetime | None:
     """Return the time of the last write of the node for a new row or form, if it is annotated."""
     return parse_rfc3339(node.metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""))
+
+
+def observed_write(node: LynqNode, now: datetime) -> datetime | None:
+    """Return the last write that the status reflects; None if a wrong clock made it.
+
+    Users cannot edit the status.
+    """
+    observed = parse_rfc3339(node.status.observed_update_start)
+    return observed if observed and observed <= now + _CLOCK_TOLERANCE else None
+
+
+def is_superseded(node: LynqNode, now: datetime) -> bool:
+    """Return whether a user put back a node that the hub has written again since."""
+    written, observed = written_at(node), observed_write(node, now)
+    return bool(written and observed and written < observed)
+
+
+def time_of_new_write(node: LynqNode, now: datetime) -> datetime:
+    """Return the time of a write for a new row or form: later than that of the last one."""
+    observed = observed_write(node, now)
+    return max(now, observed + timedelta.resolution) if observed else now
+
+
+def time_of_last_write(node: LynqNode, now: datetime) -> datetime:
+    """Return the time of the hub's last write, also if a user edited the annotation."""
+    written, observed = written_at(node), observed_write(node, now)
+    if written is None or written > now + _CLOCK_TOLERANCE:
+        written = observed or now
+    return max(written, observed) if observed else written
 
 
 def row_changed_at(node: LynqNode) -> datetime | None:

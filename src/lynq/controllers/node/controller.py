@@ -10,7 +10,7 @@ import structlog
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import LABEL_HUB
-from lynq.api.node_metadata import hub_by_label, is_deleting, is_paused
+from lynq.api.node_metadata import hub_by_label, is_deleting, is_paused, is_superseded
 from lynq.controllers.children import ChildChange, Children, node_by_label
 from lynq.controllers.context import BY_UID, ControllerContext
 from lynq.controllers.events import EventEmitter
@@ -24,7 +24,7 @@ from lynq.controllers.node.reconcile import NodeChanged, NodeReconciler
 from lynq.controllers.node.slow_render import RenderPools
 from lynq.controllers.node.state import NodeState, NodeStates
 from lynq.controllers.node.status import StatusReporter
-from lynq.core.node.origin import EDITED_MESSAGE, NodeOrigin, origin_of
+from lynq.core.node.origin import EDITED_MESSAGE, SUPERSEDED_MESSAGE, NodeOrigin, origin_of
 from lynq.core.node.status import unsigned_status, with_paused
 from lynq.kube import Discovery, QueuePriority, Result, WorkQueue
 from lynq.kube.errors import Conflict, NotFound
@@ -128,18 +128,20 @@ class NodeController:
             await self._reporter.write_now(node, status)
             return Result()
         if origin_of(node, self._context.key) is NodeOrigin.EDITED:
-            return await self._wait_for_hub(node, state)
+            return await self._wait_for_hub(node, state, EDITED_MESSAGE)
+        if is_superseded(node, self._context.clock()):
+            return await self._wait_for_hub(node, state, SUPERSEDED_MESSAGE)
         state.unsigned_since = None
         return await self._reconciler.reconcile(node, state)
 
-    async def _wait_for_hub(self, node: LynqNode, state: NodeState) -> Result:
+    async def _wait_for_hub(self, node: LynqNode, state: NodeState, message: str) -> Result:
         """Write nothing but the status; the change by the hub queues the node."""
         now, delay = self._context.clock(), self._context.timing.unsigned_report_delay
         state.unsigned_since = state.unsigned_since or now
         if (wait := state.unsigned_since + delay - now) > timedelta():
             return Result(wait.total_seconds())
         generation = node.metadata.generation
-        status = unsigned_status(node.status, EDITED_MESSAGE, generation, now)
+        status = unsigned_status(node.status, message, generation, now)
         await self._reporter.write_now(node, status)
         # Not only on the hub's change: a key that was missing may be loaded by now.
         return Result(self._context.timing.not_ready_requeue.total_seconds())

@@ -28,7 +28,15 @@ from lynq.api.names import (
     FINALIZER_NODE,
 )
 from lynq.api.naming import NodePair
-from lynq.api.node_metadata import form_generation, is_deleting, is_paused, written_at
+from lynq.api.node_metadata import (
+    form_generation,
+    is_deleting,
+    is_paused,
+    is_superseded,
+    time_of_last_write,
+    time_of_new_write,
+    written_at,
+)
 from lynq.core.hub.desired_node import DesiredNode
 from lynq.core.hub.row_values import RenderFailure, RowRenderError, RowValues
 
@@ -227,6 +235,8 @@ def _compare(
 ) -> None:
     name = node.metadata.name
     cause = visible_cause(node, desired)
+    if cause is None and is_superseded(node, now):
+        cause = UpdateCause.DRIFT
     if cause is None:
         checked = checked_spec_of(node, desired)
         try:
@@ -260,5 +270,5 @@ def _create(desired: DesiredNode, now: datetime) -> NodeCreation:
 def _update(node: LynqNode, desired: DesiredNode, cause: UpdateCause, now: datetime) -> NodeUpdate:
     # A corrected edit is not a change of row or form: `now` in templates stays the same.
     keeps_time = cause in (UpdateCause.DRIFT, UpdateCause.SIGNATURE)
-    written = written_at(node) if keeps_time else None
-    return NodeUpdate(desired.pair, cause, node, desired.updated(node, written or now))
+    written = time_of_last_write(node, now) if keeps_time else time_of_new_write(node, now)
+    return NodeUpdate(desired.pair, cause, node, desired.updated(node, written))

@@ -21,6 +21,11 @@ EDITED_MESSAGE: Final = (
     "at the next successful sync, or delete the LynqNode"
 )
 
+SUPERSEDED_MESSAGE: Final = (
+    "nothing is written or deleted: the LynqNode is an old one that was put back, by hand or from "
+    "a backup; its LynqHub restores it at the next successful sync"
+)
+
 
 class NodeOrigin(Enum):
     """The writer of a node."""

@@ -1,18 +1,18 @@
 """The plan of one sync: nodes that are created, updated, deleted or left unchanged."""
 
 import dataclasses
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
 
-from lynq.api import DeletionGuard, DeletionGuardStatus, DeletionPeriod, HubStatus
+from lynq.api import DeletionGuard, DeletionGuardStatus, DeletionPeriod, HubStatus, LynqNode
 from lynq.api.conditions import new_condition
 from lynq.api.digests import is_signed
 from lynq.api.installation_key import InstallationKey
 from lynq.api.names import ANNOTATION_ROLLOUT_BUDGET, ANNOTATION_ROW_CHANGED_AT
 from lynq.api.naming import NodePair
-from lynq.api.node_metadata import stamp
+from lynq.api.node_metadata import is_superseded, stamp, written_at
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.absence import ReadTime
 from lynq.core.guard.approval import NO_APPROVAL, digest_of
@@ -172,6 +172,80 @@ def test_edited_annotation_of_a_checked_node_is_signed_again(annotation: str) ->
     plan = synced(cluster, rows("a"), WEB, key=key, checked_specs=checked)
     assert updated(plan) == {"a-web": UpdateCause.SIGNATURE}
     assert is_signed(cluster.nodes["a-web"], key)
+
+
+KEY = InstallationKey(b"k" * 32)
+
+
+def observed(cluster: Cluster) -> None:
+    """Let the status of each node reflect its last write."""
+    cluster.settle(NOON)
+    for name, node in cluster.nodes.items():
+        written = node.metadata.annotations["lynq.sh/rollout-update-start"]
+        status = replace(node.status, observed_update_start=written)
+        cluster.nodes[name] = replace(node, status=status)
+
+
+def put_back(cluster: Cluster, old: LynqNode) -> None:
+    """Put an old node back, as a user who may edit nodes and not their status."""
+    node = cluster.nodes[old.metadata.name]
+    cluster.nodes[old.metadata.name] = replace(old, status=node.status)
+
+
+@pytest.mark.parametrize("skew", [0, -30])
+def test_old_node_that_was_put_back_is_written_again(skew: float) -> None:
+    """Also if the row has the old values again, and the clock of a new leader is behind."""
+    cluster = Cluster()
+    synced(cluster, rows("a", plan="pro"), WEB, key=KEY)
+    observed(cluster)
+    old = cluster.nodes["a-web"]
+    for second, value in ((60, "max"), (120, "pro")):
+        synced(cluster, rows("a", plan=value), WEB, key=KEY, now=at(second))
+        observed(cluster)
+    checked = planned(cluster, rows("a", plan="pro"), WEB, key=KEY).checked_specs
+    put_back(cluster, old)
+    now = at(120 + skew)
+    assert is_superseded(cluster.nodes["a-web"], now)
+
+    plan = synced(cluster, rows("a", plan="pro"), WEB, key=KEY, now=now, checked_specs=checked)
+    assert updated(plan) == {"a-web": UpdateCause.DRIFT}
+    assert written_at(cluster.nodes["a-web"]) == at(120)
+    assert not is_superseded(cluster.nodes["a-web"], now)
+    assert is_empty(planned(cluster, rows("a", plan="pro"), WEB, key=KEY, now=now))
+
+
+def test_write_of_a_leader_whose_clock_is_behind_supersedes_the_last_one() -> None:
+    cluster = Cluster()
+    synced(cluster, rows("a", plan="pro"), WEB, key=KEY)
+    observed(cluster)
+    synced(cluster, rows("a", plan="max"), WEB, key=KEY, now=at(-30))
+    node = cluster.nodes["a-web"]
+    assert not is_superseded(node, at(-30))
+    assert written_at(node) == NOON + timedelta(microseconds=1)
+
+
+def test_write_after_a_clock_in_the_far_future_has_the_right_time() -> None:
+    cluster = Cluster()
+    synced(cluster, rows("a", plan="pro"), WEB, key=KEY, now=at(1e6))
+    observed(cluster)
+    synced(cluster, rows("a", plan="max"), WEB, key=KEY, now=NOON)
+    node = cluster.nodes["a-web"]
+    assert written_at(node) == NOON
+    assert not is_superseded(node, NOON)
+
+
+@pytest.mark.parametrize("edited", [at(-1e6), at(1e6)])
+def test_edited_time_of_a_node_is_not_signed(edited: datetime) -> None:
+    """The time is `now` in templates."""
+    cluster = Cluster()
+    synced(cluster, rows("a"), WEB, key=KEY)
+    observed(cluster)
+    annotations = dict(cluster.nodes["a-web"].metadata.annotations)
+    annotations["lynq.sh/rollout-update-start"] = stamp(edited)
+    cluster.edit("a-web", annotations=annotations)
+    synced(cluster, rows("a"), WEB, key=KEY, now=at(60))
+    assert is_signed(cluster.nodes["a-web"], KEY)
+    assert written_at(cluster.nodes["a-web"]) == NOON
 
 
 def test_checked_spec_is_not_rendered_again() -> None:
