@@ -9,7 +9,8 @@ happens as that account is the deletion of the node's objects.
 
 A node without a hub was created by a user. It gets no form's account, and is bound by the limits of
 all forms in its namespace: it writes nothing where a form names an account, and only to namespaces
-that every form allows.
+that every form allows. A node whose hub does not exist writes nothing there either: its signature
+is still valid, and a user may have created it again.
 """
 
 from collections.abc import Iterable
@@ -19,7 +20,7 @@ from typing import Final
 from lynq.api import LynqForm, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_SERVICE_ACCOUNT
-from lynq.api.node_metadata import form_of, is_deleting, pair_or_spec
+from lynq.api.node_metadata import form_of, hub_by_label, is_deleting, pair_or_spec
 from lynq.controllers.context import ControllerContext
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.origin import NodeOrigin, has_hub, origin_of
@@ -92,8 +93,8 @@ class ClientSelector:
         if is_deleting(node):
             return _NO_HUB if is_required and not has_hub(node) else ""
         if form := self._form(node):
-            if not has_hub(node):
-                return _NO_HUB if is_required or self._has_account_nearby(node) else ""
+            if problem := self._hub_problem(node):
+                return problem if is_required or self._has_account_nearby(node) else ""
             return "" if form.spec.service_account_name or not is_required else _NO_ACCOUNT
         name = node.spec.template_ref
         if problem := self._context.forms.problem(form_of(node)):
@@ -106,7 +107,20 @@ class ClientSelector:
                 f'LynqForm "{name}" does not exist, so that its serviceAccountName is unknown: '
                 "create the LynqForm, or delete the LynqNode"
             )
-        return _NO_HUB if not has_hub(node) and self._has_account_nearby(node) else ""
+        return self._hub_problem(node) if self._has_account_nearby(node) else ""
+
+    def _hub_problem(self, node: LynqNode) -> str:
+        """Return why no hub answers for a node that is not being deleted; "" if one does."""
+        if not has_hub(node):
+            return _NO_HUB
+        key = hub_by_label(node)
+        if key is None or self._context.hubs.exists(key):
+            return ""
+        # The signature of a node does not end with its hub: anyone could create it again.
+        return (
+            f'LynqHub "{key.name}" does not exist, and the LynqNode gets no service account '
+            "without it: create the LynqHub, or delete the LynqNode"
+        )
 
     def _service_account(self, node: LynqNode) -> str:
         if not has_hub(node):

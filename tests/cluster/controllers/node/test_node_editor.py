@@ -5,11 +5,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from cluster.controllers.environment import HUBS, NODES, Environment, Object, config_map
+from cluster.controllers.environment import FORMS, HUBS, NODES, Environment, Object, config_map
 from cluster.controllers.node.builders import NODE, extra_namespace
 from cluster.controllers.node.test_impersonation import create_account
 from cluster.controllers.node.test_missing_rights import BINDINGS, ROLES, rule
-from cluster.controllers.running_operator import running_operator, wait_for_node_ready
+from cluster.controllers.running_operator import (
+    running_operator,
+    wait_for_deletion,
+    wait_for_node_ready,
+    wait_for_resource_state,
+)
 from lynq.api import NodeSpec
 from lynq.api.digests import spec_digest
 from lynq.controllers.timing import Timing
@@ -177,3 +182,64 @@ async def test_node_of_an_earlier_operator_is_signed_by_its_hub(env: Environment
         await eventually(restored, every=0.05)
         writes = [request for request in env.requests.sent if request.path.endswith(f"/{NODE}")]
         assert [request.verb for request in writes] == ["replace"]
+
+
+async def test_old_node_that_an_editor_puts_back_deletes_nothing(env: Environment) -> None:
+    """The old form had one ConfigMap less: carried out, the old node would delete it."""
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form()
+    editor = await editor_of(env)
+    timing = Timing(unsigned_report_delay=Timing().min_read_interval / 10)
+    async with running_operator(env, timing=timing):
+        old = await wait_for_node_ready(env, NODE)
+        both = [config_map(), config_map(id="more", nameTemplate="more")]
+        await env.patch(FORMS, "web", {"spec": {"configMaps": both}})
+        await eventually(lambda: exists(env, "more"), every=0.05)
+        await wait_for_node_ready(env, NODE)
+        await env.patch(HUBS, "hub", {"spec": {"paused": True}})
+        await env.wait_for_status(observedGeneration=2)
+
+        current = await env.get(NODES, NODE)
+        old["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
+        await editor.replace(NODES, old)
+
+        async def waits() -> bool:
+            status = (await env.get(NODES, NODE))["status"]
+            return "WaitingForHub" in {item["reason"] for item in status["conditions"]}
+
+        await eventually(waits, every=0.1)
+        await stays(lambda: exists(env, "more"), seconds=0.5, every=0.1)
+
+        await env.patch(HUBS, "hub", {"spec": {"paused": False}})
+        restored = await wait_for_node_ready(env, NODE)
+        assert restored["spec"] == current["spec"]
+        assert await exists(env, "more")
+
+
+async def exists(env: Environment, name: str) -> bool:
+    try:
+        await env.get(CONFIG_MAPS, name)
+    except NotFound:
+        return False
+    return True
+
+
+async def test_node_of_a_deleted_hub_gets_no_account(env: Environment) -> None:
+    """A signed node that is created again has no hub that would remove or restore it."""
+    await create_account(env, "weak", rule("", "configmaps"))
+    env.set_rows(("acme", 1, "pro"))
+    await env.create_hub()
+    await env.create_form(serviceAccountName="weak")
+    editor = await editor_of(env)
+    async with running_operator(env):
+        old = await wait_for_node_ready(env, NODE)
+        await env.client.delete(HUBS, "hub", env.namespace)
+        await wait_for_deletion(env, HUBS, "hub")
+        await wait_for_deletion(env, CONFIG_MAPS, "acme-settings")
+
+        kept = {key: old["metadata"][key] for key in ("name", "labels", "annotations")}
+        await editor.create(NODES, {"metadata": kept, "spec": old["spec"]}, env.namespace)
+        entry = await wait_for_resource_state(env, NODE, "settings", "Failed")
+        assert 'LynqHub "hub" does not exist' in entry["message"]
+        assert not await exists(env, "acme-settings")
