@@ -56,14 +56,14 @@ def admit_writes(
         return AdmittedWrites((), {}, None, None)
     facts = [facts_of(node, workloads_ready=workloads_ready(node)) for node in nodes]
     rendered = _RenderedWrites({}, {})
+    rollout = form.spec.rollout or Rollout()
 
     def admitted(names: Collection[str]) -> Admission:
-        rollout = form.spec.rollout or Rollout()
         return admit(names, facts, generation=form.metadata.generation, rollout=rollout, now=now)
 
     admission = admitted(pending)
     rendered.render(pending, admission.admitted)
-    if rendered.failures and admission.waiting:
+    if rendered.failures:
         # All at once instead of one more per failure: a form can fail for every row.
         rendered.render(pending, admission.waiting)
         admission = admitted(rendered.writes.keys())
@@ -74,7 +74,7 @@ def admit_writes(
             if name in rendered.writes
         ),
         failures=dict(sorted(rendered.failures.items())),
-        throttle=_throttle(form, admission),
+        throttle=_throttle(form.metadata.name, rollout, admission),
         recheck_at=admission.recheck_at if admission.waiting else None,
     )
 
@@ -108,9 +108,7 @@ def _annotated(write: NodeWrite, budget: Budget, changed_at: datetime | None) ->
     return dataclasses.replace(write, after=node)
 
 
-def _throttle(form: LynqForm, admission: Admission) -> Throttle | None:
-    if not admission.waiting or form.spec.rollout is None:
+def _throttle(form: str, rollout: Rollout, admission: Admission) -> Throttle | None:
+    if not admission.waiting:
         return None
-    return Throttle(
-        form.metadata.name, admission.waiting, form.spec.rollout.max_skew, admission.updating
-    )
+    return Throttle(form, admission.waiting, rollout.max_skew, admission.updating)

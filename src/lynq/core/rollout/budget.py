@@ -156,5 +156,4 @@ class _Budgets:
         return node is not None and node.form_generation == self._generation
 
     def _is_broken(self, name: str) -> bool:
-        node = self._existing.get(name)
-        return node is not None and node.is_unsettled(self._now)
+        return self._existing[name].is_unsettled(self._now)

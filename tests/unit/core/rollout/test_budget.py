@@ -121,6 +121,34 @@ def broken(name: str, *, form: int = CURRENT) -> NodeFacts:
         pytest.param(
             "b", [unready("a", paused=True), ready("b")], 1, "b", id="paused holds no slot"
         ),
+        pytest.param(
+            "b",
+            [unready("a", budget=Budget.ROW), unready("b", form=OLD)],
+            1,
+            "b",
+            id="a row's slot on the current generation does not stop a holder's next write",
+        ),
+        pytest.param(
+            "ab",
+            [unready("a"), unready("b", form=OLD)],
+            2,
+            "ab",
+            id="a holder's write on the current generation takes no further slot",
+        ),
+        pytest.param(
+            "ab",
+            [unready("a", form=OLD, budget=Budget.ROW), unready("b", form=OLD)],
+            1,
+            "ab",
+            id="nor does a write for a row",
+        ),
+        pytest.param(
+            "b",
+            [unready("a"), unready("b", form=OLD, budget=Budget.ROW)],
+            1,
+            "b",
+            id="a rollout does not stop the holder of a row's slot",
+        ),
         pytest.param("aa", [], 5, "a", id="duplicate name"),
         pytest.param("", [unready("a")], 1, "", id="nothing pending"),
     ],

@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
-from lynq.core.rollout.facts import GRACE, Budget, NodeFacts
+from lynq.api import LynqNode, Metadata, NodeSpec, NodeStatus
+from lynq.core.rollout.facts import GRACE, Budget, NodeFacts, facts_of
+from unit.core.hub.fixtures import readiness
 from unit.core.rollout.nodes import CURRENT, NOON, at, ready, unready
 
 SETTLED = ready("a")
@@ -121,3 +124,90 @@ def test_unsettled_since_write_or_loss_of_readiness(
     node: NodeFacts, since: datetime | None
 ) -> None:
     assert node.unsettled_since() == since
+
+
+@pytest.mark.parametrize(
+    ("node", "waits"),
+    [
+        pytest.param(
+            replace(SETTLED, workloads_ready=False), True, id="Ready before its workloads"
+        ),
+        pytest.param(SETTLED, False, id="settled"),
+        pytest.param(replace(SETTLED, generation=4), False, id="only its status lags"),
+        pytest.param(unready("a"), False, id="a change of its status follows"),
+        pytest.param(replace(SETTLED, workloads_ready=False, paused=True), False, id="paused"),
+    ],
+)
+def test_node_waits_for_workloads_that_its_status_does_not_report(
+    node: NodeFacts, *, waits: bool
+) -> None:
+    assert node.waits_for_workloads(NOON) is waits
+
+
+@pytest.mark.parametrize(
+    ("node", "settled"),
+    [
+        pytest.param(ready("a", written=-60, since=-50), at(-50), id="ready after the write"),
+        pytest.param(ready("a", written=-60, since=-90), at(-60), id="ready throughout"),
+        pytest.param(replace(SETTLED, written_at=None), at(-90), id="no timestamp"),
+        pytest.param(replace(SETTLED, written_at=None, ready_changed_at=None), None, id="unknown"),
+    ],
+)
+def test_settled_at_the_later_of_write_and_readiness(
+    node: NodeFacts, settled: datetime | None
+) -> None:
+    assert node.settled_at() == settled
+
+
+@pytest.mark.parametrize(
+    ("annotations", "status", "facts"),
+    [
+        pytest.param({}, NodeStatus(), {}, id="new"),
+        pytest.param(
+            {"lynq.sh/rollout-budget": "Row", "lynq.sh/paused": "true"},
+            NodeStatus(failed_resources=1),
+            {"budget": Budget.ROW, "failed": True, "paused": True},
+            id="failed",
+        ),
+        pytest.param(
+            {"lynq.sh/rollout-budget": "x", "lynq.sh/template-generation": "7"},
+            NodeStatus(conditions=(readiness(ready=True),)),
+            {"form_generation": 7, "ready": True, "ready_changed_at": NOON},
+            id="ready",
+        ),
+        pytest.param(
+            {"lynq.sh/rollout-update-start": "2026-01-01T12:00:05Z"},
+            NodeStatus(
+                conditions=(readiness(ready=False),),
+                observed_generation=2,
+                observed_update_start="2026-01-01T12:00:03Z",
+                settled_update_start="2026-01-01T12:00:01Z",
+            ),
+            {
+                "written_at": at(5),
+                "observed_generation": 2,
+                "observed_write": at(3),
+                "settled_write": at(1),
+                "ready_changed_at": NOON,
+            },
+            id="written since",
+        ),
+    ],
+)
+def test_facts_are_those_of_metadata_and_status(
+    annotations: dict[str, str], status: NodeStatus, facts: dict[str, Any]
+) -> None:
+    metadata = Metadata(name="a", generation=3, annotations=annotations)
+    spec = NodeSpec(uid="a", template_ref="web")
+    node = LynqNode(metadata=metadata, spec=spec, status=status)
+    unknown = NodeFacts(
+        name="a",
+        form_generation=None,
+        written_at=None,
+        generation=3,
+        observed_generation=0,
+        ready=False,
+        ready_changed_at=None,
+        workloads_ready=True,
+    )
+    assert facts_of(node, workloads_ready=True) == replace(unknown, **facts)

@@ -1,5 +1,6 @@
 """Phase, times, message and recheck time of a rollout."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
@@ -99,6 +100,11 @@ class TestStartAndCompletion:
         redone = status_of([ready("a"), ready("b", written=900)], again, now=960)
         assert (redone.start_time, redone.completion_time) == (at(900), at(960))
 
+    def test_completion_time_of_another_generation_is_not_kept(self) -> None:
+        done = status_of([ready("a")], in_progress(since=-30), now=0)
+        before = replace(done, target_generation=OLD)
+        assert status_of([ready("a")], before, now=500).completion_time == at(500)
+
     def test_deleted_node_changes_no_times(self) -> None:
         done = status_of([ready("a"), ready("b")], in_progress(since=-30), now=0)
         smaller = status_of([ready("a")], done, now=50)
@@ -128,6 +134,15 @@ class TestDeadline:
     def test_other_rows_do_not_postpone_deadline_once_all_are_updated(self) -> None:
         nodes = [unready("a", written=0), ready("b", written=590, since=595)]
         assert status_of(nodes, in_progress(since=0), now=600).phase is FAILED
+
+    def test_node_that_is_unsettled_longest_decides(self) -> None:
+        nodes = [unready("a", written=0), unready("b", written=500)]
+        assert status_of(nodes, in_progress(since=0), now=600).phase is FAILED
+
+    def test_deadline_of_node_without_times_counts_from_start(self) -> None:
+        unknown = dataclasses.replace(unready("a"), written_at=None, ready_changed_at=None)
+        assert status_of([unknown], in_progress(since=0), now=599).phase is IN_PROGRESS
+        assert status_of([unknown], in_progress(since=0), now=600).phase is FAILED
 
     def test_deadline_of_node_that_breaks_later_counts_from_then(self) -> None:
         done = status_of([ready("a"), ready("b")], in_progress(since=-50), now=-40)
@@ -174,7 +189,11 @@ class TestRecheck:
         nodes = [unready("a", written=0), ready("b", written=9)]
         assert assessed(nodes, in_progress(since=0), now=10).recheck_at == at(11)
 
-    @pytest.mark.parametrize("nodes", [[], [ready("a")], [unready("a", written=-700)]], ids=len)
+    @pytest.mark.parametrize(
+        "nodes",
+        [[], [ready("a")], [unready("a", written=-700)], [unready("a", written=-600)]],
+        ids=["none", "settled", "past the deadline", "at the deadline"],
+    )
     def test_none_if_only_an_event_changes_state(self, nodes: list[NodeFacts]) -> None:
         assert assessed(nodes, in_progress(since=-700)).recheck_at is None
 
