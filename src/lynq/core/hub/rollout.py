@@ -71,7 +71,6 @@ def admit_writes(
         writes=tuple(
             _annotated(rendered.writes[name], budget, row_changes.get(name))
             for name, budget in admission.admitted.items()
-            if name in rendered.writes
         ),
         failures=dict(sorted(rendered.failures.items())),
         throttle=_throttle(form.metadata.name, rollout, admission),

@@ -77,6 +77,19 @@ def test_zero_needs_one_read() -> None:
     assert not first.unconfirmed_forms(10, 0)
 
 
+def test_time_may_be_less_than_a_second() -> None:
+    first = read(NO_ABSENCES, 10, "a")
+    assert first.unconfirmed_rows(ReadTime(10.4, 10.4), 0.5) == {"a"}
+    assert not first.unconfirmed_rows(ReadTime(10.5, 10.5), 0.5)
+
+
+def test_next_read_and_plan_confirm_the_longest_absence() -> None:
+    rows = read(read(NO_ABSENCES, 10, "a"), 12, "a", "b")
+    assert rows.next_read(ReadTime(12, 12), 5) == 15
+    forms = NO_ABSENCES.after_plan(10, ["web"]).after_plan(12, ["web", "db"])
+    assert forms.next_plan(12, 5) == 15
+
+
 def test_form_is_confirmed_when_it_is_missing_long_enough() -> None:
     first = NO_ABSENCES.after_plan(10, ["web"])
     assert first.unconfirmed_forms(14, 5) == {"web"}

@@ -103,6 +103,7 @@ def test_unresolved_approval_covers_no_node() -> None:
 def test_without_an_annotation_there_is_no_approval() -> None:
     assert Approval.resolve("", names(3)) == NO_APPROVAL
     assert not NO_APPROVAL.covers(names(3))
+    assert not NO_APPROVAL.covers(())
     assert not NO_APPROVAL.is_spent((), complete=True)
 
 
@@ -179,3 +180,10 @@ def test_status_remembers_a_bounded_number_of_digests() -> None:
 @pytest.mark.parametrize("text", ["yes", "0" * 17, "G" * 16, "0" * 16 + "\n"])
 def test_only_digests_are_remembered(text: str) -> None:
     assert spent_approvals(with_spent_approval(None, text)) == ()
+    status = with_spent_approval(None, "0123456789abcdef")
+    assert with_spent_approval(status, text) == status
+
+
+def test_digest_is_remembered_once() -> None:
+    status = with_spent_approval(with_spent_approval(None, "0" * 16), "1" * 16)
+    assert spent_approvals(with_spent_approval(status, "0" * 16)) == ("1" * 16, "0" * 16)

@@ -92,6 +92,21 @@ def test_all_nodes_are_deletable_or_none() -> None:
     assert verdict(10, 11).deletable == tuple(names(10))
 
 
+def test_only_held_and_approved_nodes_are_guarded() -> None:
+    assert verdict(11, 11).guarded == tuple(names(11))
+    assert verdict(10, 11).guarded == ()
+    approval = Approval.resolve(digest_of(names(11)), names(11))
+    approved = evaluate_deletion(
+        GUARD, existing=names(11), to_delete=uids(names(11)), approval=approval
+    )
+    assert approved.guarded == approved.deletable == tuple(names(11))
+
+
+def test_disabled_guard_has_no_limits_to_exceed() -> None:
+    assert verdict(11, 11).exceeds
+    assert not verdict(11, 11, OFF).exceeds
+
+
 def test_approved_deletion_is_released_and_others_are_held() -> None:
     approval = Approval.resolve(digest_of(names(20)), names(20))
 
@@ -125,6 +140,8 @@ def test_message_ends_with_number_of_nodes_and_digest(source_changed: bool) -> N
     assert message.startswith("the rows of 40 of 100 nodes have vanished")
     assert message.endswith(f" 40 nodes, {held.digest}")
     assert "lynq.sh/approve-deletion" in message
+    assert ("after a change of the source at most 10" in message) is source_changed
+    assert ("the limits are 10 nodes and 30 %" in message) is not source_changed
 
 
 def test_message_about_one_node_is_in_the_singular() -> None:

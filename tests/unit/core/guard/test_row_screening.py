@@ -158,3 +158,29 @@ def test_rows_are_rejected_without_forms() -> None:
     screened = screen_rows([Row("acme"), Row(None)], [], NOTHING)
     assert (screened.nodes, screened.desired, screened.missing) == ({}, 0, 0)
     assert screened.rejected_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "owners", "unidentifiable"),
+    [
+        pytest.param(Row(None), NOTHING, 1, id="no uid"),
+        pytest.param(Row("a b"), NOTHING, 1, id="invalid uid"),
+        pytest.param(Row("good", "other"), NOTHING, 1, id="duplicate uid"),
+        pytest.param(Row("Acme"), NOTHING, 1, id="invalid node name"),
+        pytest.param(Row("acme", size=VALUES_LIMIT + 1), NOTHING, 0, id="too large"),
+        pytest.param(
+            Row("a-b"), ExistingNodes({"a-b-web": NodePair("a", "b-web")}, {}), 0, id="name taken"
+        ),
+    ],
+)
+def test_row_is_unidentifiable_if_its_uid_may_be_spoilt(
+    row: Row, owners: ExistingNodes, unidentifiable: int
+) -> None:
+    screened = screen_rows([row, Row("good")], ["web"], owners)
+    assert len(screened.rejections) == 1
+    assert screened.unidentifiable == unidentifiable
+
+
+def test_nodes_of_accepted_and_of_rejected_rows_are_present() -> None:
+    large = Row("acme", size=VALUES_LIMIT + 1)
+    assert screen_rows([large, Row("good")], ["web"], NOTHING).present == {"acme-web", "good-web"}

@@ -200,7 +200,7 @@ def test_clock_that_was_set_back_delays_the_end_of_the_window_by_a_period_only()
     hub.sync(hub.first(10), at(86400))
     assert hub.evaluate(hub.first(3), at(0)).outcome is GuardOutcome.HELD
     [period] = CountedDeletions.within(hub.status, WINDOW, at(0)).periods
-    assert period.until <= at(61)
+    assert period.until == at(61)
 
 
 def test_status_has_a_bounded_size() -> None:
@@ -220,6 +220,7 @@ def test_status_has_a_bounded_size() -> None:
     [
         (True, ConditionReason.DELETION_GUARD_EXCEEDED, True),
         (False, ConditionReason.WITHIN_LIMITS, False),
+        (True, ConditionReason.UNIDENTIFIABLE_ROWS, False),
     ],
 )
 def test_condition_is_the_memory_of_a_hold(
@@ -290,7 +291,7 @@ def test_held_node_is_not_deleted_before_its_row_was_back(reads: list[set[int]])
 def test_periods_keep_their_order_and_drop_what_is_too_old() -> None:
     status = DeletionGuardStatus(
         periods=(
-            DeletionPeriod(until=at(-601), nodes=9, deleted=1),
+            DeletionPeriod(until=at(-600), nodes=9, deleted=1),
             DeletionPeriod(until=at(-599), nodes=8, deleted=2),
             DeletionPeriod(until=at(30), nodes=6, deleted=3),
         )
@@ -299,3 +300,84 @@ def test_periods_keep_their_order_and_drop_what_is_too_old() -> None:
     assert [period.nodes for period in counted.periods] == [8, 6]
     assert counted.count == 5
     assert counted.nodes_at_start(100, []) == 8
+
+
+def attempted(*uids: str, seconds: float = 0, nodes: int = 100) -> CountedDeletions:
+    return CountedDeletions().add(uids, nodes=nodes, window=WINDOW, now=at(seconds))
+
+
+def test_period_ends_at_a_whole_second_after_its_length() -> None:
+    assert attempted("a", seconds=0.5).periods[0].until == at(61)
+
+
+def test_period_that_ended_takes_no_further_deletion() -> None:
+    counted = attempted("a")
+    within = counted.add(["b"], nodes=99, window=WINDOW, now=at(60.9))
+    after = counted.add(["b"], nodes=99, window=WINDOW, now=at(61))
+    assert [period.deleted for period in within.periods] == [2]
+    assert [(period.deleted, period.nodes) for period in after.periods] == [(1, 100), (1, 99)]
+
+
+def test_another_attempt_moves_a_node_to_the_latest_period() -> None:
+    counted = attempted("a", "b", "c").add(["c", "d"], nodes=99, window=WINDOW, now=at(90))
+    assert [period.deleted for period in counted.periods] == [2, 2]
+    assert counted.uncounted(["a", "b", "c", "d", "e"]) == 1
+
+
+def test_nodes_that_were_attempted_before_are_not_added_to_the_nodes_that_exist() -> None:
+    assert attempted("a", "b").nodes_at_start(20, ["a", "b", "c"]) == 20
+    assert attempted("a", "b").nodes_at_start(20, ["c"]) == 22
+
+
+def test_last_of_too_many_periods_is_extended() -> None:
+    periods = tuple(
+        DeletionPeriod(until=at(number), nodes=9, deleted=1)
+        for number in range(MAX_DELETION_PERIODS)
+    )
+    full = CountedDeletions(periods).add(["a"], nodes=5, window=WINDOW, now=at(100))
+    assert full.periods[:-1] == periods[:-1]
+    assert (full.periods[-1].until, full.periods[-1].deleted) == (at(161), 2)
+    again = full.add(["b"], nodes=5, window=WINDOW, now=at(120))
+    assert (again.periods[-1].until, again.periods[-1].deleted) == (at(161), 3)
+
+
+def test_status_remembers_the_uids_of_5000_nodes() -> None:
+    counted = attempted(*(f"a{number}" for number in range(4998)))
+    for prefix in ("b", "c"):
+        uids = [f"{prefix}{number}" for number in range(5)]
+        counted = counted.add(uids, nodes=100, window=WINDOW, now=at(1))
+    [period] = counted.periods
+    assert (period.deleted, len(period.uids)) == (5008, 5000 * 8)
+
+
+def test_counting_keeps_the_spent_approvals() -> None:
+    hub = Hub(20)
+    hub.status = DeletionGuardStatus(spent_approvals=("0123456789abcdef",))
+    hub.sync([], at(0))
+    assert hub.status == DeletionGuardStatus(spent_approvals=("0123456789abcdef",))
+    hub.sync(hub.first(1), at(1))
+    assert (hub.status.spent_approvals, counts(hub.status)) == (("0123456789abcdef",), [1])
+    hub.sync(hub.first(11), at(2), approval=digest_of(hub.first(11)))
+    assert counts(hub.status) == [1]
+
+
+def test_nothing_is_counted_without_deletions() -> None:
+    hub = Hub(20)
+    hub.sync([], at(0))
+    assert hub.status is None
+    hub.status = DeletionGuardStatus(periods=(DeletionPeriod(until=at(-9999), deleted=1),))
+    before = hub.status
+    hub.sync([], at(0))
+    assert hub.status is before
+
+
+def test_message_names_earlier_deletions_only_if_there_are_any() -> None:
+    hub = Hub(30)
+    assert "more were deleted" not in held_message(hub.evaluate(hub.first(11), at(0)), GUARD)
+    hub.sync(hub.first(1), at(0))
+    verdict = hub.evaluate(hub.first(11), at(1))
+    assert ", 1 more were deleted within 10m, and the limits are" in held_message(verdict, GUARD)
+    hub.held = True
+    continued = hub.evaluate(hub.first(1), at(1))
+    assert not continued.exceeds
+    assert "more were deleted" not in held_message(continued, GUARD)
