@@ -39,16 +39,9 @@ def test_operator_that_restarts_half_way_completes_an_approved_doubtful_deletion
     hub = approved(held.held_message(GUARDED).rpartition(", ")[2])
     cluster.edit("b-web", deletion_timestamp=NOON)
     # The row of d is deactivated in the meantime, which is not in doubt.
-    observation = Observation(inactive={"d"})
+    observation = Observation(inactive=frozenset({"d"}))
     plan = planned(cluster, spoilt, WEB, hub=hub, observation=observation)
     assert [deletion.name for deletion in plan.deletes] == ["a-web", "d-web"]
-
-
-def test_protected_node_without_row_does_not_continue_a_hold() -> None:
-    cluster = running("a", "b")
-    cluster.edit("a-web", annotations={"lynq.sh/protect": "true"})
-    plan = planned(cluster, rows("b"), WEB, hub=GUARDED, last_held=True)
-    assert (plan.held, plan.deletes) == ((), ())
 
 
 @pytest.mark.parametrize(
