@@ -60,7 +60,7 @@ def settings_from(flags: Mapping[str, Any]) -> ProcessSettings:
         metrics_secure=flags["metrics_secure"],
         metrics_per_node=flags["metrics_per_node"],
         metrics_certificate=_certificate(flags, "metrics"),
-        key_namespace=own_namespace(),
+        key_namespace=flags["installation_key_namespace"] or own_namespace(),
         key_secret=flags["installation_key_secret"],
         admission=_admission(flags),
         pprof=flags["enable_pprof"],

@@ -201,8 +201,14 @@ _CONTROLLERS: Final = (
         default="lynq-installation-key",
         show_default=True,
         metavar="NAME",
-        help="Secret in the namespace of the pod with the key of random values. The operator "
-        "creates it once. Back it up: without it, templates with random values fail.",
+        help="Secret with the key of random values. The operator creates it once. Back it up: "
+        "without it, templates with random values fail.",
+    ),
+    click.option(
+        "--installation-key-namespace",
+        default="",
+        metavar="NAME",
+        help="Namespace of that Secret. Default: the namespace of the pod, or default.",
     ),
     click.option(
         "--shard",

@@ -154,6 +154,7 @@ class Starter:
             *_on_free_ports(manager([deployment])["args"], ports),
             f"--kubeconfig={self._account_kubeconfig(token)}",
             f"--leader-election-namespace={namespace}",
+            f"--installation-key-namespace={namespace}",
             f"--webhook-namespace={namespace}",
             f"--sqlite-dir={self.folder}",
             *extra_arguments,

@@ -98,6 +98,7 @@ def test_every_flag_is_applied(stand_in: Manager, tmp_path: Path) -> None:
         *("--sqlite-dir", str(tmp_path), "--watch-namespaces=a, b,a,", "--shard=1/3"),
         *("--max-inflight=7", "--leader-elect", "--leader-election-namespace=lynq-system"),
         *("--kubeconfig", str(kubeconfig), "--context=prod"),
+        *("--installation-key-secret=my-key", "--installation-key-namespace=ops"),
     )
     assert parsed == ProcessSettings(
         options=Options(
@@ -125,6 +126,8 @@ def test_every_flag_is_applied(stand_in: Manager, tmp_path: Path) -> None:
             namespace="ops",
             configuration_prefix="my-",
         ),
+        key_namespace="ops",
+        key_secret="my-key",
         pprof=True,
     )
 
