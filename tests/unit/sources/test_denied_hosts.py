@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
-from lynq.sources import network
+from lynq.sources import MySQLSettings, network
 from lynq.sources.errors import DeniedHost
-from lynq.sources.mysql.settings import MySQLSettings
 from lynq.sources.network import connect_within, server_addresses
 from lynq.sources.push.thread import open_sockets
 from lynq.sources.resolver import Resolver
