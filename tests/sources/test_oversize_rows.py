@@ -99,7 +99,8 @@ async def create(engine: Engine, table: str, rows: int, *, size: int = SIZE) -> 
 
 def read_with_limit(engine: Engine, table: str) -> list[tuple[str, int]]:
     options: dict[str, Any] = asdict(engine.settings)
-    options.pop("tls", None)
+    for unused in ("tls", "denied_hosts"):
+        options.pop(unused, None)
     if isinstance(options.get("directory"), Path):
         options["directory"] = str(options["directory"])
     process = subprocess.run(

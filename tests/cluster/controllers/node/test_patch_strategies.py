@@ -65,18 +65,19 @@ async def test_object_is_created_and_updated(env: Environment, strategy: str) ->
         ("replace", {"plan": "pro"}),
     ],
 )
-async def test_merge_and_replace_take_over_existing_object(
+async def test_forced_merge_and_replace_adopt_existing_object(
     env: Environment, strategy: str, remaining: Object
 ) -> None:
     foreign = {"metadata": {"name": "settings"}, "data": {"plan": "theirs", "more": "theirs"}}
     old = await env.client.create(CONFIG_MAPS, foreign, env.namespace, manager="kubectl-edit")
     async with running_operator(env):
-        node = await create_node(env, entry("settings", patchStrategy=strategy))
+        await create_node(env, entry("settings", patchStrategy=strategy, conflictPolicy="Force"))
         await wait_for_node_ready(env, NODE)
         live = await env.get(CONFIG_MAPS, "settings")
         assert live["data"] == remaining
         assert live["metadata"]["uid"] == old["metadata"]["uid"]
-        assert owner_uids(live) == [node["metadata"]["uid"]]
+        assert owner_uids(live) == []
+        assert "lynq.sh/adopted" in annotations(live)
         assert await event_count(env, "ResourceConflict") == 0
 
 
