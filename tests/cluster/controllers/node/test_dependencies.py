@@ -69,12 +69,13 @@ async def test_dependent_waits_until_dependency_is_ready(env: Environment) -> No
         assert node_condition(node, "Progressing") == ("False", "ReconcileComplete")
 
 
-async def test_progressing_ends_when_all_writes_are_done(env: Environment) -> None:
-    """Progressing covers the operator's own writes, not the readiness of workloads."""
+async def test_progressing_ends_when_all_resources_are_ready(env: Environment) -> None:
     async with running_operator(env):
-        await create_node(env, deployments=[slow_app("1h")])
-        node = await wait_for_node_condition(env, NODE, "Progressing", "False", "ReconcileComplete")
+        await create_node(env, deployments=[slow_app("2s")])
+        node = await wait_for_node_condition(env, NODE, "Progressing", "True", "Reconciling")
         assert node_condition(node, "Ready") == ("False", "NotAllResourcesReady")
+        node = await wait_for_node_condition(env, NODE, "Progressing", "False", "ReconcileComplete")
+        assert node_condition(node, "Ready")[0] == "True"
 
 
 async def test_dependents_of_failed_resource_are_skipped_until_repair(
