@@ -247,6 +247,9 @@ class _Observation:
             return self._blocked(resource, str(error))
         child = kind.child(key_of(ref)) or await self._uncached_child(kind, ref)
         record = self.records.get(ref.identity, NOT_APPLIED)
+        # The status that records an accepted write may be postponed.
+        if (written := self.state.last_write(ref)) and not written.rejection:
+            record = record._replace(was_applied=True)
         facts = ResourceFacts(resource=resource, record=record)
         observed = ObservedResource(facts, kind, rendered=rendered)
         if child is not None and ignores_fields(resource):

@@ -91,9 +91,10 @@ async def test_kind_without_write_right_fails_alone(env: Environment, limited: E
 
 
 async def test_kind_without_get_right_fails_alone(env: Environment, limited: Environment) -> None:
-    """Only resources with ignoreFields are read one by one."""
+    """Only objects that existed before, and changed ones with ignoreFields, are read one by one."""
     verbs = ("list", "watch", "patch", "create")
     await grant(env, *BASIC, rule("", "secrets", verbs=verbs))
+    await env.client.create(SECRETS, {"metadata": {"name": "secret"}}, env.namespace)
     secret = SECRET | {"ignoreFields": ["$.data.x"]}
     async with running_operator(limited):
         await create_node(env, entry("good"), secrets=[secret | {"conflictPolicy": "Force"}])
