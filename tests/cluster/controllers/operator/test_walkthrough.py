@@ -51,13 +51,14 @@ async def test_three_rows_and_two_forms_become_six_ready_nodes(env: Environment)
     metadata = nodes["beta-worker"]["metadata"]
     assert metadata["labels"] == {"lynq.sh/hub": "customer-hub", "lynq.sh/uid": "beta"}
     annotations = metadata["annotations"]
-    assert annotations.pop("lynq.sh/rollout-update-start")
-    assert annotations.pop("lynq.sh/spec-digest")
+    for name in ("rollout-update-start", "row-changed-at", "signature", "spec-digest"):
+        assert annotations.pop(f"lynq.sh/{name}")
     assert annotations == {
         "lynq.sh/hostOrUrl": "",
         "lynq.sh/activate": "1",
         "lynq.sh/extra": '{"plan":"free"}',
         "lynq.sh/template-generation": "1",
+        "lynq.sh/rollout-budget": "Row",
         "lynq.sh/hubId": "customer-hub",
     }
     (owner,) = metadata["ownerReferences"]
