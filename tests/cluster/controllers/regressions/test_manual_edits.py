@@ -62,8 +62,8 @@ async def test_orphaning_node_delete_keeps_objects_for_the_next_node(env: Enviro
             return bool(current["metadata"]["uid"] != node["metadata"]["uid"])
 
         # The row still exists, so the hub creates a new node, which adopts the objects.
-        await eventually(recreated, within=30)
-        new_node = await wait_for_node_ready(env, "acme-web", within=30)
+        await eventually(recreated, within=60)
+        new_node = await wait_for_node_ready(env, "acme-web", within=60)
         metadata = (await env.get(CONFIG_MAPS, "acme-settings"))["metadata"]
         assert metadata["uid"] == settings["uid"]
         owner_uids = [owner["uid"] for owner in metadata.get("ownerReferences", [])]
