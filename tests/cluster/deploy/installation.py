@@ -149,6 +149,7 @@ class Starter:
         pod = deployment["spec"]["template"]["spec"]
         namespace = deployment["metadata"]["namespace"]
         token = self.kubectl("create", "token", pod["serviceAccountName"], "-n", namespace).strip()
+        self._restore_installation_key(namespace)
         ports, log = Ports(), self.folder / f"operator-{os.urandom(3).hex()}.log"
         arguments = [
             *_on_free_ports(manager([deployment])["args"], ports),
@@ -173,6 +174,11 @@ class Starter:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+    def _restore_installation_key(self, namespace: str) -> None:
+        """Create the key as from a backup: beside nodes of other tests the operator makes none."""
+        name = ("secret", "generic", "lynq-installation-key", "-n", namespace)
+        self.kubectl("create", *name, f"--from-literal=key={'k' * 32}")
 
     def _account_kubeconfig(self, token: str) -> Path:
         config = yaml.safe_load(self.kubeconfig.read_text())
