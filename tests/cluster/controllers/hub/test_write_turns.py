@@ -94,6 +94,7 @@ async def test_approval_covers_all_turns_but_not_returned_rows(
 
     async with env.run_controllers():
         await env.wait_for_nodes(*NAMES)
+        kept = (await env.nodes())[NAMES[-1]]["metadata"]["uid"]
         env.set_rows()
         await env.force_sync()
         held = await env.wait_for_condition("DeletionHeld", "True")
@@ -105,7 +106,9 @@ async def test_approval_covers_all_turns_but_not_returned_rows(
 
         await env.wait_for_nodes(NAMES[-1])
         await env.wait_for_condition("DeletionHeld", "False")
-        assert env.requests.count("delete") == 119
+        assert (await env.nodes())[NAMES[-1]]["metadata"]["uid"] == kept
+        # The new plan may send a deletion again that was in flight.
+        assert env.requests.count("delete") >= 119
 
 
 async def test_outdated_read_creates_nodes_but_deletes_none(
