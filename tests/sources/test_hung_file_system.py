@@ -18,14 +18,14 @@ pytestmark = requires_fuse
 
 
 def blocked_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("sqlite rows.db")]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("sqlite hung.db")]
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> SQLiteSettings:
     directory = tmp_path / "volume"
     directory.mkdir()
-    return SQLiteSettings(path="rows.db", directory=directory, query_timeout=0.3)
+    return SQLiteSettings(path="hung.db", directory=directory, query_timeout=0.3)
 
 
 async def test_read_fails_at_its_deadline_and_the_loop_goes_on(settings: SQLiteSettings) -> None:
