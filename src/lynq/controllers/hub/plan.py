@@ -163,22 +163,18 @@ class HubPlanner:
         labeled = self._context.nodes.by(BY_HUB, key)
         nodes = [node for node in labeled if not is_controlled_by_other_hub(node, hub)]
         names = {node.metadata.name for node in nodes}
+        forms = {form.metadata.name for form in self._context.forms.by(BY_HUB, key)}
         other_nodes: dict[str, NodePair] = {}
         for (namespace, name), node in self._context.nodes.cache.items():
             if namespace != key.namespace or name in names:
                 continue
             if isinstance(node, Unreadable):
                 continue
-            if is_controlled_by_hub(node, hub) or self._has_lost(hub, node):
+            if is_controlled_by_hub(node, hub) or is_lost_node_of(node, forms):
                 nodes.append(node)
             else:
                 other_nodes[name] = pair_or_spec(node)
         return nodes, other_nodes
-
-    def _has_lost(self, hub: LynqHub, node: LynqNode) -> bool:
-        """Return whether a user removed the hub from a node of one of the hub's forms."""
-        forms = self._context.forms.by(BY_HUB, hub.metadata.key)
-        return is_lost_node_of(node, {form.metadata.name for form in forms})
 
     def _workload_readiness(self, forms: list[LynqForm], nodes: list[LynqNode]) -> dict[str, bool]:
         """Return whether the workloads are ready, by node, for the forms that limit a rollout.
