@@ -210,7 +210,7 @@ class HubController:
         self, hub: LynqHub, state: HubState, execution: PlanExecution
     ) -> None:
         plan = execution.plan
-        complete = execution.result.is_complete and not plan.unconfirmed & plan.guarded
+        complete = execution.result.is_complete and not plan.absent.unconfirmed & plan.guarded
         if not plan.approval.is_spent(plan.guarded, complete=complete):
             return
         digest = plan.approval.digest

@@ -77,7 +77,7 @@ class HubPlanner:
             ),
         )
         plan = await asyncio.to_thread(plan_without_rows, inputs, self._context.clock())
-        forms_missing_since = plan.absences.forms_missing_since
+        forms_missing_since = plan.absent.absences.forms_missing_since
         state.plan.absences = replace(last, forms_missing_since=forms_missing_since)
         return plan
 
@@ -131,8 +131,8 @@ class HubPlanner:
         self._record(hub, rows, state, planned)
         duration = timedelta(seconds=time.monotonic() - started)
         state.plan.not_before = self._context.clock() + _PAUSE_FACTOR * duration
-        state.read.confirm_at = self._calendar_time(plan.next_read)
-        rechecks = [plan.recheck_at, self._calendar_time(plan.next_plan)]
+        state.read.confirm_at = self._calendar_time(plan.absent.next_read)
+        rechecks = [plan.recheck_at, self._calendar_time(plan.absent.next_plan)]
         if plan.throttled and self._is_status_ahead(nodes, ready):
             rechecks.append(self._context.clock() + self._context.timing.workload_recheck)
         state.plan.recheck_at = min((recheck for recheck in rechecks if recheck), default=None)
@@ -229,7 +229,7 @@ def _record_plan(state: PlanState, rows: ReadRows, plan: HubPlan) -> None:
     state.checked_specs = plan.checked_specs
     state.row_changes = plan.row_changes
     state.approval = plan.approval
-    state.absences = plan.absences
+    state.absences = plan.absent.absences
     state.held = bool(plan.verdict.held)
     state.throttled_forms = frozenset(throttle.form for throttle in plan.throttled)
     state.desired = plan.screened.nodes

@@ -253,19 +253,17 @@ class _Observation:
         facts = ResourceFacts(resource=resource, record=record)
         observed = ObservedResource(facts, kind, rendered=rendered)
         if child is not None and ignores_fields(resource):
-            observed = await self._observe_ignoring(observed, kind, child)
+            observed = await self._observe_ignoring(observed, rendered, kind, child)
         else:
             observed = self.observer.with_live(observed, self.owner, child, None)
         last_write = self.state.last_write(ref) or self._baseline(observed.facts)
         return replace(observed, facts=replace(observed.facts, last_write=last_write))
 
     async def _observe_ignoring(
-        self, observed: ObservedResource, kind: WatchedKind, child: Child
+        self, observed: ObservedResource, rendered: Rendered, kind: WatchedKind, child: Child
     ) -> ObservedResource:
         """Observe an object with ignored fields; read it if our managed fields changed."""
-        rendered, bodies = observed.rendered, self.state.bodies
-        if rendered is None:
-            raise AssertionError("a resource that was not rendered has no object")
+        bodies = self.state.bodies
         body = bodies.get(rendered.ref, child)
         observed = self.observer.with_live(observed, self.owner, child, body)
         digest = bodies.digest(observed.facts, child)

@@ -24,9 +24,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from lynq.api.names import ANNOTATION_APPROVE_DELETION
 from lynq.api.text import and_more
-from lynq.core.guard.approval import digest_of
+from lynq.core.guard.approval import approval_instruction, digest_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +142,13 @@ def doubt_message(
     names: Collection[str], unidentifiable: int, spent_approvals: Collection[str] = ()
 ) -> str:
     """Return the message of DeletionHeld for doubtful nodes; it ends with their digest."""
-    count = len(names)
-    nodes = "1 node" if count == 1 else f"{count} nodes"
     rows = (
         "1 row that identifies no node was"
         if unidentifiable == 1
         else f"{unidentifiable} rows that identify no node were"
     )
     return (
-        f"the rows of {nodes} are missing ({and_more(sorted(names))}), and {rows} read: a uid may "
-        "have been changed in place; correct the rows in status.rejectedRows; no such node is "
-        f"deleted until the annotation {ANNOTATION_APPROVE_DELETION} approves {nodes}, "
-        f"{digest_of(names, spent_approvals)}"
+        f"the rows of {and_more(sorted(names))} are missing, and {rows} read: a uid may have been "
+        "changed in place; correct the rows in status.rejectedRows; no such node is deleted until "
+        f"{approval_instruction(len(names), digest_of(names, spent_approvals))}"
     )

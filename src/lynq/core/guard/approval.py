@@ -79,6 +79,12 @@ def annotations_without_approval(metadata: Metadata) -> dict[str, str]:
     }
 
 
+def approval_instruction(count: int, digest: str) -> str:
+    """Return how this number of nodes is approved; tools read the digest at its end."""
+    nodes = "1 node" if count == 1 else f"{count} nodes"
+    return f"the annotation {ANNOTATION_APPROVE_DELETION} approves {nodes}, {digest}"
+
+
 def approval_removal() -> dict[str, dict[str, None]]:
     """Return the patch of a hub's metadata that removes its approval."""
     return {"annotations": {ANNOTATION_APPROVE_DELETION: None}}

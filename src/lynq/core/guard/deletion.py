@@ -21,9 +21,8 @@ from msgspec.structs import replace
 
 from lynq.api import DeletionGuard, DeletionGuardStatus, HubStatus
 from lynq.api.conditions import find_condition
-from lynq.api.names import ANNOTATION_APPROVE_DELETION
 from lynq.api.reasons import ConditionReason, ConditionType
-from lynq.core.guard.approval import NO_APPROVAL, Approval, digest_of
+from lynq.core.guard.approval import NO_APPROVAL, Approval, approval_instruction, digest_of
 from lynq.core.guard.window import CountedDeletions
 
 NOTHING_COUNTED: Final = CountedDeletions()
@@ -152,7 +151,6 @@ def held_message(
 ) -> str:
     """Return the message of DeletionHeld; it ends with the number of nodes and the digest."""
     count = len(verdict.names)
-    nodes = "1 node" if count == 1 else f"{count} nodes"
     if not verdict.exceeds:
         limit = ", and a hold ends when no row is missing"
     elif source_changed:
@@ -165,8 +163,7 @@ def held_message(
         limit = f", {verdict.deleted_before} more were deleted within {guard.window}{limit}"
     return (
         f"the rows of {count} of {verdict.total} nodes have vanished{limit}; no node is deleted "
-        f"until the rows are back, or the annotation {ANNOTATION_APPROVE_DELETION} approves "
-        f"{nodes}, {verdict.digest}"
+        f"until the rows are back, or {approval_instruction(count, verdict.digest)}"
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lynq.api.naming import LABEL_LIMIT, NAME_LIMIT, NodePair, node_name
 from lynq.api.reasons import RejectionReason
 from lynq.api.source import VALUES_LIMIT
-from lynq.api.text import printable
+from lynq.api.text import and_more, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +72,25 @@ def invalid_node_name(uid: str, forms: Collection[str]) -> Rejection:
     else:
         problem = "is not a valid object name"
         rule = 'use lower-case letters, digits, "-" and ".", a letter or digit around every "."'
-    sentence = f'node name "{printable(name)}"{_and_more(forms)} {problem}; {rule}'
+    sentence = f"node name {_node_names(uid, forms)} {problem}; {rule}"
     return _rejection(uid, RejectionReason.INVALID_NODE_NAME, sentence, 1)
 
 
 def node_name_taken(uid: str, holders: dict[str, NodePair]) -> Rejection:
     """Reject the pairs of a uid, by form, whose node names belong to other pairs."""
-    form = min(holders)
-    holder = holders[form]
-    name = node_name(NodePair(uid, form))
+    holder = holders[min(holders)]
     sentence = (
-        f'node name "{printable(name)}"{_and_more(holders)} belongs to uid '
+        f"node name {_node_names(uid, holders)} belongs to uid "
         f'"{printable(holder.uid)}" with form "{printable(holder.form)}"; '
         "change a uid or the name of a form"
     )
     return _rejection(uid, RejectionReason.NODE_NAME_TAKEN, sentence, 1)
 
 
-def _and_more(forms: Collection[str]) -> str:
-    return f" (and {len(forms) - 1} more)" if len(forms) > 1 else ""
+def _node_names(uid: str, forms: Collection[str]) -> str:
+    """Return the first of the names of a uid's nodes, quoted, and count the rest."""
+    names = [f'"{printable(node_name(NodePair(uid, form)))}"' for form in sorted(forms)]
+    return and_more(names, shown=1)
 
 
 def _rejection(uid: str, reason: RejectionReason, message: str, rows: int) -> Rejection:

@@ -15,7 +15,7 @@ from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.naming import NodePair
 from lynq.api.node_metadata import is_deleting, is_deletion_blocked, pair_of
-from lynq.core.guard.absence import Absences, doubt_message
+from lynq.core.guard.absence import doubt_message
 from lynq.core.guard.approval import NO_APPROVAL, Approval, spent_approvals
 from lynq.core.guard.deletion import GuardVerdict, held_message
 from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_rows
@@ -31,7 +31,13 @@ from lynq.core.hub.diff import (
     Throttle,
     find_differences,
 )
-from lynq.core.hub.prune import GuardMemory, NodeDeletions, Observation, choose_deletions
+from lynq.core.hub.prune import (
+    AbsentNodes,
+    GuardMemory,
+    NodeDeletions,
+    Observation,
+    choose_deletions,
+)
 from lynq.core.hub.render_budget import RenderBudget
 from lynq.core.hub.rollout import AdmittedWrites, WorkloadsReady, admit_writes
 from lynq.core.hub.row_values import RenderFailure, RowLike, RowValues
@@ -118,16 +124,8 @@ class HubPlan:
     """When time alone may admit another write; every other change is observed by a watch."""
     approval: Approval
     """For the next plan."""
-    absences: Absences
-    """For the next plan."""
-    unconfirmed: frozenset[str]
-    """Nodes that are kept because their row or form may come back."""
-    doubtful: frozenset[str]
-    """Nodes whose row may be one of the unidentifiable rows: deleted only with an approval."""
-    next_read: float | None
-    """When to read again to confirm missing rows, by the clock of the observation."""
-    next_plan: float | None
-    """When to plan again to confirm missing forms, by the clock of the observation."""
+    absent: AbsentNodes
+    """What has to be confirmed before nodes are deleted, and when."""
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -137,9 +135,9 @@ class HubPlan:
     @property
     def in_doubt(self) -> tuple[str, ...]:
         """The doubtful nodes, if they alone are held: the guard allows their number."""
-        if self.verdict.held or self.approval.covers(self.doubtful):
+        if self.verdict.held or self.approval.covers(self.absent.doubtful):
             return ()
-        return tuple(sorted(self.doubtful))
+        return tuple(sorted(self.absent.doubtful))
 
     def held_message(self, hub: LynqHub, *, source_changed: bool = False) -> str:
         """Return the message of DeletionHeld; empty if no deletion is held."""
@@ -153,7 +151,7 @@ class HubPlan:
     @property
     def guarded(self) -> frozenset[str]:
         """The nodes that are deleted only with an approval."""
-        return self.doubtful.union(self.verdict.guarded)
+        return self.absent.doubtful.union(self.verdict.guarded)
 
 
 Forms: TypeAlias = Mapping[str, FormCandidate]
@@ -337,11 +335,7 @@ def _assemble(
         row_changes=_merged(form_plan.row_changes for form_plan in form_plans),
         recheck_at=_earliest(part.recheck_at for part in admitted),
         approval=deletions.approval,
-        absences=deletions.absences,
-        unconfirmed=deletions.unconfirmed,
-        doubtful=deletions.doubtful,
-        next_read=deletions.next_read,
-        next_plan=deletions.next_plan,
+        absent=deletions.absent,
     )
 
 

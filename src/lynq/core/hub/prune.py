@@ -61,22 +61,29 @@ class GuardMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AbsentNodes:
+    """The nodes whose absent row or form is not confirmed, and those whose row is in doubt."""
+
+    absences: Absences
+    """For the next plan."""
+    unconfirmed: frozenset[str]
+    """The nodes that are kept because their row or form may come back."""
+    doubtful: frozenset[str]
+    """The nodes whose row may be one of the unidentifiable rows: deleted only with an approval."""
+    next_read: float | None
+    """When to read again to confirm missing rows, by the clock of the observation."""
+    next_plan: float | None
+    """When to plan again to confirm missing forms, by the clock of the observation."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeDeletions:
     """The nodes to delete, the guard's decision, and the approval that it was made with."""
 
     deletes: tuple[NodeDeletion, ...]
     verdict: GuardVerdict
     approval: Approval
-    absences: Absences = NO_ABSENCES
-    """For the next plan."""
-    unconfirmed: frozenset[str] = frozenset()
-    """The nodes whose row or form may come back."""
-    doubtful: frozenset[str] = frozenset()
-    """The nodes whose row may be one of the unidentifiable rows: deleted only with an approval."""
-    next_read: float | None = None
-    """When to read again to confirm missing rows, by the clock of the observation."""
-    next_plan: float | None = None
-    """When to plan again to confirm missing forms, by the clock of the observation."""
+    absent: AbsentNodes
 
 
 def choose_deletions(
@@ -137,27 +144,8 @@ def choose_deletions(
     waiting = absent.unconfirmed
     if not approval.covers(absent.doubtful):
         waiting |= absent.doubtful
-    return NodeDeletions(
-        deletes=tuple(_allowed(candidates, verdict, waiting)),
-        verdict=verdict,
-        approval=approval,
-        absences=absent.absences,
-        unconfirmed=absent.unconfirmed,
-        doubtful=absent.doubtful,
-        next_read=absent.next_read,
-        next_plan=absent.next_plan,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _AbsentNodes:
-    """The nodes whose absent row or form is not confirmed, and those whose row is in doubt."""
-
-    absences: Absences
-    unconfirmed: frozenset[str]
-    doubtful: frozenset[str]
-    next_read: float | None
-    next_plan: float | None
+    deletes = tuple(_allowed(candidates, verdict, waiting))
+    return NodeDeletions(deletes, verdict, approval, absent)
 
 
 def _observe(
@@ -165,7 +153,7 @@ def _observe(
     candidates: Iterable[NodeDeletion],
     screened: ScreenedRows[RowValues],
     observation: Observation,
-) -> _AbsentNodes:
+) -> AbsentNodes:
     read, now, seconds = observation.read, observation.now, observation.confirm_after
     formless = [deletion for deletion in candidates if deletion.cause is DeletionCause.FORM_GONE]
     deactivated = observation.last.deactivated(observation.source, observation.inactive)
@@ -184,8 +172,8 @@ def _observe(
     ).after_plan(now, {deletion.pair.form for deletion in formless})
     forms = absences.unconfirmed_forms(now, seconds)
     disabled = hub.spec.deletion_guard.disabled
-    return _AbsentNodes(
-        absences,
+    return AbsentNodes(
+        absences=absences,
         unconfirmed=absences.unconfirmed_rows(read, seconds)
         | {deletion.name for deletion in formless if deletion.pair.form in forms},
         doubtful=frozenset() if disabled else absences.doubtful(screened.unidentifiable),

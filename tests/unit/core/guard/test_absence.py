@@ -122,7 +122,7 @@ def test_after_a_restart_every_missing_row_is_doubtful() -> None:
 
 def test_message_names_nodes_and_ends_with_the_digest() -> None:
     message = doubt_message(["b-web", "a-web"], 1)
-    assert "the rows of 2 nodes are missing (a-web, b-web), and 1 row that identifies no" in message
+    assert "the rows of a-web, b-web are missing, and 1 row that identifies no node" in message
     assert message.endswith(f"approves 2 nodes, {digest_of(['a-web', 'b-web'])}")
     assert "2 rows that identify no node were read" in doubt_message(["a-web"], 2)
 

@@ -12,7 +12,7 @@ from lynq.core.guard.announcements import (
     rows_by_reason,
     unannounced,
 )
-from lynq.core.guard.rejections import Rejection
+from lynq.core.guard.rejections import Rejection, invalid_node_name
 from lynq.core.guard.row_screening import screen_rows
 from unit.core.guard.rows import NOTHING, Row
 
@@ -96,3 +96,8 @@ def test_announced_rejections_are_bounded_and_not_evicted() -> None:
     third = unannounced(rejections(*late[1:], "A"), second.announced)
     assert [rejection.uid for rejection in third.rejections] == ["A"]
     assert len(third.announced.fingerprints) == MAX_ANNOUNCED
+
+
+def test_rejection_names_one_node_and_counts_the_others() -> None:
+    message = invalid_node_name("a.", ["web", "db", "api"]).message
+    assert message.startswith('node name "a.-api" and 2 more is not a valid object name; ')

@@ -563,9 +563,9 @@ def test_missing_row_deletes_after_the_confirming_read() -> None:
         cluster, rows("b"), WEB, observation=Observation(read=ReadTime(9, 10), confirm_after=5)
     )
     assert not deleted(first)
-    assert first.unconfirmed == {"a-web"}
-    assert first.next_read == 15
-    second = Observation(read=ReadTime(15, 16), confirm_after=5, last=first.absences)
+    assert first.absent.unconfirmed == {"a-web"}
+    assert first.absent.next_read == 15
+    second = Observation(read=ReadTime(15, 16), confirm_after=5, last=first.absent.absences)
     assert deleted(planned(cluster, rows("b"), WEB, observation=second)) == {
         "a-web": DeletionCause.ROW_GONE
     }
@@ -575,7 +575,7 @@ def test_inactive_row_deletes_at_once() -> None:
     observation = Observation(confirm_after=5, inactive=frozenset({"a"}))
     plan = planned(running("a", "b"), rows("b"), WEB, observation=observation)
     assert deleted(plan) == {"a-web": DeletionCause.ROW_GONE}
-    assert (plan.unconfirmed, plan.next_read) == (frozenset(), None)
+    assert (plan.absent.unconfirmed, plan.absent.next_read) == (frozenset(), None)
 
 
 def test_inactive_row_beside_the_active_one_does_not_confirm_its_absence() -> None:
@@ -583,11 +583,11 @@ def test_inactive_row_beside_the_active_one_does_not_confirm_its_absence() -> No
     history = Observation(confirm_after=5, inactive=frozenset({"a"}))
     first = dataclasses.replace(history, read=ReadTime(1, 2))
     present = planned(cluster, rows("a", "b"), WEB, hub=hub, observation=first)
-    again = dataclasses.replace(history, read=ReadTime(9, 10), last=present.absences)
+    again = dataclasses.replace(history, read=ReadTime(9, 10), last=present.absent.absences)
     missing = planned(cluster, rows("b"), WEB, hub=hub, observation=again)
     assert not deleted(missing)
-    assert missing.unconfirmed == {"a-web"}
-    last = dataclasses.replace(history, read=ReadTime(15, 16), last=missing.absences)
+    assert missing.absent.unconfirmed == {"a-web"}
+    last = dataclasses.replace(history, read=ReadTime(15, 16), last=missing.absent.absences)
     plan = planned(cluster, rows("b"), WEB, hub=hub, observation=last)
     assert list(deleted(plan)) == ["a-web"]
     # Its uid may have been spoilt in place.
@@ -599,9 +599,9 @@ def test_missing_form_deletes_when_it_is_confirmed() -> None:
     cluster = running("a")
     first = planned(cluster, rows("a"), observation=Observation(now=10, confirm_after=5))
     assert not deleted(first)
-    assert first.unconfirmed == {"a-web"}
-    assert first.next_plan == 15
-    second = Observation(now=15, confirm_after=5, last=first.absences)
+    assert first.absent.unconfirmed == {"a-web"}
+    assert first.absent.next_plan == 15
+    second = Observation(now=15, confirm_after=5, last=first.absent.absences)
     assert deleted(planned(cluster, rows("a"), observation=second)) == {
         "a-web": DeletionCause.FORM_GONE
     }
