@@ -198,13 +198,19 @@ class Unauthorized(ApiError):
 class Forbidden(ApiError):
     """403: denied by RBAC or by admission control."""
 
+    @property
+    def missing_right(self) -> str:
+        """The right to grant, as a sentence; "" unless RBAC denied the request."""
+        match = _DENIED.search(self.status.message)
+        if not match:
+            return ""
+        if match["verb"].startswith("impersonate"):
+            return "grant the verb impersonate on serviceaccounts"
+        group = f".{match['group']}" if match["group"] else ""
+        return f"grant the verb {match['verb']} on {match['resource']}{group}"
+
     def _detail(self) -> str:
-        if match := _DENIED.search(self.status.message):
-            if match["verb"].startswith("impersonate"):
-                return "grant the verb impersonate on serviceaccounts"
-            group = f".{match['group']}" if match["group"] else ""
-            return f"grant the verb {match['verb']} on {match['resource']}{group}"
-        return super()._detail()
+        return self.missing_right or super()._detail()
 
 
 class NotFound(ApiError):

@@ -54,6 +54,8 @@ def is_transient(error: KubeError) -> bool:
 def _message(error: KubeError, mask: Mask | None) -> str:
     if mask is None or not isinstance(error, ApiError) or isinstance(error, _EXPLAINED):
         return str(error)
+    if isinstance(error, Forbidden) and error.missing_right:
+        return str(error)
     reason = mask(error.explanation)
     return f"{error.code_and_reason}: {reason}" if reason else str(error)
 

@@ -46,6 +46,16 @@ def test_error_is_classified(failure: KubeError, kind: ApplyErrorKind) -> None:
     assert is_transient(failure) is (kind in {K.UNAVAILABLE, K.CONFLICT})
 
 
+def test_missing_right_is_named_for_every_kind() -> None:
+    verb, resource = "impersonate-on:serviceaccount:patch", 'resource "configmaps" in API group ""'
+    failure = error(
+        403, "Forbidden", f'configmaps is forbidden: User "lynq" cannot {verb} {resource}'
+    )
+    expected = "grant the verb impersonate on serviceaccounts"
+    assert expected in apply_error(failure).message
+    assert expected in apply_error(failure, mask=lambda text: text).message
+
+
 def test_field_conflict_names_the_manager_of_each_field() -> None:
     causes = [
         StatusCause("FieldManagerConflict", f'conflict with "{manager}" using v1', field)
