@@ -34,26 +34,36 @@ async def test_rollout_progresses_when_hub_shard_owns_none_of_its_nodes(
             await wait_for_node_ready(env, f"{uid}-web")
 
 
-async def test_swapped_objects_are_recreated_without_delay(
-    env: Environment,
-) -> None:
+async def test_swapped_objects_stay_until_one_of_them_is_deleted(env: Environment) -> None:
     numbers = range(6)
+    before = {f"p{number}": f"t{number}" for number in numbers}
     env.set_rows(*((f"t{number}", 1, f"p{number}") for number in numbers))
     async with running_operator(env):
         await env.create_hub(source={"syncInterval": "1s"})
         await env.create_form(configMaps=[config_map(nameTemplate="{{ .plan }}-settings")])
         for number in numbers:
             await wait_for_node_ready(env, f"t{number}-web")
-        # Each node gets the object of the next one at the same time.
+        # Each node gets the object of the next one: every successor waits for another node.
         env.set_rows(*((f"t{number}", 1, f"p{(number + 1) % 6}") for number in numbers))
+        await eventually(lambda: all_hold_back(env))
+        await owners_are(env, before)
+        await env.client.delete(CONFIG_MAPS, "p0-settings", env.namespace)
         await eventually(lambda: owners_are(env, {f"p{(n + 1) % 6}": f"t{n}" for n in numbers}))
+
+
+async def all_hold_back(env: Environment) -> bool:
+    """Check that every node keeps its old object, because the new one is another node's."""
+    for node in (await env.nodes()).values():
+        reasons = [resource.get("reason") for resource in node["status"].get("resources", [])]
+        assert reasons == ["ResourceConflict", "HeldBack"]
+    return True
 
 
 async def owners_are(env: Environment, expected: dict[str, str]) -> bool:
     """Check that the settings of each plan are owned by the node of this uid."""
     listed = await managed_objects(env, CONFIG_MAPS, env.namespace)
     owner_uids = {
-        name: [owner["name"] for owner in obj["metadata"]["ownerReferences"]]
+        name: [owner["name"] for owner in obj["metadata"].get("ownerReferences", [])]
         for name, obj in listed.items()
     }
     assert owner_uids == {f"{plan}-settings": [f"{uid}-web"] for plan, uid in expected.items()}

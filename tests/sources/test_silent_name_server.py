@@ -74,7 +74,7 @@ def read_beside_silent_hosts(engine: Engine, table: str, folder: Path) -> dict[s
     resolv_conf.write_text(f"nameserver {NAME_SERVER}\n")
     settings = engine.settings
     options = asdict(settings) | {"connect_timeout": 2.0}
-    del options["tls"], options["host"]
+    del options["tls"], options["host"], options["denied_hosts"]
     command = [sys.executable, "-c", READER, NAME_SERVER, settings.engine.value]
     process = subprocess.run(
         [
