@@ -3,4 +3,4 @@
 from lynq.cli import main
 
 if __name__ == "__main__":
-    main(prog_name="lynq")
+    main()

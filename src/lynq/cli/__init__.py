@@ -1,5 +1,5 @@
 """The `lynq` command: one module per subcommand."""
 
-from lynq.cli.root import lynq as main
+from lynq.cli.root import main
 
 __all__ = ["main"]

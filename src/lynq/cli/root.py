@@ -1,36 +1,118 @@
-"""The root command: registers the subcommands and prints expected errors in one line."""
+"""The root command: imports a subcommand when it is used, and prints expected errors in one line.
 
-from importlib.metadata import version
-from typing import Any
+The help of `lynq` needs no subcommand, because importing all of them takes seconds. So each one is
+listed here with its summary; a test compares it with the command's own.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
 
 import click
 
-from lynq.cli.cluster import cluster
-from lynq.cli.demo.command import demo
-from lynq.cli.install import install
-from lynq.cli.run import run
-from lynq.cli.source import source
-from lynq.cluster import ClusterError
-from lynq.kube.errors import KubeError
-from lynq.sources import SourceError
+from lynq.cli.exit_codes import CommandError
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """A subcommand that is not imported yet."""
+
+    target: str
+    """`module:attribute` of the click command."""
+    summary: str
+
+
+SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
+    "Run": {
+        "cluster": Subcommand(
+            "lynq.cli.cluster:cluster", "Run local Kubernetes clusters on loopback."
+        ),
+        "demo": Subcommand("lynq.cli.demo.command:demo", "Run a demo on a local cluster."),
+        "install": Subcommand("lynq.cli.install:install", "Install the CRDs of Lynq."),
+        "run": Subcommand("lynq.cli.run:run", "Run the operator until SIGTERM or SIGINT."),
+        "source": Subcommand("lynq.cli.source:source", "Prepare the databases of hubs."),
+    },
+}
+"""The subcommands by the section of the help that lists them."""
+
+SUBCOMMANDS: Final = {
+    name: subcommand for section in SECTIONS.values() for name, subcommand in section.items()
+}
+
+PLUGIN: Final = "kubectl-lynq"
+"""The name of the executable that `kubectl lynq` starts."""
 
 
 class _Commands(click.Group):
-    """A group that prints expected errors without a traceback."""
+    """Imports subcommands when they are used, and prints expected errors without a traceback."""
 
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  declared by click
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - declared by click
+        """Return the names of all subcommands."""
+        return sorted(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a subcommand."""
+        if cmd_name not in SUBCOMMANDS:
+            return None
+        module, _, attribute = SUBCOMMANDS[cmd_name].target.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the subcommands by section."""
+        for section, subcommands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl(
+                    [(name, subcommand.summary) for name, subcommand in subcommands.items()]
+                )
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - declared by click
         """Run the subcommand."""
         try:
             return super().invoke(ctx)
-        except (ClusterError, KubeError, SourceError) as error:
-            raise click.ClickException(str(error)) from error
+        except Exception as error:
+            if isinstance(error, _expected_errors()):
+                raise CommandError(str(error)) from error
+            raise
+
+
+def _expected_errors() -> tuple[type[Exception], ...]:
+    """Return the errors whose message is complete; only of modules that are in use."""
+    names = (
+        ("lynq.cluster", "ClusterError"),
+        ("lynq.kube.errors", "KubeError"),
+        ("lynq.sources", "SourceError"),
+    )
+    return tuple(
+        getattr(sys.modules[module], name) for module, name in names if module in sys.modules
+    )
+
+
+def _print_version(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if not value or context.resilient_parsing:
+        return
+    from importlib.metadata import version  # noqa: PLC0415 - slow to import
+
+    click.echo(f"lynq, version {version('lynq')}")
+    context.exit()
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("lynq"), prog_name="lynq")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 def lynq() -> None:
     """Turn database rows into running Kubernetes infrastructure."""
 
 
-for command in (cluster, demo, install, run, source):
-    lynq.add_command(command)
+def main() -> None:
+    """Run `lynq`; the help says `kubectl lynq` if kubectl started it."""
+    is_plugin = os.path.basename(sys.argv[0]).startswith(PLUGIN)  # noqa: PTH119 - pathlib is slow
+    lynq(prog_name="kubectl lynq" if is_plugin else "lynq")

@@ -15,7 +15,7 @@ import structlog
 from click.testing import CliRunner, Result
 
 from lynq.api.denied_hosts import DeniedHosts
-from lynq.cli import main
+from lynq.cli import root
 from lynq.cli.run import own_namespace, run
 from lynq.controllers import manager
 from lynq.controllers.manager import ProcessSettings
@@ -62,7 +62,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Manager:
 
 
 def lynq(*args: str) -> Result:
-    return CliRunner().invoke(main, ["run", *args])
+    return CliRunner().invoke(root.lynq, ["run", *args])
 
 
 def settings(stand_in: Manager, *args: str) -> ProcessSettings:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from lynq.api.masking import Mask
 from lynq.controllers.node.kube_errors import apply_error, is_transient
 from lynq.core.node.apply_errors import ApplyErrorKind
 from lynq.kube.errors import Details, KubeError, Status, StatusCause, TimedOut, from_status
@@ -53,7 +54,7 @@ def test_missing_right_is_named_for_every_kind() -> None:
     )
     expected = "grant the verb impersonate on serviceaccounts"
     assert expected in apply_error(failure).message
-    assert expected in apply_error(failure, mask=lambda text: text).message
+    assert expected in apply_error(failure, Mask({})).message
 
 
 def test_field_conflict_names_the_manager_of_each_field() -> None:
