@@ -5,8 +5,9 @@ from typing import Final, TypeVar
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.cli.connection import Cluster
 from lynq.cli.exit_codes import CommandError
+from lynq.kube import Resource
 from lynq.kube.errors import NotFound
-from lynq.kube.resource import Resource, resource_of
+from lynq.kube.resource import resource_of
 
 HUBS: Final = resource_of(LynqHub.definition)
 FORMS: Final = resource_of(LynqForm.definition)
