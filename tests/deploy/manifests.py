@@ -84,6 +84,11 @@ def one(objects: Iterable[Object], kind: str, name: str = "") -> Object:
     return match
 
 
+def names(objects: Iterable[Object], *kinds: str) -> list[str]:
+    """Return the sorted names of the objects of these kinds."""
+    return sorted(obj["metadata"]["name"] for obj in objects if obj["kind"] in kinds)
+
+
 def manager(objects: Iterable[Object]) -> Object:
     """Return the operator's container."""
     pod = one(objects, "Deployment")["spec"]["template"]["spec"]

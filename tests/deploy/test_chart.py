@@ -1,81 +1,16 @@
-"""The chart rendered by Helm's engine: values take effect, and wrong values are rejected."""
+"""The chart rendered by Helm's engine: values take effect."""
 
 import json
-from typing import Any
 
 import pytest
 import yaml
 
-from deploy.manifests import CHART, InvalidValuesError, Object, chart, manager, one, rendered
-
-SCHEMA = json.loads((CHART / "values.schema.json").read_text())
-VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
-
-
-def names(objects: list[Object], *kinds: str) -> list[str]:
-    return sorted(obj["metadata"]["name"] for obj in objects if obj["kind"] in kinds)
+from deploy.manifests import CHART, InvalidValuesError, Object, chart, manager, names, one, rendered
 
 
 def pod(objects: list[Object]) -> Object:
     spec: Object = one(objects, "Deployment")["spec"]["template"]["spec"]
     return spec
-
-
-def paths(schema: Any, start: str = "") -> set[str]:
-    properties = schema.get("properties", {})
-    return {f"{start}{name}" for name in properties}.union(
-        *(paths(value, f"{start}{name}.") for name, value in properties.items())
-    )
-
-
-def keys(values: Any, schema: Any, start: str = "") -> set[str]:
-    """Return the paths of values as deep as the schema defines properties."""
-    properties = schema.get("properties")
-    if not properties or not isinstance(values, dict):
-        return set()
-    return {f"{start}{name}" for name in values}.union(
-        *(
-            keys(value, properties.get(name, {}), f"{start}{name}.")
-            for name, value in values.items()
-        )
-    )
-
-
-GO_SELECTORS = {
-    "networkPolicy.metrics.namespaceSelector",
-    "networkPolicy.metrics.podSelector",
-    "networkPolicy.webhook.namespaceSelector",
-    "networkPolicy.webhook.podSelector",
-}
-
-
-def test_schema_covers_exactly_the_values() -> None:
-    assert keys(VALUES, SCHEMA) == paths(SCHEMA) - {"global"} - GO_SELECTORS
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"replicas": 3},
-        {"replicaCount": "3"},
-        {"image": {"pullPolicy": "Sometimes"}},
-        {"manager": {"metricsBindAddress": "8443"}},
-        {"manager": {"logLevel": "loud"}},
-        {"manager": {"watchNamespaces": "shop"}},
-        {"manager": {"watchNamespaces": ["Shop"]}},
-        {"webhook": {"port": 70000}},
-        {"webhook": {"certificate": {"duration": "90 days"}}},
-        {"certManager": {"install": True}},
-        {"podDisruptionBudget": {"maxUnavailable": 0}},
-        {"networkPolicy": {"enabled": "yes"}},
-        {"crds": {"keeep": True}},
-        {"dashboard": {"enabled": True}},
-    ],
-    ids=str,
-)
-def test_wrong_value_is_rejected(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidValuesError, match=next(iter(wrong))):
-        rendered(wrong)
 
 
 def test_default_values_need_no_third_party_apis() -> None:
@@ -382,61 +317,12 @@ def test_network_policies_allow_configured_peers() -> None:
     objects = chart({"networkPolicy": {"enabled": True, "webhook": {"from": peers}}})
     metrics = one(objects, "NetworkPolicy", "lynq-allow-metrics-traffic")["spec"]["ingress"][0]
     assert metrics["ports"] == [{"port": 8443, "protocol": "TCP"}]
-    assert metrics["from"] == VALUES["networkPolicy"]["metrics"]["from"]
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    assert metrics["from"] == values["networkPolicy"]["metrics"]["from"]
     webhook = one(objects, "NetworkPolicy", "lynq-allow-webhook-traffic")["spec"]["ingress"][0]
     assert webhook == {"ports": [{"port": 9443, "protocol": "TCP"}], "from": peers}
     closed = chart({"networkPolicy": {"enabled": True, "metrics": {"from": []}}})
     assert "ingress" not in one(closed, "NetworkPolicy", "lynq-allow-metrics-traffic")["spec"]
-
-
-def test_selectors_of_the_go_chart_are_network_peers() -> None:
-    selectors = {"namespaceSelector": {"matchLabels": {"name": "monitoring"}}, "podSelector": {}}
-    policy = {"enabled": True, "metrics": {"from": [], **selectors}, "webhook": {"from": []}}
-    objects = chart({"networkPolicy": policy})
-    metrics = one(objects, "NetworkPolicy", "lynq-allow-metrics-traffic")["spec"]["ingress"][0]
-    assert metrics["from"] == [selectors]
-
-
-def go_values() -> dict[str, Any]:
-    """Return the values of the Go operator's chart; keys that are new here are absent.
-
-    `helm upgrade --reuse-values` renders a chart with exactly the values of the release before. A
-    null removes a default.
-    """
-    values: dict[str, Any] = {
-        "podDisruptionBudget": None,
-        "rbac": {"create": True, "userRoles": None},
-        "certManager": {"enabled": True, "install": False},
-        "manager": dict.fromkeys(("metricsSecure", "watchNamespaces")),
-        "monitoring": dict.fromkeys(("alerts", "dashboard", "dashboardLabels")),
-        "networkPolicy": {
-            "enabled": False,
-            "metrics": {"from": None, "namespaceSelector": {}, "podSelector": {}},
-            "webhook": {"from": None, "namespaceSelector": {}},
-        },
-        "dashboard": {
-            "enabled": False,
-            "replicaCount": 1,
-            "image": {"repository": "k8s-lynq/lynq-dashboard", "tag": ""},
-            "serviceAccount": {"create": True},
-            "rbac": {"create": True},
-            "service": {"port": 80, "targetPort": 8080},
-            "ingress": {"enabled": False},
-            "resources": {"limits": {"cpu": "200m", "memory": "256Mi"}},
-        },
-    }
-    return values
-
-
-@pytest.mark.parametrize("extra", [{}, {"networkPolicy": True}, {"monitoring": True}])
-def test_reused_values_of_the_go_chart_are_accepted(extra: dict[str, bool]) -> None:
-    values = go_values()
-    for name, enabled in extra.items():
-        values[name]["enabled"] = enabled
-    objects = chart(values)
-    arguments = manager(objects)["args"]
-    assert not [argument for argument in arguments if argument.startswith("--metrics-secure")]
-    assert names(objects, "Certificate") == ["lynq-serving-cert"]
 
 
 def test_disruption_budget_follows_values() -> None:
@@ -451,11 +337,6 @@ def test_common_labels_and_annotations_are_on_every_object() -> None:
     for obj in chart({**values, **more, "certManager": {"enabled": True}}, namespace="default"):
         assert obj["metadata"]["labels"]["team"] == "x", obj["kind"]
         assert obj["metadata"]["annotations"]["note"] == "y", obj["kind"]
-
-
-@pytest.mark.parametrize("file", ["values-local.yaml", "values-prod.yaml"])
-def test_additional_values_files_are_accepted(file: str) -> None:
-    assert chart(yaml.safe_load((CHART / file).read_text()))
 
 
 def test_webhook_may_review_the_access_of_authors_also_without_metrics() -> None:

@@ -121,7 +121,7 @@ async def test_deletions_before_a_restart_count(env: Environment) -> None:
         await env.nodes_stay(*names(tenants[:12]), seconds=1.5)
 
 
-async def test_deletions_count_anew_when_the_window_has_passed(env: Environment) -> None:
+async def test_deletions_start_at_zero_when_the_window_has_passed(env: Environment) -> None:
     tenants = rows(12)
     async with env.run_controllers():
         await create_hub(env, tenants, maxCount=4, window="1s")

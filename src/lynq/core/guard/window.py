@@ -1,6 +1,6 @@
 """The deletions of a hub within the guard's window, as its status counts them.
 
-The guard judges the deletions of a window together, or a table that is emptied row by row would
+The guard counts the deletions of a window together, or a table that is emptied row by row would
 lose every tenant. Their number is part of the hub's status, and it is written before a node is
 deleted: whatever a crash interrupts, every deletion that was sent is counted.
 

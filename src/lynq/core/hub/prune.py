@@ -1,8 +1,8 @@
 """Chooses the nodes to delete: those without a form, and those without a row if the guard allows.
 
 An absent row or form may come back, so its absence is confirmed first (`lynq.core.guard.absence`).
-The guard judges all nodes without row, confirmed or not: a table that is being filled again must
-not be judged by the rows that are still missing.
+The guard counts all nodes without row, confirmed or not: the confirmed ones alone could stay below
+its limits.
 
 A rejected row still exists, so its nodes are kept. Nodes that are protected or paused, and nodes of
 a paused form, are kept too. A node that this operator cannot have created is ignored: its name fits

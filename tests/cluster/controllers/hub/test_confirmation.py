@@ -41,7 +41,7 @@ async def test_deactivated_row_is_deleted_at_once(env: Environment) -> None:
         await env.wait_for_nodes(*NODES[1:], within=5)
 
 
-async def test_restart_begins_the_confirmation_anew(env: Environment) -> None:
+async def test_restart_restarts_the_confirmation(env: Environment) -> None:
     await create_tenants(env, "2s")
     async with env.run_controllers():
         await env.wait_for_nodes(*NODES)

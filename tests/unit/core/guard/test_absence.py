@@ -60,7 +60,7 @@ def test_time_counts_from_the_end_of_the_first_to_the_start_of_the_second_read()
     assert again.unconfirmed_rows(overlapping, 5) == {"a"}
 
 
-def test_row_that_came_back_is_confirmed_anew() -> None:
+def test_row_that_came_back_is_confirmed_again() -> None:
     back = read(read(NO_ABSENCES, 10, "a"), 12)
     gone = read(back, 16, "a")
     assert gone.unconfirmed_rows(ReadTime(16, 16), 5) == {"a"}

@@ -115,7 +115,7 @@ def test_new_nodes_do_not_raise_the_limit() -> None:
     assert hub.evaluate(hub.first(10), at(1)).outcome is GuardOutcome.HELD
 
 
-def test_deletions_count_anew_once_the_window_has_passed() -> None:
+def test_deletions_start_at_zero_once_the_window_has_passed() -> None:
     hub = Hub(20)
     hub.sync(hub.first(10), at(0))
     assert hub.evaluate(hub.first(5), at(600)).outcome is GuardOutcome.HELD

@@ -26,6 +26,7 @@ from lynq.api import (
 )
 from lynq.api.conditions import new_condition
 from lynq.api.reasons import ConditionReason, ConditionType
+from lynq.core.hub.diff import DeletionCause, UpdateCause
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -87,6 +88,9 @@ def a_form(
         metadata=Metadata(name=name, namespace="prod", uid=f"{name}-uid", generation=generation),
         spec=FormSpec(**(defaults | spec)),
     )
+
+
+WEB, DB = a_form("web"), a_form("db")
 
 
 def readiness(*, ready: bool, now: datetime = NOON) -> Condition:
@@ -164,3 +168,23 @@ def synced(
 
 def is_empty(plan: HubPlan) -> bool:
     return not (plan.creates or plan.updates or plan.deletes)
+
+
+def running(*uids: str, form: str = "web") -> Cluster:
+    """Return a cluster that has a ready node for each uid."""
+    cluster = Cluster()
+    synced(cluster, rows(*uids), a_form(form))
+    cluster.settle(NOON)
+    return cluster
+
+
+def created(plan: HubPlan) -> list[str]:
+    return [creation.node.metadata.name for creation in plan.creates]
+
+
+def updated(plan: HubPlan) -> dict[str, UpdateCause]:
+    return {update.before.metadata.name: update.cause for update in plan.updates}
+
+
+def deleted(plan: HubPlan) -> dict[str, DeletionCause]:
+    return {deletion.name: deletion.cause for deletion in plan.deletes}

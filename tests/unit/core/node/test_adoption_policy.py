@@ -96,7 +96,7 @@ def test_adopted_object_without_marks_is_known_by_its_uid() -> None:
     outcome = decide(facts, CONTEXT)
     assert outcome.adopted_uid == "9"
     assert not is_adopted(stripped, "another")
-    # An object of the same name that was created since is judged anew.
+    # The policy applies again to an object of the same name that was created since.
     recreated = adopted_by(a_resource(), stripped, record._replace(adopted_uid="another"))
     assert recreated.desired is not None
     assert not recreated.desired.is_adopted

@@ -1,119 +1,51 @@
 """Conflicts of one write: which request follows which answer, and when the write is given up."""
 
 from dataclasses import replace
-from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.api import (
-    AdoptionPolicy,
-    ConflictPolicy,
-    DeletionPolicy,
-    Metadata,
-    OwnerReference,
-    PatchStrategy,
-)
-from lynq.api.metadata import ManagedFields
-from lynq.core.node.apply_errors import ApplyError, ApplyErrorKind
+from lynq.api import ConflictPolicy, PatchStrategy
+from lynq.core.node.apply_errors import ApplyError
 from lynq.core.node.conflict import (
     RETRY_DELAYS,
     Accepted,
     DecideAgain,
-    DryRunApply,
     NextRequest,
     ObserveAgain,
     ObservedObject,
     PatchMetadata,
     ReadMetadata,
     Refetch,
-    Rejected,
     Send,
     WriteAttempt,
-    begin_write,
     on_accepted,
     on_error,
     on_metadata,
     on_refetched,
 )
-from lynq.core.node.decide import decide
 from lynq.core.node.state import ResourceFacts, WriteCause, WriteMethod
-from unit.core.node.decisions import CONTEXT, adopted_by, but, foreign, settled, without
-from unit.core.node.fixtures import desired_by
-from unit.core.node.nodes import NOW, a_resource, an_owner
-
-FORCE, STUCK = ConflictPolicy.FORCE, ConflictPolicy.STUCK
-IGNORED = ("$.data.plan",)
-OUTDATED = ApplyError(ApplyErrorKind.CONFLICT, "the resourceVersion is outdated")
-FOREIGN = ApplyError(ApplyErrorKind.CONFLICT, "helm owns it", ("helm", "helm", "kubectl"))
-OWN = ApplyError(ApplyErrorKind.CONFLICT, "we own it", ("lynq-operator",))
-DOWN = ApplyError(ApplyErrorKind.UNAVAILABLE, "503")
-EXISTS = ApplyError(ApplyErrorKind.ALREADY_EXISTS, "exists")
-
-
-def drifted(**resource: Any) -> ResourceFacts:
-    """Return a resource whose live object lost its hash, so that it is written."""
-    return without(settled(**resource), "applied-hash")
-
-
-def orphaned(**resource: Any) -> ResourceFacts:
-    facts = settled(deletion_policy=DeletionPolicy.RETAIN, **resource)
-    return but(facts, labels={"lynq.sh/orphaned": "true"})
-
-
-def observed(facts: ResourceFacts, version: str = "1", *, updated: bool = False) -> ObservedObject:
-    if facts.live is None:
-        return ObservedObject(facts)
-    return ObservedObject(facts, version, updated)
-
-
-def begun(facts: ResourceFacts, *, updated: bool = False) -> WriteAttempt:
-    """Return the attempt of the write that is decided for these facts."""
-    write = decide(facts, CONTEXT).write
-    assert write is not None
-    return begin_write(observed(facts, updated=updated), write, an_owner(), NOW)
-
-
-def sent(attempt: WriteAttempt) -> tuple[WriteMethod, bool]:
-    assert isinstance(attempt.action, Send)
-    return attempt.action.write.method, attempt.action.write.force
-
-
-def sent_version(attempt: WriteAttempt) -> str:
-    assert isinstance(attempt.action, Send)
-    version: str = attempt.action.write.obj["metadata"].get("resourceVersion", "")
-    return version
-
-
-def rejection(attempt: WriteAttempt) -> tuple[bool, bool]:
-    assert isinstance(attempt.action, Rejected)
-    assert attempt.action.is_reported
-    return attempt.action.rejection.is_conflict, attempt.action.rejection.is_transient
-
-
-def metadata(*entries: tuple[str, str, str], owners: tuple[str, ...] = ()) -> Metadata:
-    """Return the metadata of a live object; entries are manager, operation and fields."""
-    return Metadata(
-        resource_version="7",
-        owner_references=[OwnerReference(uid=uid) for uid in owners],
-        managed_fields=[
-            ManagedFields(
-                manager=manager,
-                operation=operation,
-                api_version="v1",
-                fields_v1=msgspec.Raw(fields.encode()),
-            )
-            for manager, operation, fields in entries
-        ],
-    )
-
-
-UPDATED = metadata(("lynq-operator", "Update", '{"f:data":{"f:plan":{},"f:old":{}}}'))
-SHARED = metadata(
-    ("lynq-operator", "Apply", '{"f:data":{"f:plan":{},"f:old":{}}}'),
-    ("helm", "Update", '{"f:data":{"f:plan":{}}}'),
+from unit.core.node.decisions import but, settled
+from unit.core.node.write_attempts import (
+    DOWN,
+    EXISTS,
+    FORCE,
+    FOREIGN,
+    IGNORED,
+    MARKS,
+    OUTDATED,
+    OWN,
+    SHARED,
+    UPDATED,
+    begun,
+    drifted,
+    metadata,
+    observed,
+    orphaned,
+    rejection,
+    sent,
+    sent_version,
 )
 
 
@@ -201,160 +133,6 @@ def test_existing_object_is_observed_instead_of_applied(error: ApplyError) -> No
     assert sent(on_refetched(attempt, None)) == (WriteMethod.CREATE, False)
 
 
-# Objects that existed before
-
-
-def existing(**resource: Any) -> ResourceFacts:
-    """Return a resource whose object exists and was written by others."""
-    return adopted_by(a_resource(**resource), foreign())
-
-
-def test_adoption_is_pinned_to_the_observed_version() -> None:
-    attempt = begun(existing())
-    assert sent(attempt) == (WriteMethod.APPLY, False)
-    assert sent_version(attempt) == "1"
-    attempt = on_error(attempt, OUTDATED)
-    assert attempt.action == Refetch(RETRY_DELAYS[0])
-    # Another node was faster.
-    taken = observed(replace(existing(), claimant='LynqNode "beta"'), "2")
-    assert rejection(on_refetched(attempt, taken)) == (False, True)
-    again = on_refetched(attempt, observed(existing(), "2"))
-    assert (sent(again), sent_version(again)) == ((WriteMethod.APPLY, False), "2")
-
-
-def test_disputed_field_of_an_adopted_object_is_taken_only_under_force() -> None:
-    assert rejection(on_error(begun(existing()), FOREIGN)) == (True, False)
-    attempt = on_error(begun(existing(conflict_policy=FORCE)), FOREIGN)
-    assert (sent(attempt), sent_version(attempt)) == ((WriteMethod.APPLY, True), "1")
-    assert on_accepted(attempt).action == Accepted('"helm" (2 fields), "kubectl" (1 fields)')
-
-
-def test_foreign_object_is_merged_only_after_a_dry_run() -> None:
-    attempt = begun(existing(patch_strategy=PatchStrategy.MERGE))
-    assert isinstance(attempt.action, ReadMetadata)
-    assert sent(on_metadata(attempt, metadata())) == (WriteMethod.MERGE, False)
-    attempt = on_metadata(attempt, SHARED)
-    assert isinstance(attempt.action, DryRunApply)
-    assert sent(on_accepted(attempt)) == (WriteMethod.MERGE, False)
-    assert rejection(on_error(attempt, FOREIGN)) == (True, False)
-
-
-def test_foreign_object_is_replaced_only_if_no_other_manager_owns_fields() -> None:
-    attempt = begun(existing(patch_strategy=PatchStrategy.REPLACE))
-    assert isinstance(attempt.action, ReadMetadata)
-    assert sent(on_metadata(attempt, metadata())) == (WriteMethod.REPLACE, False)
-    assert rejection(on_metadata(attempt, SHARED)) == (True, False)
-
-
-@pytest.mark.parametrize("strategy", [PatchStrategy.MERGE, PatchStrategy.REPLACE])
-@pytest.mark.parametrize(
-    "policy", [{"conflict_policy": FORCE}, {"adoption_policy": AdoptionPolicy.OWN}]
-)
-def test_forced_or_owned_object_is_merged_and_replaced_at_once(
-    strategy: PatchStrategy, policy: dict[str, Any]
-) -> None:
-    attempt = begun(existing(patch_strategy=strategy, **policy))
-    assert isinstance(attempt.action, Send)
-
-
-# Marks that were changed
-
-
-MARKS = ApplyError(
-    ApplyErrorKind.CONFLICT, "", ("kubectl-label",), (".metadata.labels.lynq.sh/node",)
-)
-
-
-def test_changed_marks_are_restored_before_a_conflict_is_reported() -> None:
-    attempt = on_error(begun(drifted()), MARKS)
-    assert isinstance(attempt.action, PatchMetadata)
-    assert attempt.action.patch["metadata"].keys() >= {"labels", "annotations"}
-    attempt = on_accepted(attempt)
-    assert sent(attempt) == (WriteMethod.APPLY, False)
-    assert rejection(on_error(attempt, MARKS)) == (True, False)
-    assert on_accepted(attempt).action == Accepted()
-
-
-def test_marks_of_an_object_that_is_not_adopted_yet_are_not_restored() -> None:
-    assert rejection(on_error(begun(existing()), MARKS)) == (True, False)
-
-
-# ignoreFields
-
-
-def test_ignored_values_are_read_again_before_fields_are_forced() -> None:
-    facts = drifted(conflict_policy=FORCE, ignore_fields=IGNORED)
-    attempt = on_error(begun(facts), FOREIGN)
-    assert attempt.action == Refetch()
-    rebased = on_refetched(attempt, observed(facts, "2"))
-    assert sent(rebased) == (WriteMethod.APPLY, False)
-    assert on_accepted(rebased).action == Accepted()
-    assert sent(on_error(rebased, FOREIGN)) == (WriteMethod.APPLY, True)
-
-
-@pytest.mark.parametrize("version", ["1", "gone"])
-def test_unchanged_object_with_ignored_fields_is_forced_or_rejected(version: str) -> None:
-    for policy in ConflictPolicy:
-        facts = drifted(conflict_policy=policy, ignore_fields=IGNORED)
-        current = None if version == "gone" else observed(facts, version)
-        attempt = on_refetched(on_error(begun(facts), FOREIGN), current)
-        if policy is FORCE:
-            assert sent(attempt) == (WriteMethod.APPLY, True)
-        else:
-            assert rejection(attempt) == (True, False)
-
-
-def unread(**resource: Any) -> ResourceFacts:
-    """Return a resource with ignored fields whose live values are unknown."""
-    facts = drifted(ignore_fields=IGNORED, **resource)
-    return replace(facts, desired=desired_by(facts.resource))
-
-
-def test_live_values_are_read_before_the_write() -> None:
-    facts = unread()
-    attempt = begun(facts)
-    assert attempt.action == Refetch()
-    live = {"data": {"plan": "theirs"}, "metadata": {}}
-    read = replace(facts, desired=desired_by(facts.resource, live))
-    attempt = on_refetched(attempt, observed(read, "1"))
-    assert sent(attempt) == (WriteMethod.APPLY, False)
-    assert sent_version(attempt) == "1"
-    assert attempt.write.obj["data"] == {"plan": "theirs"}
-    assert attempt.write.cause is WriteCause.HASH_LOST
-
-
-@pytest.mark.parametrize("change", ["deleted", "re-created", "unread"])
-def test_object_without_live_values_is_never_written(change: str) -> None:
-    facts = unread()
-    read = replace(facts, desired=desired_by(facts.resource, {"metadata": {}}))
-    current = {
-        "deleted": None,
-        "re-created": observed(but(read, uid="2"), "2"),
-        "unread": observed(facts, "2"),
-    }[change]
-    assert isinstance(on_refetched(begun(facts), current).action, ObserveAgain)
-
-
-def test_outdated_forced_apply_is_decided_again() -> None:
-    facts = drifted(conflict_policy=FORCE, ignore_fields=IGNORED)
-    forced = on_refetched(on_error(begun(facts), FOREIGN), observed(facts, "1"))
-    assert sent(forced) == (WriteMethod.APPLY, True)
-    assert sent_version(forced) == "1"
-    retried = on_refetched(on_error(forced, OUTDATED), observed(facts, "2"))
-    assert sent(retried) == (WriteMethod.APPLY, False)
-    again = on_error(retried, FOREIGN)
-    assert sent(again) == (WriteMethod.APPLY, True)
-    assert sent_version(again) == "2"
-
-
-def test_apply_after_our_own_migration_is_decided_again() -> None:
-    """The migration changes the resourceVersion that the apply is pinned to."""
-    facts = drifted(ignore_fields=IGNORED)
-    attempt = on_accepted(on_metadata(begun(facts, updated=True), UPDATED))
-    retried = on_refetched(on_error(attempt, OUTDATED), observed(facts, "2"))
-    assert sent_version(retried) == "2"
-
-
 # Writes that are pinned to the resourceVersion
 
 
@@ -434,53 +212,6 @@ def test_outdated_replace_is_given_up_without_a_newer_object(change: str) -> Non
     given_up = on_refetched(attempt, current)
     assert rejection(given_up) == (False, True)
     assert given_up.observed is attempt.observed
-
-
-# Adoption
-
-
-def test_adoption_clears_dropped_fields() -> None:
-    attempt = begun(orphaned(conflict_policy=FORCE))
-    assert isinstance(attempt.action, ReadMetadata)
-    attempt = on_metadata(attempt, SHARED)
-    assert sent(attempt) == (WriteMethod.MERGE, False)
-    assert attempt.write.obj["data"] == {"plan": "acme", "old": None}
-
-
-def test_adoption_with_strategy_merge_clears_nothing() -> None:
-    attempt = on_metadata(begun(orphaned(patch_strategy=PatchStrategy.MERGE)), SHARED)
-    assert sent(attempt) == (WriteMethod.MERGE, False)
-    assert attempt.write.obj["data"] == {"plan": "acme"}
-
-
-def test_adoption_under_stuck_detects_conflicts_by_a_dry_run() -> None:
-    attempt = on_metadata(begun(orphaned()), SHARED)
-    assert isinstance(attempt.action, DryRunApply)
-    assert "orphaned" not in str(attempt.action.obj)
-    assert sent(on_accepted(attempt)) == (WriteMethod.MERGE, False)
-    assert rejection(on_error(attempt, FOREIGN)) == (True, False)
-
-
-def test_adoption_without_other_managers_needs_no_dry_run() -> None:
-    assert sent(on_metadata(begun(orphaned()), UPDATED)) == (WriteMethod.MERGE, False)
-
-
-@pytest.mark.parametrize("managers", [("manager",), ("lynq-operator", "manager"), ()])
-def test_dry_run_conflict_with_the_go_operator_is_our_own(managers: tuple[str, ...]) -> None:
-    attempt = on_metadata(begun(orphaned()), SHARED)
-    error = ApplyError(ApplyErrorKind.CONFLICT, "", managers)
-    assert sent(on_error(attempt, error)) == (WriteMethod.MERGE, False)
-
-
-def test_owner_reference_is_removed_when_labels_replace_it() -> None:
-    owner = an_owner()
-    facts = drifted(patch_strategy=PatchStrategy.MERGE, deletion_policy=DeletionPolicy.RETAIN)
-    attempt = begun(but(facts, owner_uids=(owner.uid, "other")))
-    assert isinstance(attempt.action, ReadMetadata)
-    attempt = on_metadata(attempt, metadata(owners=(owner.uid, "other")))
-    assert sent_version(attempt) == "7"
-    references = attempt.write.obj["metadata"]["ownerReferences"]
-    assert [reference["uid"] for reference in references] == ["other"]
 
 
 # Invariants

@@ -3,22 +3,13 @@
 import dataclasses
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.api import (
-    DeletionPolicy,
-    LynqNode,
-    Metadata,
-    NodeStatus,
-    ResourceState,
-    ResourceStatus,
-)
-from lynq.api.metadata import ObjectKey
+from lynq.api import DeletionPolicy
 from lynq.api.reasons import OrphanReason
-from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, LiveObject, ObjectRef, Owner
+from lynq.core.node.objects import NOT_APPLIED, ObjectRef, Owner
 from lynq.core.node.ownership import (
     claimant_of,
     has_lost_ties,
@@ -30,81 +21,23 @@ from lynq.core.node.ownership import (
     with_ownership,
 )
 from lynq.core.node.ownership_patches import adoption_patch, orphan_patch
-from lynq.core.readiness.rules import evaluate_readiness
-from unit.core.node.nodes import NOW, a_node, an_owner
-
-HERE = ObjectRef("v1", "ConfigMap", "shop", "x")
-ELSEWHERE = HERE._replace(namespace="tenant-acme")
-CLUSTER = ObjectRef("v1", "Namespace", "", "tenant-acme")
-LONG = "x" * 64
-MANAGED = {"lynq.sh/managed": "true"}
-DELETE, RETAIN = DeletionPolicy.DELETE, DeletionPolicy.RETAIN
-
-
-def an_object(**metadata: Any) -> dict[str, Any]:
-    return {"metadata": {"name": "x", **metadata}}
-
-
-def live_from(obj: dict[str, Any]) -> LiveObject:
-    metadata = obj["metadata"]
-    return LiveObject(
-        uid="77",
-        readiness=evaluate_readiness({}),
-        labels={k: v for k, v in metadata.get("labels", {}).items() if v is not None},
-        annotations={k: v for k, v in metadata.get("annotations", {}).items() if v is not None},
-        owner_uids=tuple(reference["uid"] for reference in metadata.get("ownerReferences") or ()),
-    )
-
-
-class Fleet:
-    """The nodes that exist."""
-
-    def __init__(self, *nodes: LynqNode, covered: bool = True) -> None:
-        self.nodes = nodes
-        self.covered = covered
-
-    def covers(self, namespace: str) -> bool:  # noqa: ARG002 - the interface
-        return self.covered
-
-    def by_uid(self, uid: str) -> LynqNode | None:
-        return next((node for node in self.nodes if node.metadata.uid == uid), None)
-
-    def by_key(self, key: ObjectKey) -> LynqNode | None:
-        return next((node for node in self.nodes if node.metadata.key == key), None)
-
-
-def a_node_of(owner: Owner, status: NodeStatus | None = None) -> LynqNode:
-    metadata = Metadata(namespace=owner.namespace, name=owner.name, uid=owner.uid)
-    return msgspec.structs.replace(a_node(), metadata=metadata, status=status or NodeStatus())
-
-
-def an_entry(name: str) -> ResourceStatus:
-    return ResourceStatus(
-        id=name,
-        api_version="v1",
-        kind="ConfigMap",
-        namespace="tenant-acme",
-        name=name,
-        state=ResourceState.READY,
-    )
-
-
-def desired(owner: Owner) -> dict[str, Any]:
-    return with_ownership(an_object(labels=MANAGED), ELSEWHERE, owner, DELETE)
-
-
-def tracked(owner: Owner | None = None) -> LiveObject:
-    """Return a live object in another namespace."""
-    return live_from(desired(owner or an_owner()))
-
-
-def without_proof(live: LiveObject) -> LiveObject:
-    kept = {key: text for key, text in live.annotations.items() if key != "lynq.sh/tracking-id"}
-    return dataclasses.replace(live, annotations=kept)
-
-
-def relabeled(live: LiveObject, name: str) -> LiveObject:
-    return dataclasses.replace(live, labels={**live.labels, "lynq.sh/node": name})
+from unit.core.node.nodes import NOW, an_owner
+from unit.core.node.owned_objects import (
+    CLUSTER,
+    DELETE,
+    ELSEWHERE,
+    HERE,
+    LONG,
+    MANAGED,
+    RETAIN,
+    Fleet,
+    a_node_of,
+    an_object,
+    desired,
+    live_from,
+    tracked,
+    without_proof,
+)
 
 
 def test_object_in_the_nodes_namespace_has_an_owner_reference() -> None:
@@ -193,20 +126,6 @@ def test_ownership_needs_both_labels(labels: dict[str, str]) -> None:
     assert not is_owned_by(live, ELSEWHERE, an_owner(), is_listed=True)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        {"lynq.sh/node": "beta-web"},
-        {"lynq.sh/node": "beta-web", "lynq.sh/node-namespace": ""},
-        {"lynq.sh/node-namespace": "shop"},
-        {"lynq.sh/node": "", "lynq.sh/node-namespace": "shop"},
-    ],
-)
-def test_one_label_alone_is_no_claim(labels: dict[str, str]) -> None:
-    live = live_from(an_object(labels={**MANAGED, **labels}))
-    assert claimant_of(live, ELSEWHERE, an_owner(), NOT_APPLIED, Fleet()) == ""
-
-
 @pytest.mark.parametrize("ref", [ELSEWHERE, CLUSTER])
 def test_owner_reference_proves_nothing_outside_the_nodes_namespace(ref: ObjectRef) -> None:
     owner = an_owner()
@@ -265,109 +184,6 @@ def test_recreated_node_takes_over_and_does_not_own() -> None:
     assert not is_owned_by(live, ELSEWHERE, recreated, is_listed=True)
     assert claimant_of(live, ELSEWHERE, recreated, NOT_APPLIED, Fleet()) == ""
     assert is_takeover(live, ELSEWHERE, recreated, NOT_APPLIED)
-
-
-def test_edited_label_gives_another_node_no_right() -> None:
-    owner, other = an_owner(), Owner("shop", "beta-web", "2")
-    live = relabeled(tracked(), "beta-web")
-    fleet = Fleet(a_node_of(owner), a_node_of(other))
-    assert is_owned_by(live, ELSEWHERE, owner, is_listed=False)
-    assert has_lost_ties(live, desired(owner), ELSEWHERE, owner)
-    assert not is_owned_by(live, ELSEWHERE, other, is_listed=True)
-    assert claimant_of(live, ELSEWHERE, other, NOT_APPLIED, fleet) == 'LynqNode "acme-web"'
-
-
-GO_KEYS = ("ConfigMap/tenant-acme/x@x",)
-OTHER_NODES = {
-    "gone": (),
-    "lists nothing": (NodeStatus(),),
-    "lists others": (NodeStatus(resources=(an_entry("y"),), applied_resources=GO_KEYS),),
-    "lists it": (NodeStatus(resources=(an_entry("x"), an_entry("y"))),),
-    "of the Go operator": (NodeStatus(applied_resources=GO_KEYS),),
-}
-
-
-@pytest.mark.parametrize(
-    ("was_applied", "digest", "other", "claimant"),
-    [
-        (False, b"ours", "gone", 'LynqNode "beta-web"'),
-        (True, b"", "gone", 'LynqNode "beta-web"'),
-        (True, b"ours", "gone", ""),
-        (True, b"ours", "lists nothing", ""),
-        (True, b"ours", "lists others", ""),
-        (True, b"ours", "lists it", 'LynqNode "beta-web"'),
-        (True, b"ours", "of the Go operator", 'LynqNode "beta-web"'),
-    ],
-)
-def test_label_of_another_node_counts_unless_our_status_lists_the_object(
-    was_applied: bool,  # noqa: FBT001
-    digest: bytes,
-    other: str,
-    claimant: str,
-) -> None:
-    live = dataclasses.replace(without_proof(relabeled(tracked(), "beta-web")), digest=digest)
-    beta = Owner("shop", "beta-web", "2")
-    nodes = Fleet(*(a_node_of(beta, status) for status in OTHER_NODES[other]))
-    record = AppliedRecord(was_applied=was_applied)
-    assert claimant_of(live, ELSEWHERE, an_owner(), record, nodes) == claimant
-
-
-def test_label_of_a_node_in_an_unwatched_namespace_counts() -> None:
-    live = dataclasses.replace(without_proof(relabeled(tracked(), "beta-web")), digest=b"ours")
-    record, nodes = AppliedRecord(was_applied=True), Fleet(covered=False)
-    assert claimant_of(live, ELSEWHERE, an_owner(), record, nodes) == 'LynqNode "beta-web"'
-
-
-def test_owner_reference_of_another_node_is_a_claim() -> None:
-    other = Owner("shop", "beta-web", "2")
-    live = live_from(with_ownership(an_object(labels=MANAGED), HERE, other, DELETE))
-    fleet = Fleet(a_node_of(other))
-    assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, fleet) == 'LynqNode "beta-web"'
-    assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, Fleet()) == "another LynqNode"
-
-
-def test_owner_reference_of_another_node_outweighs_our_labels() -> None:
-    """Both nodes would write the object, each as its own."""
-    other = Owner("shop", "beta-web", "2")
-    live = dataclasses.replace(without_proof(tracked()), owner_uids=(other.uid,))
-    fleet = Fleet(a_node_of(other))
-    assert claimant_of(live, ELSEWHERE, an_owner(), NOT_APPLIED, fleet) == 'LynqNode "beta-web"'
-
-
-@pytest.mark.parametrize(
-    "mark", [{"labels": MANAGED}, {"annotations": {"lynq.sh/applied-hash": "0011"}}]
-)
-def test_written_object_of_an_unknown_owner_belongs_to_another_node(mark: dict[str, Any]) -> None:
-    live = live_from(an_object(ownerReferences=[{"uid": "unknown"}], **mark))
-    assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, Fleet()) == "another LynqNode"
-
-
-def test_object_without_tracking_belongs_to_no_other_node() -> None:
-    live = live_from(an_object(labels=MANAGED))
-    assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, Fleet()) == ""
-
-
-def test_foreign_object_belongs_to_no_node() -> None:
-    live = live_from(an_object(ownerReferences=[{"uid": "a-deployment"}]))
-    assert claimant_of(live, HERE, an_owner(), NOT_APPLIED, Fleet()) == ""
-    assert not is_takeover(live, HERE, an_owner(), NOT_APPLIED)
-
-
-@pytest.mark.parametrize(
-    ("digest", "record", "taken"),
-    [
-        (b"ours", AppliedRecord(was_applied=True), True),
-        (b"", AppliedRecord(was_applied=True), False),
-        (b"ours", NOT_APPLIED, False),
-    ],
-)
-def test_stripped_object_is_taken_over_if_our_fields_and_status_prove_it(
-    digest: bytes,
-    record: AppliedRecord,
-    taken: bool,  # noqa: FBT001
-) -> None:
-    live = dataclasses.replace(live_from(an_object()), digest=digest)
-    assert is_takeover(live, HERE, an_owner(), record) is taken
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,262 @@
+"""The deletions of one plan: guarded, approved, confirmed, or in doubt."""
+
+import dataclasses
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from lynq.api import DeletionGuard, DeletionGuardStatus, DeletionPeriod, HubStatus
+from lynq.api.conditions import new_condition
+from lynq.api.naming import NodePair
+from lynq.api.reasons import ConditionReason, ConditionType
+from lynq.core.guard.absence import ReadTime
+from lynq.core.guard.approval import NO_APPROVAL, digest_of
+from lynq.core.hub.diff import DeletionCause
+from lynq.core.hub.plan import FormCandidate, PlanInputs, plan_without_rows
+from lynq.core.hub.prune import Observation
+from unit.core.hub.fixtures import (
+    DB,
+    NOON,
+    WEB,
+    ARow,
+    a_hub,
+    at,
+    deleted,
+    planned,
+    rows,
+    running,
+    synced,
+)
+
+
+def test_node_of_a_vanished_row_is_deleted() -> None:
+    plan = planned(running("a", "b"), rows("a"), WEB)
+    assert deleted(plan) == {"b-web": DeletionCause.ROW_GONE}
+    assert plan.deletes[0].pair == NodePair("b", "web")
+
+
+def test_nodes_of_a_deleted_form_are_deleted_unguarded() -> None:
+    uids = [f"a{number}" for number in range(40)]
+    guard = a_hub(deletion_guard=DeletionGuard())
+    cluster = running(*uids)
+    plan = planned(cluster, rows(*uids), DB, hub=guard)
+    assert set(deleted(plan).values()) == {DeletionCause.FORM_GONE}
+    assert len(plan.deletes) == 40
+    assert plan.held == ()
+
+
+def test_nodes_of_a_deleted_form_do_not_raise_the_guards_limit() -> None:
+    uids = [f"a{number}" for number in range(20)]
+    cluster = running(*uids)
+    cluster.apply(planned(cluster, rows(*uids), WEB, DB))
+    hub = a_hub(deletion_guard=DeletionGuard())
+    plan = planned(cluster, rows(*uids[12:]), DB, hub=hub)
+    assert len(plan.held) == 12
+
+
+def test_mass_deletion_is_held_until_approved() -> None:
+    uids = [f"a{number}" for number in range(20)]
+    guard = DeletionGuard()
+    held = planned(running(*uids), rows("a0"), WEB, hub=a_hub(deletion_guard=guard))
+    assert (len(held.held), held.deletes) == (19, ())
+    approved = a_hub(
+        deletion_guard=guard, annotations={"lynq.sh/approve-deletion": held.verdict.digest}
+    )
+    assert len(planned(running(*uids), rows("a0"), WEB, hub=approved).deletes) == 19
+
+
+def test_rest_of_an_approved_deletion_stays_approved_once_other_nodes_are_gone() -> None:
+    uids = [f"a{number:02}" for number in range(60)]
+    guarded = a_hub(deletion_guard=DeletionGuard())
+    digest = planned(running(*uids), rows(), WEB, hub=guarded).verdict.digest
+    approval = {"lynq.sh/approve-deletion": digest}
+    hub = a_hub(deletion_guard=DeletionGuard(), annotations=approval)
+    first = planned(running(*uids), rows(), WEB, hub=hub)
+    left = running(*uids[30:])
+
+    # One row has come back in the meantime.
+    plan = planned(left, rows(uids[30]), WEB, hub=hub, last_approval=first.approval)
+
+    assert [deletion.pair.uid for deletion in plan.deletes] == uids[31:]
+    assert plan.approval == first.approval
+    # Without the approval, or with a node that is not approved, the deletion is held again.
+    assert planned(left, rows(), WEB, hub=guarded, last_approval=first.approval).held
+    more = running(*uids[30:], "another")
+    assert planned(more, rows(), WEB, hub=hub, last_approval=first.approval).held
+
+
+def test_hold_of_the_last_plan_or_of_the_status_continues_below_the_limits() -> None:
+    uids = [f"a{number:02}" for number in range(15)]
+    hub = a_hub(deletion_guard=DeletionGuard())
+    few = rows(*uids[5:])
+    assert len(planned(running(*uids), few, WEB, hub=hub).deletes) == 5
+    assert len(planned(running(*uids), few, WEB, hub=hub, last_held=True).held) == 5
+    condition = new_condition(
+        ConditionType.DELETION_HELD,
+        ConditionReason.DELETION_GUARD_EXCEEDED,
+        "",
+        holds=True,
+        generation=1,
+        now=NOON,
+    )
+    restarted = replace(hub, status=HubStatus(conditions=(condition,)))
+    assert len(planned(running(*uids), few, WEB, hub=restarted).held) == 5
+    assert planned(running(*uids), rows(*uids), WEB, hub=restarted).held == ()
+
+
+def test_pause_does_not_end_a_hold() -> None:
+    uids = [f"a{number:02}" for number in range(15)]
+    hub = a_hub(deletion_guard=DeletionGuard())
+    paused = replace(WEB, spec=replace(WEB.spec, paused=True))
+    plan = planned(running(*uids), rows(), paused, hub=hub, last_held=True)
+    assert (len(plan.held), plan.deletes) == (15, ())
+    cluster = running(*uids)
+    cluster.edit("a00-web", annotations={"lynq.sh/paused": "true"})
+    plan = planned(cluster, rows(*uids[1:]), WEB, hub=hub, last_held=True)
+    assert (plan.held, plan.deletes) == (("a00-web",), ())
+    # Without a hold, a paused form holds nothing.
+    assert planned(running(*uids), rows(), paused, hub=hub).held == ()
+
+
+def test_approval_of_a_hold_names_the_suspended_nodes_too() -> None:
+    uids = [f"a{number:02}" for number in range(15)]
+    hub = a_hub(deletion_guard=DeletionGuard())
+    cluster = running(*uids)
+    for uid, key in (("a00", "paused"), ("a01", "protect")):
+        cluster.edit(f"{uid}-web", annotations={f"lynq.sh/{key}": "true"})
+    plan = planned(cluster, rows(*uids[3:]), WEB, hub=hub, last_held=True)
+    assert plan.held == ("a00-web", "a01-web", "a02-web")
+    approval = {"lynq.sh/approve-deletion": plan.verdict.digest}
+    approved = a_hub(deletion_guard=DeletionGuard(), annotations=approval)
+    plan = planned(cluster, rows(*uids[3:]), WEB, hub=approved, last_held=True)
+    assert list(deleted(plan)) == ["a02-web"]
+    assert plan.approval.is_spent(plan.guarded, complete=True)
+    # The approval of the others alone would end the hold of the suspended nodes.
+    approval = {"lynq.sh/approve-deletion": digest_of(["a02-web"])}
+    partly = a_hub(deletion_guard=DeletionGuard(), annotations=approval)
+    plan = planned(cluster, rows(*uids[3:]), WEB, hub=partly, last_held=True)
+    assert (len(plan.held), plan.deletes) == (3, ())
+
+
+def test_protected_nodes_do_not_end_a_hold() -> None:
+    uids = [f"a{number:02}" for number in range(15)]
+    hub = a_hub(deletion_guard=DeletionGuard())
+    cluster = running(*uids)
+    cluster.edit("a00-web", annotations={"lynq.sh/protect": "true"})
+    plan = planned(cluster, rows(*uids[1:]), WEB, hub=hub, last_held=True)
+    assert (plan.held, plan.deletes) == (("a00-web",), ())
+
+
+def test_deletions_that_the_status_counts_add_up() -> None:
+    uids = [f"a{number:02}" for number in range(20)]
+    period = DeletionPeriod(until=at(-60), nodes=28, deleted=8)
+    status = HubStatus(deletion_guard=DeletionGuardStatus(periods=(period,)))
+    hub = replace(a_hub(deletion_guard=DeletionGuard()), status=status)
+    assert len(planned(running(*uids), rows(*uids[3:]), WEB, hub=hub).held) == 3
+    assert len(planned(running(*uids), rows(*uids[2:]), WEB, hub=hub).deletes) == 2
+    short = timedelta(seconds=30)
+    plan = planned(running(*uids), rows(*uids[3:]), WEB, hub=hub, deletion_window=short)
+    assert len(plan.deletes) == 3
+
+
+def test_changed_source_disables_the_percentage_limit() -> None:
+    uids = [f"a{number}" for number in range(100)]
+    hub = a_hub(deletion_guard=DeletionGuard())
+    left = rows(*uids[11:])
+    assert len(planned(running(*uids), left, WEB, hub=hub).deletes) == 11
+    assert len(planned(running(*uids), left, WEB, hub=hub, source_changed=True).held) == 11
+
+
+def test_missing_row_deletes_after_the_confirming_read() -> None:
+    cluster = running("a", "b")
+    first = planned(
+        cluster, rows("b"), WEB, observation=Observation(read=ReadTime(9, 10), confirm_after=5)
+    )
+    assert not deleted(first)
+    assert first.absent.unconfirmed == {"a-web"}
+    assert first.absent.next_read == 15
+    second = Observation(read=ReadTime(15, 16), confirm_after=5, last=first.absent.absences)
+    assert deleted(planned(cluster, rows("b"), WEB, observation=second)) == {
+        "a-web": DeletionCause.ROW_GONE
+    }
+
+
+def test_inactive_row_deletes_at_once() -> None:
+    observation = Observation(confirm_after=5, inactive=frozenset({"a"}))
+    plan = planned(running("a", "b"), rows("b"), WEB, observation=observation)
+    assert deleted(plan) == {"a-web": DeletionCause.ROW_GONE}
+    assert (plan.absent.unconfirmed, plan.absent.next_read) == (frozenset(), None)
+
+
+def test_inactive_row_beside_the_active_one_does_not_confirm_its_absence() -> None:
+    cluster, hub = running("a", "b"), a_hub(deletion_guard=DeletionGuard())
+    history = Observation(confirm_after=5, inactive=frozenset({"a"}))
+    first = dataclasses.replace(history, read=ReadTime(1, 2))
+    present = planned(cluster, rows("a", "b"), WEB, hub=hub, observation=first)
+    again = dataclasses.replace(history, read=ReadTime(9, 10), last=present.absent.absences)
+    missing = planned(cluster, rows("b"), WEB, hub=hub, observation=again)
+    assert not deleted(missing)
+    assert missing.absent.unconfirmed == {"a-web"}
+    last = dataclasses.replace(history, read=ReadTime(15, 16), last=missing.absent.absences)
+    plan = planned(cluster, rows("b"), WEB, hub=hub, observation=last)
+    assert list(deleted(plan)) == ["a-web"]
+    # Its uid may have been spoilt in place.
+    spoilt = planned(cluster, [ARow("b"), ARow(None)], WEB, hub=hub, observation=last)
+    assert (deleted(spoilt), spoilt.in_doubt) == ({}, ("a-web",))
+
+
+def test_missing_form_deletes_when_it_is_confirmed() -> None:
+    cluster = running("a")
+    first = planned(cluster, rows("a"), observation=Observation(now=10, confirm_after=5))
+    assert not deleted(first)
+    assert first.absent.unconfirmed == {"a-web"}
+    assert first.absent.next_plan == 15
+    second = Observation(now=15, confirm_after=5, last=first.absent.absences)
+    assert deleted(planned(cluster, rows("a"), observation=second)) == {
+        "a-web": DeletionCause.FORM_GONE
+    }
+
+
+@pytest.mark.parametrize("uid", [None, "", "A", "a ", " a", "b"])
+def test_spoilt_uid_holds_the_deletion_until_approved(uid: str | None) -> None:
+    guard = DeletionGuard()
+    cluster = running("a", "b")
+    table = [ARow(uid, {"plan": "gold"}), ARow("b")]
+    held = planned(cluster, table, WEB, hub=a_hub(deletion_guard=guard))
+    assert (deleted(held), held.held, held.in_doubt) == ({}, ("a-web",), ("a-web",))
+    digest = held.held_message(a_hub()).rpartition(", ")[2]
+    approved = a_hub(deletion_guard=guard, annotations={"lynq.sh/approve-deletion": digest})
+    plan = planned(cluster, table, WEB, hub=approved)
+    assert (list(deleted(plan)), plan.held) == (["a-web"], ())
+    assert plan.approval.is_spent(plan.guarded, complete=True)
+
+
+def test_disabled_guard_holds_no_doubtful_deletion() -> None:
+    plan = planned(running("a", "b"), [ARow(None), ARow("b")], WEB)
+    assert list(deleted(plan)) == ["a-web"]
+
+
+def test_inactive_row_is_not_doubtful() -> None:
+    hub = a_hub(deletion_guard=DeletionGuard())
+    observation = Observation(inactive=frozenset({"a"}))
+    table = [ARow(None), ARow("b")]
+    plan = planned(running("a", "b"), table, WEB, hub=hub, observation=observation)
+    assert list(deleted(plan)) == ["a-web"]
+
+
+def test_plan_without_rows_deletes_only_nodes_of_deleted_forms() -> None:
+    cluster = running("a", "b")
+    synced(cluster, rows("a", "b"), WEB, DB)
+    foreign = replace(cluster.nodes["a-web"])
+    cluster.nodes["odd"] = replace(foreign, metadata=replace(foreign.metadata, name="odd"))
+    hub = a_hub(
+        deletion_guard=DeletionGuard(max_count=0, max_percent=0),
+        annotations={"lynq.sh/approve-deletion": "0123456789abcdef"},
+    )
+    nodes = tuple(cluster.nodes.values())
+    plan = plan_without_rows(
+        PlanInputs(hub=hub, forms=[FormCandidate(WEB)], rows=(), nodes=nodes), NOON
+    )
+    assert [deletion.name for deletion in plan.deletes] == ["a-db", "b-db"]
+    assert (plan.creates, plan.updates, plan.approval) == ((), (), NO_APPROVAL)

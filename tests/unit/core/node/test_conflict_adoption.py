@@ -1,0 +1,158 @@
+"""Conflicts of objects that existed before: adopted, merged, replaced or restored."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lynq.api import AdoptionPolicy, DeletionPolicy, PatchStrategy
+from lynq.core.node.apply_errors import ApplyError, ApplyErrorKind
+from lynq.core.node.conflict import (
+    RETRY_DELAYS,
+    Accepted,
+    DryRunApply,
+    PatchMetadata,
+    ReadMetadata,
+    Refetch,
+    Send,
+    on_accepted,
+    on_error,
+    on_metadata,
+    on_refetched,
+)
+from lynq.core.node.state import ResourceFacts, WriteMethod
+from unit.core.node.decisions import adopted_by, but, foreign
+from unit.core.node.nodes import a_resource, an_owner
+from unit.core.node.write_attempts import (
+    FORCE,
+    FOREIGN,
+    MARKS,
+    OUTDATED,
+    SHARED,
+    UPDATED,
+    begun,
+    drifted,
+    metadata,
+    observed,
+    orphaned,
+    rejection,
+    sent,
+    sent_version,
+)
+
+
+def existing(**resource: Any) -> ResourceFacts:
+    """Return a resource whose object exists and was written by others."""
+    return adopted_by(a_resource(**resource), foreign())
+
+
+def test_adoption_is_pinned_to_the_observed_version() -> None:
+    attempt = begun(existing())
+    assert sent(attempt) == (WriteMethod.APPLY, False)
+    assert sent_version(attempt) == "1"
+    attempt = on_error(attempt, OUTDATED)
+    assert attempt.action == Refetch(RETRY_DELAYS[0])
+    # Another node was faster.
+    taken = observed(replace(existing(), claimant='LynqNode "beta"'), "2")
+    assert rejection(on_refetched(attempt, taken)) == (False, True)
+    again = on_refetched(attempt, observed(existing(), "2"))
+    assert (sent(again), sent_version(again)) == ((WriteMethod.APPLY, False), "2")
+
+
+def test_disputed_field_of_an_adopted_object_is_taken_only_under_force() -> None:
+    assert rejection(on_error(begun(existing()), FOREIGN)) == (True, False)
+    attempt = on_error(begun(existing(conflict_policy=FORCE)), FOREIGN)
+    assert (sent(attempt), sent_version(attempt)) == ((WriteMethod.APPLY, True), "1")
+    assert on_accepted(attempt).action == Accepted('"helm" (2 fields), "kubectl" (1 fields)')
+
+
+def test_foreign_object_is_merged_only_after_a_dry_run() -> None:
+    attempt = begun(existing(patch_strategy=PatchStrategy.MERGE))
+    assert isinstance(attempt.action, ReadMetadata)
+    assert sent(on_metadata(attempt, metadata())) == (WriteMethod.MERGE, False)
+    attempt = on_metadata(attempt, SHARED)
+    assert isinstance(attempt.action, DryRunApply)
+    assert sent(on_accepted(attempt)) == (WriteMethod.MERGE, False)
+    assert rejection(on_error(attempt, FOREIGN)) == (True, False)
+
+
+def test_foreign_object_is_replaced_only_if_no_other_manager_owns_fields() -> None:
+    attempt = begun(existing(patch_strategy=PatchStrategy.REPLACE))
+    assert isinstance(attempt.action, ReadMetadata)
+    assert sent(on_metadata(attempt, metadata())) == (WriteMethod.REPLACE, False)
+    assert rejection(on_metadata(attempt, SHARED)) == (True, False)
+
+
+@pytest.mark.parametrize("strategy", [PatchStrategy.MERGE, PatchStrategy.REPLACE])
+@pytest.mark.parametrize(
+    "policy", [{"conflict_policy": FORCE}, {"adoption_policy": AdoptionPolicy.OWN}]
+)
+def test_forced_or_owned_object_is_merged_and_replaced_at_once(
+    strategy: PatchStrategy, policy: dict[str, Any]
+) -> None:
+    attempt = begun(existing(patch_strategy=strategy, **policy))
+    assert isinstance(attempt.action, Send)
+
+
+# Marks that were changed
+
+
+def test_changed_marks_are_restored_before_a_conflict_is_reported() -> None:
+    attempt = on_error(begun(drifted()), MARKS)
+    assert isinstance(attempt.action, PatchMetadata)
+    assert attempt.action.patch["metadata"].keys() >= {"labels", "annotations"}
+    attempt = on_accepted(attempt)
+    assert sent(attempt) == (WriteMethod.APPLY, False)
+    assert rejection(on_error(attempt, MARKS)) == (True, False)
+    assert on_accepted(attempt).action == Accepted()
+
+
+def test_marks_of_an_object_that_is_not_adopted_yet_are_not_restored() -> None:
+    assert rejection(on_error(begun(existing()), MARKS)) == (True, False)
+
+
+# Adoption
+
+
+def test_adoption_clears_dropped_fields() -> None:
+    attempt = begun(orphaned(conflict_policy=FORCE))
+    assert isinstance(attempt.action, ReadMetadata)
+    attempt = on_metadata(attempt, SHARED)
+    assert sent(attempt) == (WriteMethod.MERGE, False)
+    assert attempt.write.obj["data"] == {"plan": "acme", "old": None}
+
+
+def test_adoption_with_strategy_merge_clears_nothing() -> None:
+    attempt = on_metadata(begun(orphaned(patch_strategy=PatchStrategy.MERGE)), SHARED)
+    assert sent(attempt) == (WriteMethod.MERGE, False)
+    assert attempt.write.obj["data"] == {"plan": "acme"}
+
+
+def test_adoption_under_stuck_detects_conflicts_by_a_dry_run() -> None:
+    attempt = on_metadata(begun(orphaned()), SHARED)
+    assert isinstance(attempt.action, DryRunApply)
+    assert "orphaned" not in str(attempt.action.obj)
+    assert sent(on_accepted(attempt)) == (WriteMethod.MERGE, False)
+    assert rejection(on_error(attempt, FOREIGN)) == (True, False)
+
+
+def test_adoption_without_other_managers_needs_no_dry_run() -> None:
+    assert sent(on_metadata(begun(orphaned()), UPDATED)) == (WriteMethod.MERGE, False)
+
+
+@pytest.mark.parametrize("managers", [("manager",), ("lynq-operator", "manager"), ()])
+def test_dry_run_conflict_with_the_go_operator_is_our_own(managers: tuple[str, ...]) -> None:
+    attempt = on_metadata(begun(orphaned()), SHARED)
+    error = ApplyError(ApplyErrorKind.CONFLICT, "", managers)
+    assert sent(on_error(attempt, error)) == (WriteMethod.MERGE, False)
+
+
+def test_owner_reference_is_removed_when_labels_replace_it() -> None:
+    owner = an_owner()
+    facts = drifted(patch_strategy=PatchStrategy.MERGE, deletion_policy=DeletionPolicy.RETAIN)
+    attempt = begun(but(facts, owner_uids=(owner.uid, "other")))
+    assert isinstance(attempt.action, ReadMetadata)
+    attempt = on_metadata(attempt, metadata(owners=(owner.uid, "other")))
+    assert sent_version(attempt) == "7"
+    references = attempt.write.obj["metadata"]["ownerReferences"]
+    assert [reference["uid"] for reference in references] == ["other"]
