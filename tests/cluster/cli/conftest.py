@@ -1,0 +1,32 @@
+"""Runs `lynq` commands in the test process, against the shared cluster."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cluster.controllers.environment import Environment
+from lynq.cli.root import lynq as root
+from lynq.kube import Client
+
+Lynq = Callable[..., Awaitable[Result]]
+"""Runs a command with its arguments; the result has `stdout`, `stderr` and `exit_code`."""
+
+
+@pytest.fixture
+def env(client: Client, namespace: str, crds: None, tmp_path: Path) -> Environment:  # noqa: ARG001
+    return Environment(client, namespace, tmp_path)
+
+
+@pytest.fixture
+def run_lynq(kubeconfig: Path, namespace: str) -> Lynq:
+    """Run `lynq` as admin in the namespace of the test."""
+
+    async def run(*arguments: str) -> Result:
+        where = ("--kubeconfig", str(kubeconfig), "--namespace", namespace)
+        # A thread, because a command runs an event loop of its own.
+        return await asyncio.to_thread(CliRunner().invoke, root, [*arguments, *where])
+
+    return run
