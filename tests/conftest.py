@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import uvloop
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from lynq.api import LynqHub, LynqNode
 from lynq.api.crds import build as definitions
@@ -27,6 +27,14 @@ settings.register_profile(
 # Derandomized, so that every run tries the same examples. To explore others, run
 # `make test ARGS=--hypothesis-profile=exploring`.
 settings.register_profile("repeating", settings.get_profile("exploring"), derandomize=True)
+# For tools/mutants.py, which runs each test many times and needs no readable example.
+settings.register_profile(
+    "mutants",
+    settings.get_profile("repeating"),
+    max_examples=20,
+    phases=(Phase.explicit, Phase.generate),
+    database=None,
+)
 settings.load_profile("repeating")
 
 # The event loop of `lynq run`: its timers, sockets and errors differ from asyncio's.

@@ -80,9 +80,9 @@ def decide(facts: ResourceFacts, context: PassContext) -> ResourceOutcome:
         return conflict
     cause = _cause(facts, desired, context)
     if cause is None:
-        return _rejected(facts, context.now) or _readiness(facts, context.now)
+        return _rejected(facts, desired, context.now) or _readiness(facts, context.now)
     if last_write := _backing_off(facts, desired, context):
-        return _held_back(facts, last_write, context.now)
+        return _held_back(facts, desired, last_write, context.now)
     write = _write(facts, desired, cause, context)
     message = "the object is being applied"
     return _outcome(facts, ResourceState.PROGRESSING, StateReason.APPLYING, message, write=write)
@@ -115,7 +115,7 @@ def _difference(
         return WriteCause.HASH_LOST if is_hash_lost else WriteCause.CHANGED
     if has_lost_ties(live, desired.obj, facts.ref, context.owner):
         return WriteCause.OWNERSHIP_LOST
-    if _rejection(facts):
+    if _rejection(facts, desired):
         return WriteCause.REJECTED
     if _fields_were_taken(facts, live, desired):
         return WriteCause.FIELDS_TAKEN
@@ -154,7 +154,7 @@ def _once_drift(
         return WriteCause.POLICY_CHANGED
     if has_lost_ties(live, desired.obj, facts.ref, owner):
         return WriteCause.OWNERSHIP_LOST
-    return WriteCause.REJECTED if _rejection(facts) else None
+    return WriteCause.REJECTED if _rejection(facts, desired) else None
 
 
 def _fields_were_taken(facts: ResourceFacts, live: LiveObject, desired: DesiredObject) -> bool:
@@ -179,25 +179,28 @@ def _backing_off(
     return last_write if is_too_early else None
 
 
-def _held_back(facts: ResourceFacts, last_write: LastWrite, now: datetime) -> ResourceOutcome:
-    if rejected := _rejected(facts, now):
+def _held_back(
+    facts: ResourceFacts, desired: DesiredObject, last_write: LastWrite, now: datetime
+) -> ResourceOutcome:
+    if rejected := _rejected(facts, desired, now):
         return rejected
     outcome = _readiness(facts, now)
     return replace(outcome, requeue_at=earliest((outcome.requeue_at, last_write.not_before)))
 
 
-def _rejection(facts: ResourceFacts) -> WriteRejection | None:
+def _rejection(facts: ResourceFacts, desired: DesiredObject) -> WriteRejection | None:
     """Return why the last write was rejected, if it had the desired content."""
     last_write = facts.last_write
-    if last_write is None or last_write.rejection is None:
+    if last_write is None or last_write.hash != desired.hash:
         return None
-    is_outdated = facts.desired is not None and last_write.hash != facts.desired.hash
-    return None if is_outdated else last_write.rejection
+    return last_write.rejection
 
 
-def _rejected(facts: ResourceFacts, now: datetime) -> ResourceOutcome | None:
+def _rejected(
+    facts: ResourceFacts, desired: DesiredObject, now: datetime
+) -> ResourceOutcome | None:
     """Return the state of a resource whose last write was rejected; None if it was not."""
-    rejection, live = _rejection(facts), facts.live
+    rejection, live = _rejection(facts, desired), facts.live
     # An object that is being deleted is not written, so the rejection is outdated.
     if rejection is None or (live is not None and live.is_deleting):
         return None
@@ -205,7 +208,7 @@ def _rejected(facts: ResourceFacts, now: datetime) -> ResourceOutcome | None:
     # An expired back-off needs no requeue.
     retry_at = retry_at if retry_at and retry_at > now else None
     if rejection.is_transient:
-        return _transiently_rejected(facts, rejection, retry_at, now)
+        return _transiently_rejected(facts, desired, rejection, retry_at, now)
     if rejection.is_conflict:
         state, reason = ResourceState.CONFLICTED, EventReason.RESOURCE_CONFLICT
     else:
@@ -214,11 +217,15 @@ def _rejected(facts: ResourceFacts, now: datetime) -> ResourceOutcome | None:
 
 
 def _transiently_rejected(
-    facts: ResourceFacts, rejection: WriteRejection, retry_at: datetime | None, now: datetime
+    facts: ResourceFacts,
+    desired: DesiredObject,
+    rejection: WriteRejection,
+    retry_at: datetime | None,
+    now: datetime,
 ) -> ResourceOutcome:
     """Return the state of a resource during a transient error, which says nothing of its object."""
-    live, desired = facts.live, facts.desired
-    if live and desired and live.annotations.get(ANNOTATION_APPLIED_HASH) == desired.hash:
+    live = facts.live
+    if live and live.annotations.get(ANNOTATION_APPLIED_HASH) == desired.hash:
         outcome = _readiness(facts, now)
         return replace(outcome, requeue_at=earliest((outcome.requeue_at, retry_at)))
     state, reason = ResourceState.PROGRESSING, StateReason.HELD_BACK
@@ -286,24 +293,28 @@ def _write(
 ) -> Write:
     resource, live, owner = facts.resource, facts.live, context.owner
     obj = desired.to_write(live, context.now)
-    is_done = live is not None and is_done_once(resource, live, facts.ref, owner)
+    if live is None:
+        return Write(resource.id, desired.ref, obj, _creation_method(resource), cause)
+    is_done = is_done_once(resource, live, facts.ref, owner)
     if cause is WriteCause.ORPHANED:
         adopted = _metadata_only(obj) if is_done else obj
         return Write(resource.id, desired.ref, adoption_patch(adopted), WriteMethod.MERGE, cause)
-    if live is not None and is_done:
+    if is_done:
         # Never an apply: it would remove the fields of the body, which it does not contain.
         patch = restore_metadata_patch(desired.obj, live, owner)
         return Write(resource.id, desired.ref, patch, WriteMethod.MERGE, cause)
     method = _METHODS[resource.patch_strategy]
-    if live is None:
-        # No write may hit an object that exists and that no cache holds.
-        is_once = resource.creation_policy is CreationPolicy.ONCE
-        is_applied = method is WriteMethod.APPLY and not is_once
-        method = WriteMethod.APPLY_NEW if is_applied else WriteMethod.CREATE
-    elif method is WriteMethod.MERGE and not desired.is_adopted:
+    if method is WriteMethod.MERGE:
         obj = without_adopted(obj, live)
     force = method is WriteMethod.APPLY and resource.conflict_policy is ConflictPolicy.FORCE
     return Write(resource.id, desired.ref, obj, method, cause, force)
+
+
+def _creation_method(resource: TResource) -> WriteMethod:
+    """Return a method that does not write to an object that exists and that no cache holds."""
+    is_once = resource.creation_policy is CreationPolicy.ONCE
+    is_applied = resource.patch_strategy is PatchStrategy.APPLY and not is_once
+    return WriteMethod.APPLY_NEW if is_applied else WriteMethod.CREATE
 
 
 def _metadata_only(obj: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """adoptionPolicy: which objects that existed before are written, and as what."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -164,3 +165,22 @@ def test_copy_of_a_once_object_is_adopted() -> None:
     metadata = write.obj["metadata"]
     assert metadata["annotations"][ADOPTED] == "true"
     assert "ownerReferences" not in metadata
+
+
+def test_adopted_object_that_lost_its_labels_is_not_refused() -> None:
+    live = foreign(annotations={ADOPTED: "true"})
+    outcome = decide(adopted_by(a_resource(adoption_policy=REFUSE), live), CONTEXT)
+    assert outcome.write is not None
+
+
+def test_merge_patch_keeps_the_mark_of_an_adopted_object() -> None:
+    live = foreign(annotations={ADOPTED: "true"})
+    metadata = written(RETAIN, live, patch_strategy=PatchStrategy.MERGE)
+    assert metadata["annotations"][ADOPTED] == "true"
+
+
+def test_adoption_of_an_object_that_is_not_observed_is_unknown() -> None:
+    """The status keeps the uid that it recorded."""
+    record = AppliedRecord(was_applied=True, adopted_uid="9")
+    missing = replace(adopted_by(a_resource(), foreign(), record), live=None)
+    assert decide(missing, CONTEXT).adopted_uid is None

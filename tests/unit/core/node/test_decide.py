@@ -273,6 +273,14 @@ def test_resource_fails_at_its_deadline_and_may_still_recover() -> None:
     assert at(31, annotations={}).write is not None
 
 
+def test_timeout_counts_from_the_creation_without_a_start_time() -> None:
+    facts = without(settled(timeout_seconds=30), "apply-start-time")
+    starting = but(facts, readiness=STARTING, created_at=NOW - timedelta(seconds=10))
+    assert decide(starting, CONTEXT).requeue_at == NOW + timedelta(seconds=20)
+    undated = but(starting, created_at=None)
+    assert decide(undated, CONTEXT).requeue_at == NOW + timedelta(seconds=30)
+
+
 def test_failed_object_fails_the_resource_before_its_deadline() -> None:
     outcome = decide(but(settled(), readiness=failed("JobFailed", "it gave up")), CONTEXT)
     assert (outcome.state, outcome.reason) == (S.FAILED, "JobFailed")

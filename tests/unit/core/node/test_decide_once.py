@@ -157,3 +157,10 @@ def test_owner_reference_of_a_retained_once_object_is_removed() -> None:
     assert decide(retained, CONTEXT).write is None
     referenced = but(retained, owner_uids=(CONTEXT.owner.uid,))
     assert cause_of(referenced) is WriteCause.POLICY_CHANGED
+
+
+@pytest.mark.parametrize("strategy", PatchStrategy)
+def test_missing_once_object_is_created(strategy: PatchStrategy) -> None:
+    write = decide(replace(once(patch_strategy=strategy), live=None), CONTEXT).write
+    assert write is not None
+    assert write.method is WriteMethod.CREATE

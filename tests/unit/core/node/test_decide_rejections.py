@@ -1,12 +1,13 @@
 """Rejected writes: the state of the resource, and the retry."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from lynq.core.node.decide import decide
 from lynq.core.node.state import LastWrite, ResourceFacts, StateReason, WriteRejection
+from lynq.core.readiness.verdict import not_ready
 from unit.core.node.decisions import CONTEXT, LATER, S, but, cause_of, settled, without
 from unit.core.node.nodes import NOW
 
@@ -39,6 +40,12 @@ def test_transient_rejection_of_a_needed_write_is_progressing(facts: ResourceFac
     assert (outcome.message, outcome.requeue_at) == (TRANSIENT.message, SOON)
 
 
+def test_transient_rejection_in_this_reconcile_is_retried_after_its_back_off() -> None:
+    facts = replace(rejected(settled(), TRANSIENT), was_written=True)
+    outcome = decide(facts, CONTEXT)
+    assert (outcome.state, outcome.requeue_at) == (S.READY, SOON)
+
+
 def test_final_rejection_fails_the_resource() -> None:
     assert decide(rejected(settled(), FINAL), CONTEXT).state is S.FAILED
 
@@ -49,3 +56,17 @@ def test_rejected_object_being_deleted_is_not_requeued_in_the_past() -> None:
     outcome = decide(deleting, replace(CONTEXT, now=LATER))
     assert outcome.requeue_at is None or outcome.requeue_at > LATER
     assert cause_of(deleting, replace(CONTEXT, now=LATER)) is None
+
+
+def test_object_being_deleted_does_not_report_an_earlier_rejection() -> None:
+    readiness = not_ready("Deleting", "the object is being deleted")
+    facts = but(settled(), is_deleting=True, readiness=readiness)
+    outcome = decide(rejected(facts, FINAL), CONTEXT)
+    assert (outcome.state, outcome.reason) == (S.PROGRESSING, "Deleting")
+
+
+@pytest.mark.parametrize("now", [SOON, LATER])
+def test_expired_back_off_is_not_requeued(now: datetime) -> None:
+    facts = replace(rejected(settled(), FINAL), was_written=True)
+    outcome = decide(facts, replace(CONTEXT, now=now))
+    assert (outcome.state, outcome.requeue_at) == (S.FAILED, None)
