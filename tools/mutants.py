@@ -26,7 +26,7 @@ import sys
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
@@ -34,7 +34,7 @@ from typing import Any, Never
 
 import pytest
 from _pytest.runner import runtestprotocol
-from mutations import Mutant, Unit, mutants_of, units_of
+from mutations import Key, Mutant, Unit, mutants_of, units_of
 
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
@@ -109,8 +109,9 @@ class Results:
 class MutationRun:
     """A pytest plugin: replaces the loop over the tests by a loop over the mutants."""
 
-    def __init__(self, modules: Sequence[str]) -> None:
+    def __init__(self, modules: Sequence[str], explained: Collection[Key] = ()) -> None:
         self.modules = modules
+        self.explained = explained
         self.results = Results()
         self.failed_before: list[str] = []
         self._items: Sequence[pytest.Item] = ()
@@ -120,6 +121,8 @@ class MutationRun:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run the tests once, then the mutants."""
+        if session.testsfailed:
+            raise session.Interrupted("a test cannot be collected")
         loaded = [importlib.import_module(name) for name in self.modules]
         files = {str(module.__file__): module.__name__ for module in loaded}
         self._items = session.items
@@ -151,8 +154,12 @@ class MutationRun:
         for unit in units:
             kills: Counter[int] = Counter()
             for mutant in mutants_of(unit):
-                is_killed = self._kills(mutant, kills)
-                (self.results.killed if is_killed else self.results.survived).append(mutant)
+                if self._kills(mutant, kills):
+                    self.results.killed.append(mutant)
+                    continue
+                self.results.survived.append(mutant)
+                if mutant.key not in self.explained:
+                    _print(f"survived  {unit}, line {mutant.line}: {mutant.change}")
 
     def _run_control(self, units: Sequence[Unit]) -> None:
         called = [unit for unit in units if self._callers[str(unit)]]
@@ -276,40 +283,35 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def explained_survivors() -> dict[tuple[str, str], str]:
+def explained_survivors() -> dict[Key, str]:
     """Return the reasons of the survivors that change nothing."""
     entries = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("mutant", [])
     return {(entry["unit"], entry["change"]): entry["reason"] for entry in entries}
 
 
-def report(run: MutationRun, explained: dict[tuple[str, str], str]) -> bool:
-    """Print the result; return whether it is good enough."""
-    results = run.results
-    unexplained = [mutant for mutant in results.survived if mutant.key not in explained]
-    for mutant in unexplained:
-        path = mutant.unit.module.replace(".", "/")
-        _print(f"survived  src/{path}.py:{mutant.line} {mutant.unit.qualname}: {mutant.change}")
-    stale = _stale(run, explained)
+def report(run: MutationRun) -> bool:
+    """Print the table; return whether the score is good and every survivor is explained."""
+    explained, stale = run.explained, stale_explanations(run)
     for unit, change in stale:
         _print(f"explained, but killed or gone: {unit}: {change}")
     _print(f"{'module':34} mutants  killed  explained  score")
     for name in run.modules:
-        _print_row(name, results.of(name), explained)
-    _print_row("total", results, explained)
-    return not unexplained and not stale and results.percent >= REQUIRED_PERCENT
+        _print_row(name, run.results.of(name), explained)
+    _print_row("total", run.results, explained)
+    unexplained = [mutant for mutant in run.results.survived if mutant.key not in explained]
+    return not unexplained and not stale and run.results.percent >= REQUIRED_PERCENT
 
 
-def _stale(run: MutationRun, explained: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the explanations of mutants that were run and killed, or that do not exist."""
+def stale_explanations(run: MutationRun) -> list[Key]:
+    """Return the explanations of mutants that were killed or do not exist."""
     survivors = {mutant.key for mutant in run.results.survived}
-    return [
-        key
-        for key in explained
-        if key not in survivors and (key[0].split(":")[0] in run.modules or run.modules == MODULES)
-    ]
+    stale = [key for key in run.explained if key not in survivors]
+    if run.modules == MODULES:
+        return stale
+    return [key for key in stale if key[0].split(":")[0] in run.modules]
 
 
-def _print_row(name: str, results: Results, explained: Container[tuple[str, str]]) -> None:
+def _print_row(name: str, results: Results, explained: Container[Key]) -> None:
     equivalent = sum(mutant.key in explained for mutant in results.survived)
     counts = f"{results.total:7} {len(results.killed):7} {equivalent:10}"
     _print(f"{name:34} {counts} {results.percent:5.1f}%")
@@ -320,12 +322,11 @@ def main(modules: Sequence[str]) -> int:
     os.chdir(ROOT)
     started = time.monotonic()
     options = ["-q", "-p", "no:cacheprovider", "--no-header", "--hypothesis-profile=mutants"]
-    run = MutationRun(tuple(modules) or MODULES)
-    tests = [f"tests/unit/{folder}" for folder in TESTS]
-    pytest.main([*options, *tests], plugins=[run])
+    run = MutationRun(tuple(modules) or MODULES, explained_survivors())
+    pytest.main([*options, *(f"tests/unit/{path}" for path in TESTS)], plugins=[run])
     for nodeid in run.failed_before:
         _print(f"fails without a mutant: {nodeid}")
-    is_good = report(run, explained_survivors())
+    is_good = report(run)
     _print(f"{time.monotonic() - started:.0f} s")
     return 0 if is_good else 1
 

@@ -18,6 +18,7 @@ the arguments of exceptions.
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -44,6 +45,8 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 }
 _CALLS = {"any": "all", "all": "any", "min": "max", "max": "min"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Key = tuple[str, str]
+"""A unit and a change: what identifies a mutant across edits of other lines."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,8 @@ class Mutant:
     """The mutated function."""
 
     @property
-    def key(self) -> tuple[str, str]:
-        """What identifies the mutant across edits of other lines."""
+    def key(self) -> Key:
+        """The key of the mutant."""
         return str(self.unit), self.change
 
 
@@ -92,13 +95,17 @@ def units_of(module: str, tree: ast.Module) -> list[Unit]:
 
 
 def mutants_of(unit: Unit) -> Iterator[Mutant]:
-    """Yield every mutant of a unit, each change once."""
+    """Yield every mutant of a unit; equal changes of several places are numbered."""
+    places: Counter[str] = Counter()
     for index, node in enumerate(_mutable_nodes(unit.function)):
         for replacement in _replacements(node):
             function = copy.deepcopy(unit.function)
             target = _mutable_nodes(function)[index]
             _replace(function, target, replacement)
             change = f"{_text(node)} -> {_text(replacement)}"
+            places[change] += 1
+            if places[change] > 1:
+                change += f" ({places[change]})"
             yield Mutant(unit, getattr(node, "lineno", unit.function.lineno), change, function)
 
 
@@ -130,8 +137,10 @@ def _replacements(node: ast.AST) -> Iterator[ast.AST]:
 
 def _operator_changes(node: ast.AST) -> Iterator[ast.AST]:
     match node:
-        case ast.Compare(ops=[operator]):
-            yield _with(node, ops=[_COMPARISONS[type(operator)]()])
+        case ast.Compare(ops=operators):
+            for index, operator in enumerate(operators):
+                changed = _COMPARISONS[type(operator)]()
+                yield _with(node, ops=[*operators[:index], changed, *operators[index + 1 :]])
         case ast.BoolOp(op=operator, values=values):
             yield _with(node, op=ast.Or() if isinstance(operator, ast.And) else ast.And())
             for index in range(len(values)):

@@ -63,8 +63,10 @@ def form_of(node: LynqNode) -> ObjectKey:
 
 def hub_by_label(node: LynqNode | None) -> ObjectKey | None:
     """Return the key of the hub in the node's label `lynq.sh/hub`."""
-    name = node.metadata.labels.get(LABEL_HUB) if node else None
-    return ObjectKey(node.metadata.namespace, name) if node and name else None
+    if node is None:
+        return None
+    name = node.metadata.labels.get(LABEL_HUB)
+    return ObjectKey(node.metadata.namespace, name) if name else None
 
 
 def hubs_by_owner(node: LynqNode | None) -> set[ObjectKey]:

@@ -47,6 +47,10 @@ def test_digest_changes_with_the_spec(edited: NodeSpec) -> None:
     assert not is_untouched(replace(written(spec_of({"a": 1})), spec=edited))
 
 
+def test_digest_changes_with_a_fraction() -> None:
+    assert not is_untouched(replace(written(spec_of({"a": 1.5})), spec=spec_of({"a": 1})))
+
+
 @pytest.mark.parametrize("key", ["extra", "hostOrUrl", "activate", "hubId"])
 def test_digest_changes_with_the_row_annotations(key: str) -> None:
     node = written(spec_of({"a": 1}), extra="{}", hostOrUrl="a", activate="1", hubId="hub")

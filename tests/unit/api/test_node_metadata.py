@@ -1,6 +1,6 @@
 """What the metadata of a node says about its state, its hub, its form and its row."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from lynq.api import (
     LynqNode,
     Metadata,
     NodeSpec,
+    NodeStatus,
     OwnerReference,
     SourceType,
     ValueMappings,
@@ -33,10 +34,13 @@ from lynq.api.node_metadata import (
     is_owned_by_hub,
     is_paused,
     is_protected,
+    is_superseded,
+    observed_write,
     pair_of,
     pair_or_spec,
     row_changed_at,
     stamp,
+    time_of_last_write,
     written_at,
 )
 
@@ -186,3 +190,40 @@ def test_times_of_writes_and_row_changes_are_read_as_they_are_stamped() -> None:
     node = a_node(annotations=annotations)
     assert (written_at(node), row_changed_at(node)) == (time, NOON)
     assert (written_at(a_node()), row_changed_at(a_node())) == (None, None)
+
+
+MINUTE = timedelta(minutes=1)
+
+
+def written_node(annotated: datetime | None, observed: datetime | None = None) -> LynqNode:
+    """Return a node by the time of its write in the annotation and in the status."""
+    annotations = {"lynq.sh/rollout-update-start": stamp(annotated)} if annotated else {}
+    status = NodeStatus(observed_update_start=stamp(observed) if observed else "")
+    return replace(a_node(annotations=annotations), status=status)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "believed"), [(-MINUTE, True), (MINUTE, True), (MINUTE + timedelta(seconds=1), False)]
+)
+def test_time_of_a_write_may_be_a_minute_ahead_of_the_clock(
+    ahead: timedelta, *, believed: bool
+) -> None:
+    time = NOON + ahead
+    assert observed_write(written_node(None, time), NOON) == (time if believed else None)
+    assert time_of_last_write(written_node(time), NOON) == (time if believed else NOON)
+
+
+@pytest.mark.parametrize(
+    ("annotated", "observed", "superseded"),
+    [
+        (NOON - MINUTE, NOON, True),
+        (NOON, NOON, False),
+        (NOON, NOON - MINUTE, False),
+        (NOON, None, False),
+        (None, NOON, False),
+    ],
+)
+def test_node_is_superseded_by_a_later_write_that_its_status_reflects(
+    annotated: datetime | None, observed: datetime | None, *, superseded: bool
+) -> None:
+    assert is_superseded(written_node(annotated, observed), NOON) is superseded

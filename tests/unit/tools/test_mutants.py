@@ -63,6 +63,7 @@ def changes_of(body: str) -> set[str]:
     [
         ("return a == b", "a == b -> a != b"),
         ("return a < b", "a < b -> a <= b"),
+        ("return a < b < c", "a < b < c -> a < b <= c"),
         ("return a and b", "a and b -> a or b"),
         ("return a and b", "a and b -> b"),
         ("return not a", "not a -> a"),
@@ -78,6 +79,11 @@ def changes_of(body: str) -> set[str]:
 )
 def test_operator_makes_the_change(body: str, change: str) -> None:
     assert change in changes_of(body)
+
+
+def test_equal_changes_of_a_function_are_told_apart() -> None:
+    changes = changes_of("return [a == b, a == b]")
+    assert {"a == b -> a != b", "a == b -> a != b (2)"} <= changes
 
 
 @pytest.mark.parametrize("body", ["return 'text'", "raise ValueError(f'{a + 1} is wrong')"])

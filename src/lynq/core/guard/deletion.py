@@ -126,7 +126,7 @@ def count_deletions(
 
     Approved deletions do not count: a person knows them.
     """
-    if verdict.outcome is not GuardOutcome.ALLOWED or not uids:
+    if verdict.outcome is not GuardOutcome.ALLOWED:
         return status
     before = CountedDeletions.within(status, window, now)
     after = before.add(uids, nodes=verdict.total, window=window, now=now)

@@ -83,11 +83,10 @@ class CountedDeletions:
         if not digests:
             return self
         earlier = [_without(period, digests) for period in self.periods]
-        if current is None and len(earlier) >= MAX_DELETION_PERIODS:
-            earlier[-1] = replace(earlier[-1], until=_end(window, now))
-            current = earlier[-1]
-        if current is None:
+        if current is None and len(earlier) < MAX_DELETION_PERIODS:
             earlier.append(DeletionPeriod(until=_end(window, now), nodes=nodes))
+        elif current is None:
+            earlier[-1] = replace(earlier[-1], until=_end(window, now))
         latest = earlier[-1]
         room = max(_MAX_DIGESTS - len(self._digests()), 0)
         earlier[-1] = replace(

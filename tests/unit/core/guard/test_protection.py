@@ -66,3 +66,15 @@ def test_event_names_the_object_and_the_annotation(obj: LynqHub | LynqForm) -> N
     assert event.warns
     assert f"{obj.definition.kind} {obj.metadata.name}" in event.message
     assert ANNOTATION_PROTECT in event.message
+
+
+@pytest.mark.parametrize(
+    ("obj", "kept"),
+    [
+        (a_hub(), "its LynqNodes and their objects are kept"),
+        (a_form(), "its LynqNodes and their objects are kept"),
+        (LynqNode(spec=NodeSpec(uid="a", template_ref="web")), "waits, and its objects are kept"),
+    ],
+)
+def test_event_says_what_is_kept(obj: LynqHub | LynqForm | LynqNode, kept: str) -> None:
+    assert kept in deletion_blocked(obj).message

@@ -220,6 +220,7 @@ def test_status_has_a_bounded_size() -> None:
     [
         (True, ConditionReason.DELETION_GUARD_EXCEEDED, True),
         (False, ConditionReason.WITHIN_LIMITS, False),
+        (False, ConditionReason.DELETION_GUARD_EXCEEDED, False),
         (True, ConditionReason.UNIDENTIFIABLE_ROWS, False),
     ],
 )
@@ -331,14 +332,15 @@ def test_nodes_that_were_attempted_before_are_not_added_to_the_nodes_that_exist(
 
 def test_last_of_too_many_periods_is_extended() -> None:
     periods = tuple(
-        DeletionPeriod(until=at(number), nodes=9, deleted=1)
+        DeletionPeriod(until=at(number), nodes=9, deleted=number + 1)
         for number in range(MAX_DELETION_PERIODS)
     )
+    last = MAX_DELETION_PERIODS
     full = CountedDeletions(periods).add(["a"], nodes=5, window=WINDOW, now=at(100))
     assert full.periods[:-1] == periods[:-1]
-    assert (full.periods[-1].until, full.periods[-1].deleted) == (at(161), 2)
+    assert (full.periods[-1].until, full.periods[-1].deleted) == (at(161), last + 1)
     again = full.add(["b"], nodes=5, window=WINDOW, now=at(120))
-    assert (again.periods[-1].until, again.periods[-1].deleted) == (at(161), 3)
+    assert (again.periods[-1].until, again.periods[-1].deleted) == (at(161), last + 2)
 
 
 def test_status_remembers_the_uids_of_5000_nodes() -> None:
