@@ -25,6 +25,14 @@ class Subcommand:
 
 
 SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
+    "Act": {
+        "pause": Subcommand("lynq.cli.pause:pause", "Pause a hub, a form or a node."),
+        "reconcile": Subcommand(
+            "lynq.cli.trigger:reconcile", "Apply all resources of a node now, changed or not."
+        ),
+        "resume": Subcommand("lynq.cli.pause:resume", "Resume a paused hub, form or node."),
+        "sync": Subcommand("lynq.cli.trigger:sync", "Read the rows of a hub now."),
+    },
     "Run": {
         "cluster": Subcommand(
             "lynq.cli.cluster:cluster", "Run local Kubernetes clusters on loopback."
