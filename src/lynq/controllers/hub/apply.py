@@ -109,10 +109,10 @@ class PlanApplier:
         self, hub: LynqHub, deletion: NodeDeletion, write: WriteState
     ) -> KubeError | None:
         """Delete a node and emit the events; return the error if that failed."""
-        if write.deleted.get(deletion.name) == deletion.node_uid:
+        key = ObjectKey(hub.metadata.namespace, deletion.name)
+        if write.deleted.get(key.name) == deletion.node_uid or self._is_deleted(key, deletion):
             return None
         try:
-            key = ObjectKey(hub.metadata.namespace, deletion.name)
             await self._context.nodes.delete(key, deletion.node_uid, deletion.version)
         except Fenced:
             raise
@@ -131,6 +131,11 @@ class PlanApplier:
         )
         self._emitter.emit(hub, deleting(deletion), deleted(deletion))
         return None
+
+    def _is_deleted(self, key: ObjectKey, deletion: NodeDeletion) -> bool:
+        """Return whether the cache observed the deletion while the plan was computed."""
+        node = self._context.nodes.cache.get(key)
+        return node is None or node.metadata.uid != deletion.node_uid or is_deleting(node)
 
     def _is_current(self, hub: LynqHub) -> bool:
         current = self._context.hubs.get(hub.metadata.key)
