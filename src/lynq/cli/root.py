@@ -25,6 +25,11 @@ class Subcommand:
 
 
 SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
+    "Plan": {
+        "plan": Subcommand(
+            "lynq.cli.plan:plan", "Show what a form, a statement or a table would change."
+        ),
+    },
     "Act": {
         "pause": Subcommand("lynq.cli.pause:pause", "Pause a hub, a form or a node."),
         "reconcile": Subcommand(

@@ -30,7 +30,7 @@ from lynq.controllers.cached_client import ResourceCache
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.node.managed_fields import has_update_entry, owned_fields_digest
 from lynq.core.node.objects import LiveObject, ObjectRef
-from lynq.core.readiness.rules import evaluate_readiness, reads_body
+from lynq.core.readiness.rules import EvaluateReadiness, evaluate_readiness, reads_body
 from lynq.kube import Client, Discovery, ObjectChange, PartialObject, Resource, RuntimeMetrics
 from lynq.kube.errors import KubeError
 
@@ -91,8 +91,11 @@ class WatchedKind:
         metrics: RuntimeMetrics,
         namespaces: tuple[str, ...],
         timing: Timing = DEFAULT_TIMING,
+        *,
+        readiness: EvaluateReadiness = evaluate_readiness,
     ) -> None:
         self._timing = timing
+        self._readiness = readiness
         self.resource = resource
         has_body = reads_body(resource.api_version, resource.kind)
         self.into: type[Any] = FullObject if has_body else PartialObject
@@ -144,7 +147,7 @@ class WatchedKind:
         }
         live = LiveObject(
             uid=metadata.uid,
-            readiness=evaluate_readiness(observed),
+            readiness=self._readiness(observed),
             labels=metadata.labels,
             annotations=metadata.annotations,
             owner_uids=tuple(owner.uid for owner in metadata.owner_references),
@@ -197,8 +200,10 @@ class Children:
         on_change: Callable[[ChildChange], None],
         namespaces: tuple[str, ...] = (),
         timing: Timing = DEFAULT_TIMING,
+        readiness: EvaluateReadiness = evaluate_readiness,
     ) -> None:
         self._timing = timing
+        self._readiness = readiness
         self._client = client
         self._discovery = discovery
         self._metrics = metrics
@@ -302,7 +307,12 @@ class Children:
         name = (resource.api_version, resource.kind)
         if name not in self._kinds:
             kind = WatchedKind(
-                self._client, resource, self._metrics, self._namespaces, self._timing
+                self._client,
+                resource,
+                self._metrics,
+                self._namespaces,
+                self._timing,
+                readiness=self._readiness,
             )
             kind.cache.on_change(lambda change: self._child_changed(kind, change))
             self._kinds[name] = kind

@@ -22,6 +22,7 @@ from lynq.controllers.retained_ids import RetainedIds
 from lynq.controllers.timing import Timing
 from lynq.core.hub.node_counts import FleetCounts
 from lynq.core.node.objects import ObjectIdentity, ref_of
+from lynq.core.readiness.rules import EvaluateReadiness, evaluate_readiness
 from lynq.kube import Client, RuntimeMetrics
 from lynq.telemetry import OperatorMetrics
 
@@ -58,6 +59,8 @@ class ControllerContext:
     """NodeDecoder per hub and form, updated with every change of a node."""
     clock: Callable[[], datetime] = _utc_now
     current_key: CurrentKey = field(default_factory=CurrentKey)
+    readiness: EvaluateReadiness = evaluate_readiness
+    """A plan assumes that written objects become ready."""
 
     @classmethod
     def of(

@@ -51,6 +51,20 @@ class _KeySecret(msgspec.Struct, frozen=True, rename="camel"):
     immutable: bool = True
 
 
+async def read_key(client: Client, namespace: str, name: str) -> KeyState:
+    """Read the key; raises KubeError."""
+    secret = await client.get(SECRETS, name, namespace, into=_KeySecret)
+    try:
+        return InstallationKey(secret.data.get(_FIELD, b""))
+    except ValueError:
+        problem = f"{_described(name, namespace)} must have {KEY_SIZE} bytes in data.{_FIELD}"
+        return MissingKey(problem)
+
+
+def _described(name: str, namespace: str) -> str:
+    return f'Secret "{name}" in namespace "{namespace}"'
+
+
 class KeyLoader:
     """Loads the key, and retries while there is none."""
 
@@ -97,7 +111,7 @@ class KeyLoader:
     async def load(self) -> KeyState:
         """Read the key, or create it if no node uses one; raises KubeError."""
         try:
-            return await self._read()
+            return await read_key(self._client, self._namespace, self._name)
         except NotFound:
             if uses_key(await self._nodes()):
                 return MissingKey(self._lost())
@@ -108,7 +122,7 @@ class KeyLoader:
         try:
             return await self._create()
         except AlreadyExists:
-            return await self._read()
+            return await read_key(self._client, self._namespace, self._name)
         except Forbidden as error:
             return MissingKey(f"{self._secret} cannot be created: {error}; grant the operator it")
 
@@ -117,13 +131,6 @@ class KeyLoader:
             _log.error("no installation key", problem=state.problem)
         self._current.state = state
         self._is_known.set()
-
-    async def _read(self) -> KeyState:
-        secret = await self._client.get(SECRETS, self._name, self._namespace, into=_KeySecret)
-        try:
-            return InstallationKey(secret.data.get(_FIELD, b""))
-        except ValueError:
-            return MissingKey(f"{self._secret} must have {KEY_SIZE} bytes in data.{_FIELD}")
 
     async def _create(self) -> KeyState:
         key = InstallationKey(secrets.token_bytes(KEY_SIZE))
@@ -134,7 +141,7 @@ class KeyLoader:
 
     @property
     def _secret(self) -> str:
-        return f'Secret "{self._name}" in namespace "{self._namespace}"'
+        return _described(self._name, self._namespace)
 
     def _lost(self) -> str:
         return (

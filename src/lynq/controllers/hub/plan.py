@@ -64,7 +64,7 @@ class HubPlanner:
         """Return the plan of a hub whose rows cannot be read; nothing of it is reported."""
         key = hub.metadata.key
         last = state.plan.absences
-        nodes, other_nodes = self._nodes(hub)
+        nodes, other_nodes = hub_nodes(self._context, hub)
         inputs = PlanInputs(
             hub=hub,
             forms=[FormCandidate(form) for form in self._context.forms.by(BY_HUB, key)],
@@ -89,7 +89,7 @@ class HubPlanner:
         key = hub.metadata.key
         forms = self._context.forms.by(BY_HUB, key)
         candidates = [await self._validator.candidate(form) for form in forms]
-        nodes, other_nodes = self._nodes(hub)
+        nodes, other_nodes = hub_nodes(self._context, hub)
         ready = self._workload_readiness(forms, nodes)
         last_identity = hub.status.source_identity
         started = time.monotonic()
@@ -152,30 +152,6 @@ class HubPlanner:
         finally:
             canceled.set()
 
-    def _nodes(self, hub: LynqHub) -> tuple[list[LynqNode], dict[str, NodePair]]:
-        """Return the hub's nodes, and the names of the namespace's other nodes.
-
-        Labels are edited by hand. A node that lost its label is the hub's if the hub controls it; a
-        node that another hub controls is not, whatever its label. The pair of an unreadable node is
-        unknown: the applier does not touch it.
-        """
-        key = hub.metadata.key
-        labeled = self._context.nodes.by(BY_HUB, key)
-        nodes = [node for node in labeled if not is_controlled_by_other_hub(node, hub)]
-        names = {node.metadata.name for node in nodes}
-        forms = {form.metadata.name for form in self._context.forms.by(BY_HUB, key)}
-        other_nodes: dict[str, NodePair] = {}
-        for (namespace, name), node in self._context.nodes.cache.items():
-            if namespace != key.namespace or name in names:
-                continue
-            if isinstance(node, Unreadable):
-                continue
-            if is_controlled_by_hub(node, hub) or is_lost_node_of(node, forms):
-                nodes.append(node)
-            else:
-                other_nodes[name] = pair_or_spec(node)
-        return nodes, other_nodes
-
     def _workload_readiness(self, forms: list[LynqForm], nodes: list[LynqNode]) -> dict[str, bool]:
         """Return whether the workloads are ready, by node, for the forms that limit a rollout.
 
@@ -222,6 +198,33 @@ class HubPlanner:
             node = self._context.nodes.get(ObjectKey(namespace, name))
             if node is None or node.metadata.uid != uid or is_deleting(node):
                 del write.deleted[name]
+
+
+def hub_nodes(
+    context: ControllerContext, hub: LynqHub
+) -> tuple[list[LynqNode], dict[str, NodePair]]:
+    """Return the hub's nodes, and the names of the namespace's other nodes.
+
+    Labels are edited by hand. A node that lost its label is the hub's if the hub controls it; a
+    node that another hub controls is not, whatever its label. The pair of an unreadable node is
+    unknown: the applier does not touch it.
+    """
+    key = hub.metadata.key
+    labeled = context.nodes.by(BY_HUB, key)
+    nodes = [node for node in labeled if not is_controlled_by_other_hub(node, hub)]
+    names = {node.metadata.name for node in nodes}
+    forms = {form.metadata.name for form in context.forms.by(BY_HUB, key)}
+    other_nodes: dict[str, NodePair] = {}
+    for (namespace, name), node in context.nodes.cache.items():
+        if namespace != key.namespace or name in names:
+            continue
+        if isinstance(node, Unreadable):
+            continue
+        if is_controlled_by_hub(node, hub) or is_lost_node_of(node, forms):
+            nodes.append(node)
+        else:
+            other_nodes[name] = pair_or_spec(node)
+    return nodes, other_nodes
 
 
 def _record_plan(state: PlanState, rows: ReadRows, plan: HubPlan) -> None:

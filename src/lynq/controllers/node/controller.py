@@ -51,6 +51,7 @@ class NodeController:
             on_change=self._child_changed,
             namespaces=context.options.namespaces,
             timing=context.timing,
+            readiness=context.readiness,
         )
         self._states = NodeStates(context.timing)
         clients = ClientSelector(context)

@@ -53,6 +53,9 @@ def evaluate_readiness(obj: Mapping[str, Any]) -> Readiness:
     return _rule(fields.text("apiVersion"), fields.text("kind"))(fields)
 
 
+EvaluateReadiness: TypeAlias = Callable[[Mapping[str, Any]], Readiness]
+
+
 def reads_body(api_version: str, kind: str) -> bool:
     """Return whether the rule of the kind needs more than metadata."""
     return _rule(api_version, kind) is not kinds.exists

@@ -1,0 +1,187 @@
+"""A plan for people: totals first, then one node for all nodes that change alike."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from lynq.api.text import and_more
+from lynq.cli.output import styled
+from lynq.core.plan.changes import Action, Plan, PlannedChange
+from lynq.core.plan.fields import FieldChange
+
+MAX_MARKDOWN: Final = 60_000
+"""Characters of a comment; GitHub allows 65,536."""
+_MAX_VALUE: Final = 200
+_SIGNS: Final = {
+    Action.CREATE: ("+", "create", "green"),
+    Action.ADOPT: ("+", "adopt", "green"),
+    Action.UPDATE: ("~", "update", "yellow"),
+    Action.REPLACE: ("~", "replace", "yellow"),
+    Action.ORPHAN: ("-", "retain", "yellow"),
+    Action.DELETE: ("-", "delete", "red"),
+}
+
+
+def plan_text(plan: Plan, *, show_all: bool) -> str:
+    """Return the plan as text for a terminal."""
+    lines = [*_summary(plan)]
+    for group in _groups(plan.changes, fold=not show_all):
+        lines += ["", *_group(group)]
+    return "\n".join(lines)
+
+
+def plan_markdown(plan: Plan) -> str:
+    """Return the plan as a comment for a pull request, cut to what GitHub accepts."""
+    parts = ["### Lynq plan", "", "```", *_summary(plan), "```", ""]
+    for number, group in enumerate(_groups(plan.changes, fold=True)):
+        title = _title(group)
+        part = ["<details>", f"<summary>{title}</summary>", "", "```diff"]
+        part += [*_diff(group[0]), "```", "", "</details>", ""]
+        if sum(map(len, parts)) + sum(map(len, part)) > MAX_MARKDOWN:
+            parts.append(f"_Cut: {number} groups of nodes are shown, more follow._")
+            break
+        parts += part
+    return "\n".join(parts)
+
+
+def _summary(plan: Plan) -> Iterator[str]:
+    if plan.is_empty:
+        yield "Nothing changes."
+    counts = plan.counts()
+    for action, (sign, verb, color) in _SIGNS.items():
+        if action in counts:
+            kinds = ", ".join(_kinds(action, counts[action], plan.changes))
+            total = sum(counts[action].values())
+            yield styled(f"  {sign} {total} to {verb}: {kinds}", color)
+    if plan.rejected:
+        rows = and_more(
+            [f"{row.uid or '(no uid)'}: {row.reason}" for row in plan.rejected], separator="; "
+        )
+        yield styled(f"  ! {_count(len(plan.rejected), 'row')} rejected: {rows}", "red")
+    for reason, nodes in _by_reason(plan):
+        yield styled(f"  ! {_count(len(nodes), 'node')} fail: {and_more(nodes)}: {reason}", "red")
+    if plan.guard.is_held:
+        yield styled(f"  HELD by the deletion guard: {plan.guard.message}", "red", bold=True)
+    for note in plan.notes:
+        yield f"  note: {note}"
+
+
+def _kinds(action: Action, kinds: Counter[str], changes: Iterable[PlannedChange]) -> Iterator[str]:
+    restarts = Counter(
+        change.kind for change in changes if change.action is action and change.restarts_pods
+    )
+    for kind, count in sorted(kinds.items(), key=lambda item: (item[0] != "LynqNode", item[0])):
+        suffix = ""
+        if restarts[kind]:
+            suffix = (
+                " (pods restart)" if restarts[kind] == count else f" ({restarts[kind]} restart)"
+            )
+        yield f"{_count(count, kind)}{suffix}"
+
+
+def _by_reason(plan: Plan) -> Iterator[tuple[str, list[str]]]:
+    reasons: dict[str, list[str]] = {}
+    for failure in plan.failed:
+        where = f'"{failure.id}": ' if failure.id else ""
+        reasons.setdefault(f"{where}{failure.reason}", []).append(failure.node)
+    yield from reasons.items()
+
+
+def _groups(changes: Sequence[PlannedChange], *, fold: bool) -> list[list[list[PlannedChange]]]:
+    """Return the changes by node, in groups of nodes that change alike."""
+    nodes: dict[str, list[PlannedChange]] = {}
+    for change in changes:
+        nodes.setdefault(change.node, []).append(change)
+    if not fold:
+        return [[changes] for changes in nodes.values()]
+    groups: dict[str, list[list[PlannedChange]]] = {}
+    for name, node_changes in nodes.items():
+        groups.setdefault(_signature(name, node_changes), []).append(node_changes)
+    return list(groups.values())
+
+
+def _signature(node: str, changes: Iterable[PlannedChange]) -> str:
+    """Return what is equal for nodes that change alike, whatever their names are."""
+    parts: list[Any] = []
+    for change in changes:
+        fields = [] if change.action is Action.CREATE or _is_node(change) else _values(change)
+        parts.append((change.action.value, change.kind, change.form, change.is_held, fields))
+    text = json.dumps(parts, sort_keys=True, default=str)
+    form = next((change.form for change in changes if change.form), "")
+    uid = node.removesuffix(f"-{form}")
+    return text.replace(node, "{node}").replace(uid, "{uid}") if uid else text
+
+
+def _values(change: PlannedChange) -> list[tuple[str, Any, Any]]:
+    return [(each.path, each.before, each.after) for each in change.reviewed_fields]
+
+
+def _title(group: Sequence[Sequence[PlannedChange]]) -> str:
+    node = group[0][0].node or "other objects"
+    others = len(group) - 1
+    return f"{node} ({others} more like it)" if others else node
+
+
+def _group(group: Sequence[Sequence[PlannedChange]]) -> Iterator[str]:
+    others = ", --all shows them):" if len(group) > 1 else ":"
+    yield f"{_title(group).removesuffix(')')}{others}" if len(group) > 1 else f"{_title(group)}:"
+    for change in group[0]:
+        sign, verb, color = _SIGNS[change.action]
+        notes = _notes(change)
+        yield "  " + styled(f"{sign} {verb} {change.kind} {_location(change)}{notes}", color)
+        yield from (f"      {line}" for line in _field_lines(change))
+
+
+def _notes(change: PlannedChange) -> str:
+    notes = [
+        *(["held"] if change.is_held else []),
+        *(["pods restart"] if change.restarts_pods else []),
+    ]
+    return f" ({', '.join(notes)})" if notes else ""
+
+
+def _field_lines(change: PlannedChange) -> Iterator[str]:
+    if change.action in {Action.CREATE, Action.DELETE} or _is_node(change):
+        return
+    for each in change.reviewed_fields:
+        yield f"{each.path}: {_value(each.before)} → {_value(each.after)}"
+
+
+def _diff(changes: Iterable[PlannedChange]) -> Iterator[str]:
+    """Yield the lines of a diff, which GitHub colors."""
+    for change in changes:
+        sign, verb, _ = _SIGNS[change.action]
+        mark = "!" if sign == "~" else sign
+        yield f"{mark} {verb} {change.kind} {_location(change)}{_notes(change)}"
+        if change.action in {Action.CREATE, Action.DELETE} or _is_node(change):
+            continue
+        for each in change.reviewed_fields:
+            yield from _diff_lines(each)
+
+
+def _diff_lines(change: FieldChange) -> Iterator[str]:
+    if change.before is not None:
+        yield f"-   {change.path}: {_value(change.before)}"
+    if change.after is not None:
+        yield f"+   {change.path}: {_value(change.after)}"
+
+
+def _value(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    if value is None:
+        return "(absent)"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = text.replace("\n", "\\n")
+    return text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}… ({len(text)} characters)"
+
+
+def _location(change: PlannedChange) -> str:
+    return f"{change.namespace}/{change.name}" if change.namespace else change.name
+
+
+def _is_node(change: PlannedChange) -> bool:
+    return change.kind == "LynqNode"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

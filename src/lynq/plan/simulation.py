@@ -1,0 +1,381 @@
+"""Runs the operator's controllers against dry runs, and collects what they would change.
+
+The hub's plan comes from `plan_hub`, the objects from the node controller. Three assumptions make
+one run show what the operator does over time: written objects become ready, missing rows and forms
+are confirmed, and a rollout has no limit.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NoReturn
+
+import msgspec
+import structlog
+from prometheus_client import CollectorRegistry
+
+from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api.installation_key import KeyState
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import ANNOTATION_NODE_NAME, LABEL_HUB, LABEL_NODE, LABEL_NODE_NAMESPACE
+from lynq.api.naming import node_name, tracked_name
+from lynq.api.node_metadata import pair_or_spec
+from lynq.controllers.concurrency import for_each_parallel
+from lynq.controllers.context import BY_HUB, ControllerContext
+from lynq.controllers.decoding import RawObject
+from lynq.controllers.events import EventEmitter
+from lynq.controllers.form_validation import FormValidator
+from lynq.controllers.hub.plan import hub_nodes
+from lynq.controllers.node.controller import NodeController
+from lynq.controllers.options import Options
+from lynq.core.graph.gate import FAILED_STATES
+from lynq.core.guard.approval import digest_of, spent_approvals
+from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
+from lynq.core.hub.prune import Observation
+from lynq.core.hub.row_values import RowLike, RowValues
+from lynq.core.hub.schedule import deletion_window
+from lynq.core.plan.changes import (
+    FailedResource,
+    Guard,
+    Plan,
+    PlannedChange,
+    PlannedRejection,
+    classify,
+)
+from lynq.core.plan.fields import field_changes
+from lynq.core.readiness.rules import evaluate_readiness
+from lynq.core.readiness.verdict import READY, Readiness, ReadinessReason
+from lynq.kube import Client, Recorder, RuntimeMetrics, WorkQueue
+from lynq.kube.errors import KubeError, NotFound
+from lynq.plan.dry_run import Body, DryRun, Recorded
+from lynq.telemetry import OperatorMetrics
+
+Progress = Callable[[int, int], None]
+"""Called with the number of nodes that are done, and of all nodes."""
+
+_ROUNDS: Final = 4
+"""How often a node is reconciled that asks for it."""
+_ROUND_TIME: Final = timedelta(minutes=1)
+"""How far the clock advances between two rounds: delays of the operator do not count."""
+_OWN_KINDS: Final = frozenset({"LynqForm", "LynqHub"})
+"""Kinds that the user writes and not the operator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows of a plan."""
+
+    rows: Sequence[RowLike]
+    identity: str = ""
+    """The identity of their source; empty if it is that of the last sync."""
+    inactive: frozenset[str] = frozenset()
+    """The uids of nodes that have an inactive row."""
+
+
+class Simulation:
+    """The operator's controllers on a cluster in which every write is a dry run."""
+
+    def __init__(self, client: Client, key: KeyState, options: Options) -> None:
+        self._dry_run = DryRun(client)
+        self.client = client.intercepted(self._dry_run)
+        self._offset = timedelta()
+        self._known_nodes: dict[ObjectKey, LynqNode] = {}
+        """The nodes before the plan: deleted ones are not in the cache any more."""
+        self._nodes_by_uid: dict[str, LynqNode] = {}
+        metrics = RuntimeMetrics.unexposed()
+        context = ControllerContext.of(
+            self.client, options, metrics, OperatorMetrics(CollectorRegistry())
+        )
+        self.context = replace(context, clock=self._now, readiness=_assume_ready)
+        self.context.current_key.state = key
+        # Events are recorded and never sent.
+        emitter = EventEmitter(Recorder(self.client, "plan"))
+        queue: WorkQueue[ObjectKey] = WorkQueue(metrics=metrics.queue("plan"))
+        self._nodes = NodeController(self.context, queue, emitter, emitter)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Fill the caches for the duration of the block."""
+        # Not in a TaskGroup: an error of the block is raised as itself.
+        tasks = [
+            asyncio.ensure_future(work)
+            for work in (self.context.run_caches(), self._nodes.children.run())
+        ]
+        with _without_log():
+            try:
+                await self.context.synced()
+                await self._nodes.prepare()
+                yield
+            finally:
+                self._nodes.close()
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def write_form(self, manifest: Mapping[str, Any]) -> LynqForm:
+        """Store a form, as `kubectl apply` would; raises KubeError if it is rejected."""
+        forms = self.context.forms
+        metadata = manifest["metadata"]
+        key = ObjectKey(metadata["namespace"], metadata["name"])
+        live = forms.get(key)
+        if live is None:
+            raw = await self.client.create(forms.resource, dict(manifest), into=RawObject)
+        else:
+            body = {
+                **manifest,
+                "metadata": {**metadata, "resourceVersion": live.metadata.resource_version},
+            }
+            raw = await self.client.replace(forms.resource, body, into=RawObject)
+        forms.cache.store_response(raw)
+        form = forms.get(key)
+        if form is None:
+            raise KubeError(f"LynqForm {key} cannot be decoded: {forms.problem(key)}")
+        return form
+
+    async def plan(self, hub: LynqHub, rows: Rows, progress: Progress = lambda *_: None) -> Plan:
+        """Return what the operator would do with these rows, and the forms as they are now."""
+        self._known_nodes = {node.metadata.key: node for node in self.context.nodes.values()}
+        hub_plan = await self._plan_hub(hub, rows)
+        failed = await self._write_nodes(hub, hub_plan)
+        nodes, _ = hub_nodes(self.context, hub)
+        await self._reconcile([node.metadata.key for node in nodes], progress)
+        failed += self._failed_resources(hub)
+        await self._delete_held(hub, hub_plan)
+        nodes_now = (*self.context.nodes.values(), *self._known_nodes.values())
+        self._nodes_by_uid = {node.metadata.uid: node for node in nodes_now}
+        changes = [change for each in self._dry_run.recorded() if (change := self._change(each))]
+        return Plan(
+            changes=sorted(changes, key=_order),
+            rejected=[
+                PlannedRejection(rejection.uid, rejection.message)
+                for rejection in hub_plan.screened.rejections
+            ],
+            failed=failed
+            + [
+                FailedResource(node_name(failure.pair), failure.resource, failure.message)
+                for failure in hub_plan.failures
+            ],
+            guard=_guard(hub_plan, hub),
+        )
+
+    def rows_of_nodes(self, hub: LynqHub) -> Rows:
+        """Return the rows that the hub's nodes were written from."""
+        rows: dict[str, RowLike] = {}
+        for node in hub_nodes(self.context, hub)[0]:
+            row = NodeRow.of(node)
+            rows.setdefault(row.uid, row)
+        return Rows(rows=list(rows.values()))
+
+    def uids(self, hub: LynqHub) -> frozenset[str]:
+        """Return the uids of the hub's nodes."""
+        return frozenset(pair_or_spec(node).uid for node in hub_nodes(self.context, hub)[0])
+
+    def _now(self) -> datetime:
+        return datetime.now(UTC) + self._offset
+
+    async def _plan_hub(self, hub: LynqHub, rows: Rows) -> HubPlan:
+        validator = FormValidator(self.context)
+        forms = self.context.forms.by(BY_HUB, hub.metadata.key)
+        candidates = [_without_limit(await validator.candidate(form)) for form in forms]
+        nodes, other_nodes = hub_nodes(self.context, hub)
+        last_identity = hub.status.source_identity
+        inputs = PlanInputs(
+            hub=hub,
+            forms=candidates,
+            rows=rows.rows,
+            nodes=nodes,
+            other_nodes=other_nodes,
+            unreadable_forms=self.context.forms.unreadable(hub.metadata.namespace),
+            deletion_window=deletion_window(hub),
+            source_changed=bool(last_identity and rows.identity) and last_identity != rows.identity,
+            observation=Observation(source=rows.identity, inactive=rows.inactive),
+            key=self.context.key,
+        )
+        return await asyncio.to_thread(plan_hub, inputs, self._now())
+
+    async def _write_nodes(self, hub: LynqHub, plan: HubPlan) -> list[FailedResource]:
+        """Write and delete the nodes; return those that the API server rejects."""
+        failed: list[FailedResource] = []
+        nodes = self.context.nodes
+
+        async def write(name: str, request: Callable[[], Awaitable[object]]) -> None:
+            try:
+                await request()
+            except KubeError as error:
+                failed.append(FailedResource(name, "", str(error)))
+
+        await for_each_parallel(
+            plan.creates, lambda create: write(create.name, lambda: nodes.create(create.node))
+        )
+        await for_each_parallel(
+            plan.updates, lambda update: write(update.name, lambda: nodes.replace(update.after))
+        )
+        await for_each_parallel(
+            plan.deletes,
+            lambda deletion: write(deletion.name, lambda: self._delete(hub, deletion.name)),
+        )
+        return failed
+
+    async def _delete(self, hub: LynqHub, name: str) -> None:
+        """Delete a node; the cache gets the node that is being deleted, as from the watch."""
+        nodes, key = self.context.nodes, ObjectKey(hub.metadata.namespace, name)
+        node = nodes.get(key)
+        if node is None:
+            return
+        await nodes.delete(key, node.metadata.uid)
+        with suppress(NotFound):
+            raw = await self.client.get(nodes.resource, name, key.namespace, into=RawObject)
+            nodes.cache.store_response(raw)
+
+    async def _delete_held(self, hub: LynqHub, plan: HubPlan) -> None:
+        """Show what the approval of the held deletions would delete."""
+        if not plan.held:
+            return
+        self._dry_run.is_held = True
+        await for_each_parallel(plan.held, lambda name: self._delete(hub, name))
+        keys = [ObjectKey(hub.metadata.namespace, name) for name in plan.held]
+        await self._reconcile(keys, lambda *_: None)
+        self._dry_run.is_held = False
+
+    async def _reconcile(self, keys: Sequence[ObjectKey], progress: Progress) -> None:
+        """Reconcile nodes until they do not ask for it again."""
+        done = 0
+        due = list(keys)
+        for number in range(_ROUNDS):
+            again: list[ObjectKey] = []
+
+            async def reconcile(
+                key: ObjectKey, number: int = number, again: list[ObjectKey] = again
+            ) -> None:
+                nonlocal done
+                result = await self._nodes.reconcile(key)
+                if result.requeue_after is not None:
+                    again.append(key)
+                if number == 0:
+                    done += 1
+                    progress(done, len(keys))
+
+            await for_each_parallel(due, reconcile)
+            if not again:
+                return
+            due = again
+            self._offset += _ROUND_TIME
+
+    def _failed_resources(self, hub: LynqHub) -> list[FailedResource]:
+        nodes, _ = hub_nodes(self.context, hub)
+        return [
+            FailedResource(node.metadata.name, entry.id, entry.message)
+            for node in sorted(nodes, key=lambda node: node.metadata.name)
+            for entry in node.status.resources
+            if entry.state in FAILED_STATES
+        ]
+
+    def _change(self, recorded: Recorded) -> PlannedChange | None:
+        before, after = recorded.before, recorded.after
+        obj = after or before
+        action = classify(before, after, is_replaced=recorded.is_replaced)
+        if obj is None or action is None or obj["kind"] in _OWN_KINDS:
+            return None
+        metadata = obj["metadata"]
+        name, namespace = metadata["name"], metadata.get("namespace", "")
+        if obj["kind"] == LynqNode.definition.kind:
+            node = self._node(ObjectKey(namespace, name))
+        else:
+            node = self._node_of(after, before)
+        return PlannedChange(
+            action=action,
+            api_version=obj["apiVersion"],
+            kind=obj["kind"],
+            namespace=namespace,
+            name=name,
+            hub=node.metadata.labels.get(LABEL_HUB, "") if node else "",
+            form=node.spec.template_ref if node else "",
+            node=node.metadata.name if node else "",
+            fields=() if after is None else field_changes(before, after),
+            is_held=recorded.is_held,
+        )
+
+    def _node_of(self, *versions: Body | None) -> LynqNode | None:
+        """Return the node that owns an object, or that its labels name: of the first version."""
+        for obj in versions:
+            metadata = (obj or {}).get("metadata", {})
+            owners = [owner["uid"] for owner in metadata.get("ownerReferences") or ()]
+            if node := next(
+                (self._nodes_by_uid[uid] for uid in owners if uid in self._nodes_by_uid), None
+            ):
+                return node
+            labels = metadata.get("labels") or {}
+            if label := labels.get(LABEL_NODE):
+                annotation = (metadata.get("annotations") or {}).get(ANNOTATION_NODE_NAME)
+                name = tracked_name(label, annotation)
+                return self._node(ObjectKey(labels.get(LABEL_NODE_NAMESPACE, ""), name))
+        return None
+
+    def _node(self, key: ObjectKey) -> LynqNode | None:
+        return self._known_nodes.get(key) or self.context.nodes.get(key)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """The row that a node was written from."""
+
+    uid: str
+    activate: str
+    host_or_url: str
+    extras: Mapping[str, str]
+    oversize: int = 0
+
+    @classmethod
+    def of(cls, node: LynqNode) -> "NodeRow":
+        """Return the row in the annotations of a node."""
+        values = RowValues.reflected_by(node, pair_or_spec(node).uid)
+        extras = json.loads(values.extra or "{}")
+        return cls(values.uid, values.activate, values.host_or_url, extras)
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Drop the log of the controllers: it says that objects were deleted, and none was."""
+
+    def drop(*_: object) -> NoReturn:
+        raise structlog.DropEvent
+
+    config = structlog.get_config()
+    structlog.configure(processors=[drop])
+    try:
+        yield
+    finally:
+        structlog.configure(**config)
+
+
+def _assume_ready(obj: Mapping[str, Any]) -> Readiness:
+    """Return that an object is ready unless it is being deleted."""
+    readiness = evaluate_readiness(obj)
+    return readiness if readiness.reason == ReadinessReason.DELETING else READY
+
+
+def _without_limit(candidate: FormCandidate) -> FormCandidate:
+    """Return a form whose rollout has no limit."""
+    form = candidate.form
+    spec = msgspec.structs.replace(form.spec, rollout=None)
+    return replace(candidate, form=msgspec.structs.replace(form, spec=spec))
+
+
+def _guard(plan: HubPlan, hub: LynqHub) -> Guard:
+    if not plan.held:
+        return Guard()
+    spent = spent_approvals(hub.status.deletion_guard)
+    return Guard(
+        is_held=True,
+        count=len(plan.held),
+        digest=digest_of(plan.held, spent),
+        message=plan.held_message(hub),
+    )
+
+
+def _order(change: PlannedChange) -> tuple[str, ...]:
+    is_node = "" if change.kind == "LynqNode" else change.kind
+    return (change.node, is_node, change.namespace, change.name)

@@ -1,0 +1,111 @@
+"""The classification of changes, and the JSON of a plan."""
+
+from typing import Any
+
+import pytest
+
+from lynq.api.names import LABEL_MANAGED, LABEL_ORPHANED
+from lynq.core.plan.changes import Action, Guard, Plan, PlannedChange, classify, document
+from lynq.core.plan.fields import FieldChange
+
+OURS = {LABEL_MANAGED: "true"}
+ORPHANED = {**OURS, LABEL_ORPHANED: "true"}
+
+
+def obj(value: int = 1, labels: dict[str, str] | None = None, **other: Any) -> dict[str, Any]:
+    return {"kind": "ConfigMap", "metadata": {"labels": labels or {}}, "data": value, **other}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_replaced", "action"),
+    [
+        (None, obj(), False, Action.CREATE),
+        (obj(), None, False, Action.DELETE),
+        (None, None, False, None),
+        (obj(labels=OURS), obj(labels=OURS), False, None),
+        (obj(labels=OURS), obj(labels=OURS, status=1), True, None),
+        (obj(1, OURS), obj(2, OURS), False, Action.UPDATE),
+        (obj(1, OURS), obj(2, OURS), True, Action.REPLACE),
+        (obj(1), obj(2, OURS), False, Action.ADOPT),
+        (obj(1, ORPHANED), obj(1, OURS), False, Action.ADOPT),
+        (obj(1, OURS), obj(1, ORPHANED), False, Action.ORPHAN),
+        (obj(1, OURS), obj(1), False, Action.ORPHAN),
+    ],
+)
+def test_change_is_classified(
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+    is_replaced: bool,  # noqa: FBT001 - a parameter of the test
+    action: Action | None,
+) -> None:
+    assert classify(before, after, is_replaced=is_replaced) is action
+
+
+def test_replaced_node_is_an_update() -> None:
+    before = {"apiVersion": "operator.lynq.sh/v1", "kind": "LynqNode", "spec": 1}
+    assert classify(before, {**before, "spec": 2}, is_replaced=True) is Action.UPDATE
+
+
+def change(kind: str, path: str, action: Action = Action.UPDATE) -> PlannedChange:
+    return PlannedChange(
+        action=action,
+        api_version="apps/v1",
+        kind=kind,
+        namespace="ns",
+        name="acme",
+        node="acme-web",
+        fields=(FieldChange(path, 1, 2),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "restarts"),
+    [
+        (change("Deployment", "spec.template.spec.containers[name=app].image"), True),
+        (change("StatefulSet", "spec.template"), True),
+        (change("Deployment", "spec.replicas"), False),
+        (change("Deployment", "spec.templates"), False),
+        (change("Job", "spec.template.spec"), False),
+        (change("Deployment", "spec.template.spec", Action.CREATE), False),
+    ],
+)
+def test_changed_pod_template_restarts_pods(changed: PlannedChange, *, restarts: bool) -> None:
+    assert changed.restarts_pods is restarts
+
+
+def test_document_has_the_fields_of_the_schema() -> None:
+    plan = Plan(
+        changes=[change("Deployment", "spec.template")],
+        guard=Guard(is_held=True, count=3, digest="abc"),
+    )
+    assert document(plan) == {
+        "schema": "lynq.sh/plan/v1",
+        "changes": [
+            {
+                "action": "Update",
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "namespace": "ns",
+                "name": "acme",
+                "hub": "",
+                "form": "",
+                "node": "acme-web",
+                "held": False,
+                "restartsPods": True,
+                "fields": [{"path": "spec.template", "before": 1, "after": 2}],
+            }
+        ],
+        "rejected": [],
+        "failed": [],
+        "guard": {"verdict": "Held", "count": 3, "digest": "abc"},
+        "totals": {
+            "Create": 0,
+            "Update": 1,
+            "Replace": 0,
+            "Delete": 0,
+            "Orphan": 0,
+            "Adopt": 0,
+            "restarts": 1,
+        },
+        "notes": [],
+    }
