@@ -119,7 +119,7 @@ def choose_deletions(
     status = hub.status.deletion_guard
     held = memory.held or is_held(hub.status)
     if held:
-        rowless |= _suspended(missing, forms, frozen)
+        rowless |= _without_row(missing, {*forms, *frozen})
     being_deleted = nodes.keys() - live.keys()
     spent = spent_approvals(status)
     approval = Approval.resolve(
@@ -182,21 +182,17 @@ def _observe(
     )
 
 
-def _suspended(
-    missing: Mapping[str, LynqNode], forms: Collection[str], frozen: Collection[str]
-) -> dict[str, str]:
-    """Return the uids, by name, of nodes without row that are paused or protected.
+def _without_row(missing: Mapping[str, LynqNode], forms: Collection[str]) -> dict[str, str]:
+    """Return the uids, by name, of the forms' nodes without row: also of suspended ones.
 
-    They are part of a hold. It continues while they are all that is missing, and an approval has to
-    name them: otherwise they would be deleted without one when the pause or protection ends.
+    Nodes that are paused or protected are part of a hold. It continues while they are all that is
+    missing, and an approval has to name them: otherwise they would be deleted without one when the
+    pause or protection ends.
     """
     return {
         name: node.metadata.uid
         for name, node in missing.items()
-        if (pair := pair_of(node))
-        and (
-            pair.form in frozen or (pair.form in forms and (is_paused(node) or is_protected(node)))
-        )
+        if (pair := pair_of(node)) and pair.form in forms
     }
 
 

@@ -202,8 +202,7 @@ class WriteAttempt:
         """Whether the write is valid only for the observed version of the object."""
         if self.write.method is WriteMethod.REPLACE or self.write.cause is WriteCause.FOREIGN:
             return True
-        has_live_values = self.ignores_fields and self.facts.live is not None
-        return has_live_values and self.write.method in {WriteMethod.APPLY, WriteMethod.MERGE}
+        return self.ignores_fields and self.write.method in {WriteMethod.APPLY, WriteMethod.MERGE}
 
 
 def begin_write(

@@ -148,6 +148,23 @@ def test_protected_nodes_do_not_end_a_hold() -> None:
     assert (plan.held, plan.deletes) == (("a00-web",), ())
 
 
+def test_nodes_of_a_deleted_form_are_no_part_of_a_hold() -> None:
+    cluster, hub = running("a", "b", "c"), a_hub(deletion_guard=DeletionGuard())
+    synced(cluster, rows("a", "b", "c"), WEB, DB)
+    cluster.edit("a-db", annotations={"lynq.sh/paused": "true"})
+    plan = planned(cluster, rows("b", "c"), WEB, hub=hub, last_held=True)
+    assert plan.held == ("a-web",)
+    assert list(deleted(plan)) == ["b-db", "c-db"]
+
+
+def test_node_whose_name_fits_no_row_is_no_part_of_a_hold() -> None:
+    cluster, hub = running("a", "b"), a_hub(deletion_guard=DeletionGuard())
+    node = cluster.nodes["a-web"]
+    cluster.nodes["pet"] = replace(node, metadata=replace(node.metadata, name="pet"))
+    cluster.edit("pet", annotations={"lynq.sh/paused": "true"})
+    assert planned(cluster, rows("b"), WEB, hub=hub, last_held=True).held == ("a-web",)
+
+
 def test_deletions_that_the_status_counts_add_up() -> None:
     uids = [f"a{number:02}" for number in range(20)]
     period = DeletionPeriod(until=at(-60), nodes=28, deleted=8)
@@ -187,6 +204,20 @@ def test_inactive_row_deletes_at_once() -> None:
     plan = planned(running("a", "b"), rows("b"), WEB, observation=observation)
     assert deleted(plan) == {"a-web": DeletionCause.ROW_GONE}
     assert (plan.absent.unconfirmed, plan.absent.next_read) == (frozenset(), None)
+
+
+def test_row_that_becomes_inactive_deletes_until_its_node_is_gone() -> None:
+    cluster = running("a", "b")
+    first = Observation(confirm_after=5, read=ReadTime(1, 2))
+    last = planned(cluster, rows("a", "b"), WEB, observation=first).absent.absences
+    inactive = frozenset({"a"})
+    for began in (3, 4):
+        observation = Observation(
+            confirm_after=5, read=ReadTime(began, began), inactive=inactive, last=last
+        )
+        plan = planned(cluster, rows("b"), WEB, observation=observation)
+        assert list(deleted(plan)) == ["a-web"]
+        last = plan.absent.absences
 
 
 def test_inactive_row_beside_the_active_one_does_not_confirm_its_absence() -> None:

@@ -158,6 +158,18 @@ def test_old_node_that_was_put_back_is_written_again(skew: float) -> None:
     assert is_empty(planned(cluster, rows("a", plan="pro"), WEB, key=KEY, now=now))
 
 
+def test_old_node_that_was_put_back_is_written_for_its_changed_row() -> None:
+    cluster = Cluster()
+    synced(cluster, rows("a", plan="pro"), WEB, key=KEY)
+    old = cluster.nodes["a-web"]
+    synced(cluster, rows("a", plan="max"), WEB, key=KEY, now=at(60))
+    observed(cluster)
+    put_back(cluster, old)
+    plan = synced(cluster, rows("a", plan="max"), WEB, key=KEY, now=at(120))
+    assert updated(plan) == {"a-web": UpdateCause.DATA}
+    assert written_at(cluster.nodes["a-web"]) == at(120)
+
+
 def test_write_of_a_leader_whose_clock_is_behind_supersedes_the_last_one() -> None:
     cluster = Cluster()
     synced(cluster, rows("a", plan="pro"), WEB, key=KEY)

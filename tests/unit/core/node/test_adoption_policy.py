@@ -150,6 +150,28 @@ def test_object_that_a_user_excludes_is_left_alone() -> None:
     assert (outcome.state, outcome.write) == (S.READY, None)
 
 
+@pytest.mark.parametrize(
+    ("creation", "annotations"),
+    [
+        pytest.param(CreationPolicy.ONCE, {}, id="without mark"),
+        pytest.param(
+            CreationPolicy.ONCE,
+            {"lynq.sh/created-once": "true", "lynq.sh/applied-hash": "1"},
+            id="copy of an object that was written once",
+        ),
+        pytest.param(
+            CreationPolicy.WHEN_NEEDED, {"lynq.sh/created-once": "true"}, id="not written once"
+        ),
+    ],
+)
+def test_object_that_no_user_excludes_is_refused(
+    creation: CreationPolicy, annotations: dict[str, str]
+) -> None:
+    resource = a_resource(creation_policy=creation, adoption_policy=REFUSE)
+    outcome = decide(adopted_by(resource, foreign(annotations=annotations)), CONTEXT)
+    assert (outcome.state, outcome.write) == (S.CONFLICTED, None)
+
+
 def test_created_once_does_not_make_a_foreign_object_ours() -> None:
     marked = {"lynq.sh/created-once": "true"}
     metadata = written(None, foreign(annotations=marked))

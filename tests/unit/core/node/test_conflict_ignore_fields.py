@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lynq.api import ConflictPolicy
+from lynq.api import ConflictPolicy, PatchStrategy
 from lynq.core.node.conflict import (
     Accepted,
     ObserveAgain,
@@ -72,6 +72,17 @@ def test_live_values_are_read_before_the_write() -> None:
     assert sent_version(attempt) == "1"
     assert attempt.write.obj["data"] == {"plan": "theirs"}
     assert attempt.write.cause is WriteCause.HASH_LOST
+
+
+@pytest.mark.parametrize(
+    ("strategy", "method"),
+    [(PatchStrategy.APPLY, WriteMethod.APPLY_NEW), (PatchStrategy.MERGE, WriteMethod.CREATE)],
+)
+def test_missing_object_is_created_without_live_values(
+    strategy: PatchStrategy, method: WriteMethod
+) -> None:
+    attempt = begun(replace(unread(patch_strategy=strategy), live=None))
+    assert (sent(attempt), sent_version(attempt)) == ((method, False), "")
 
 
 @pytest.mark.parametrize("change", ["deleted", "re-created", "unread"])

@@ -50,6 +50,14 @@ def test_final_rejection_fails_the_resource() -> None:
     assert decide(rejected(settled(), FINAL), CONTEXT).state is S.FAILED
 
 
+def test_rejection_of_other_content_is_outdated() -> None:
+    facts = rejected(settled(), FINAL)
+    assert facts.last_write is not None
+    outdated = replace(facts, last_write=replace(facts.last_write, hash="older"))
+    outcome = decide(outdated, CONTEXT)
+    assert (outcome.state, outcome.write) == (S.READY, None)
+
+
 def test_rejected_object_being_deleted_is_not_requeued_in_the_past() -> None:
     """A requeue in the past would reconcile the node in a hot loop."""
     deleting = rejected(but(settled(), is_deleting=True), FINAL)

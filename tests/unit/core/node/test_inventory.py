@@ -73,6 +73,7 @@ def test_key_has_kind_namespace_name_and_id(item: InventoryItem, key: str) -> No
         ),
         ("Namespace/shop/acme@ns", InventoryItem("ns", ObjectRef("v1", "Namespace", "", "acme"))),
         ("Namespace/acme@ns", InventoryItem("ns", ObjectRef("v1", "Namespace", "", "acme"))),
+        ("ClusterRole/x@r", InventoryItem("r", ObjectRef("", "ClusterRole", "", "x"))),
         ("Secret//x@s", InventoryItem("s", ObjectRef("v1", "Secret", "shop", "x"))),
         ("Widget/tenant/x@w", InventoryItem("w", ObjectRef("", "Widget", "tenant", "x"))),
         ("HorizontalPodAutoscaler/a/x@h",

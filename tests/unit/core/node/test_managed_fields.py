@@ -146,6 +146,11 @@ def test_digest_changes_when_another_field_is_taken() -> None:
     assert unignored_fields_digest(metadata_with(FOREIGN), REPLICAS) == b""
 
 
+def test_digest_without_ignored_fields_changes_when_fields_are_owned_by_update() -> None:
+    updated = metadata_with(entry(OWNED, operation="Update"))
+    assert unignored_fields_digest(updated, REPLICAS) != without_ignored(OWNED, REPLICAS)
+
+
 @pytest.mark.parametrize(
     "mark", ['"f:labels":{"f:lynq.sh/node":{}}', '"f:annotations":{"f:lynq.sh/deletion-policy":{}}']
 )

@@ -130,7 +130,7 @@ def test_lost_node_belongs_to_the_hub_of_its_form_only() -> None:
     assert not is_lost_node_of(lost, {"b"})
     assert not is_lost_node_of(replace(lost, status=NodeStatus()), {"a-b"})
     edited = replace(lost, spec=NodeSpec(uid="y", template_ref="z"))
-    assert is_lost_node_of(edited, {"a-b"})
+    assert is_lost_node_of(edited, {"a-b", "c"})
     assert not is_lost_node_of(edited, {"z"})
 
 

@@ -161,6 +161,13 @@ def test_old_object_of_a_dependent_that_cannot_be_rendered_may_use_the_object(
     assert held == {old("a"): '"b" is accepted, which may still use it'}
 
 
+def test_old_object_of_a_dependent_whose_successor_is_rejected_may_use_the_object() -> None:
+    dependent = a_resource("b", depend_ids=("a",))
+    given_ = successors(a_resource("a"), dependent, accepted="a")
+    held = held_for_successors([old("a"), old("b")], given_)
+    assert held[old("a")] == '"b" is accepted, which may still use it'
+
+
 IDS = st.sets(st.sampled_from("abcd"))
 
 
