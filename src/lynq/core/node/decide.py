@@ -175,7 +175,7 @@ def _backing_off(
         return None
     if last_write.not_before is None:
         return None
-    is_too_early = timedelta(0) < last_write.not_before - context.now < _LONGEST_BACKOFF
+    is_too_early = timedelta(0) < last_write.not_before - context.now <= _LONGEST_BACKOFF
     return last_write if is_too_early else None
 
 

@@ -160,6 +160,13 @@ def test_back_off_from_before_a_clock_change_is_ignored() -> None:
     assert decide(replace(facts, last_write=last_write, live=None), CONTEXT).write is not None
 
 
+def test_longest_back_off_begins_at_once() -> None:
+    facts = settled()
+    assert facts.desired is not None
+    longest = LastWrite(hash=facts.desired.hash, not_before=NOW + timedelta(minutes=2))
+    assert decide(replace(facts, last_write=longest, live=None), CONTEXT).write is None
+
+
 def test_changed_content_does_not_wait_for_the_back_off() -> None:
     facts = replace(settled(), last_write=LastWrite(hash="older", not_before=LATER))
     changed = replace(facts, desired=desired_by(a_resource(labels_template={"a": "b"})))
