@@ -38,6 +38,12 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
         "resume": Subcommand("lynq.cli.pause:resume", "Resume a paused hub, form or node."),
         "sync": Subcommand("lynq.cli.trigger:sync", "Read the rows of a hub now."),
     },
+    "Forms": {
+        "validate": Subcommand(
+            "lynq.cli.validate:validate",
+            "Check hubs and forms as admission does, without a cluster.",
+        ),
+    },
     "Run": {
         "cluster": Subcommand(
             "lynq.cli.cluster:cluster", "Run local Kubernetes clusters on loopback."
