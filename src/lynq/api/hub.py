@@ -115,6 +115,24 @@ class RejectedRows(Wire, frozen=True, kw_only=True):
     """The first 20 rejected rows, ordered by uid."""
 
 
+MAX_HELD_NODES: Final = 20
+"""How many nodes the status lists whose deletion is held."""
+
+
+class HeldDeletions(Wire, frozen=True, kw_only=True):
+    """The deletions that wait for rows to come back, or for an approval."""
+
+    count: Int32 = 0
+    """Number of LynqNodes whose deletion is held."""
+
+    digest: str = ""
+    """The value of the annotation lynq.sh/approve-deletion that approves exactly these
+    deletions."""
+
+    nodes: Annotated[tuple[str, ...], Meta(max_length=MAX_HELD_NODES)] = ()
+    """Names of the first 20 of these LynqNodes, in alphabetical order."""
+
+
 MAX_DELETION_PERIODS: Final = 12
 """How many periods the status of the deletion guard has."""
 MAX_SPENT_APPROVALS: Final = 20
@@ -177,6 +195,9 @@ class HubStatus(Wire, frozen=True, kw_only=True):
     source_identity: str = ""
     """Digest of the source: server, table, columns and their types. After it changes, the deletion
     guard holds every sync that deletes more than deletionGuard.maxCount LynqNodes."""
+
+    held_deletions: HeldDeletions | None = None
+    """The deletions that the condition DeletionHeld reports. Absent if none is held."""
 
     deletion_guard: DeletionGuardStatus | None = None
     """The memory of the deletion guard. Absent before the first deletion."""

@@ -31,6 +31,10 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
         ),
     },
     "Act": {
+        "approve": Subcommand(
+            "lynq.cli.approve:approve",
+            "Approve the deletions that the deletion guard of a hub holds.",
+        ),
         "pause": Subcommand("lynq.cli.pause:pause", "Pause a hub, a form or a node."),
         "reconcile": Subcommand(
             "lynq.cli.trigger:reconcile", "Apply all resources of a node now, changed or not."

@@ -206,6 +206,10 @@ STATUSES = [
         "LynqHub",
         Case("rejectedRows.rows", [{"uid": str(row)} for row in range(21)], "at most 20 items"),
     ),
+    (
+        "LynqHub",
+        Case("heldDeletions.nodes", [str(row) for row in range(21)], "at most 20 items"),
+    ),
     ("LynqForm", Case("rollout.phase", "Stalled", '"Idle", "InProgress", "Failed", "Complete"')),
     ("LynqForm", Case("rollout.startTime", "2026-01-02", "date-time")),
     (

@@ -26,8 +26,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from lynq.api import DeletionGuardStatus, Metadata
-from lynq.api.hub import MAX_SPENT_APPROVALS
+from lynq.api import DeletionGuardStatus, HeldDeletions, Metadata
+from lynq.api.hub import MAX_HELD_NODES, MAX_SPENT_APPROVALS
 from lynq.api.names import ANNOTATION_APPROVE_DELETION
 
 DIGEST_LENGTH: Final = 16
@@ -46,6 +46,17 @@ def digest_of(names: Iterable[str], spent: Collection[str] = ()) -> str:
 
 def _hashed(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def held_deletions(names: Collection[str], spent: Collection[str] = ()) -> HeldDeletions | None:
+    """Return status.heldDeletions of a hub that holds the deletion of these nodes."""
+    if not names:
+        return None
+    return HeldDeletions(
+        count=len(names),
+        digest=digest_of(names, spent),
+        nodes=tuple(sorted(names)[:MAX_HELD_NODES]),
+    )
 
 
 def spent_approvals(status: DeletionGuardStatus | None) -> tuple[str, ...]:

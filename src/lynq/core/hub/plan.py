@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias, TypeVar
 
-from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api import HeldDeletions, LynqForm, LynqHub, LynqNode
 from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.naming import NodePair
 from lynq.api.node_metadata import is_deleting, is_deletion_blocked, pair_of
 from lynq.core.guard.absence import doubt_message
-from lynq.core.guard.approval import NO_APPROVAL, Approval, spent_approvals
+from lynq.core.guard.approval import NO_APPROVAL, Approval, held_deletions, spent_approvals
 from lynq.core.guard.deletion import GuardVerdict, held_message
 from lynq.core.guard.row_screening import ExistingNodes, ScreenedRows, screen_rows
 from lynq.core.hub.desired_node import DesiredNode
@@ -138,6 +138,10 @@ class HubPlan:
         if self.verdict.held or self.approval.covers(self.absent.doubtful):
             return ()
         return tuple(sorted(self.absent.doubtful))
+
+    def held_deletions(self, hub: LynqHub) -> HeldDeletions | None:
+        """Return status.heldDeletions of the hub; None if no deletion is held."""
+        return held_deletions(self.held, spent_approvals(hub.status.deletion_guard))
 
     def held_message(self, hub: LynqHub, *, source_changed: bool = False) -> str:
         """Return the message of DeletionHeld; empty if no deletion is held."""

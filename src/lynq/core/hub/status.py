@@ -12,7 +12,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from lynq.api import ChangeDetection, Condition, HubStatus, LynqHub, RejectedRows
+from lynq.api import (
+    ChangeDetection,
+    Condition,
+    HeldDeletions,
+    HubStatus,
+    LynqHub,
+    RejectedRows,
+)
 from lynq.api.conditions import find_condition, merge_conditions, new_condition, paused_condition
 from lynq.api.reasons import ConditionReason, ConditionType
 from lynq.core.guard.announcements import rejected_rows
@@ -43,6 +50,7 @@ class SyncResult:
     """The message of the condition DeletionHeld; empty if no deletion is held."""
     in_doubt: bool = False
     """Whether deletions are held only because of unidentifiable rows."""
+    held_deletions: HeldDeletions | None = None
     source_identity: str = ""
     """The identity of the source that was read. While deletions are held because the source has
     changed, the previous identity is kept, so that a restart does not lose the change."""
@@ -69,6 +77,7 @@ class SyncResult:
             rejected_rows=rejected_rows(plan.screened),
             held_message=plan.held_message(hub, source_changed=source_changed),
             in_doubt=bool(plan.in_doubt),
+            held_deletions=plan.held_deletions(hub),
             source_identity=source_identity,
         )
 
@@ -143,6 +152,7 @@ def _with_counts(status: HubStatus, last_sync: SyncResult, counts: NodeCounts) -
         ready=counts.count(NodeHealth.READY),
         failed=counts.count(NodeHealth.FAILED) + last_sync.missing + rejected,
         rejected_rows=last_sync.rejected_rows,
+        held_deletions=last_sync.held_deletions,
         last_sync_time=last_sync.read_at.replace(microsecond=0),
         source_identity=last_sync.source_identity,
     )

@@ -155,6 +155,9 @@ def test_held_deletions() -> None:
     assert conditions_of(status)["DeletionHeld"] == ("True", "DeletionGuardExceeded")
     [held] = [condition for condition in status.conditions if condition.type == "DeletionHeld"]
     assert "2 nodes, " in held.message
+    assert status.held_deletions is not None
+    assert (status.held_deletions.count, status.held_deletions.nodes) == (2, ("a-web", "b-web"))
+    assert held.message.endswith(status.held_deletions.digest)
     restarted = replace(hub, status=status)
     assert next_status(restarted, NodeCounts(), forms=1, last_sync=None, now=at(60)) == status
 
