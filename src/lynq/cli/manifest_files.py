@@ -43,6 +43,8 @@ class Position:
     """The line of the key, or of the item of a list."""
     text_line: int
     """The line on which the text of a value begins."""
+    text: str = ""
+    """The value, if it is a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,19 @@ class Document:
                 return self.positions[around]
         return self.positions[""]
 
+    def field_like(self, path: str) -> str:
+        """Return the path of a field that is written with dots only; the same path if unknown."""
+        plain = _plain(path)
+        return next((place for place in self.positions if _plain(place) == plain), path)
+
     def line_of(self, path: str, text_line: int = 0) -> int:
         """Return the line of a field, or the line of the file that a line of its text is on."""
         position = self.position(path)
         return position.text_line + text_line - 1 if text_line else position.line
+
+
+def _plain(path: str) -> str:
+    return path.replace("[", ".").replace("]", "")
 
 
 def around_fields(path: str) -> Iterator[str]:
@@ -240,4 +251,5 @@ def _position(start: yaml.Node, value: yaml.Node) -> Position:
     text_line = value.start_mark.line + 1
     # The text of a block begins below its `|`.
     is_block = isinstance(value, yaml.ScalarNode) and value.style in ("|", ">")
-    return Position(start.start_mark.line + 1, text_line + 1 if is_block else text_line)
+    text = value.value if isinstance(value, yaml.ScalarNode) else ""
+    return Position(start.start_mark.line + 1, text_line + 1 if is_block else text_line, text)

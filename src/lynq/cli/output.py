@@ -44,13 +44,14 @@ REPORT_FORMATS = (OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
 
 def output_option(
     formats: Sequence[OutputFormat] = OBJECT_FORMATS,
+    default: OutputFormat = OutputFormat.TABLE,
 ) -> Callable[[Command], Command]:
     """Add `--output`; the command gets it as `output`, an OutputFormat."""
     return click.option(
         "-o",
         "--output",
         type=click.Choice([each.value for each in formats]),
-        default=OutputFormat.TABLE.value,
+        default=default.value,
         callback=lambda _context, _parameter, value: OutputFormat(value),
         help="Output format.",
         show_default=True,

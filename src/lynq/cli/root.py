@@ -43,6 +43,7 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
         "sync": Subcommand("lynq.cli.trigger:sync", "Read the rows of a hub now."),
     },
     "Forms": {
+        "render": Subcommand("lynq.cli.render:render", "Print the manifests of forms for rows."),
         "validate": Subcommand(
             "lynq.cli.validate:validate",
             "Check hubs and forms as admission does, without a cluster.",

@@ -46,10 +46,15 @@ def read_rows(path: Path, hub: HubSpec) -> list[Row]:
     return active_rows(layout, page)
 
 
-def read_columns(path: Path) -> tuple[str, ...]:
-    """Return the names of all columns of a file, in the order in which they occur."""
-    names = (name for _, values in _records(path) for name in values)
-    return tuple(dict.fromkeys(names))
+def read_variables(path: Path) -> list[dict[str, str]]:
+    """Return all rows of a file whose columns are named as variables; raises CommandError."""
+    rows = []
+    for line, values in _records(path):
+        if "uid" not in values:
+            problem = 'the row has no column "uid"; give the hub if its columns have other names'
+            raise RowFileError(path, line, problem)
+        rows.append(values)
+    return rows
 
 
 def _mapped(path: Path, record: _Record, columns: Sequence[str]) -> list[str]:

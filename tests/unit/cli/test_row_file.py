@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lynq.api import HubSource, HubSpec, SourceType, ValueMappings
 from lynq.api.source import SQLite
 from lynq.cli.exit_codes import CommandError
-from lynq.cli.row_file import read_columns, read_rows
+from lynq.cli.row_file import read_rows, read_variables
 
 _HUB = HubSpec(
     source=HubSource(type=SourceType.SQLITE, sqlite=SQLite(path="t.db", table="tenants")),
@@ -68,9 +68,11 @@ def test_byte_order_mark_is_not_part_of_the_first_column(tmp_path: Path) -> None
     assert [row.uid for row in read_rows(path, _HUB)] == ["a"]
 
 
-def test_columns_are_those_of_all_rows(tmp_path: Path) -> None:
+def test_columns_are_variables_without_a_hub(tmp_path: Path) -> None:
     path = _file(tmp_path, "rows.ndjson", '{"uid": "a"}\n{"uid": "b", "plan": "pro"}\n')
-    assert read_columns(path) == ("uid", "plan")
+    assert read_variables(path) == [{"uid": "a"}, {"uid": "b", "plan": "pro"}]
+    with pytest.raises(CommandError, match=r'rows\.csv:2: the row has no column "uid"; give'):
+        read_variables(_file(tmp_path, "rows.csv", "id\na\n"))
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,10 @@ class RenderFailure:
     reason: str
     hit_limit: bool = False
     """Whether a limit of the template engine was hit."""
+    column: int = 0
+    """Bytes of the line before the failing part of the template."""
+    action: str = ""
+    """The failing part of the template, as Go prints it; empty if it is unknown."""
 
     @property
     def message(self) -> str:
@@ -177,9 +181,18 @@ def render_failed(
 ) -> RowRenderError:
     """Return the error of a template that failed for a row."""
     variable, reason = failing_variable(error), redacted_message(error)
-    hit_limit = error.kind is ErrorKind.LIMIT
     return RowRenderError(
-        RenderFailure(pair, resource, field, error.line, variable, reason, hit_limit)
+        RenderFailure(
+            pair,
+            resource,
+            field,
+            error.line,
+            variable,
+            reason,
+            hit_limit=error.kind is ErrorKind.LIMIT,
+            column=error.column,
+            action=error.action or "",
+        )
     )
 
 

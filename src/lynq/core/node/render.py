@@ -45,7 +45,15 @@ class RenderError(Exception):
     """One resource cannot be rendered; the other resources are not affected."""
 
     def __init__(
-        self, resource: str, field: str, problem: str, *, line: int = 0, variable: str = ""
+        self,
+        resource: str,
+        field: str,
+        problem: str,
+        *,
+        line: int = 0,
+        variable: str = "",
+        column: int = 0,
+        action: str = "",
     ) -> None:
         self.resource = resource
         """The id of the resource."""
@@ -55,6 +63,12 @@ class RenderError(Exception):
         """Line of the template, counted from 1; 0 if the error has no line."""
         self.variable = variable
         """The variable that the template fails on; "" if unknown."""
+        self.column = column
+        """Bytes of the line before the failing part of the template."""
+        self.action = action
+        """The failing part of the template, as Go prints it; "" if unknown."""
+        self.problem = problem
+        """Why the resource cannot be rendered."""
         location = f"{field}, line {line}" if line else field
         where = f"{location}: " if location else ""
         super().__init__(f'"{resource}" could not be rendered: {where}{problem}')
@@ -169,7 +183,15 @@ def template_error(resource_id: str, error: TemplateError, field: str) -> Render
         )
     else:
         problem = redacted_message(error)
-    return RenderError(resource_id, field, problem, line=error.line, variable=variable)
+    return RenderError(
+        resource_id,
+        field,
+        problem,
+        line=error.line,
+        variable=variable,
+        column=error.column,
+        action=error.action or "",
+    )
 
 
 def check_name(resource_id: str, name: object) -> str:
