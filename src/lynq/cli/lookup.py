@@ -18,17 +18,17 @@ K = TypeVar("K", LynqHub, LynqForm, LynqNode)
 
 async def find_hub(cluster: Cluster, name: str) -> LynqHub:
     """Return a hub by `NAME` or `hub/NAME`; raises CommandError."""
-    return await _get(cluster, HUBS, LynqHub, _without_kind(name, "hub", "lynqhub"))
+    return await _get(cluster, HUBS, LynqHub, without_kind(name, "hub", "lynqhub"))
 
 
 async def find_form(cluster: Cluster, name: str) -> LynqForm:
     """Return a form by `NAME` or `form/NAME`; raises CommandError."""
-    return await _get(cluster, FORMS, LynqForm, _without_kind(name, "form", "lynqform"))
+    return await _get(cluster, FORMS, LynqForm, without_kind(name, "form", "lynqform"))
 
 
 async def find_node(cluster: Cluster, name: str) -> LynqNode:
     """Return a node by `NAME`, `node/NAME` or the uid of its row; raises CommandError."""
-    name = _without_kind(name, "node", "lynqnode")
+    name = without_kind(name, "node", "lynqnode")
     try:
         return await cluster.client.get(NODES, name, cluster.namespace, into=LynqNode)
     except NotFound:
@@ -60,7 +60,8 @@ def _not_found(cluster: Cluster, kind: str, name: str, command: str) -> CommandE
     )
 
 
-def _without_kind(name: str, *kinds: str) -> str:
+def without_kind(name: str, *kinds: str) -> str:
+    """Return the name of `NAME` or `kind/NAME`; raises CommandError for another kind."""
     kind, separator, rest = name.partition("/")
     if not separator:
         return name

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
@@ -95,6 +96,30 @@ def print_data(data: Any, output: OutputFormat) -> None:  # noqa: ANN401 - any J
         click.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), nl=False)
     else:
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def format_duration(duration: timedelta) -> str:
+    """Return a duration like the ages of kubectl: 12s, 4m12s, 3h5m, 2d4h, 40d.
+
+    >>> format_duration(timedelta(minutes=4, seconds=12))
+    '4m12s'
+    """
+    seconds = max(0, int(duration.total_seconds()))
+    for unit, size, smaller, smaller_size, exact in (
+        ("d", 86400, "h", 3600, 10),
+        ("h", 3600, "m", 60, 10),
+        ("m", 60, "s", 1, 10),
+    ):
+        if seconds >= size:
+            count, rest = seconds // size, seconds % size // smaller_size
+            is_shown = rest and count < exact
+            return f"{count}{unit}{rest}{smaller}" if is_shown else f"{count}{unit}"
+    return f"{seconds}s"
+
+
+def format_age(time: datetime | None) -> str:
+    """Return how long ago a time was; "" if it is unknown."""
+    return format_duration(datetime.now(UTC) - time) if time else ""
 
 
 def print_note(text: str) -> None:

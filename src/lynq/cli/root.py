@@ -30,6 +30,11 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
             "lynq.cli.plan:plan", "Show what a form, a statement or a table would change."
         ),
     },
+    "Look": {
+        "explain": Subcommand(
+            "lynq.cli.explain:explain", "Explain why a node or a row is not ready."
+        ),
+    },
     "Act": {
         "approve": Subcommand(
             "lynq.cli.approve:approve",

@@ -43,7 +43,7 @@ class PlacedResource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class TemplateText:
     """A string that may be a template, and its path."""
 
     path: str
@@ -78,7 +78,7 @@ def check_templates(resources: Iterable[PlacedResource], hub: HubSpec | None) ->
         yield Problem("spec", f"has more than {MAX_TEMPLATES} different templates: split the form")
         return
     for placed in resources:
-        for text in _templates_of(placed):
+        for text in templates_of(placed):
             try:
                 yield from _check_functions(placed, text)
                 for variable in referenced_variables(text.source):
@@ -89,30 +89,30 @@ def check_templates(resources: Iterable[PlacedResource], hub: HubSpec | None) ->
 
 
 def _count_templates(resources: Iterable[PlacedResource]) -> int:
-    return len({text.source for placed in resources for text in _templates_of(placed)})
+    return len({text.source for placed in resources for text in templates_of(placed)})
 
 
-def _templates_of(placed: PlacedResource) -> Iterator[_Text]:
+def templates_of(placed: PlacedResource) -> Iterator[TemplateText]:
     """Yield the texts that contain an action; any other text is used verbatim."""
     return (text for text in _texts_of(placed) if "{{" in text.source)
 
 
-def _texts_of(placed: PlacedResource) -> Iterator[_Text]:
+def _texts_of(placed: PlacedResource) -> Iterator[TemplateText]:
     path, resource = placed.path, placed.resource
-    yield _Text(f"{path}.nameTemplate", resource.name_template, identifies=True)
+    yield TemplateText(f"{path}.nameTemplate", resource.name_template, identifies=True)
     for name, templates in (
         ("labelsTemplate", resource.labels_template),
         ("annotationsTemplate", resource.annotations_template),
     ):
         for key, source in templates.items():
-            yield _Text(at_key(f"{path}.{name}", key), source, identifies=True)
-    yield _Text(f"{path}.targetNamespace", resource.target_namespace, identifies=True)
+            yield TemplateText(at_key(f"{path}.{name}", key), source, identifies=True)
+    yield TemplateText(f"{path}.targetNamespace", resource.target_namespace, identifies=True)
     yield from _texts_within(resource.spec, f"{path}.spec", 0)
 
 
-def _texts_within(value: object, path: str, depth: int) -> Iterator[_Text]:
+def _texts_within(value: object, path: str, depth: int) -> Iterator[TemplateText]:
     if isinstance(value, str):
-        yield _Text(path, value)
+        yield TemplateText(path, value)
     elif depth > MAX_DEPTH:
         # `is_too_deep` reports it.
         return
@@ -131,7 +131,7 @@ def _items(value: object) -> Iterator[object]:
         yield from value
 
 
-def _parse_problem(placed: PlacedResource, text: _Text, error: TemplateError) -> Problem:
+def _parse_problem(placed: PlacedResource, text: TemplateText, error: TemplateError) -> Problem:
     """Return the problem of a template that does not compile.
 
     A form that the Go operator accepted is not frozen for a function that Lynq does not have.
@@ -141,7 +141,7 @@ def _parse_problem(placed: PlacedResource, text: _Text, error: TemplateError) ->
     return Problem(text.path, message, resource=placed.resource.id if is_removed else "")
 
 
-def _check_functions(placed: PlacedResource, text: _Text) -> Iterator[Problem]:
+def _check_functions(placed: PlacedResource, text: TemplateText) -> Iterator[Problem]:
     template, resource = compile_template(text.source), placed.resource
     if template.slow and text.identifies:
         names = ", ".join(called_functions(text.source, Needs.SLOW))

@@ -1,0 +1,61 @@
+"""`lynq explain`: the root cause of nodes and rows that are not ready."""
+
+import json
+
+from cluster.cli.conftest import Lynq
+from cluster.cli.tenants import normalized, running_tenants
+from cluster.controllers.environment import Environment
+from lynq.cli.exit_codes import ExitCode
+from waiting import eventually
+
+
+async def test_root_cause_of_a_row_comes_first(env: Environment, run_lynq: Lynq) -> None:
+    async with running_tenants(env):
+        ready = await run_lynq("explain", "acme")
+        assert ready.exit_code == ExitCode.OK, ready.output
+        assert normalized(ready.stdout, env) == "acme × web is ready: 3 of 3 resources, for AGE."
+
+        async def explained() -> str:
+            broken = await run_lynq("explain", "beta-web")
+            assert broken.exit_code == ExitCode.NOT_READY, broken.output
+            assert "ImagePullBackOff" in broken.stdout
+            return broken.stdout
+
+        assert normalized(await eventually(explained, every=0.2), env).splitlines() == [
+            "beta × web is not ready: 1 of 3 resources, for AGE.",
+            (
+                "  cause   Deployment NS/beta-web (web): "
+                'container "app" is waiting: ImagePullBackOff, for AGE'
+            ),
+            "          image registry.local/nonexistent:1",
+            (
+                "          spec.template.spec.containers[0].image comes from column plan "
+                'of the row ("nonexistent")'
+            ),
+            "  waits   Service/beta-web (svc)",
+            (
+                "  next   correct the row; try it first: lynq plan --hub hub -n NS --sql "
+                "\"UPDATE tenants SET plan = '…' WHERE uid = 'beta'\""
+            ),
+        ]
+        (data,) = json.loads((await run_lynq("explain", "beta", "-o", "json")).stdout)
+        assert data["causes"][0]["kind"] == "ContainerFailing"
+        assert data["causes"][0]["waiting"] == ["Service/beta-web (svc)"]
+
+        rejected = await run_lynq("explain", "Gamma")
+        assert rejected.exit_code == ExitCode.NOT_READY, rejected.output
+        assert normalized(rejected.stdout, env).splitlines() == [
+            "The row Gamma has no node.",
+            (
+                '  cause   LynqHub hub: rejected the row: node name "Gamma-web" is not a valid '
+                'object name; use lower-case letters, digits, "-" and ".", a letter or digit '
+                'around every "." (InvalidNodeName), for AGE'
+            ),
+            "  next   correct the row in tenants",
+        ]
+        unknown = await run_lynq("explain", "nobody")
+        assert unknown.exit_code == ExitCode.ERROR
+        assert unknown.stderr == (
+            f'Error: No LynqNode and no row "nobody" in the namespace "{env.namespace}". The row '
+            "does not exist, or is not active: SELECT active FROM tenants WHERE uid = 'nobody'\n"
+        )
