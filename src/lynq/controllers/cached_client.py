@@ -227,6 +227,21 @@ class CachedClient(Generic[R]):
             lambda change: handler(change.key, _readable(change.old), _readable(change.new))
         )
 
+    async def fetch(self, key: ObjectKey) -> R | None:
+        """Read the object from the API server; None if it does not exist or cannot be decoded.
+
+        The cache is left as it is: a write that was decided with an outdated cache has to conflict.
+        """
+        try:
+            response = await self._client.get(
+                self.resource, key.name, key.namespace, into=RawObject
+            )
+        except NotFound as error:
+            if not error.proves_absence:
+                raise
+            return None
+        return _readable(self._decode(response))
+
     async def create(self, obj: R) -> R:
         """Create an object."""
         body: Any = obj

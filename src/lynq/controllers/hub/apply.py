@@ -2,7 +2,8 @@
 
 A node that cannot be written does not stop the others. The hub is compared with the cache before
 each write: once it has changed, been paused or been deleted, the rest of the plan is outdated, and
-the next reconcile plans again.
+the next reconcile plans again. A deletion is not sent if its form was paused or its approval was
+withdrawn (`lynq.core.hub.confirm`).
 
 Deletions are confirmed by the API server first, because each cache can be outdated on its own. A
 process that has just become the leader may have the nodes of a form that it has not observed yet,
@@ -14,7 +15,7 @@ gone. A vanished row is believed as long as its read is recent: a plan may have 
 import asyncio
 from collections.abc import Awaitable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -28,13 +29,14 @@ from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.state import HubState
 from lynq.core.guard.absence import lost_with_definition
 from lynq.core.guard.deletion import rows_allow_deletion
+from lynq.core.hub.confirm import allows_row_deletions, is_outdated, may_delete
 from lynq.core.hub.diff import DeletionCause, NodeCreation, NodeDeletion, NodeUpdate
 from lynq.core.hub.events import deleted, deleting, deletion_failed, update_event, write_failed
 from lynq.core.hub.predicates import is_as_written
 from lynq.core.hub.row_values import changed_variables
 from lynq.core.hub.schedule import sync_interval
 from lynq.core.hub.state import PlanExecution, Write, WriteState
-from lynq.kube import PartialObject, Resource
+from lynq.kube import PartialObject
 from lynq.kube.errors import (
     Conflict,
     ConnectionFailed,
@@ -91,11 +93,12 @@ class PlanApplier:
         result, due, execution.remaining = execution.result, execution.remaining, []
 
         async def apply_one(write: Write) -> None:
-            result.stopped = result.stopped or not self._is_current(execution.hub)
-            if result.stopped:
+            hub = self._context.hubs.get(execution.hub.metadata.key)
+            result.stopped = result.stopped or is_outdated(execution.hub, hub)
+            if hub is None or result.stopped:
                 return
             # An API server that is down does not get ten thousand requests per reconcile.
-            if result.outage >= MAX_PARALLEL:
+            if result.outage >= MAX_PARALLEL or not self._may_send(write, execution, hub):
                 result.failed += 1
             elif clock() >= until:
                 execution.remaining.append(write)
@@ -137,14 +140,11 @@ class PlanApplier:
         node = self._context.nodes.cache.get(key)
         return node is None or node.metadata.uid != deletion.node_uid or is_deleting(node)
 
-    def _is_current(self, hub: LynqHub) -> bool:
-        current = self._context.hubs.get(hub.metadata.key)
-        return (
-            current is not None
-            and current.metadata.uid == hub.metadata.uid
-            and current.metadata.generation == hub.metadata.generation
-            and not is_deleting(current)
-        )
+    def _may_send(self, write: Write, execution: PlanExecution, hub: LynqHub) -> bool:
+        if not isinstance(write, NodeDeletion):
+            return True
+        form = self._context.forms.get(ObjectKey(hub.metadata.namespace, write.pair.form))
+        return may_delete(write, execution.plan, hub, form)
 
     async def _write(self, hub: LynqHub, write: Write, state: HubState) -> KubeError | None:
         name = write.name
@@ -223,13 +223,14 @@ class DeletionConfirmer:
         if not deletions:
             return ()
         try:
-            if not await self._is_current(hub):
+            current = await self._context.hubs.fetch(hub.metadata.key)
+            if current is None or is_outdated(hub, current):
                 return ()
             gone = await self._gone_forms(hub, deletions)
         except KubeError as error:
             _log.warning("deletions not confirmed", hub=str(hub.metadata.key), error=str(error))
             return ()
-        rows_are_recent = rows_allow_deletion(
+        rows_are_missing = allows_row_deletions(execution.plan, current) and rows_allow_deletion(
             execution.rows_at,
             self._context.clock(),
             interval=sync_interval(hub),
@@ -241,18 +242,8 @@ class DeletionConfirmer:
             if (
                 deletion.pair.form in gone
                 if deletion.cause is DeletionCause.FORM_GONE
-                else rows_are_recent
+                else rows_are_missing
             )
-        )
-
-    async def _is_current(self, hub: LynqHub) -> bool:
-        """Return whether the hub is unchanged since the plan."""
-        planned = hub.metadata
-        current = (await self._get(self._context.hubs.resource, planned.name, hub)).get(
-            "metadata", {}
-        )
-        return bool(
-            current.get("uid") == planned.uid and current.get("generation") == planned.generation
         )
 
     async def _gone_forms(
@@ -305,15 +296,13 @@ class DeletionConfirmer:
         return definition.metadata.creation_timestamp
 
     async def _is_gone(self, form: str, hub: LynqHub) -> bool:
-        current = await self._get(self._context.forms.resource, form, hub)
-        # A form of the same name that belongs to another hub has other nodes.
-        return bool(current.get("spec", {}).get("hubId") != hub.metadata.name)
-
-    async def _get(self, resource: Resource, name: str, hub: LynqHub) -> dict[str, Any]:
-        """Return the current object; empty if it does not exist."""
+        """Return whether the API server has no such form of the hub."""
+        resource = self._context.forms.resource
         try:
-            return await self._context.client.get(resource, name, hub.metadata.namespace)
+            current = await self._context.client.get(resource, form, hub.metadata.namespace)
         except NotFound as error:
             if not error.proves_absence:
                 raise
-            return {}
+            return True
+        # A form of the same name that belongs to another hub has other nodes.
+        return bool(current.get("spec", {}).get("hubId") != hub.metadata.name)
