@@ -41,6 +41,7 @@ EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 MODULES = (
     "lynq.api.digests",
     "lynq.api.node_metadata",
+    "lynq.core.form.retained",
     "lynq.core.guard.absence",
     "lynq.core.guard.approval",
     "lynq.core.guard.deletion",
@@ -49,6 +50,7 @@ MODULES = (
     "lynq.core.guard.row_screening",
     "lynq.core.guard.window",
     "lynq.core.hub.diff",
+    "lynq.core.hub.plan",
     "lynq.core.hub.prune",
     "lynq.core.hub.rollout",
     "lynq.core.node.adoption",
@@ -69,6 +71,7 @@ MODULES = (
 TESTS = (
     "api/test_digests.py",
     "api/test_node_metadata.py",
+    "core/form/test_retained.py",
     "core/guard",
     "core/hub",
     "core/node",

@@ -35,6 +35,8 @@ def test_change_of_a_running_row_is_timed() -> None:
     table = [ARow("a", {"plan": "gold"})]
     [update] = planned(synced_cluster(), table, WEB, now=at(60), rows_changed_at=at(50)).updates
     assert update.after.metadata.annotations[ANNOTATION_ROW_CHANGED_AT] == stamp(at(50))
+    [update] = planned(synced_cluster(), table, WEB, now=at(60)).updates
+    assert update.after.metadata.annotations[ANNOTATION_ROW_CHANGED_AT] == stamp(at(60))
 
 
 @pytest.mark.parametrize(

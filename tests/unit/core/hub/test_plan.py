@@ -1,5 +1,8 @@
 """The plan of one sync: nodes that are created, updated or left unchanged."""
 
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
 from lynq.api.names import ANNOTATION_ROLLOUT_BUDGET, ANNOTATION_ROW_CHANGED_AT
@@ -213,6 +216,34 @@ def test_slot_that_frees_with_time_requeues_the_hub() -> None:
     plan = planned(cluster, rows("a", "b"), a_form(max_skew=1), now=at(1))
     assert plan.recheck_at == at(2)
     assert planned(cluster, rows("a"), a_form(max_skew=1), now=at(1)).recheck_at is None
+
+
+def test_first_slot_that_frees_with_time_requeues_the_hub() -> None:
+    cluster = running("a")
+    synced(cluster, rows("a"), WEB, a_form("db"), now=at(1))
+    cluster.settle(at(1))
+    forms = a_form("web", max_skew=1), a_form("db", max_skew=1)
+    assert planned(cluster, rows("a", "b"), *forms, now=at(1.5)).recheck_at == at(2)
+
+
+@pytest.mark.parametrize(
+    ("form", "metadata", "holds_slot"),
+    [
+        pytest.param("web", {}, True, id="of the form"),
+        pytest.param("my-web", {}, False, id="of another form"),
+        pytest.param("web", {"deletion_timestamp": NOON}, False, id="being deleted"),
+        pytest.param("web", {"name": "pet-web"}, False, id="whose name fits no row"),
+    ],
+)
+def test_unsettled_node_of_the_form_holds_a_slot(
+    form: str, metadata: dict[str, Any], *, holds_slot: bool
+) -> None:
+    cluster = Cluster()
+    synced(cluster, rows("a"), a_form(form))
+    node = cluster.nodes[f"a-{form}"]
+    edited = replace(node, metadata=replace(node.metadata, **metadata))
+    plan = planned(Cluster([edited]), rows("b"), a_form("web", max_skew=1))
+    assert created(plan) == ([] if holds_slot else ["b-web"])
 
 
 def test_nodes_of_a_protected_form_that_is_being_deleted_are_left_unchanged() -> None:

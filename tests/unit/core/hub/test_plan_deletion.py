@@ -60,6 +60,7 @@ def test_mass_deletion_is_held_until_approved() -> None:
     guard = DeletionGuard()
     held = planned(running(*uids), rows("a0"), WEB, hub=a_hub(deletion_guard=guard))
     assert (len(held.held), held.deletes) == (19, ())
+    assert held.guarded == set(held.held)
     approved = a_hub(
         deletion_guard=guard, annotations={"lynq.sh/approve-deletion": held.verdict.digest}
     )
@@ -256,11 +257,24 @@ def test_spoilt_uid_holds_the_deletion_until_approved(uid: str | None) -> None:
     table = [ARow(uid, {"plan": "gold"}), ARow("b")]
     held = planned(cluster, table, WEB, hub=a_hub(deletion_guard=guard))
     assert (deleted(held), held.held, held.in_doubt) == ({}, ("a-web",), ("a-web",))
+    assert held.guarded == {"a-web"}
     digest = held.held_message(a_hub()).rpartition(", ")[2]
     approved = a_hub(deletion_guard=guard, annotations={"lynq.sh/approve-deletion": digest})
     plan = planned(cluster, table, WEB, hub=approved)
     assert (list(deleted(plan)), plan.held) == (["a-web"], ())
     assert plan.approval.is_spent(plan.guarded, complete=True)
+
+
+def test_guard_that_holds_doubtful_nodes_says_its_limits() -> None:
+    uids = [f"a{number}" for number in range(20)]
+    hub = a_hub(deletion_guard=DeletionGuard())
+    plan = planned(running(*uids), [ARow(None), ARow("a0")], WEB, hub=hub)
+    assert (len(plan.held), plan.in_doubt) == (19, ())
+    assert "the limits are 10 nodes and 30 %" in plan.held_message(hub)
+
+
+def test_plan_that_holds_nothing_has_no_message() -> None:
+    assert planned(running("a", "b"), rows("a"), WEB).held_message(a_hub()) == ""
 
 
 def test_disabled_guard_holds_no_doubtful_deletion() -> None:
@@ -290,4 +304,9 @@ def test_plan_without_rows_deletes_only_nodes_of_deleted_forms() -> None:
         PlanInputs(hub=hub, forms=[FormCandidate(WEB)], rows=(), nodes=nodes), NOON
     )
     assert [deletion.name for deletion in plan.deletes] == ["a-db", "b-db"]
+    # The guard is disabled, and the form is still being deleted.
+    deleting = replace(DB, metadata=replace(DB.metadata, deletion_timestamp=NOON))
+    forms = [FormCandidate(WEB), FormCandidate(deleting)]
+    unguarded = plan_without_rows(PlanInputs(hub=a_hub(), forms=forms, rows=(), nodes=nodes), NOON)
+    assert unguarded.deletes == plan.deletes
     assert (plan.creates, plan.updates, plan.approval) == ((), (), NO_APPROVAL)
