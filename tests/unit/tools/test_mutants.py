@@ -29,12 +29,15 @@ def test_unchecked():
 RUN = """
 import sys, pytest
 sys.path[:0] = [{tools!r}, {project!r}]
-from mutants import MutationRun
-run = MutationRun(["decider"])
+import mutants
+mutants.REQUIRED_PERCENT = {required}
+explained = {explained!r}
+run = mutants.MutationRun(["decider"], [("decider:unchecked", change) for change in explained])
 pytest.main(["-q", "-p", "no:cacheprovider", {project!r}], plugins=[run])
 print("failed before:", len(run.failed_before))
 for mutant in run.results.killed: print("killed", mutant.change)
 for mutant in run.results.survived: print("survived", mutant.change)
+print("good:", mutants.report(run))
 """
 
 
@@ -98,8 +101,10 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_mutants(project: Path) -> list[str]:
-    script = RUN.format(tools=str(TOOLS), project=str(project))
+def run_mutants(project: Path, *, required: int = 0, explained: tuple[str, ...] = ()) -> list[str]:
+    script = RUN.format(
+        tools=str(TOOLS), project=str(project), required=required, explained=explained
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=project, text=True, capture_output=True, check=False
     )
@@ -110,6 +115,36 @@ def test_run_tells_noticed_from_unnoticed_changes(project: Path) -> None:
     lines = run_mutants(project)
     assert "killed count <= limit -> count < limit" in lines
     assert "survived count + 1 -> count - 1" in lines
+
+
+SURVIVORS = ("return count + 1 -> return None", "count + 1 -> count - 1", "1 -> 2")
+
+
+@pytest.mark.parametrize(
+    ("explained", "required", "good"),
+    [
+        pytest.param(SURVIVORS, 40, True, id="all explained"),
+        pytest.param(SURVIVORS, 95, False, id="low score"),
+        pytest.param(SURVIVORS[1:], 40, False, id="unexplained"),
+        pytest.param((*SURVIVORS, "2 -> 3"), 40, False, id="explained, but gone"),
+    ],
+)
+def test_run_is_good_with_its_score_and_every_survivor_explained(
+    project: Path, explained: tuple[str, ...], required: int, *, good: bool
+) -> None:
+    lines = run_mutants(project, required=required, explained=explained)
+    assert f"good: {good}" in lines
+    assert len([line for line in lines if line.startswith("decider ")]) == 1
+
+
+def test_loop_without_end_is_killed(project: Path) -> None:
+    (project / "decider.py").write_text(
+        "def drain(queue):\n    while queue:\n        queue.pop()\n    return queue\n"
+    )
+    (project / "test_decider.py").write_text(
+        "from decider import drain\n\ndef test_queue():\n    assert not drain([1])\n"
+    )
+    assert "killed queue.pop() -> pass" in run_mutants(project)
 
 
 def test_run_without_green_tests_makes_no_mutants(project: Path) -> None:

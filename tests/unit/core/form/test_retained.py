@@ -51,3 +51,8 @@ def test_removed_id_is_dropped_once_no_node_lists_it() -> None:
     current = spec({"a": DeletionPolicy.RETAIN})
     assert without_unlisted(ids, current, [node("a", "b"), node("a")]) == {"a", "b"}
     assert without_unlisted(ids, current, ()) == {"a"}
+
+
+def test_id_of_the_spec_stays_without_nodes() -> None:
+    current = spec({"a": DeletionPolicy.RETAIN, "b": DeletionPolicy.DELETE})
+    assert without_unlisted(frozenset("a"), current, ()) == {"a"}
