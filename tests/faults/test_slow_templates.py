@@ -1,23 +1,16 @@
 """Templates at their limits: other hubs keep their latency, and the leader keeps its lease."""
 
-import asyncio
-import itertools
-import time
-
 import pytest
 
-from cluster.controllers.environment import NODES, Environment, Object, config_map
+from cluster.controllers.environment import Environment, Object, config_map
 from cluster.controllers.running_operator import (
     get_node,
     resource_status,
-    wait_for_node_ready,
     wait_for_resource_state,
 )
 from faults.conftest import Replicas
-from faults.replica import Replica
-from lynq.api.names import LEASE
-from lynq.kube.errors import NotFound
-from lynq.kube.resource import CONFIG_MAPS, LEASES
+from faults.second_hub import assert_lease_was_kept, slowest_row, start_leader
+from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 DERIVED = '{{ range until 20 }}{{ derivePassword 1 "long" "p" "u" "s" }}{{ end }}'
@@ -30,62 +23,10 @@ STORM = 150
 """Number of nodes at the template limit."""
 
 
-async def start_leader(env: Environment, replicas: Replicas) -> Replica:
-    """Start an operator with leader election, and a second hub that has one ready tenant."""
-    env.set_rows(("first", 1, "pro"), file="other.db")
-    table = {"path": "other.db", "table": "tenants"}
-    other = {"sqlite": table, "changes": "Push", "syncInterval": "1s"}
-    await env.create_hub("other", source=other)
-    await env.create_form("plain", hub="other")
-    flags = ("--leader-elect", f"--leader-election-namespace={env.namespace}")
-    replica = await replicas(*flags)
-    await wait_for_node_ready(env, "first-plain", within=30)
-    return replica
-
-
-async def seconds_to_ready(env: Environment, uids: list[str]) -> float:
-    """Add the last of these rows to the second hub; return the seconds until its node is ready."""
-    env.set_rows(*((uid, 1, "pro") for uid in uids), file="other.db")
-    started = time.monotonic()
-
-    async def ready() -> bool:
-        try:
-            node = await env.get(NODES, f"{uids[-1]}-plain")
-        except NotFound:
-            return False
-        conditions = node.get("status", {}).get("conditions", [])
-        return any((item["type"], item["status"]) == ("Ready", "True") for item in conditions)
-
-    await eventually(ready, within=30, every=0.02)
-    return time.monotonic() - started
-
-
-async def slowest_row(env: Environment, *, rows: int) -> float:
-    """Insert rows into the second hub, one after the other; return the slowest row's seconds."""
-    uids = ["first"]
-    durations = []
-    for number in range(rows):
-        uids.append(f"row{number}")
-        durations.append(await seconds_to_ready(env, uids))
-        await asyncio.sleep(max(0.0, 1.0 - durations[-1]))
-    print("seconds from row to Ready:", [f"{duration:.2f}" for duration in durations])  # noqa: T201
-    return max(durations)
-
-
 async def has_reported_nodes(env: Environment, count: int) -> bool:
     """Return whether this many nodes exist and have a status."""
     nodes = (await env.nodes()).values()
     return sum("status" in node for node in nodes) >= count
-
-
-async def assert_lease_was_kept(env: Environment, replica: Replica) -> None:
-    lease = await env.get(LEASES, LEASE)
-    assert lease["spec"]["leaseTransitions"] == 0
-    renewals = [write.at for write in replica.proxy.writes if write.is_lease and write.status < 400]
-    gaps = [after - before for before, after in itertools.pairwise(renewals)]
-    print(f"longest gap between renewals: {max(gaps):.2f} s")  # noqa: T201
-    assert max(gaps) < 4
-    assert not [line for line in replica.log() if line["level"] == "error"]
 
 
 async def test_slow_functions_in_annotations_fail_only_their_resource(

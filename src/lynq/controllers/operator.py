@@ -8,6 +8,7 @@ which is as safe as a killed process.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import structlog
 
@@ -20,6 +21,9 @@ from lynq.controllers.form_validation import FormValidator
 from lynq.controllers.hub.controller import HubController
 from lynq.controllers.node.controller import NodeController
 from lynq.kube import Controller, Recorder, Result, WorkQueue
+
+_SPARE_NODE_WORKERS: Final = 4
+"""Number of reconciles per node worker that may wait for slow writes without a worker."""
 
 _log = structlog.get_logger(__name__)
 
@@ -56,8 +60,16 @@ class Operator:
         self._controllers = [
             self._controller("lynqhub", hubs, self._hubs.reconcile, options.hub_workers),
             self._controller("lynqform", forms, self._forms.reconcile, options.form_workers),
-            self._controller("lynqnode", nodes, self._nodes.reconcile, options.node_workers),
         ]
+        node_controller = self._controller(
+            "lynqnode",
+            nodes,
+            self._nodes.reconcile,
+            options.node_workers,
+            spare_workers=_SPARE_NODE_WORKERS * options.node_workers,
+        )
+        self._nodes.on_slow_write(node_controller.release_worker)
+        self._controllers.append(node_controller)
 
     async def stand_by(self) -> None:
         """Watch the objects of nodes until canceled, also without the lease."""
@@ -118,6 +130,8 @@ class Operator:
         queue: WorkQueue[ObjectKey],
         reconcile: Callable[[ObjectKey], Awaitable[Result]],
         workers: int,
+        *,
+        spare_workers: int = 0,
     ) -> Controller[ObjectKey]:
         metrics = self._context.runtime_metrics.controller(name)
         return Controller(
@@ -125,6 +139,7 @@ class Operator:
             queue,
             reconcile,
             workers=workers,
+            spare_workers=spare_workers,
             grace=self._context.timing.drain_timeout,
             metrics=metrics,
         )

@@ -57,6 +57,12 @@ class Timing:
     """Time for which transient errors of a resource do not count as a failure."""
     unknown_kind_tolerance: timedelta = timedelta(seconds=5)
     """Time for which an API server that has just started may not serve every CRD."""
+    slow_write: float = 0.5
+    """Seconds after which a write is slow: its reconcile gives up its worker."""
+    deferred_write_delay: float = 0.05
+    """Seconds for which finished writes are collected before nodes with deferred ones go on."""
+    deferred_write_check: float = 1.0
+    """Seconds between two checks whether deferred writes can be sent."""
     node_finalizer_backoff: Backoff = field(default_factory=lambda: Backoff(base=1.0, cap=30.0))
     """Delay between two finalizer runs of a node whose objects are still being deleted."""
     unsigned_report_delay: timedelta = timedelta(seconds=5)

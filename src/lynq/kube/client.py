@@ -80,6 +80,11 @@ class Client:
         """Close all connections, also for derived clients."""
         await self._transport.session.close()
 
+    @property
+    def max_in_flight(self) -> int:
+        """The number of concurrent requests, without watches."""
+        return self._transport.options.max_in_flight
+
     def fenced(self, fence: Fence) -> "Client":
         """Return a client that checks this fence before every attempt of a write."""
         return Client(self._transport.fenced(fence))

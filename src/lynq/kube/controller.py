@@ -4,6 +4,9 @@ An exception of a reconcile is contained here: it is counted and logged, and the
 with back-off. Errors of the API server and the network are expected and logged in one line. Any
 other exception is a bug (a panic in Go), counted as such and logged with its traceback.
 
+A reconcile that waits for long can give up its worker (`release_worker`): it goes on, and a spare
+worker takes the next key. The number of spare workers bounds the number of such reconciles.
+
 The workers of a queue run in one task group, so `run` returns after the last of them has ended. A
 stop has two steps. The queue is closed: idle workers end at once, busy workers end after their
 current key. Workers that are still busy after the grace period are cancelled.
@@ -37,13 +40,20 @@ class Workers(Generic[K]):
         self._grace = grace
         self._deadline = asyncio.timeout(None)
         self._running = False
+        self._slots = asyncio.Semaphore(0)
+        self._slot_holders: set[K] = set()
 
-    async def run(self, name: str, count: int) -> None:
-        """Process keys until `stop`; raises TimeoutError if the grace period did not suffice."""
+    async def run(self, name: str, count: int, *, spare: int = 0) -> None:
+        """Process `count` keys at once until `stop`.
+
+        Up to `spare` keys whose slots were released are processed besides them. Raises TimeoutError
+        if the grace period did not suffice.
+        """
         self._running = True
+        self._slots = asyncio.Semaphore(count)
         try:
             async with self._deadline, asyncio.TaskGroup() as group:
-                for number in range(count):
+                for number in range(count + spare):
                     group.create_task(self._process_keys(), name=f"{name}-{number}")
         finally:
             self._running = False
@@ -54,17 +64,35 @@ class Workers(Generic[K]):
         if self._running and self._deadline.when() is None:
             self._deadline.reschedule(asyncio.get_running_loop().time() + self._grace)
 
+    def release(self, key: K) -> None:
+        """Let another key be processed in the slot of `key`, if it holds one."""
+        if key in self._slot_holders:
+            self._slot_holders.discard(key)
+            self._slots.release()
+
     async def _process_keys(self) -> None:
         with suppress(QueueClosed):
             while True:
-                key = await self._queue.get()
+                key = await self._next_key()
                 try:
                     await self._process(key)
                 finally:
                     self._queue.done(key)
+                    self.release(key)
                 # A reconcile without changes never awaits. Without this, a sweep over ten thousand
                 # keys would delay watches and the lease.
                 await asyncio.sleep(0)
+
+    async def _next_key(self) -> K:
+        """Wait for a slot and a key, which holds the slot."""
+        await self._slots.acquire()
+        try:
+            key = await self._queue.get()
+        except BaseException:
+            self._slots.release()
+            raise
+        self._slot_holders.add(key)
+        return key
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +115,7 @@ class Controller(Generic[K]):
         reconcile: Callable[[K], Awaitable[Result]],
         *,
         workers: int = 1,
+        spare_workers: int = 0,
         grace: float = 5.0,
         metrics: ControllerMetrics | None = None,
     ) -> None:
@@ -94,6 +123,7 @@ class Controller(Generic[K]):
         self._queue = queue
         self._reconcile = reconcile
         self._count = workers
+        self._spare = spare_workers
         self._grace = grace
         self._workers = Workers(queue, self._process, grace=grace)
         self._metrics = metrics or RuntimeMetrics.unexposed().controller(name)
@@ -102,13 +132,17 @@ class Controller(Generic[K]):
         """Reconcile until `stop` or cancellation; returns after the last worker has ended."""
         self._metrics.workers.set(self._count)
         try:
-            await self._workers.run(f"{self.name}-worker", self._count)
+            await self._workers.run(f"{self.name}-worker", self._count, spare=self._spare)
         except TimeoutError:
             _log.warning("reconciles cancelled on stop", controller=self.name, grace=self._grace)
 
     def stop(self) -> None:
         """Start no more reconciles; running ones have the grace period to end."""
         self._workers.stop()
+
+    def release_worker(self, key: K) -> None:
+        """Give the worker of a running reconcile to the next key; the reconcile goes on."""
+        self._workers.release(key)
 
     async def _process(self, key: K) -> None:
         with self._metrics.active.track_inprogress(), self._metrics.time.time():

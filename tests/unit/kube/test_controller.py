@@ -176,3 +176,55 @@ async def test_stop_cancels_reconciles_after_the_grace_period() -> None:
 
     await play(Controller("test", queue, reconcile, grace=5), queue, seconds=1)
     assert cancelled_at == pytest.approx([6])
+
+
+@virtual_time
+async def test_released_worker_takes_the_next_key_while_its_reconcile_goes_on() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    started: list[tuple[str, float]] = []
+    now = asyncio.get_running_loop().time
+
+    async def reconcile(key: str) -> Result:
+        started.append((key, now() - 1000))
+        if key.startswith("slow"):
+            await asyncio.sleep(1)
+            controller.release_worker(key)
+            controller.release_worker(key)
+        await asyncio.sleep(10)
+        return Result()
+
+    controller = Controller("test", queue, reconcile, workers=1, spare_workers=2)
+    for key in ("slow-1", "slow-2", "b", "c"):
+        queue.add(key)
+    await play(controller, queue, seconds=40)
+    # A released worker is one key more, not two; afterwards there is one worker again.
+    assert started == [("slow-1", 0), ("slow-2", 1), ("b", 2), ("c", 12), ("a", 22)]
+
+
+@virtual_time
+async def test_spare_workers_bound_the_reconciles_without_a_worker() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    widest = running = 0
+
+    async def reconcile(key: str) -> Result:
+        nonlocal widest, running
+        running += 1
+        widest = max(widest, running)
+        controller.release_worker(key)
+        await asyncio.sleep(10)
+        running -= 1
+        return Result()
+
+    controller = Controller("test", queue, reconcile, workers=2, spare_workers=3)
+    for number in range(50):
+        queue.add(f"key-{number}")
+    await play(controller, queue, seconds=200)
+    assert (widest, len(queue)) == (5, 0)
+
+
+@virtual_time
+async def test_stop_ends_spare_workers_at_once() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    controller = Controller("test", queue, Script(), workers=2, spare_workers=8, grace=60)
+    await play(controller, queue, seconds=1)
+    assert asyncio.get_running_loop().time() == pytest.approx(1001)

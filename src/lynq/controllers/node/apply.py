@@ -15,6 +15,7 @@ from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.observe import ObservedResource, Observer
 from lynq.controllers.node.state import NodeState
 from lynq.controllers.node.write import ResourceWrite, WriteResult
+from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext
 from lynq.core.node.masking import mask_readiness
@@ -46,14 +47,24 @@ class ApplyProgress:
     taken_over: list[tuple[ObservedResource, str]] = field(default_factory=list)
     """Objects whose fields were taken over by force, with the previous managers."""
 
+    @property
+    def has_deferred_writes(self) -> bool:
+        """Whether a write of the reconcile was deferred."""
+        return any(resource.facts.is_deferred for resource in self.observed.values())
+
 
 class Applier:
     """Applies the resources of a node as far as their dependencies allow."""
 
     def __init__(
-        self, clients: ClientSelector, observer: Observer, metrics: OperatorMetrics
+        self,
+        clients: ClientSelector,
+        observer: Observer,
+        gate: WriteGate,
+        metrics: OperatorMetrics,
     ) -> None:
         self._clients = clients
+        self._gate = gate
         self._observer = observer
         self._metrics = metrics
 
@@ -84,9 +95,11 @@ class Applier:
         client, observed = self._clients.client_for(node), progress.observed
         while progress.step.writes and is_current():
             results = await gather_or_cancel(
-                ResourceWrite(
-                    client, self._observer, node, state, observed[write.id], write, clock()
-                ).send()
+                self._send(
+                    ResourceWrite(
+                        client, self._observer, node, state, observed[write.id], write, clock()
+                    )
+                )
                 for write in progress.step.writes
             )
             for result in results:
@@ -95,6 +108,10 @@ class Applier:
         for outcome in progress.step.outcomes:
             self._count_unsent(node, outcome, observed[outcome.id])
         return progress
+
+    async def _send(self, write: ResourceWrite) -> WriteResult:
+        result = await self._gate.send(write.node, write.write.ref, write.send)
+        return result or write.deferred()
 
     def _record(self, node: LynqNode, result: WriteResult, progress: ApplyProgress) -> None:
         """Record the result of a write in the progress and in the metrics."""
@@ -128,7 +145,7 @@ class Applier:
         if observed.kind is None:
             if outcome.state is ResourceState.FAILED:
                 self._metrics.record_apply(kind, "error", policy)
-        elif observed.facts.was_written or outcome.write:
+        elif observed.facts.was_written or observed.facts.is_deferred or outcome.write:
             return
         elif outcome.state is ResourceState.CONFLICTED:
             self._metrics.record_apply(kind, "error", policy)

@@ -24,6 +24,7 @@ from lynq.controllers.node.reconcile import NodeChanged, NodeReconciler
 from lynq.controllers.node.slow_render import RenderPools
 from lynq.controllers.node.state import NodeState, NodeStates
 from lynq.controllers.node.status import StatusReporter
+from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.node.origin import EDITED_MESSAGE, SUPERSEDED_MESSAGE, NodeOrigin, origin_of
 from lynq.core.node.status import unsigned_status, with_paused
 from lynq.kube import Discovery, QueuePriority, Result, WorkQueue
@@ -56,6 +57,12 @@ class NodeController:
         self._states = NodeStates(context.timing)
         clients = ClientSelector(context)
         self._render_pools = RenderPools(self._enqueue)
+        self._gate = WriteGate(
+            self._enqueue,
+            slow_limit=context.options.node_workers,
+            group_limit=max(1, context.client.max_in_flight // 2),
+            timing=context.timing,
+        )
         claims = NodeClaims(context)
         observer = Observer(
             context.client,
@@ -73,11 +80,18 @@ class NodeController:
             discovery,
             context.retained_ids,
             claims=claims,
+            gate=self._gate,
         )
-        applier = Applier(clients, observer, context.operator_metrics)
+        applier = Applier(clients, observer, self._gate, context.operator_metrics)
         self._reporter = StatusReporter(context, emitter, object_emitter)
         self._reconciler = NodeReconciler(
-            context, observer, pruner, applier, self._reporter, states=self._states
+            context,
+            observer,
+            pruner,
+            applier,
+            self._reporter,
+            states=self._states,
+            gate=self._gate,
         )
         self._finalizer = NodeFinalizer(context, observer, pruner, self._reporter)
         context.nodes.on_change(self._record_change)
@@ -90,9 +104,14 @@ class NodeController:
         """Call `handler` with each node whose workload becomes ready, of any shard."""
         self._workload_ready_handlers.append(handler)
 
+    def on_slow_write(self, handler: Callable[[ObjectKey], None]) -> None:
+        """Call `handler` with each node whose reconcile waits for a slow write."""
+        self._gate.on_slow_write(handler)
+
     def close(self) -> None:
-        """Cancel background renders that have not started."""
+        """Cancel background renders that have not started, and requeue no more nodes."""
         self._render_pools.close()
+        self._gate.close()
 
     async def prepare(self) -> None:
         """Watch the kinds in use, so that the first reconciles find synced caches."""

@@ -33,6 +33,7 @@ from lynq.controllers.node.kube_errors import NODE_WIDE_ERRORS
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.release import ObjectReplaced, ReleasedObject, release
 from lynq.controllers.node.state import NodeState
+from lynq.controllers.node.write_gate import WriteGate
 from lynq.controllers.retained_ids import RetainedIds
 from lynq.core.graph.build import entries_of
 from lynq.core.node.inventory import InventoryItem
@@ -73,7 +74,9 @@ class Pruner:
         retained_ids: RetainedIds,
         *,
         claims: NodeClaims,
+        gate: WriteGate,
     ) -> None:
+        self._gate = gate
         self._claims = claims
         self._clients = clients
         self._observer = observer
@@ -134,6 +137,7 @@ class Pruner:
         retained = frozenset(item.id for item in located) if retain_all else self._retained(node)
         policies = _policies(node, reason, retained)
         entries, owner = entries_of(node.spec), owner_of(node)
+        deferred: set[ObjectRef] = set()
         while True:
             candidates = await gather_or_cancel(
                 self._candidate(item, node, policies, state, until=until)
@@ -141,16 +145,21 @@ class Pruner:
             )
             step = next_prune_step(entries, candidates, owner, reason)
             result.remaining = step.outcomes
-            # A deletion that failed is retried in a later reconcile.
-            failed = state.prune_errors.keys()
-            wave = [deletion for deletion in step.deletions if deletion.item.ref not in failed]
+            # A deletion that failed or was deferred is retried in a later reconcile.
+            tried = deferred | state.prune_errors.keys()
+            wave = [deletion for deletion in step.deletions if deletion.item.ref not in tried]
             if not wave:
                 return result
             if confirm:
                 await confirm()
-            await gather_or_cancel(
-                self._execute(deletion, node, state, result, clock()) for deletion in wave
+            sent = await gather_or_cancel(
+                self._send(deletion, node, state, result, clock()) for deletion in wave
             )
+            deferred |= {
+                deletion.item.ref
+                for deletion, was_sent in zip(wave, sent, strict=True)
+                if not was_sent
+            }
 
     def _retained(self, node: LynqNode) -> frozenset[str]:
         return self._retained_ids.of(form_of(node))
@@ -247,6 +256,22 @@ class Pruner:
         if child is None:
             state.absent.add(ref)
         return child
+
+    async def _send(
+        self,
+        deletion: ObjectDeletion,
+        node: LynqNode,
+        state: NodeState,
+        result: PruneResult,
+        now: datetime,
+    ) -> bool:
+        """Delete, release or retain an object; return False if that is deferred."""
+
+        async def execute() -> bool:
+            await self._execute(deletion, node, state, result, now)
+            return True
+
+        return bool(await self._gate.send(node, deletion.item.ref, execute))
 
     async def _execute(
         self,

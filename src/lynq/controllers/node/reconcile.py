@@ -27,13 +27,14 @@ from lynq.controllers.node.observe import ObservedResource, Observer, key_of
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.state import NodeState, NodeStates
 from lynq.controllers.node.status import StatusReporter, status_report
+from lynq.controllers.node.write_gate import WriteGate
 from lynq.core.graph.build import build_graph, entries_of
 from lynq.core.graph.model import Graph
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.inventory import InventoryItem, read_inventory, read_records
 from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of, ref_of
 from lynq.core.node.prune import find_stale, pending_outcomes, select_prunable
-from lynq.core.node.schedule import force_due_at, is_force_due, requeue_at
+from lynq.core.node.schedule import ForcedApply, force_due_at, is_force_due, requeue_at
 from lynq.core.node.status import InvalidNode, invalid_status, inventory_status, next_status
 from lynq.core.node.successor import Successors
 from lynq.core.node.variables import VariablesError, variables_of
@@ -69,7 +70,9 @@ class NodeReconciler:
         reporter: StatusReporter,
         *,
         states: NodeStates,
+        gate: WriteGate,
     ) -> None:
+        self._gate = gate
         self._context = context
         self._observer = observer
         self._pruner = pruner
@@ -101,9 +104,11 @@ class NodeReconciler:
             return Result()
         stale = self._find_stale(node, observed, inventory)
         now, interval = self._context.clock(), self._context.options.force_reapply_interval
-        force = is_force_due(node, interval, now)
+        is_due = is_force_due(node, interval, now)
+        # All resources are applied together, or the quick ones would be applied again each time.
+        force = is_due and not self._gate.defer_any(node, _written_refs(observed))
         plan = self._applier.plan(node, desired.graph, observed, now=now, force=force)
-        report = status_report(node, plan, pending_outcomes(stale), inventory, force=False)
+        report = status_report(node, plan, pending_outcomes(stale), inventory)
         if status := inventory_status(node.status, report, inventory, now):
             node = await self._write_inventory(node, state, status)
         progress = await self._applier.apply(
@@ -120,13 +125,14 @@ class NodeReconciler:
             return Result()
         state.keep_only({resource.ref for resource in observed.values()})
         pruned = await self._prune(node, stale, desired.graph, progress, state)
-        report = status_report(node, progress, pruned.remaining, inventory, force=force)
+        forced = _forced_apply(progress, is_due=is_due, force=force)
+        report = status_report(node, progress, pruned.remaining, inventory, forced)
         status = next_status(node.status, report, self._context.clock())
         is_outdated = self._record_contested(node, state, progress)
         seconds = time.monotonic() - started
         _log_changes(desired, status, progress, pruned, seconds)
         delay = await self._reporter.report(node, state, status, progress, pruned, seconds=seconds)
-        return self._requeue(node, status, progress, delay, is_outdated=is_outdated)
+        return self._requeue(node, status, progress, forced, delay, is_outdated=is_outdated)
 
     async def _try_watch(self, api_version: str, kind: str) -> None:
         try:
@@ -258,14 +264,17 @@ class NodeReconciler:
         node: LynqNode,
         status: NodeStatus,
         progress: ApplyProgress,
+        forced: ForcedApply,
         delay: timedelta | None,
         *,
         is_outdated: bool,
     ) -> Result:
         now, timing = self._context.clock(), self._context.timing
         interval, uid = self._context.options.force_reapply_interval, node.metadata.uid
+        is_deferred = forced is ForcedApply.DEFERRED
+        force_at = force_due_at(status.last_full_reconcile_at, interval, uid)
         deadlines = (
-            force_due_at(status.last_full_reconcile_at, interval, uid),
+            now + timing.not_ready_requeue if is_deferred else force_at,
             progress.step.requeue_at,
             now + delay if delay is not None else None,
             now if is_outdated else None,
@@ -274,6 +283,18 @@ class NodeReconciler:
         if at is None:
             return Result()
         return Result(max((at - now).total_seconds(), timing.min_node_requeue))
+
+
+def _written_refs(observed: Mapping[str, ObservedResource]) -> list[ObjectRef]:
+    """Return the objects that a forced reconcile writes."""
+    return [resource.ref for resource in observed.values() if resource.is_resolved]
+
+
+def _forced_apply(progress: ApplyProgress, *, is_due: bool, force: bool) -> ForcedApply:
+    if not is_due:
+        return ForcedApply.NOT_DUE
+    is_complete = force and not progress.has_deferred_writes
+    return ForcedApply.COMPLETED if is_complete else ForcedApply.DEFERRED
 
 
 def _unresolved(resources: Iterable[ObservedResource]) -> list[TResource]:

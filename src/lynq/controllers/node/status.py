@@ -22,7 +22,7 @@ from lynq.controllers.node.state import NodeState
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef
-from lynq.core.node.schedule import debounce_status
+from lynq.core.node.schedule import ForcedApply, debounce_status
 from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.status import InvalidNode, StatusReport
 from lynq.kube import ObjectReference
@@ -33,11 +33,12 @@ def status_report(
     progress: ApplyProgress,
     pruning: Sequence[ResourceOutcome],
     inventory: Sequence[InventoryItem],
-    *,
-    force: bool,
+    forced: ForcedApply = ForcedApply.NOT_DUE,
 ) -> StatusReport:
     """Return the input of the status: what the reconcile of a node has done so far."""
     metadata = node.metadata
+    requested = metadata.annotations.get(ANNOTATION_FORCE_RECONCILE, "")
+    handled = node.status.last_handled_force_reconcile
     unresolved = {
         resource_id
         for resource_id, observed in progress.observed.items()
@@ -50,9 +51,9 @@ def status_report(
         pruning=pruning,
         unresolved=[item for item in inventory if item.id in unresolved],
         is_applying=bool(progress.step.writes),
-        was_forced=force,
+        was_forced=forced is ForcedApply.COMPLETED,
         update_start=metadata.annotations.get(ANNOTATION_ROLLOUT_UPDATE_START, ""),
-        force_reconcile=metadata.annotations.get(ANNOTATION_FORCE_RECONCILE, ""),
+        force_reconcile=handled if forced is ForcedApply.DEFERRED else requested,
     )
 
 

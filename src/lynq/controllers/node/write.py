@@ -6,7 +6,7 @@ lost lease, are raised.
 """
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -105,6 +105,11 @@ class ResourceWrite:
             case ObserveAgain(otherwise=rejected):
                 refetched = await self._refetch(kind)
                 return self._result(refetched) if refetched else self._reject(rejected)
+
+    def deferred(self) -> WriteResult:
+        """Return the result of a write that was not sent."""
+        facts = replace(self.observed.facts, is_deferred=True)
+        return self._result(replace(self.observed, facts=facts))
 
     async def _perform(self, attempt: WriteAttempt, kind: WatchedKind) -> WriteAttempt:
         """Send the next request of the attempt, and report the answer."""

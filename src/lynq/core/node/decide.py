@@ -53,6 +53,8 @@ _METHODS: Final = {
 
 _LONGEST_BACKOFF: Final = timedelta(minutes=2)
 """No back-off is longer. A longer one was set before the clock was set back."""
+_DEFERRED_RETRY: Final = timedelta(seconds=30)
+"""A deferred write is tried again after this time, if nothing requeues the node before."""
 _REFUSED_RETRY: Final = timedelta(seconds=10)
 """An object that existed before and is refused is read again after this time."""
 
@@ -81,8 +83,8 @@ def decide(facts: ResourceFacts, context: PassContext) -> ResourceOutcome:
     cause = _cause(facts, desired, context)
     if cause is None:
         return _rejected(facts, desired, context.now) or _readiness(facts, context.now)
-    if last_write := _backing_off(facts, desired, context):
-        return _held_back(facts, desired, last_write, context.now)
+    if held_back := _held_back(facts, desired, context):
+        return held_back
     write = _write(facts, desired, cause, context)
     message = "the object is being applied"
     return _outcome(facts, ResourceState.PROGRESSING, StateReason.APPLYING, message, write=write)
@@ -180,6 +182,15 @@ def _backing_off(
 
 
 def _held_back(
+    facts: ResourceFacts, desired: DesiredObject, context: PassContext
+) -> ResourceOutcome | None:
+    """Return the state of a resource whose write is due and not sent now; None if it is sent."""
+    if last_write := _backing_off(facts, desired, context):
+        return _with_back_off(facts, desired, last_write, context.now)
+    return _deferred(facts, desired, context.now) if facts.is_deferred else None
+
+
+def _with_back_off(
     facts: ResourceFacts, desired: DesiredObject, last_write: LastWrite, now: datetime
 ) -> ResourceOutcome:
     if rejected := _rejected(facts, desired, now):
@@ -224,12 +235,28 @@ def _transiently_rejected(
     now: datetime,
 ) -> ResourceOutcome:
     """Return the state of a resource during a transient error, which says nothing of its object."""
-    live = facts.live
-    if live and live.annotations.get(ANNOTATION_APPLIED_HASH) == desired.hash:
+    if _is_applied(facts.live, desired):
         outcome = _readiness(facts, now)
         return replace(outcome, requeue_at=earliest((outcome.requeue_at, retry_at)))
     state, reason = ResourceState.PROGRESSING, StateReason.HELD_BACK
     return _outcome(facts, state, reason, rejection.message, requeue_at=retry_at)
+
+
+def _deferred(facts: ResourceFacts, desired: DesiredObject, now: datetime) -> ResourceOutcome:
+    """Return the state of a resource whose write waits, which says nothing of its object."""
+    retry_at = now + _DEFERRED_RETRY
+    if rejected := _rejected(facts, desired, now):
+        return replace(rejected, requeue_at=retry_at)
+    if _is_applied(facts.live, desired):
+        outcome = _readiness(facts, now)
+        return replace(outcome, requeue_at=earliest((outcome.requeue_at, retry_at)))
+    message = f"waiting for other writes of {facts.ref.kind} objects, which are slow"
+    state, reason = ResourceState.PROGRESSING, StateReason.HELD_BACK
+    return _outcome(facts, state, reason, message, requeue_at=retry_at)
+
+
+def _is_applied(live: LiveObject | None, desired: DesiredObject) -> bool:
+    return live is not None and live.annotations.get(ANNOTATION_APPLIED_HASH) == desired.hash
 
 
 def _conflict(

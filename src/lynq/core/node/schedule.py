@@ -8,6 +8,7 @@ status that others act upon is written at once.
 import hashlib
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from enum import Enum, auto
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -23,6 +24,15 @@ _URGENT_STATES: Final = frozenset(
 )
 _FORCE_SPREAD: Final = 0.1
 """Share of the force-reapply interval over which the nodes are spread."""
+
+
+class ForcedApply(Enum):
+    """Whether a reconcile has applied all resources, changed or not."""
+
+    NOT_DUE = auto()
+    COMPLETED = auto()
+    DEFERRED = auto()
+    """It is due, and writes of a kind of the node are slow."""
 
 
 def debounce_status(

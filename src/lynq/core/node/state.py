@@ -163,6 +163,8 @@ class ResourceFacts:
     """When the object ceased to be ready; None if it was not ready before."""
     was_written: bool = False
     """Whether the object was already written in this reconcile; it is written at most once."""
+    is_deferred: bool = False
+    """Whether its write was deferred in this reconcile, because writes of the kind are slow."""
 
     @property
     def is_retained(self) -> bool:

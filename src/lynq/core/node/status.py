@@ -72,7 +72,7 @@ class StatusReport:
     update_start: str = ""
     """The annotation `lynq.sh/rollout-update-start` of the reconciled node."""
     force_reconcile: str = ""
-    """The annotation `lynq.sh/force-reconcile` of the reconciled node."""
+    """The annotation `lynq.sh/force-reconcile` of the reconciled node that was handled."""
 
 
 @dataclass(frozen=True, slots=True)

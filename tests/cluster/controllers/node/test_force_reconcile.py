@@ -1,5 +1,6 @@
 """Full reapply: after the interval, and on the force-reconcile annotation."""
 
+import asyncio
 from datetime import datetime, timedelta
 
 from cluster.controllers.environment import NODES, Environment, Object
@@ -14,7 +15,28 @@ from cluster.controllers.node.builders import (
     write_verbs,
 )
 from cluster.controllers.running_operator import get_node, running_operator, wait_for_node_ready
+from lynq.controllers.timing import Timing
+from lynq.kube import Request, Response, Send
 from waiting import eventually
+
+
+class SlowWrites:
+    """Holds the writes of one path until they are released."""
+
+    def __init__(self) -> None:
+        self.path = ""
+        self.held = 0
+        self._released = asyncio.Event()
+
+    def release(self) -> None:
+        self.path = ""
+        self._released.set()
+
+    async def __call__(self, request: Request, send: Send) -> Response:
+        if self.path and request.writes and self.path in request.path:
+            self.held += 1
+            await self._released.wait()
+        return await send(request)
 
 
 def last_full(node: Object) -> datetime:
@@ -111,3 +133,36 @@ async def test_future_baseline_does_not_postpone_full_reconcile(
             return bool(status["lastFullReconcileAt"] < "2099")
 
         await eventually(done)
+
+
+async def test_forced_apply_waits_for_a_kind_that_is_slow(env: Environment) -> None:
+    """Then it applies all objects, each of them once."""
+    env.set_rows(("acme", 1, "pro"), ("beta", 1, "pro"))
+    service = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}
+    web = {"id": "service", "nameTemplate": "{{ .uid }}-service", "spec": service}
+    await env.create_hub()
+    await env.create_form(services=[web])
+    slow = SlowWrites()
+    env.client = env.client.intercepted(slow)
+    async with running_operator(env, node_workers=1, timing=Timing(slow_write=0.1)):
+        for name in ("acme-web", "beta-web"):
+            await wait_for_node_ready(env, name)
+        await env.wait_until_idle()
+        slow.path = "/services/"
+        await annotate(env, "acme-web", force_reconcile="1")
+        await eventually(lambda: slow.held)
+        await env.wait_until_idle()
+        env.requests.sent.clear()
+        await annotate(env, "beta-web", force_reconcile="1")
+        await env.wait_until_idle()
+        assert write_verbs(env, "beta-settings") == write_verbs(env, "beta-service") == []
+        status = (await get_node(env, "beta-web"))["status"]
+        assert "lastHandledForceReconcile" not in status
+        slow.release()
+
+        async def handled() -> bool:
+            status = (await get_node(env, "beta-web"))["status"]
+            return "lastHandledForceReconcile" in status
+
+        await eventually(handled)
+        assert write_verbs(env, "beta-settings") == write_verbs(env, "beta-service") == ["apply"]

@@ -1,4 +1,4 @@
-"""Rejected writes: the state of the resource, and the retry."""
+"""Rejected and deferred writes: the state of the resource, and the retry."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -78,3 +78,34 @@ def test_expired_back_off_is_not_requeued(now: datetime) -> None:
     facts = replace(rejected(settled(), FINAL), was_written=True)
     outcome = decide(facts, replace(CONTEXT, now=now))
     assert (outcome.state, outcome.requeue_at) == (S.FAILED, None)
+
+
+def test_deferred_write_keeps_an_unchanged_object_ready() -> None:
+    forced = replace(CONTEXT, force=True)
+    outcome = decide(replace(settled(), is_deferred=True), forced)
+    assert (outcome.state, outcome.write) == (S.READY, None)
+    assert outcome.requeue_at == NOW + timedelta(seconds=30)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [replace(settled(), live=None), without(settled(), "applied-hash")],
+    ids=["missing", "of other content"],
+)
+def test_deferred_write_of_a_needed_object_is_progressing(facts: ResourceFacts) -> None:
+    assert decide(facts, CONTEXT).write is not None
+    outcome = decide(replace(facts, is_deferred=True), CONTEXT)
+    assert (outcome.state, outcome.write) == (S.PROGRESSING, None)
+    assert outcome.message == "waiting for other writes of ConfigMap objects, which are slow"
+    assert outcome.requeue_at == NOW + timedelta(seconds=30)
+
+
+def test_deferred_write_still_reports_its_last_rejection() -> None:
+    facts = replace(rejected(replace(settled(), live=None), FINAL), is_deferred=True)
+    outcome = decide(facts, replace(CONTEXT, now=LATER))
+    assert (outcome.state, outcome.message) == (S.FAILED, FINAL.message)
+    assert outcome.requeue_at == LATER + timedelta(seconds=30)
+
+
+def test_deferred_resource_without_a_due_write_is_not_requeued() -> None:
+    assert decide(replace(settled(), is_deferred=True), CONTEXT).requeue_at is None

@@ -1,0 +1,143 @@
+"""Sends the writes of nodes, and defers those of a kind that is slow.
+
+`core.node.write_limits` decides. A deferred write ends the reconcile of its node without a wait;
+the node is requeued when a write of the group has finished. A write that takes long, or is expected
+to, holds no worker: the reconcile goes on while another worker takes its place. Neither can the
+writes of one group hold all requests that may be in flight.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+from weakref import WeakValueDictionary
+
+from lynq.api import LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.api.node_metadata import hub_by_label
+from lynq.controllers.timing import Timing
+from lynq.core.node.objects import ObjectRef
+from lynq.core.node.write_limits import WriteGroup, WriteLimits
+
+T = TypeVar("T")
+
+
+class WriteGate:
+    """The writes of all nodes."""
+
+    def __init__(
+        self,
+        requeue: Callable[[ObjectKey], None],
+        *,
+        slow_limit: int,
+        group_limit: int,
+        timing: Timing,
+    ) -> None:
+        """`slow_limit` bounds the writes of a slow kind, `group_limit` those of any group."""
+        self._requeue = requeue
+        self._limits = WriteLimits(slow_limit, timing.slow_write)
+        self._group_limit = group_limit
+        self._timing = timing
+        self._slots: WeakValueDictionary[WriteGroup, asyncio.Semaphore] = WeakValueDictionary()
+        self._waiting: dict[WriteGroup, OrderedDict[ObjectKey, None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0.0
+        self._slow_write_handlers: list[Callable[[ObjectKey], None]] = []
+
+    def on_slow_write(self, handler: Callable[[ObjectKey], None]) -> None:
+        """Call `handler` with each node whose reconcile waits for a slow write."""
+        self._slow_write_handlers.append(handler)
+
+    async def send(
+        self, node: LynqNode, ref: ObjectRef, write: Callable[[], Awaitable[T]]
+    ) -> T | None:
+        """Send a write of an object and return its result; None if the write is deferred."""
+        group, key = _group(node, ref), node.metadata.key
+        if self._defer(group, key):
+            return None
+        # Held until the end: it exists as long as a write of the group does.
+        slots = self._slots.setdefault(group, asyncio.Semaphore(self._group_limit))
+        with self._report_if_slow(group, key):
+            async with slots:
+                # Older writes may have turned out to be slow meanwhile.
+                return None if self._defer(group, key) else await self._record(group, write)
+
+    def defer_any(self, node: LynqNode, refs: Iterable[ObjectRef]) -> bool:
+        """Return whether a write of one of the objects is deferred; then the node is requeued."""
+        groups = {_group(node, ref) for ref in refs}
+        return any(self._defer(group, node.metadata.key) for group in groups)
+
+    def close(self) -> None:
+        """Requeue no more nodes."""
+        self._waiting.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _defer(self, group: WriteGroup, key: ObjectKey) -> bool:
+        if self._limits.admits(group, _now()):
+            if waiting := self._waiting.get(group):
+                waiting.pop(key, None)
+            return False
+        self._waiting.setdefault(group, OrderedDict())[key] = None
+        self._requeue_in(self._timing.deferred_write_check)
+        return True
+
+    @contextmanager
+    def _report_if_slow(self, group: WriteGroup, key: ObjectKey) -> Iterator[None]:
+        if self._limits.is_slow(group, _now()):
+            self._report_slow(key)
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(self._timing.slow_write, self._report_slow, key)
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _report_slow(self, key: ObjectKey) -> None:
+        for handler in self._slow_write_handlers:
+            handler(key)
+
+    async def _record(self, group: WriteGroup, write: Callable[[], Awaitable[T]]) -> T:
+        number = self._limits.start(group, _now())
+        is_answered = True
+        try:
+            return await write()
+        except asyncio.CancelledError:
+            is_answered = False
+            raise
+        finally:
+            self._limits.finish(group, number, _now() if is_answered else None)
+            if self._waiting:
+                self._requeue_in(self._timing.deferred_write_delay)
+
+    def _requeue_in(self, delay: float) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + delay
+        if self._timer is not None:
+            if self._timer_due <= due:
+                return
+            self._timer.cancel()
+        self._timer, self._timer_due = loop.call_at(due, self._requeue_waiting), due
+
+    def _requeue_waiting(self) -> None:
+        self._timer = None
+        counts = {group: len(nodes) for group, nodes in self._waiting.items()}
+        for group, number in self._limits.choose(counts, _now()).items():
+            nodes = self._waiting[group]
+            for _ in range(number):
+                key, _ = nodes.popitem(last=False)
+                self._requeue(key)
+            if not nodes:
+                del self._waiting[group]
+        if self._waiting:
+            # A node that was requeued may need its turn no more.
+            self._requeue_in(self._timing.deferred_write_check)
+
+
+def _group(node: LynqNode, ref: ObjectRef) -> WriteGroup:
+    return WriteGroup(f"{ref.kind}.{ref.group}", str(hub_by_label(node) or ""))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
