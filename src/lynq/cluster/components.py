@@ -93,7 +93,15 @@ def _apiserver(layout: Layout, ports: Ports) -> list[str]:
         "--endpoint-reconciler-type=none",
         "--allow-privileged=true",
         "--profiling=false",
+        *_audit(layout),
     ]
+
+
+def _audit(layout: Layout) -> list[str]:
+    """Return the flags of the audit log, if the cluster has a policy for it."""
+    if not layout.audit_policy.exists():
+        return []
+    return [f"--audit-policy-file={layout.audit_policy}", f"--audit-log-path={layout.audit_log}"]
 
 
 def _controller_manager(layout: Layout) -> list[str]:

@@ -103,6 +103,16 @@ class Layout:
         """One log per component."""
         return self.directory / "logs"
 
+    @property
+    def audit_policy(self) -> Path:
+        """The audit policy of the API server; without the file there is no audit log."""
+        return self.directory / "audit-policy.yaml"
+
+    @property
+    def audit_log(self) -> Path:
+        """The audit log of the API server."""
+        return self.logs / "audit.log"
+
     def log(self, component: str) -> Path:
         """Return the log file of a component."""
         return self.logs / f"{component}.log"

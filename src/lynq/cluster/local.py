@@ -86,11 +86,14 @@ class LocalCluster:
         """Return the process id of a component."""
         return self.record.components[component]
 
-    def up(self, *, directory: Path | None = None, owned: bool = False) -> None:
+    def up(
+        self, *, directory: Path | None = None, owned: bool = False, audit_policy: str = ""
+    ) -> None:
         """Start the cluster and wait until pods can be scheduled.
 
         The data is in `directory` and kept, or in a directory that is deleted with the cluster. An
-        `owned` cluster stops with this process, however that ends.
+        `owned` cluster stops with this process, however that ends. With an `audit_policy`, in YAML,
+        the API server writes `layout.audit_log`.
         """
         binary = controlplane_binary()
         with self._exclusive_lock():
@@ -100,6 +103,8 @@ class LocalCluster:
                     f"stop it with: lynq cluster down --name {self.name}"
                 )
             self._create_entry(directory)
+            if audit_policy:
+                self.layout.audit_policy.write_text(audit_policy)
             supervisor = self._supervisor = self._start(binary, owned=owned)
             try:
                 # The lock is held until others can read the record and stop the supervisor.
