@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from typing import Self
@@ -93,6 +94,9 @@ class Session:
     async def close(self) -> None:
         """Close all connections; streams end with ConnectionFailed."""
         if self._http is not None:
+            if self._http.connector is not None:
+                # No request is open, and a server that answers no TLS close would delay the exit.
+                await self._http.connector.close(abort_ssl=True)
             await self._http.close()
             self._http = None
 
@@ -181,7 +185,7 @@ class Session:
             response.status,
             response.headers,
             chunks=_Chunks(request, response),
-            close=response.close,
+            close=partial(_end_stream, response),
         )
 
     def _default_headers(self) -> CIMultiDict[str]:
@@ -195,6 +199,14 @@ class Session:
         if self._config.impersonate:
             headers.extend(_impersonation(self._config.impersonate))
         return headers
+
+
+def _end_stream(response: aiohttp.ClientResponse) -> None:
+    """Close a stream at once: the end of TLS would wait for the server."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
 
 
 class _Chunks:
