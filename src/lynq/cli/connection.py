@@ -103,7 +103,9 @@ def _connected(run: Run) -> Callable[..., None]:
         **parameters: Any,  # noqa: ANN401 - those of the command
     ) -> None:
         options = ClusterOptions(kubeconfig, context, namespace, all_namespaces)
-        asyncio.run(_run(run, options, parameters))
+        # The loop of the standard library, whatever loop the process uses elsewhere.
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            runner.run(_run(run, options, parameters))
 
     return command
 

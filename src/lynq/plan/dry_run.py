@@ -40,8 +40,6 @@ class Recorded:
 
     before: Body | None
     after: Body | None
-    is_replaced: bool = False
-    """Whether the whole object was replaced."""
     is_changed: bool = False
     """Whether more than the status was written."""
     is_held: bool = False
@@ -102,7 +100,6 @@ class DryRun:
         if not is_status:
             recorded.is_changed = True
             recorded.is_held = self.is_held
-            recorded.is_replaced = request.method == "PUT"
         result = self._result(recorded.after, after)
         recorded.after = None if result is None or _is_removed(result) else result
         return _SUCCESS if result is None else _response(result)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -22,7 +23,7 @@ from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_NODE_NAME, LABEL_HUB, LABEL_NODE, LABEL_NODE_NAMESPACE
 from lynq.api.naming import node_name, tracked_name
-from lynq.api.node_metadata import pair_or_spec
+from lynq.api.node_metadata import is_deleting, pair_or_spec
 from lynq.controllers.concurrency import for_each_parallel
 from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.decoding import RawObject
@@ -33,6 +34,7 @@ from lynq.controllers.node.controller import NodeController
 from lynq.controllers.options import Options
 from lynq.core.graph.gate import FAILED_STATES
 from lynq.core.guard.approval import digest_of, spent_approvals
+from lynq.core.hub.diff import CheckedSpecs
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 from lynq.core.hub.prune import Observation
 from lynq.core.hub.row_values import RowLike, RowValues
@@ -138,10 +140,17 @@ class Simulation:
     async def plan(self, hub: LynqHub, rows: Rows, progress: Progress = lambda *_: None) -> Plan:
         """Return what the operator would do with these rows, and the forms as they are now."""
         self._known_nodes = {node.metadata.key: node for node in self.context.nodes.values()}
-        hub_plan = await self._plan_hub(hub, rows)
-        failed = await self._write_nodes(hub, hub_plan)
-        nodes, _ = hub_nodes(self.context, hub)
-        await self._reconcile([node.metadata.key for node in nodes], progress)
+        first = hub_plan = await self._plan_hub(hub, rows)
+        failed: list[FailedResource] = []
+        for _ in range(_ROUNDS):
+            failed += await self._write_nodes(hub, hub_plan)
+            nodes, _others = hub_nodes(self.context, hub)
+            await self._reconcile([node.metadata.key for node in nodes], progress)
+            # A node that was being deleted is created again once it is gone.
+            hub_plan = await self._plan_hub(hub, rows, first.checked_specs)
+            if not (hub_plan.creates or hub_plan.updates or hub_plan.deletes):
+                break
+        hub_plan = first
         failed += self._failed_resources(hub)
         await self._delete_held(hub, hub_plan)
         nodes_now = (*self.context.nodes.values(), *self._known_nodes.values())
@@ -176,7 +185,9 @@ class Simulation:
     def _now(self) -> datetime:
         return datetime.now(UTC) + self._offset
 
-    async def _plan_hub(self, hub: LynqHub, rows: Rows) -> HubPlan:
+    async def _plan_hub(
+        self, hub: LynqHub, rows: Rows, checked_specs: CheckedSpecs = MappingProxyType({})
+    ) -> HubPlan:
         validator = FormValidator(self.context)
         forms = self.context.forms.by(BY_HUB, hub.metadata.key)
         candidates = [_without_limit(await validator.candidate(form)) for form in forms]
@@ -189,6 +200,7 @@ class Simulation:
             nodes=nodes,
             other_nodes=other_nodes,
             unreadable_forms=self.context.forms.unreadable(hub.metadata.namespace),
+            checked_specs=checked_specs,
             deletion_window=deletion_window(hub),
             source_changed=bool(last_identity and rows.identity) and last_identity != rows.identity,
             observation=Observation(source=rows.identity, inactive=rows.inactive),
@@ -254,6 +266,7 @@ class Simulation:
                 result = await self._nodes.reconcile(key)
                 if result.requeue_after is not None:
                     again.append(key)
+                self._forget_removed(key)
                 if number == 0:
                     done += 1
                     progress(done, len(keys))
@@ -263,6 +276,12 @@ class Simulation:
                 return
             due = again
             self._offset += _ROUND_TIME
+
+    def _forget_removed(self, key: ObjectKey) -> None:
+        """Drop a node whose finalizers are removed from the cache, as the watch would."""
+        node = self.context.nodes.get(key)
+        if node and is_deleting(node) and not node.metadata.finalizers:
+            self.context.nodes.cache.store_deletion(key, node.metadata.uid)
 
     def _failed_resources(self, hub: LynqHub) -> list[FailedResource]:
         nodes, _ = hub_nodes(self.context, hub)
@@ -276,7 +295,7 @@ class Simulation:
     def _change(self, recorded: Recorded) -> PlannedChange | None:
         before, after = recorded.before, recorded.after
         obj = after or before
-        action = classify(before, after, is_replaced=recorded.is_replaced)
+        action = classify(before, after)
         if obj is None or action is None or obj["kind"] in _OWN_KINDS:
             return None
         metadata = obj["metadata"]

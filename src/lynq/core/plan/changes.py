@@ -23,7 +23,7 @@ class Action(Enum):
     CREATE = "Create"
     UPDATE = "Update"
     REPLACE = "Replace"
-    """The whole object is replaced (patchStrategy: replace)."""
+    """The object is deleted, and created again."""
     DELETE = "Delete"
     ORPHAN = "Orphan"
     """The object stays and is no longer managed."""
@@ -116,29 +116,23 @@ class Plan:
         return counts
 
 
-def classify(
-    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, *, is_replaced: bool
-) -> Action | None:
+def classify(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Action | None:
     """Return what happens to an object; None if nothing that counts changes."""
-    if before is None:
-        return Action.CREATE if after is not None else None
-    if after is None:
-        return Action.DELETE
+    if before is None or after is None:
+        if before is after:
+            return None
+        return Action.CREATE if before is None else Action.DELETE
+    if before["metadata"].get("uid") != after["metadata"].get("uid"):
+        return Action.REPLACE
     if not field_changes(before, after):
         return None
-    if not _is_managed(after) and _is_managed(before):
-        return Action.ORPHAN
-    if _is_managed(after) and not _is_managed(before):
-        return Action.ADOPT
-    return Action.REPLACE if is_replaced and not _is_own(after) else Action.UPDATE
-
-
-def _is_own(obj: Mapping[str, Any]) -> bool:
-    return str(obj.get("apiVersion", "")).startswith("operator.lynq.sh/")
+    if _is_managed(before) is _is_managed(after):
+        return Action.UPDATE
+    return Action.ADOPT if _is_managed(after) else Action.ORPHAN
 
 
 def _is_managed(obj: Mapping[str, Any]) -> bool:
-    if _is_own(obj):
+    if str(obj.get("apiVersion", "")).startswith("operator.lynq.sh/"):
         return True
     labels = obj.get("metadata", {}).get("labels") or {}
     return labels.get(LABEL_MANAGED) == TRUE and LABEL_ORPHANED not in labels

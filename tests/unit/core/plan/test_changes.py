@@ -17,33 +17,32 @@ def obj(value: int = 1, labels: dict[str, str] | None = None, **other: Any) -> d
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "is_replaced", "action"),
+    ("before", "after", "action"),
     [
-        (None, obj(), False, Action.CREATE),
-        (obj(), None, False, Action.DELETE),
-        (None, None, False, None),
-        (obj(labels=OURS), obj(labels=OURS), False, None),
-        (obj(labels=OURS), obj(labels=OURS, status=1), True, None),
-        (obj(1, OURS), obj(2, OURS), False, Action.UPDATE),
-        (obj(1, OURS), obj(2, OURS), True, Action.REPLACE),
-        (obj(1), obj(2, OURS), False, Action.ADOPT),
-        (obj(1, ORPHANED), obj(1, OURS), False, Action.ADOPT),
-        (obj(1, OURS), obj(1, ORPHANED), False, Action.ORPHAN),
-        (obj(1, OURS), obj(1), False, Action.ORPHAN),
+        (None, obj(), Action.CREATE),
+        (obj(), None, Action.DELETE),
+        (None, None, None),
+        (obj(labels=OURS), obj(labels=OURS), None),
+        (obj(labels=OURS), obj(labels=OURS, status=1), None),
+        (obj(1, OURS), obj(2, OURS), Action.UPDATE),
+        (obj(1, OURS), obj(1, OURS, metadata={"uid": "2"}), Action.REPLACE),
+        (obj(1), obj(2, OURS), Action.ADOPT),
+        (obj(1, ORPHANED), obj(1, OURS), Action.ADOPT),
+        (obj(1, OURS), obj(1, ORPHANED), Action.ORPHAN),
+        (obj(1, OURS), obj(1), Action.ORPHAN),
     ],
 )
 def test_change_is_classified(
     before: dict[str, Any] | None,
     after: dict[str, Any] | None,
-    is_replaced: bool,  # noqa: FBT001 - a parameter of the test
     action: Action | None,
 ) -> None:
-    assert classify(before, after, is_replaced=is_replaced) is action
+    assert classify(before, after) is action
 
 
-def test_replaced_node_is_an_update() -> None:
-    before = {"apiVersion": "operator.lynq.sh/v1", "kind": "LynqNode", "spec": 1}
-    assert classify(before, {**before, "spec": 2}, is_replaced=True) is Action.UPDATE
+def test_node_is_managed_without_a_label() -> None:
+    node = {"apiVersion": "operator.lynq.sh/v1", "kind": "LynqNode", "metadata": {}, "spec": 1}
+    assert classify(node, {**node, "spec": 2}) is Action.UPDATE
 
 
 def change(kind: str, path: str, action: Action = Action.UPDATE) -> PlannedChange:
