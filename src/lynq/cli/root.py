@@ -46,6 +46,9 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
         ),
         "resume": Subcommand("lynq.cli.pause:resume", "Resume a paused hub, form or node."),
         "sync": Subcommand("lynq.cli.trigger:sync", "Read the rows of a hub now."),
+        "wait": Subcommand(
+            "lynq.cli.wait:wait", "Wait until a hub, a form or a node has reached a goal."
+        ),
     },
     "Forms": {
         "render": Subcommand("lynq.cli.render:render", "Print the manifests of forms for rows."),

@@ -1,18 +1,27 @@
 """Runs `lynq` commands in the test process, against the shared cluster."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from structlog.testing import capture_logs
 
 from cluster.controllers.environment import Environment
 from lynq.cli.root import lynq as root
 from lynq.kube import Client
 
-Lynq = Callable[..., Awaitable[Result]]
+Lynq = Callable[..., Coroutine[Any, Any, Result]]
 """Runs a command with its arguments; the result has `stdout`, `stderr` and `exit_code`."""
+
+
+@pytest.fixture(autouse=True)
+def without_logs() -> Iterator[None]:
+    """Keep the logs of controllers in the same process out of the output of commands."""
+    with capture_logs():
+        yield
 
 
 @pytest.fixture

@@ -63,7 +63,15 @@ class NodeFacts:
 
     def has_settled(self, now: datetime) -> bool:
         """Return whether the node is ready with the last write."""
-        return self._has_observed_write(now) and self.ready and self.workloads_ready
+        return self.has_observed_write(now) and self.ready and self.workloads_ready
+
+    def has_observed_write(self, now: datetime) -> bool:
+        """Return whether the status reflects the last write."""
+        if self.observed_generation != self.generation:
+            return False
+        if self.observed_write is not None:
+            return self.observed_write == self.written_at
+        return self.grace_ends(now) is None
 
     def is_unsettled(self, now: datetime) -> bool:
         """Return whether the node is not ready with the last write, and not paused either."""
@@ -79,7 +87,7 @@ class NodeFacts:
             return None
         if self._takes(generation) is Budget.FORM:
             return Budget.FORM
-        is_broken = self.failed and self._has_observed_write(now)
+        is_broken = self.failed and self.has_observed_write(now)
         ends = self.slot_ends(progress_deadline)
         return None if is_broken or (ends and ends <= now) else Budget.ROW
 
@@ -125,13 +133,6 @@ class NodeFacts:
 
     def _was_settled(self) -> bool:
         return self.settled_write is not None and self.settled_write == self.written_at
-
-    def _has_observed_write(self, now: datetime) -> bool:
-        if self.observed_generation != self.generation:
-            return False
-        if self.observed_write is not None:
-            return self.observed_write == self.written_at
-        return self.grace_ends(now) is None
 
 
 def facts_of(node: LynqNode, *, workloads_ready: bool) -> NodeFacts:

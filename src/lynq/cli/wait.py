@@ -1,0 +1,232 @@
+"""`lynq wait`: watches a hub, form or node until a goal is reached, and prints each change."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, Generic, TypeVar
+
+import click
+
+from lynq.api import LynqForm, LynqHub, LynqNode
+from lynq.api.names import LABEL_HUB
+from lynq.cli.connection import Cluster, cluster_command
+from lynq.cli.exit_codes import CommandError, ExitCode
+from lynq.cli.lookup import FORMS, HUBS, NODES
+from lynq.cli.output import print_note
+from lynq.cli.target import find_target, reference
+from lynq.core.hub.goals import Goal, GoalState, form_state, hub_state, nodes_state
+from lynq.kube import Bookmark, EventType, Resource
+from lynq.kube.errors import ConnectionFailed, Gone, KubeError, ServiceUnavailable
+
+_KINDS: Final = ("hub", "form", "node")
+_DURATION: Final = re.compile(r"(\d+)([smh]?)")
+_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600}
+_EVERY: Final = 1.0
+"""Seconds after which the state is judged again without a change."""
+_PAUSE: Final = 0.2
+"""Seconds between two judgements, so that a large fleet costs no whole core."""
+_CLOSE: Final = 0.1
+"""Seconds in which the connections of the watches are closed."""
+
+K = TypeVar("K", LynqHub, LynqForm, LynqNode)
+
+
+def _seconds(_context: click.Context, _parameter: click.Parameter, text: str) -> float:
+    match = _DURATION.fullmatch(text)
+    if not match:
+        raise click.BadParameter(f'"{text}" is not a duration like 90s, 5m or 1h.')
+    return int(match[1]) * _SECONDS[match[2]]
+
+
+@click.command()
+@click.argument("target", metavar="HUB|FORM|NODE")
+@click.option(
+    "--for",
+    "goal",
+    type=click.Choice([goal.value for goal in Goal]),
+    default=Goal.READY.value,
+    show_default=True,
+    help="What to wait for.",
+)
+@click.option(
+    "--timeout",
+    "seconds",
+    default="5m",
+    show_default=True,
+    metavar="DURATION",
+    callback=_seconds,
+    help="How long to wait, for example 90s, 5m or 1h.",
+)
+@cluster_command
+async def wait(cluster: Cluster, *, target: str, goal: str, seconds: float) -> None:
+    """Wait until a hub, a form or a node has reached a goal.
+
+    The target is hub/NAME, form/NAME or node/NAME, or a name that only one of them has. It may not
+    exist yet if its kind is given. node/UID waits for all nodes of a row. Each change is printed
+    as a line. The exit code is 0 when the goal is reached, and 6 after the timeout.
+
+    \b
+    Goals:
+      ready       every desired node is ready with what was last written to it
+      settled     the operator has finished: every node is ready or has failed
+      rolled-out  every node has the current generation of its form and is ready
+
+    \b
+    Examples:
+      lynq wait node/acme --timeout 90s
+      kubectl apply -f web.yaml && lynq wait form/web --for rolled-out --timeout 1h
+      lynq wait hub/tenants --for settled
+    """
+    watched = await _watched(cluster, target)
+    try:
+        async with asyncio.timeout(seconds):
+            await _until_reached(cluster, watched, Goal(goal))
+    except TimeoutError:
+        print_note(f"Error: {watched} is not {goal} after {seconds:g} s.")
+        raise click.exceptions.Exit(ExitCode.TIMEOUT) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    kind: str
+    name: str
+    hub: str = ""
+    """The name of the hub; empty if it is not known."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
+async def _watched(cluster: Cluster, target: str) -> _Watched:
+    kind, separator, name = target.partition("/")
+    kind = kind.lower().removesuffix("s").removeprefix("lynq")
+    if separator and kind in _KINDS:
+        return _Watched(kind, name, name if kind == "hub" else "")
+    found = reference(await find_target(cluster, target))
+    kind, _, name = found.partition("/")
+    return _Watched(kind, name, name if kind == "hub" else "")
+
+
+@dataclass(slots=True)
+class _Objects(Generic[K]):
+    """The objects of one kind, kept current by a watch."""
+
+    resource: Resource
+    into: type[K]
+    labels: str | None = None
+    by_name: dict[str, K] = field(default_factory=dict)
+    listed: bool = False
+
+    async def follow(self, cluster: Cluster, changed: Callable[[], None]) -> None:
+        """List and watch until cancelled; an API server that is away is retried."""
+        while True:
+            try:
+                await self._list_and_watch(cluster, changed)
+            except Gone:
+                continue
+            except (ConnectionFailed, ServiceUnavailable) as error:
+                if not self.listed:
+                    raise
+                print_note(f"{error}; trying again")
+                await asyncio.sleep(_EVERY)
+
+    async def _list_and_watch(self, cluster: Cluster, changed: Callable[[], None]) -> None:
+        client, namespace = cluster.client, cluster.namespace
+        listed = await client.list(self.resource, namespace, into=self.into, labels=self.labels)
+        self.by_name = {item.metadata.name: item for item in listed.items}
+        self.listed = True
+        changed()
+        watch = client.watch(
+            self.resource,
+            namespace,
+            since=listed.resource_version,
+            labels=self.labels,
+            into=self.into,
+        )
+        async with aclosing(watch) as events:
+            async for event in events:
+                if isinstance(event, Bookmark):
+                    continue
+                if event.type is EventType.DELETED:
+                    self.by_name.pop(event.object.metadata.name, None)
+                else:
+                    self.by_name[event.object.metadata.name] = event.object
+                changed()
+
+
+class _View:
+    """The hubs, forms and nodes of the namespace."""
+
+    def __init__(self, watched: _Watched) -> None:
+        labels = f"{LABEL_HUB}={watched.hub}" if watched.hub else None
+        self.hubs = _Objects(HUBS, LynqHub)
+        self.forms = _Objects(FORMS, LynqForm)
+        self.nodes = _Objects(NODES, LynqNode, labels)
+        self._watched = watched
+
+    @property
+    def complete(self) -> bool:
+        return self.hubs.listed and self.forms.listed and self.nodes.listed
+
+    def state(self, goal: Goal, now: datetime) -> GoalState:
+        """Return the state of what is watched."""
+        name = self._watched.name
+        forms, nodes = list(self.forms.by_name.values()), self.nodes.by_name.values()
+        match self._watched.kind:
+            case "hub":
+                of_hub = [form for form in forms if form.spec.hub_id == name]
+                hub = self.hubs.by_name.get(name)
+                return hub_state(hub, of_hub, list(nodes), goal, now)
+            case "form":
+                form = self.forms.by_name.get(name)
+                hub = self.hubs.by_name.get(form.spec.hub_id) if form else None
+                of_form = [node for node in nodes if node.spec.template_ref == name]
+                return form_state(form, hub, of_form, goal, now)
+            case _:
+                of_row = [node for node in nodes if name in {node.metadata.name, node.spec.uid}]
+                return nodes_state(of_row, forms, goal, now)
+
+
+async def _until_reached(cluster: Cluster, watched: _Watched, goal: Goal) -> None:
+    view, changed = _View(watched), asyncio.Event()
+    following = [
+        asyncio.create_task(objects.follow(cluster, changed.set))
+        for objects in (view.hubs, view.forms, view.nodes)
+    ]
+    printed = asyncio.create_task(_print_states(view, watched, goal, changed))
+    try:
+        await asyncio.wait([printed, *following], return_when=asyncio.FIRST_COMPLETED)
+        for task in (*following, printed):
+            if task.done():
+                task.result()
+    except KubeError as error:
+        raise CommandError(str(error)) from error
+    finally:
+        for task in (*following, printed):
+            task.cancel()
+        await asyncio.gather(*following, printed, return_exceptions=True)
+        # The watches close their TLS connections, which needs the event loop a little longer.
+        await asyncio.sleep(_CLOSE)
+
+
+async def _print_states(view: _View, watched: _Watched, goal: Goal, changed: asyncio.Event) -> None:
+    """Print each change of the state; return when the goal is reached."""
+    last = ""
+    while True:
+        changed.clear()
+        if view.complete:
+            state = view.state(goal, datetime.now(UTC))
+            if state.text != last:
+                last = state.text
+                click.echo(f"{datetime.now():%H:%M:%S}  {watched}: {state.text}")  # noqa: DTZ005 - local
+            if state.reached:
+                return
+        await asyncio.sleep(_PAUSE)
+        try:
+            async with asyncio.timeout(_EVERY):
+                await changed.wait()
+        except TimeoutError:
+            continue
