@@ -51,6 +51,7 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
         ),
     },
     "Forms": {
+        "lint": Subcommand("lynq.cli.lint:lint", "Find what is valid and may still go wrong."),
         "render": Subcommand("lynq.cli.render:render", "Print the manifests of forms for rows."),
         "validate": Subcommand(
             "lynq.cli.validate:validate",

@@ -56,7 +56,7 @@ def validate_form(
     problems = [*_check_hub_id(spec), *_check_graph(spec)]
     for placed in resources:
         problems += _check_resource(placed, check_ignore_field)
-    problems += _check_autoscalers(resources)
+    problems += check_autoscalers(resources)
     return (*problems, *check_templates(resources, hub))
 
 
@@ -187,7 +187,7 @@ def _check_reserved_keys(placed: PlacedResource) -> Iterator[Problem]:
                 )
 
 
-def _check_autoscalers(resources: Iterable[PlacedResource]) -> Iterator[Problem]:
+def check_autoscalers(resources: Iterable[PlacedResource]) -> Iterator[Problem]:
     """Yield the workloads whose replicas both the form and an autoscaler of the form set."""
     scaled = {
         target: placed.resource.id for placed in resources if (target := _scale_target(placed))
