@@ -53,6 +53,10 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
     "Forms": {
         "lint": Subcommand("lynq.cli.lint:lint", "Find what is valid and may still go wrong."),
         "render": Subcommand("lynq.cli.render:render", "Print the manifests of forms for rows."),
+        "schema": Subcommand(
+            "lynq.cli.schema:schema",
+            "Print the JSON schemas of LynqHub, LynqForm and LynqNode, for editors.",
+        ),
         "validate": Subcommand(
             "lynq.cli.validate:validate",
             "Check hubs and forms as admission does, without a cluster.",
