@@ -57,6 +57,9 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
             "lynq.cli.schema:schema",
             "Print the JSON schemas of LynqHub, LynqForm and LynqNode, for editors.",
         ),
+        "test": Subcommand(
+            "lynq.cli.form_test:test", "Compare the manifests of forms with expected ones."
+        ),
         "validate": Subcommand(
             "lynq.cli.validate:validate",
             "Check hubs and forms as admission does, without a cluster.",
