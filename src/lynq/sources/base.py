@@ -23,6 +23,15 @@ class Source(Protocol):
         `tracked` are the uids whose rows are also reported if they are inactive.
         """
 
+    def read_after(
+        self, statement: str, query: Query, *, tracked: frozenset[str] = frozenset()
+    ) -> Reading:
+        """Return the active rows as an INSERT, UPDATE or DELETE would leave them.
+
+        The statement runs in a transaction that is always rolled back; its locks are held until
+        then. Triggers fire. Raises StatementRefused.
+        """
+
     async def close(self) -> None:
         """Close every connection; reads in progress fail."""
 

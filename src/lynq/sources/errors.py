@@ -109,6 +109,14 @@ class Interrupted(SourceError):
     """The connection was lost or the statement was killed. The rows so far are incomplete."""
 
 
+class StatementRefused(SourceError):
+    """A statement may change more than its transaction can roll back."""
+
+
+class StatementFailed(SourceError):
+    """The database rejected a statement."""
+
+
 class QueryFailed(SourceError):
     """The server rejected the query; the subtypes name the cause."""
 

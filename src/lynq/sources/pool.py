@@ -8,6 +8,7 @@ no round trip of its own, because it begins the transaction of the read.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from lynq.sources.errors import (
@@ -20,6 +21,7 @@ from lynq.sources.errors import (
 from lynq.sources.query import Query
 from lynq.sources.read import Deadline, Reading, ReadResult
 from lynq.sources.settings import ServerSettings
+from lynq.sources.statement import check_statement
 
 
 class Cursor(ReadResult, Protocol):
@@ -47,6 +49,12 @@ class ServerConnection(PooledConnection, Protocol):
 
     def cursor(self, query: Query, deadline: Deadline) -> Cursor:
         """Return a cursor for the query; nothing is sent yet."""
+
+    async def begin_with(self, statement: str, deadline: Deadline) -> None:
+        """Begin a transaction that writes, and run one statement in it."""
+
+    async def roll_back(self) -> None:
+        """End the transaction without its changes."""
 
 
 C = TypeVar("C", bound=PooledConnection)
@@ -161,6 +169,7 @@ class ServerSource:
         self, settings: ServerSettings, connect: Callable[[], Awaitable[ServerConnection]]
     ) -> None:
         self._settings = settings
+        self._connect = connect
         self._pool = Pool(
             settings.endpoint,
             connect,
@@ -172,6 +181,13 @@ class ServerSource:
     def read(self, query: Query, *, tracked: frozenset[str] = frozenset()) -> Reading:
         """Return the active rows of one snapshot. The read starts with the iteration."""
         return Reading(self._settings, query, self._run, tracked)
+
+    def read_after(
+        self, statement: str, query: Query, *, tracked: frozenset[str] = frozenset()
+    ) -> Reading:
+        """Return the active rows as a statement would leave them; see `Source`."""
+        check_statement(statement)
+        return Reading(self._settings, query, partial(self._run_after, statement), tracked)
 
     async def close(self) -> None:
         """Close every connection; reads in progress fail."""
@@ -186,3 +202,23 @@ class ServerSource:
             await cursor.execute()
             yield cursor
             await cursor.commit()
+
+    @asynccontextmanager
+    async def _run_after(self, statement: str, query: Query) -> AsyncIterator[Cursor]:
+        """Run a query after a statement, on a connection that is not reused.
+
+        Nothing is committed: the server rolls back, too, when the connection is lost.
+        """
+        settings = self._settings
+        deadline = Deadline(settings.query_timeout, settings.endpoint, query.table)
+        connection = await self._connect()
+        try:
+            await connection.begin_with(statement, deadline)
+            cursor = connection.cursor(query, deadline)
+            await cursor.execute()
+            yield cursor
+        finally:
+            try:
+                await connection.roll_back()
+            finally:
+                connection.close()

@@ -8,14 +8,15 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import asyncmy
 from asyncmy.cursors import SSCursor
 from asyncmy.errors import OperationalError
 
-from lynq.sources.errors import SourceError, translate_errors
+from lynq.api.text import and_more
+from lynq.sources.errors import SourceError, StatementRefused, translate_errors
 from lynq.sources.mysql.settings import DIALECT, MySQLSettings, login_arguments
 from lynq.sources.mysql.types import column, connect_error, may_be_large, read_error
 from lynq.sources.network import connect_within
@@ -24,11 +25,18 @@ from lynq.sources.query import Query
 from lynq.sources.read import Deadline
 from lynq.sources.resolver import ServerAddress
 from lynq.sources.rows import SourceColumn
+from lynq.sources.statement import statement_failed
 
 _BEGIN = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 _NO_ROW_LIMIT = 2**64 - 1
 _RECEIVE_BUFFER = 1 << 18
 """Bytes of the kernel's receive buffer: enough for 5 MB/s at a round trip of 50 ms."""
+
+_NOT_TRANSACTIONAL = """
+SELECT table_name FROM information_schema.tables JOIN information_schema.engines USING (engine)
+WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' AND transactions <> 'YES'
+ORDER BY table_name
+"""
 
 # asyncmy has no types.
 DriverConnection = Any
@@ -124,6 +132,37 @@ class _MySQLConnection:
         """Return a cursor for the query; nothing is sent yet."""
         return _MySQLCursor(self._connection, self._settings, query, deadline)
 
+    async def begin_with(self, statement: str, deadline: Deadline) -> None:
+        """Begin a transaction that writes, and run one statement in it."""
+        with translate_errors(lambda error: statement_failed(error, self._settings.endpoint)):
+            async with deadline.enforced():
+                await self._check_transactional()
+                wait = max(1, int(self._settings.query_timeout * 0.9))
+                await _execute(self._connection, f"SET innodb_lock_wait_timeout = {wait}")
+                await _execute(self._connection, "START TRANSACTION READ WRITE")
+                # Prepared: the server accepts one statement only, whatever the driver allows.
+                await _execute(self._connection, "SET @lynq_statement = %s", statement)
+                await _execute(self._connection, "PREPARE lynq FROM @lynq_statement")
+                await _execute(self._connection, "EXECUTE lynq")
+
+    async def _check_transactional(self) -> None:
+        """Raise StatementRefused if a table of the database cannot be rolled back."""
+        self._connection._transport.resume_reading()  # noqa: SLF001 - not public in the driver
+        async with self._connection.cursor() as cursor:
+            await cursor.execute(_NOT_TRANSACTIONAL)
+            names = [row[0] for row in await cursor.fetchall()]
+        if names:
+            raise StatementRefused(
+                f"the database has tables that cannot be rolled back: {and_more(names)}",
+                endpoint=self._settings.endpoint,
+            )
+
+    async def roll_back(self) -> None:
+        """End the transaction without its changes."""
+        with suppress(Exception):
+            async with asyncio.timeout(self._settings.connect_timeout):
+                await _execute(self._connection, "ROLLBACK")
+
     def close(self) -> None:
         """Close the connection at once."""
         self._connection.close()
@@ -194,10 +233,10 @@ def _receiving(connection: DriverConnection) -> Iterator[None]:
             transport.pause_reading()
 
 
-async def _execute(connection: DriverConnection, statement: str) -> None:
+async def _execute(connection: DriverConnection, statement: str, *arguments: str) -> None:
     connection._transport.resume_reading()  # noqa: SLF001 - not public in the driver
     async with connection.cursor() as cursor:
-        await cursor.execute(statement)
+        await cursor.execute(statement, arguments or None)
 
 
 async def _fields(connection: DriverConnection, statement: str) -> list[Any]:

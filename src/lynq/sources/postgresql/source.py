@@ -6,6 +6,7 @@ The transaction is set up so that a value has the same text on every server.
 import asyncio
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import asyncpg
@@ -26,6 +27,7 @@ from lynq.sources.query import Query
 from lynq.sources.read import Deadline
 from lynq.sources.resolver import ServerAddress
 from lynq.sources.rows import SourceColumn
+from lynq.sources.statement import statement_failed
 
 # asyncpg has no types.
 DriverConnection = Any
@@ -82,7 +84,7 @@ async def connect(settings: PostgreSQLSettings) -> DriverConnection:
     return await connect_within(settings, attempt)
 
 
-def _begin_statements(settings: PostgreSQLSettings) -> str:
+def _begin_statements(settings: PostgreSQLSettings, mode: str = "READ ONLY") -> str:
     """Return the statements that begin a transaction, for one round trip.
 
     They are local to the transaction: a connection pooler shares sessions with other clients. The
@@ -103,7 +105,7 @@ def _begin_statements(settings: PostgreSQLSettings) -> str:
         "synchronize_seqscans": "off",
     }
     statements = [f"SET LOCAL {name} = {value}" for name, value in local.items()]
-    return "; ".join(["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *statements])
+    return "; ".join([f"BEGIN ISOLATION LEVEL REPEATABLE READ {mode}", *statements])
 
 
 class _PostgreSQLConnection:
@@ -122,6 +124,21 @@ class _PostgreSQLConnection:
     def cursor(self, query: Query, deadline: Deadline) -> "_PostgreSQLCursor":
         """Return a cursor for the query; nothing is sent yet."""
         return _PostgreSQLCursor(self._connection, self._settings, query, deadline)
+
+    async def begin_with(self, statement: str, deadline: Deadline) -> None:
+        """Begin a transaction that writes, and run one statement in it."""
+        with translate_errors(lambda error: statement_failed(error, self._settings.endpoint)):
+            async with deadline.enforced():
+                await self._connection.execute(_begin_statements(self._settings, "READ WRITE"))
+                # Prepared: the server accepts one statement only.
+                prepared = await self._connection.prepare(statement)
+                await prepared.fetch()
+
+    async def roll_back(self) -> None:
+        """End the transaction without its changes."""
+        with suppress(Exception):
+            async with asyncio.timeout(self._settings.connect_timeout):
+                await self._connection.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the connection at once."""

@@ -9,6 +9,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -30,6 +31,7 @@ from lynq.sources.settings import MIB
 from lynq.sources.sqlite.settings import DIALECT, SQLiteSettings
 from lynq.sources.sqlite.thread import GRACE, WorkerThread, WorkerThreads
 from lynq.sources.sqlite.types import read_error
+from lynq.sources.statement import check_statement, statement_failed
 
 _PATH_FIELD = "sqlite.path"
 
@@ -90,12 +92,18 @@ def read_only_uri(file: Path) -> str:
     return f"file:{quote(str(file))}?mode=ro"
 
 
+def _uri(file: Path, *, writes: bool) -> str:
+    return f"file:{quote(str(file))}?mode=rw" if writes else read_only_uri(file)
+
+
 class SQLiteWorker:
     """The connection of one read. All methods but `stop` run on the worker thread."""
 
-    def __init__(self, settings: SQLiteSettings, query: Query) -> None:
+    def __init__(self, settings: SQLiteSettings, query: Query, statement: str = "") -> None:
+        """Read `query`; with a `statement`, as it would leave the table."""
         self._settings = settings
         self._query = query
+        self._statement = statement
         self._connection: sqlite3.Connection | None = None
         self._rows: sqlite3.Cursor | None = None
         self._stopped = False
@@ -111,7 +119,7 @@ class SQLiteWorker:
         located here, because a file system may not answer.
         """
         connection = self._connection = sqlite3.connect(
-            read_only_uri(locate(self._settings)),
+            _uri(locate(self._settings), writes=bool(self._statement)),
             uri=True,
             timeout=0,
             isolation_level=None,
@@ -121,13 +129,23 @@ class SQLiteWorker:
         connection.set_progress_handler(lambda: self._stopped, _INSTRUCTIONS)
         # The file may come from an untrusted party: its views may use only functions that compute.
         connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA query_only = ON")
-        connection.execute("BEGIN DEFERRED")
+        if self._statement:
+            connection.execute("BEGIN IMMEDIATE")
+            self._execute_statement(connection)
+        else:
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("BEGIN DEFERRED")
         # Every value has its own type, so every column may hold a text of any size.
         self._rows = connection.execute(
             self._query.sql(DIALECT, bounded=range(len(self._query.columns)))
         )
         return self._columns(connection)
+
+    def _execute_statement(self, connection: sqlite3.Connection) -> None:
+        try:
+            connection.execute(self._statement)
+        except sqlite3.Error as error:
+            raise statement_failed(error, self._settings.endpoint) from None
 
     def fetch(self, limit: int) -> Sequence[Sequence[Any]]:
         """Return up to `limit` rows; none at the end of the result."""
@@ -138,6 +156,7 @@ class SQLiteWorker:
     def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
+            # A transaction that is open is rolled back: nothing is ever committed here.
             self._connection.close()
             self._connection = self._rows = None
 
@@ -173,6 +192,13 @@ class SQLiteSource:
         """Return the active rows of one snapshot. The read starts with the iteration."""
         return Reading(self._settings, query, self._run, tracked)
 
+    def read_after(
+        self, statement: str, query: Query, *, tracked: frozenset[str] = frozenset()
+    ) -> Reading:
+        """Return the active rows as a statement would leave them; see `Source`."""
+        check_statement(statement)
+        return Reading(self._settings, query, partial(self._run, statement=statement), tracked)
+
     async def close(self) -> None:
         """Close the file; reads in progress fail."""
         self._closed = True
@@ -180,11 +206,11 @@ class SQLiteSource:
             worker.stop()
 
     @asynccontextmanager
-    async def _run(self, query: Query) -> AsyncIterator["_Result"]:
+    async def _run(self, query: Query, statement: str = "") -> AsyncIterator["_Result"]:
         settings = self._settings
         if self._closed:
             raise SourceConnectionFailed("the source is closed", endpoint=settings.endpoint)
-        worker = SQLiteWorker(settings, query)
+        worker = SQLiteWorker(settings, query, statement)
         thread = self._threads.start()
         self._workers.add(worker)
         result = _Result(
