@@ -1,6 +1,8 @@
 """`lynq plan`: shows what a form, a statement or a table would change, before it does."""
 
+import os
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,16 @@ from lynq.cli.exit_codes import CommandError, ExitCode
 from lynq.cli.lookup import find_hub
 from lynq.cli.output import OutputFormat, output_option, print_data
 from lynq.cli.plan_output import plan_markdown, plan_text
+from lynq.cli.row_file import read_rows
 from lynq.controllers.hub.source_config import SourceConfigLoader
 from lynq.controllers.installation_key import KEY_SECRET, read_key
 from lynq.controllers.options import Options
 from lynq.core.plan.changes import Plan, document
+from lynq.kube import Client
 from lynq.kube.errors import KubeError
 from lynq.plan.simulation import Progress, Rows, Simulation
-from lynq.sources import open_source
+from lynq.sources import Settings, open_source
+from lynq.sources.settings import ServerSettings
 
 _FORMATS = (
     OutputFormat.TABLE,
@@ -40,6 +45,27 @@ _FORMATS = (
     help="File of a LynqForm that would be applied. Can be repeated.",
 )
 @click.option("--hub", "hub_name", metavar="NAME", help="Hub. Default: that of the form.")
+@click.option(
+    "--sql",
+    "statement",
+    metavar="STATEMENT",
+    help="INSERT, UPDATE or DELETE whose effect is planned. It runs in the hub's database, in a "
+    "transaction that is always rolled back. Its locks are held until the rows are read, and "
+    "triggers fire.",
+)
+@click.option(
+    "--sql-user",
+    metavar="NAME",
+    help="Database user of --sql, with the password in $LYNQ_SQL_PASSWORD. Default: that of the "
+    "hub, which can usually only read.",
+)
+@click.option(
+    "--rows",
+    "rows_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="CSV or JSON lines to read instead of the hub's table.",
+)
 @click.option("--all", "show_all", is_flag=True, help="Show every change, also equal ones.")
 @click.option(
     "--sqlite-dir",
@@ -59,6 +85,9 @@ async def plan(
     *,
     files: tuple[Path, ...],
     hub_name: str | None,
+    statement: str | None,
+    sql_user: str | None,
+    rows_file: Path | None,
     show_all: bool,
     sqlite_dir: Path | None,
     operator_namespace: str,
@@ -76,7 +105,11 @@ async def plan(
     Examples:
       lynq plan -f form.yaml             a changed form, over all of its nodes
       lynq plan --hub tenants            the table against the cluster now
+      lynq plan --hub tenants --sql "UPDATE tenants SET plan = 'pro' WHERE id = 7"
+      lynq plan --hub tenants --rows rows.csv
     """
+    if statement and rows_file:
+        raise CommandError("--sql and --rows exclude each other.")
     manifests = [manifest for file in files for manifest in _forms(file, cluster.namespace)]
     hub = await find_hub(cluster, _hub_name(hub_name, manifests))
     key = await _key(cluster, operator_namespace)
@@ -84,10 +117,13 @@ async def plan(
     async with simulation.running():
         for manifest in manifests:
             await simulation.write_form(manifest)
-        if manifests and not hub_name:
+        if rows_file:
+            rows = Rows(rows=read_rows(rows_file, hub.spec))
+        elif manifests and not hub_name and not statement:
             rows = simulation.rows_of_nodes(hub)
         else:
-            rows = await _read(cluster, hub, simulation, sqlite_dir)
+            database = _Database(cluster.client, sqlite_dir, sql_user)
+            rows = await database.read(hub, statement, simulation.uids(hub))
         result = await simulation.plan(hub, rows, _progress())
     _print(result, output, show_all=show_all)
     if result.guard.is_held:
@@ -132,21 +168,40 @@ async def _key(cluster: Cluster, namespace: str) -> KeyState:
         return MissingKey(f"the installation key cannot be read: {error}")
 
 
-async def _read(
-    cluster: Cluster, hub: LynqHub, simulation: Simulation, sqlite_dir: Path | None
-) -> Rows:
-    config = await SourceConfigLoader(cluster.client, sqlite_dir).load(
-        hub.spec, hub.metadata.namespace
-    )
-    source = open_source(config.settings)
-    uids = simulation.uids(hub)
-    try:
-        async with source.read(config.query, tracked=uids) as reading:
-            rows = [row async for page in reading for row in page]
-    finally:
-        await source.close()
-    summary = reading.summary
-    return Rows(rows=rows, identity=summary.identity.digest, inactive=summary.inactive)
+@dataclass(frozen=True, slots=True)
+class _Database:
+    """The database of a hub, with the rights of the caller."""
+
+    client: Client
+    sqlite_dir: Path | None
+    user: str | None
+
+    async def read(self, hub: LynqHub, statement: str | None, uids: frozenset[str]) -> Rows:
+        """Read all rows, as a statement would leave them if there is one."""
+        loader = SourceConfigLoader(self.client, self.sqlite_dir)
+        config = await loader.load(hub.spec, hub.metadata.namespace)
+        source = open_source(self._settings(config.settings))
+        try:
+            reading = (
+                source.read_after(statement, config.query, tracked=uids)
+                if statement
+                else source.read(config.query, tracked=uids)
+            )
+            async with reading:
+                rows = [row async for page in reading for row in page]
+        finally:
+            await source.close()
+        summary = reading.summary
+        return Rows(rows=rows, identity=summary.identity.digest, inactive=summary.inactive)
+
+    def _settings(self, settings: Settings) -> Settings:
+        if not self.user:
+            return settings
+        if not isinstance(settings, ServerSettings):
+            raise CommandError("--sql-user is for MySQL and PostgreSQL.")
+        return replace(
+            settings, username=self.user, password=os.environ.get("LYNQ_SQL_PASSWORD", "")
+        )
 
 
 def _progress() -> Progress:

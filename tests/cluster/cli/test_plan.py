@@ -162,6 +162,28 @@ async def test_held_deletions_show_digest_and_exit_code(
     assert document["totals"]["Delete"] == 8
 
 
+async def test_statement_is_planned_and_rolled_back(plan: RunPlan) -> None:
+    code, output = await plan("--hub", "hub", "--sql", "DELETE FROM tenants WHERE uid = 'zeta'")
+    assert code == ExitCode.DIFFERENT
+    assert output.splitlines()[0] == (
+        "  - 4 to delete: 1 LynqNode, 1 ConfigMap, 1 Deployment, 1 Secret"
+    )
+    assert await plan("--hub", "hub") == (ExitCode.OK, "Nothing changes.\n")
+
+
+async def test_statement_that_commits_is_refused(plan: RunPlan) -> None:
+    assert await plan("--hub", "hub", "--sql", "DROP TABLE tenants") == (ExitCode.ERROR, "")
+    assert await plan("--hub", "hub") == (ExitCode.OK, "Nothing changes.\n")
+
+
+async def test_rows_of_a_file_replace_the_table(plan: RunPlan, tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("uid,active,plan\nacme,1,free\nbeta,1,pro\nzeta,1,pro\n")
+    code, output = await plan("--hub", "hub", "--rows", str(file))
+    assert code == ExitCode.DIFFERENT
+    assert "data.plan: pro → free" in output
+
+
 async def test_object_that_is_no_form_is_an_error(run_lynq: Lynq, tmp_path: Path) -> None:
     file = tmp_path / "hub.yaml"
     file.write_text("kind: ConfigMap\nmetadata: {name: a}\n")
