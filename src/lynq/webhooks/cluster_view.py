@@ -6,6 +6,7 @@ from typing import Protocol
 
 from lynq.api import DeletionPolicy, HubSpec, LynqNode
 from lynq.api.denied_hosts import DeniedHosts
+from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
 from lynq.api.node_metadata import is_protected
@@ -18,6 +19,10 @@ class ClusterView(Protocol):
     @property
     def denied_hosts(self) -> DeniedHosts:
         """The hosts that hubs may not connect to."""
+
+    @property
+    def key(self) -> KeyState:
+        """The installation key, which seeds the random values of templates."""
 
     def covers(self, namespace: str) -> bool:
         """Return whether the namespace is watched, and its hubs and nodes are listed."""

@@ -10,6 +10,7 @@ An object that is being deleted, or whose spec does not change, is not validated
 finalizer of an object that was created before a rule could not be removed.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,8 +19,9 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from lynq.api import FormSpec, HubSpec, LynqNode
+from lynq.api import FormSpec, HubSpec, LynqForm, LynqHub, LynqNode, Metadata
 from lynq.api.denied_hosts import DeniedHosts
+from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
 from lynq.api.node_metadata import is_deleting, is_protected
@@ -29,6 +31,7 @@ from lynq.core.form.validation import hub_not_found, validate_form
 from lynq.core.hub.secret_access import secrets_to_authorize
 from lynq.core.hub.validation import check_host, check_hub_name, validate_hub
 from lynq.core.node.ignore_fields.parse import path_problem
+from lynq.core.plan.blast_radius import blast_radius
 from lynq.webhooks.cluster_view import ClusterView, DeletionImpact
 from lynq.webhooks.review import (
     AdmissionDenied,
@@ -43,6 +46,9 @@ from lynq.webhooks.review import (
 
 Validation: TypeAlias = Callable[[], AdmissionResponse]
 """Returns the response; may be called in a thread."""
+
+_BLAST_RADIUS_SECONDS: Final = 0.15
+"""Processor time for the warning of a form: kubectl waits for it."""
 
 _SHOWN: Final = 100
 """Number of problems that a denial lists."""
@@ -68,7 +74,11 @@ def admit_form(request: AdmissionRequest, view: ClusterView) -> Validation:
         return _allow
     hub = view.hub(ObjectKey(request.namespace, _hub_id(spec)))
     is_missing = hub is None and view.covers(request.namespace)
-    return partial(_response, partial(_form_problems, spec, hub, hub_is_missing=is_missing))
+    validate = partial(_response, partial(_form_problems, spec, hub, hub_is_missing=is_missing))
+    nodes = view.nodes_of_form(ObjectKey(request.namespace, request.name))
+    if hub is None or not nodes:
+        return validate
+    return partial(_with_blast_radius, validate, request, spec, hub=hub, nodes=nodes, key=view.key)
 
 
 def admit_node(request: AdmissionRequest, _view: ClusterView) -> Validation:
@@ -144,6 +154,34 @@ def _form_problems(
     if hub_is_missing and form.hub_id:
         return (*problems, hub_not_found(form, ProblemKind.WARNING))
     return problems
+
+
+def _with_blast_radius(
+    validate: Validation,
+    request: AdmissionRequest,
+    spec: Raw,
+    *,
+    hub: HubSpec,
+    nodes: Sequence[LynqNode],
+    key: KeyState,
+) -> AdmissionResponse:
+    """Add a warning that counts the objects which a valid form changes."""
+    response = validate()
+    if response.denial:
+        return response
+    form_spec = decode_spec(spec, FormSpec)
+    hub_metadata = Metadata(name=form_spec.hub_id, namespace=request.namespace)
+    form_metadata = Metadata(name=request.name, namespace=request.namespace)
+    started = time.thread_time()
+    radius = blast_radius(
+        LynqHub(metadata=hub_metadata, spec=hub),
+        LynqForm(metadata=form_metadata, spec=form_spec),
+        nodes,
+        key,
+        may_continue=lambda: time.thread_time() - started < _BLAST_RADIUS_SECONDS,
+    )
+    warning = radius.warning(request.name)
+    return replace(response, warnings=(*response.warnings, warning)) if warning else response
 
 
 def _response(validate: Callable[[], tuple[Problem, ...]]) -> AdmissionResponse:

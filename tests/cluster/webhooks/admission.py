@@ -13,6 +13,7 @@ import yaml
 
 from lynq.api import HubSpec, LynqForm, LynqHub, LynqNode
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
+from lynq.api.installation_key import NO_KEY, KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.kube import Client, Resource
 from lynq.kube.errors import ApiError
@@ -51,6 +52,10 @@ class Caches:
     spec: HubSpec | None = None
     nodes: Sequence[LynqNode] = field(default_factory=list)
     denied_hosts: DeniedHosts = NONE_DENIED
+
+    @property
+    def key(self) -> KeyState:
+        return NO_KEY
 
     def covers(self, namespace: str) -> bool:
         return bool(namespace)

@@ -68,6 +68,12 @@ async def test_life_of_a_hub_behind_the_webhooks(
         await env.create_form()
         for name in ("acme-web", "beta-web"):
             await wait_for_node_ready(env, name)
+        remove = '{"spec": {"configMaps": []}}'
+        output = await run(
+            "patch", "lynqform", "web", "-n", env.namespace, "--type=merge", "-p", remove,
+            "--dry-run=server",
+        )  # fmt: skip
+        assert "Warning: LynqForm web removes 2 ConfigMaps: lynq plan -f FILE shows them" in output
         await env.patch(
             NODES, "beta-web", {"metadata": {"annotations": {"lynq.sh/protect": "true"}}}
         )
