@@ -31,9 +31,16 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
         ),
     },
     "Look": {
+        "diff": Subcommand(
+            "lynq.cli.diff:diff", "Compare the live objects of a node with the desired ones."
+        ),
         "explain": Subcommand(
             "lynq.cli.explain:explain", "Explain why a node or a row is not ready."
         ),
+        "get": Subcommand("lynq.cli.get:get", "List hubs, forms and nodes with their state."),
+        "rejected": Subcommand("lynq.cli.rejected:rejected", "List the rows that a hub rejected."),
+        "trace": Subcommand("lynq.cli.trace:trace", "Trace an object back to its row."),
+        "tree": Subcommand("lynq.cli.tree:tree", "Show a hub or a node with everything below it."),
     },
     "Act": {
         "approve": Subcommand(

@@ -1,0 +1,75 @@
+"""The fields in which a live object differs from the desired one, and who owns them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lynq.api.names import FIELD_MANAGER
+from lynq.core.plan.fields import FieldChange, field_changes
+
+_ITEM: Final = re.compile(r"\[(?:name=[^\]]*|\d+)\]")
+_KEY: Final = re.compile(r"\[([^\]]+)\]")
+_LIST_KEYS: Final = ("k:", "v:", "i:")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDrift:
+    """One field that the next write changes."""
+
+    change: FieldChange
+    managers: tuple[str, ...] = ()
+    """The managers that own the live value, without the operator."""
+
+
+def field_drifts(
+    live: Mapping[str, Any] | None, written: Mapping[str, Any]
+) -> tuple[FieldDrift, ...]:
+    """Return the fields that differ between the live object and what a write would make of it.
+
+    Labels and annotations of Lynq do not count. Values of Secrets are hidden.
+    """
+    owners = _owners(live or {})
+    return tuple(
+        FieldDrift(change, _managers(change.path, owners))
+        for change in field_changes(live, written)
+        if not change.is_bookkeeping
+    )
+
+
+def field_paths(tree: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Yield the paths of a tree of managed fields; items of lists are [], as keys hold values."""
+    for key, inside in tree.items():
+        if key == ".":
+            continue
+        name = key.removeprefix("f:")
+        named = f"{path}.{name}" if path else name
+        longer = f"{path}[]" if key.startswith(_LIST_KEYS) else named
+        deeper = {each: value for each, value in inside.items() if each != "."}
+        if deeper:
+            yield from field_paths(deeper, longer)
+        else:
+            yield longer
+
+
+def _owners(live: Mapping[str, Any]) -> dict[str, set[str]]:
+    """Return the managers by field path."""
+    owners: dict[str, set[str]] = {}
+    for entry in live.get("metadata", {}).get("managedFields") or ():
+        manager = entry.get("manager", "")
+        if manager == FIELD_MANAGER or entry.get("subresource"):
+            continue
+        for path in field_paths(entry.get("fieldsV1") or {}):
+            owners.setdefault(path, set()).add(manager)
+    return owners
+
+
+def _managers(path: str, owners: Mapping[str, set[str]]) -> tuple[str, ...]:
+    wanted = _KEY.sub(r".\1", _ITEM.sub("[]", path).replace("[]", "\0")).replace("\0", "[]")
+    managers = {
+        manager
+        for owned, names in owners.items()
+        if owned == wanted or owned.startswith((f"{wanted}.", f"{wanted}["))
+        for manager in names
+    }
+    return tuple(sorted(managers))
