@@ -1,0 +1,1 @@
+"""Helpers for tests of forms: renders without a cluster, and a local cluster with an operator."""
