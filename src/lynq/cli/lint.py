@@ -28,7 +28,7 @@ REASONS: Final = {
     UNUSED_COLUMN: UNUSED_COLUMN_REASON,
 }
 """Why each rule exists."""
-_COMMENT: Final = re.compile(r"#\s*lynq-lint:\s*disable=([\w, -]+)")
+_COMMENT: Final = re.compile(r"#(?:.*\s)?lynq-lint:\s*disable=([\w-]+(?:\s*,\s*[\w-]+)*)")
 _NO_FIELD: Final = re.compile(r"\s*(#.*|---.*)?$")
 
 

@@ -46,6 +46,7 @@ def test_finding_has_line_field_and_rule(tmp_path: Path) -> None:
     ("before", "after"),
     [
         ("- id: data", "- id: data  # lynq-lint: disable=deletes-volume"),
+        ("- id: data", "- id: data  # A cache. lynq-lint: disable=deletes-volume (rebuilt)"),
         ("    - id: data", "    # lynq-lint: disable=latest-image, deletes-volume\n    - id: data"),
         ("  persistent", "  # lynq-lint: disable=deletes-volume\n  # a claim\n  persistent"),
         ("apiVersion: op", "# lynq-lint: disable=deletes-volume\n\napiVersion: op"),
