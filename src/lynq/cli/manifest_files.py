@@ -1,7 +1,8 @@
 """Manifests from YAML and JSON files, with the line of every field.
 
-YAML is read as kubectl reads it: timestamps and sexagesimal numbers are texts, keys are texts, and
-a repeated key is an error. A file may have several documents; a `List` stands for its items.
+YAML is read as kubectl reads it: timestamps and sexagesimal numbers are texts, and keys are texts.
+Only a repeated key is an error here; kubectl drops the first value without a word. A file may have
+several documents; a `List` stands for its items.
 """
 
 import re
@@ -229,11 +230,16 @@ class _Reader:
         self.loader.flatten_mapping(node)
         value: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key = str(key_node.value)
+            key = self._key(key_node)
             child = at_key(place, key) if place else key
             self.positions[child] = _position(key_node, value_node)
             value[key] = self.read(value_node, child)
         return value
+
+    def _key(self, node: yaml.Node) -> str:
+        key = self.loader.construct_object(node)
+        # As in JSON, which kubectl sends.
+        return str(key).lower() if isinstance(key, bool) else str(key)
 
     def _check_keys(self, node: yaml.MappingNode) -> None:
         keys: set[str] = set()
