@@ -134,6 +134,7 @@ class MutationRun:
             self._caches = _caches()
             # The processes share the objects that no garbage collection touches.
             gc.freeze()
+            _print(f"{'module':34} mutants  killed  explained  score")
             for module in loaded:
                 self._run_module(module)
         return True
@@ -163,6 +164,7 @@ class MutationRun:
                 self.results.survived.append(mutant)
                 if mutant.key not in self.explained:
                     _print(f"survived  {unit}, line {mutant.line}: {mutant.change}")
+        _print_row(module.__name__, self.results.of(module.__name__), self.explained)
 
     def _run_control(self, units: Sequence[Unit]) -> None:
         called = [unit for unit in units if self._callers[str(unit)]]
@@ -293,15 +295,12 @@ def explained_survivors() -> dict[Key, str]:
 
 
 def report(run: MutationRun) -> bool:
-    """Print the table; return whether the score is good and every survivor is explained."""
-    explained, stale = run.explained, stale_explanations(run)
+    """Print the total; return whether the score is good and every survivor is explained."""
+    _print_row("total", run.results, run.explained)
+    stale = stale_explanations(run)
     for unit, change in stale:
         _print(f"explained, but killed or gone: {unit}: {change}")
-    _print(f"{'module':34} mutants  killed  explained  score")
-    for name in run.modules:
-        _print_row(name, run.results.of(name), explained)
-    _print_row("total", run.results, explained)
-    unexplained = [mutant for mutant in run.results.survived if mutant.key not in explained]
+    unexplained = [mutant for mutant in run.results.survived if mutant.key not in run.explained]
     return not unexplained and not stale and run.results.percent >= REQUIRED_PERCENT
 
 
@@ -324,7 +323,7 @@ def main(modules: Sequence[str]) -> int:
     """Run the mutants of these modules; return the exit code."""
     os.chdir(ROOT)
     started = time.monotonic()
-    options = ["-q", "-p", "no:cacheprovider", "--no-header", "--hypothesis-profile=mutants"]
+    options = ["-qq", "-p", "no:cacheprovider", "--no-header", "--hypothesis-profile=mutants"]
     run = MutationRun(tuple(modules) or MODULES, explained_survivors())
     pytest.main([*options, *(f"tests/unit/{path}" for path in TESTS)], plugins=[run])
     for nodeid in run.failed_before:
