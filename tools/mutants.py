@@ -49,6 +49,7 @@ MODULES = (
     "lynq.core.guard.rejections",
     "lynq.core.guard.row_screening",
     "lynq.core.guard.window",
+    "lynq.core.hub.confirm",
     "lynq.core.hub.diff",
     "lynq.core.hub.plan",
     "lynq.core.hub.prune",

@@ -118,7 +118,7 @@ def choose_deletions(
     absent = _observe(hub, candidates, screened, observation)
     status = hub.status.deletion_guard
     held = memory.held or is_held(hub.status)
-    if held:
+    if held or source_changed:
         rowless |= _without_row(missing, {*forms, *frozen})
     being_deleted = nodes.keys() - live.keys()
     spent = spent_approvals(status)
@@ -187,7 +187,8 @@ def _without_row(missing: Mapping[str, LynqNode], forms: Collection[str]) -> dic
 
     Nodes that are paused or protected are part of a hold. It continues while they are all that is
     missing, and an approval has to name them: otherwise they would be deleted without one when the
-    pause or protection ends.
+    pause or protection ends. After a change of the source they begin a hold, because a later plan
+    does not know of the change.
     """
     return {
         name: node.metadata.uid

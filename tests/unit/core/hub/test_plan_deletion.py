@@ -20,6 +20,7 @@ from unit.core.hub.fixtures import (
     NOON,
     WEB,
     ARow,
+    a_form,
     a_hub,
     at,
     deleted,
@@ -310,3 +311,14 @@ def test_plan_without_rows_deletes_only_nodes_of_deleted_forms() -> None:
     unguarded = plan_without_rows(PlanInputs(hub=a_hub(), forms=forms, rows=(), nodes=nodes), NOON)
     assert unguarded.deletes == plan.deletes
     assert (plan.creates, plan.updates, plan.approval) == ((), (), NO_APPROVAL)
+
+
+def test_source_that_changed_while_a_form_was_paused_is_held_by_its_own_limit() -> None:
+    hub = a_hub(deletion_guard=DeletionGuard())
+    uids = [f"t{number:02}" for number in range(40)]
+    cluster = running(*uids)
+    paused = planned(cluster, rows(*uids[12:]), a_form(paused=True), hub=hub, source_changed=True)
+    assert not deleted(paused)
+    resumed = planned(cluster, rows(*uids[12:]), WEB, hub=hub, last_held=bool(paused.verdict.held))
+    assert not deleted(resumed)
+    assert len(resumed.verdict.held) == 12
