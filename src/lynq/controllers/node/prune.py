@@ -135,7 +135,7 @@ class Pruner:
         if not located:
             return result
         retained = frozenset(item.id for item in located) if retain_all else self._retained(node)
-        policies = _policies(node, reason, retained)
+        policies = _policies(node, retained)
         entries, owner = entries_of(node.spec), owner_of(node)
         deferred: set[ObjectRef] = set()
         while True:
@@ -354,17 +354,12 @@ class Pruner:
         _log.info("object retained", object=str(ref), reason=str(deletion.reason))
 
 
-def _policies(
-    node: LynqNode, reason: OrphanReason, retained: frozenset[str]
-) -> dict[str, DeletionPolicy]:
+def _policies(node: LynqNode, retained: frozenset[str]) -> dict[str, DeletionPolicy]:
     """Return the deletion policies of the spec and of the form, by resource id.
 
-    They do not apply to an object that left the form and whose id the spec still has: that is the
-    id of another object now.
+    They apply to an object that left the form, too: a Retain may come with another name.
     """
     policies = {resource.id: resource.deletion_policy for resource in all_resources(node.spec)}
-    if reason is OrphanReason.REMOVED_FROM_TEMPLATE:
-        return dict.fromkeys(retained - policies.keys(), DeletionPolicy.RETAIN)
     return policies | dict.fromkeys(retained, DeletionPolicy.RETAIN)
 
 

@@ -124,3 +124,12 @@ async def test_retain_of_a_skipped_generation_counts(env: Environment) -> None:
         await env.patch(FORMS, "web", {"spec": {"configMaps": [first], "rollout": None}})
         for uid in uids:
             await wait_for_object(env, f"{uid}-settings", is_orphan)
+
+
+async def test_retain_set_with_another_name_retains_the_old_object(env: Environment) -> None:
+    async with running_operator(env):
+        await create_node(env, entry("data"))
+        await wait_for_node_ready(env, NODE)
+        await update_node(env, entry("data", nameTemplate="renamed", **RETAIN))
+        await wait_for_object(env, "renamed", lambda obj: not owner_uids(obj))
+        await wait_for_object(env, "data", is_orphan)
