@@ -54,7 +54,6 @@ class _CaseFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Case:
     """A case with its paths resolved."""
 
-    name: str
     files: list[Path]
     rows: RowsOf
     now: datetime
@@ -153,7 +152,7 @@ def _load(path: Path) -> _Case:
         rows = given_rows(
             [{name: _text(value) for name, value in row.items()} for row in case.rows]
         )
-    return _Case(path.stem, files, rows, _time(path, case.now))
+    return _Case(files, rows, _time(path, case.now))
 
 
 def _time(path: Path, text: str | None) -> datetime:

@@ -91,8 +91,7 @@ def lint(paths: tuple[Path, ...], disabled: tuple[str, ...], output: OutputForma
 
 def _findings(files: FormFiles) -> Iterator[tuple[Document, Finding]]:
     for form in files.forms:
-        hub = files.hub_of(form.object)
-        linted = FormToLint(form.object.spec, hub.spec if hub else None)
+        linted = FormToLint(form.object.spec)
         for rule in _RULES:
             yield from ((form.document, finding) for finding in rule.findings(linted))
     for each in files.hubs:

@@ -39,6 +39,9 @@ _FORMATS: Final = (
     OutputFormat.TABLE,
 )
 
+_MANY_ROWS: Final = 1000
+"""Rows from which a render may take longer than a second."""
+
 
 @click.command()
 @files_option
@@ -106,7 +109,10 @@ def _rows(given: Sequence[str], row_path: Path | None, uids: Sequence[str]) -> R
         rows = all_rows(hub)
         if missing := sorted(set(uids) - {row.uid for row in rows}):
             raise CommandError(f"No active row has the uid {', '.join(missing)}.")
-        return [row for row in rows if not uids or row.uid in uids]
+        chosen = [row for row in rows if not uids or row.uid in uids]
+        if len(chosen) >= _MANY_ROWS:
+            print_note(f"Rendering {len(chosen):,} rows…")
+        return chosen
 
     return rows_of
 

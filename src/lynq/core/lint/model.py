@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from lynq.api import FormSpec, HubSpec
+from lynq.api import FormSpec
 from lynq.core.form.templates import PlacedResource, placed_resources
 
 ANNOTATION_DISABLE: Final = "lynq.sh/lint-disable"
@@ -24,10 +24,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class FormToLint:
-    """A form, and its hub if it is known."""
+    """A form, and its resources."""
 
     spec: FormSpec
-    hub: HubSpec | None = None
 
     @cached_property
     def resources(self) -> tuple[PlacedResource, ...]:
