@@ -2,7 +2,7 @@
 
 A case is a YAML file that names a form, its hub and rows. The expected manifests of `web.yaml` are
 in `expected/web.yaml`. They contain errors and rejected rows as comments, so that a case can also
-expect those. Time and random values are fixed; keys and certificates are masked.
+expect those. Time is fixed; random values, keys and certificates are masked.
 """
 
 import time

@@ -194,3 +194,11 @@ def test_directory_without_cases_is_an_error(tmp_path: Path) -> None:
     result = _test(tmp_path)
     assert result.exit_code == ExitCode.ERROR
     assert "has no case" in result.stderr
+
+
+def test_samples_give_the_expected_manifests() -> None:
+    result = _test(Path(__file__).parents[3] / "deploy" / "samples" / "tests")
+    assert (result.exit_code, result.stdout) == (
+        ExitCode.OK,
+        "ok       all-kinds\nok       policies\n",
+    )

@@ -1,17 +1,21 @@
-"""Masks the values that differ in every render: keys, certificates and password hashes."""
+"""Masks generated values: random values, keys, certificates and password hashes.
+
+The random values of a preview are repeatable, but a password in a file looks like one in use.
+"""
 
 from typing import Any, Final
 
 from lynq.template import Needs, called_functions
 
 GENERATED: Final = "(generated)"
-"""Stands for a value of a function that generates another one in every render."""
+"""Stands for a generated value."""
+_GENERATING: Final = Needs.RANDOM | Needs.ENTROPY
 
 
 def masked_body(template: Any, rendered: Any) -> Any:  # noqa: ANN401 - any JSON value
     """Return the rendered manifest; the values of such templates are replaced by `(generated)`."""
     if isinstance(template, str):
-        is_generated = "{{" in template and called_functions(template, Needs.ENTROPY)
+        is_generated = "{{" in template and called_functions(template, _GENERATING)
         return GENERATED if is_generated else rendered
     if isinstance(template, dict) and isinstance(rendered, dict):
         return {

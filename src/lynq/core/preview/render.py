@@ -67,7 +67,7 @@ class PreviewInputs:
     """The resources of the form that fail on every node: the error by id."""
     cluster_kinds: Collection[KindName] = CLUSTER_KINDS
     masks_generated: bool = False
-    """Whether keys, certificates and hashes, which differ in every render, are masked."""
+    """Whether random values, keys, certificates and hashes are masked."""
 
 
 @dataclass(frozen=True, slots=True)
