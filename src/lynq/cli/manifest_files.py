@@ -6,6 +6,7 @@ several documents; a `List` stands for its items.
 """
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ import yaml
 from lynq.api.problems import at_key
 from lynq.cli.exit_codes import CommandError
 
+STDIN: Final = Path("-")
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _SEPARATOR: Final = re.compile(r"[.\[]")
 _TEXT_TAG: Final = "tag:yaml.org,2002:timestamp"
@@ -128,8 +130,10 @@ def manifest_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def documents_of(path: Path) -> list[Document]:
-    """Return the objects of one file; raises ManifestFileError."""
+    """Return the objects of one file, or of stdin for `-`; raises ManifestFileError."""
     try:
+        if path == STDIN:
+            return parse_documents(path, sys.stdin.read())
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise ManifestFileError(path, 0, "the file is not UTF-8 text") from None

@@ -25,8 +25,9 @@ def files_option(command: Command) -> Command:
         multiple=True,
         required=True,
         metavar="PATH",
-        type=click.Path(exists=True, path_type=Path),
-        help="File with hubs and forms, or a directory of such files. Can be repeated.",
+        type=click.Path(exists=True, allow_dash=True, path_type=Path),
+        help="File with hubs and forms, a directory of such files, or - for stdin. Can be "
+        "repeated.",
     )
     return option(command)
 
@@ -46,7 +47,7 @@ def validate(paths: tuple[Path, ...], output: OutputFormat) -> None:
     Examples:
       lynq validate -f form.yaml -f hub.yaml
       lynq validate -f deploy/
-      lynq validate -f deploy/ -o json
+      kubectl get lynqforms -o yaml | lynq validate -f -
     """
     files = load_form_files(paths)
     if output.is_table:

@@ -147,3 +147,10 @@ def test_problems_are_data(tmp_path: Path) -> None:
             "message": "'a;b' contains a semicolon or a comment",
         }
     ]
+
+
+def test_objects_are_read_from_stdin() -> None:
+    form = dedent(FORM).replace("hubId", "hubID")
+    result = CliRunner().invoke(lynq, ["validate", "-f", "-"], input=form)
+    assert result.exit_code == ExitCode.ERROR
+    assert result.stdout.splitlines()[-1].startswith("-:7: LynqForm/web: spec.hubID: unknown field")
