@@ -28,7 +28,9 @@ def test_field_names_the_managers_of_its_live_value() -> None:
 
 
 def test_items_of_lists_are_matched_by_their_place() -> None:
-    fields = {"f:spec": {"f:containers": {'k:{"name":"app"}': {".": {}, "f:image": {}}}}}
+    fields: dict[str, Any] = {
+        "f:spec": {"f:containers": {'k:{"name":"app"}': {".": {}, "f:image": {}}}}
+    }
     (drift,) = field_drifts(
         live({"containers": [{"name": "app", "image": "b"}]}, fields),
         desired({"containers": [{"name": "app", "image": "a"}]}),
