@@ -72,6 +72,13 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
             "Check hubs and forms as admission does, without a cluster.",
         ),
     },
+    "Set up": {
+        "doctor": Subcommand(
+            "lynq.cli.doctor:doctor",
+            "Check the installation: CRDs, operator, webhooks, rights, databases, clock and scale.",
+        ),
+        "source": Subcommand("lynq.cli.source:source", "Check and prepare the databases of hubs."),
+    },
     "Run": {
         "cluster": Subcommand(
             "lynq.cli.cluster:cluster", "Run local Kubernetes clusters on loopback."
@@ -79,7 +86,6 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
         "demo": Subcommand("lynq.cli.demo.command:demo", "Run a demo on a local cluster."),
         "install": Subcommand("lynq.cli.install:install", "Install the CRDs of Lynq."),
         "run": Subcommand("lynq.cli.run:run", "Run the operator until SIGTERM or SIGINT."),
-        "source": Subcommand("lynq.cli.source:source", "Prepare the databases of hubs."),
     },
 }
 """The subcommands by the section of the help that lists them."""

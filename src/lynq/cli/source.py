@@ -1,14 +1,20 @@
-"""`lynq source`: prepares databases for push."""
+"""`lynq source`: checks and prepares the databases of hubs."""
 
 import click
 
+from lynq.api import SourceType
+from lynq.cli.source_check import check
+from lynq.sources.grants import grants_sql
 from lynq.sources.postgresql.trigger import DEFAULT_SCHEMA, trigger_sql
 from lynq.sources.query import Table
 
 
 @click.group()
 def source() -> None:
-    """Prepare the databases of hubs."""
+    """Check and prepare the databases of hubs."""
+
+
+source.add_command(check)
 
 
 @source.command("sql-trigger")
@@ -37,3 +43,46 @@ def sql_trigger(table: str, view: str | None, engine: str) -> None:  # noqa: ARG
     The SQL is only printed. Review it, and run it with psql as the owner of the table.
     """
     click.echo(trigger_sql(Table.named(table), Table.named(view) if view else None), nl=False)
+
+
+@source.command("sql-grants")
+@click.option(
+    "--table", required=True, metavar="[SCHEMA.]TABLE", help="Table or view that the hub reads."
+)
+@click.option(
+    "--engine",
+    type=click.Choice([SourceType.MYSQL.value, SourceType.POSTGRESQL.value]),
+    required=True,
+    help="Database engine. A SQLite file has no grants.",
+)
+@click.option("--user", default="lynq", show_default=True, help="User of the hub.")
+@click.option("--database", default="", help="Database of the table.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    help="Grant only this column. Can be repeated: all columns that the hub maps are needed.",
+)
+@click.option("--push", is_flag=True, help="Also grant what `changes: Push` needs.")
+def sql_grants(
+    *, table: str, engine: str, user: str, database: str, columns: tuple[str, ...], push: bool
+) -> None:
+    """Print the least grants of the user of a hub.
+
+    The SQL is only printed. Review it, and run it as an administrator of the database. Writes are
+    never granted: Lynq only reads.
+
+    \b
+    Examples:
+      lynq source sql-grants --engine mysql --table shop.tenants
+      lynq source sql-grants --engine postgresql --database shop --table tenants --push
+    """
+    sql = grants_sql(
+        SourceType(engine),
+        Table.named(table),
+        user=user,
+        database=database,
+        columns=columns,
+        push=push,
+    )
+    click.echo(sql, nl=False)

@@ -22,6 +22,32 @@ class Subject:
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+def service_account(namespace: str, name: str) -> Subject:
+    """Return a service account as the API server authenticates it."""
+    return Subject(
+        username=f"system:serviceaccount:{namespace}:{name}",
+        groups=(
+            "system:serviceaccounts",
+            f"system:serviceaccounts:{namespace}",
+            "system:authenticated",
+        ),
+    )
+
+
+async def may_use(
+    client: Client, subject: Subject, verb: str, resource: Resource, namespace: str
+) -> bool:
+    """Return whether the subject may use a verb on all objects of a namespace; raises KubeError."""
+    attributes = {
+        "group": resource.group,
+        "version": resource.version,
+        "resource": resource.plural,
+        "namespace": namespace,
+        "verb": verb,
+    }
+    return await _is_allowed(client, subject, {"resourceAttributes": attributes})
+
+
 async def may_get_path(client: Client, subject: Subject, path: str) -> bool:
     """Return whether the subject may GET a path that is no resource; raises KubeError."""
     return await _is_allowed(

@@ -37,6 +37,16 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFacts:
+    """What a database says about itself, its connection and its user; safe to show."""
+
+    version: str
+    tls: str = ""
+    """Protocol and cipher; empty if the connection is not encrypted."""
+    grants: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Engine(Generic[B, S]):
     """A database engine: `B` is its block in a hub's spec, `S` its connection settings.
 
@@ -49,6 +59,8 @@ class Engine(Generic[B, S]):
     """Builds the connection settings from the block of the spec."""
     open: Callable[[S], Source]
     """Returns a source, which connects when it is first read."""
+    inspect: Callable[[S, Table], Coroutine[Any, Any, SourceFacts]]
+    """Connects and returns facts of the database; raises SourceError."""
     listen: Callable[[S, Table, PushTiming, ChangeNotifier], Coroutine[Any, Any, None]]
     """Reports changes of a table to the notifier. It never returns: it raises a SourceError when
     the connection is lost, and cleans up when it is cancelled."""

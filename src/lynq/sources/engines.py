@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from lynq.api import SourceType
 from lynq.sources import mysql, postgresql, sqlite
-from lynq.sources.base import Engine, Source
+from lynq.sources.base import Engine, Source, SourceFacts
 from lynq.sources.push.channel import ChangeStream, PushTiming, listening
 from lynq.sources.query import Table
 from lynq.sources.settings import Settings
@@ -20,6 +20,11 @@ ENGINES: Final[Mapping[SourceType, Engine[Any, Any]]] = {
 def open_source(settings: Settings) -> Source:
     """Return the source that the settings describe; it connects when it is first read."""
     return ENGINES[settings.engine].open(settings)
+
+
+async def inspect_source(settings: Settings, table: str) -> SourceFacts:
+    """Connect and return facts of the database that the settings describe; raises SourceError."""
+    return await ENGINES[settings.engine].inspect(settings, Table.named(table))
 
 
 def open_changes(

@@ -106,6 +106,12 @@ class Reading:
         self._inactive: set[str] = set()
         self._pages: AsyncGenerator[list[Row], None] | None = None
         self._summary: ReadSummary | None = None
+        self._columns: tuple[SourceColumn, ...] = ()
+
+    @property
+    def columns(self) -> tuple[SourceColumn, ...]:
+        """The columns, in the order of the query; empty before the first page."""
+        return self._columns
 
     @property
     def summary(self) -> ReadSummary:
@@ -136,6 +142,7 @@ class Reading:
         seen = active = size = 0
         async with self._run(self._query) as result:
             layout = RowLayout.of(self._query, result.columns)
+            self._columns = layout.columns
             digest = hashlib.sha256(layout.salt)
             while page := await result.fetch(_page_limit(active, size)):
                 rows = active_rows(layout, page)

@@ -2,6 +2,7 @@
 
 from lynq.api import MySQL, SourceType
 from lynq.sources.base import Engine
+from lynq.sources.mysql.inspection import inspect
 from lynq.sources.mysql.push import listen
 from lynq.sources.mysql.settings import DIALECT, MySQLSettings
 from lynq.sources.mysql.source import open_mysql
@@ -17,5 +18,6 @@ ENGINE = Engine(
     dialect=DIALECT,
     settings=_settings,
     open=open_mysql,
+    inspect=inspect,
     listen=listen,
 )

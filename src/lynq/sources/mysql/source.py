@@ -46,12 +46,14 @@ def open_mysql(settings: MySQLSettings) -> ServerSource:
     """Return the source that the settings describe; it connects when it is first read."""
 
     async def connect() -> _MySQLConnection:
-        return _MySQLConnection(await _connect(settings), settings)
+        return _MySQLConnection(await connect_server(settings), settings)
 
     return ServerSource(settings, connect)
 
 
-async def _connect(settings: MySQLSettings) -> DriverConnection:
+async def connect_server(settings: MySQLSettings) -> DriverConnection:
+    """Return a new connection."""
+
     async def attempt(context: ssl.SSLContext | None, address: ServerAddress) -> DriverConnection:
         with translate_errors(lambda error: connect_error(error, settings)):
             return await _log_in(settings, context, address)

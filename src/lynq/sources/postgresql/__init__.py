@@ -2,6 +2,7 @@
 
 from lynq.api import PostgreSQL, SourceType
 from lynq.sources.base import Engine
+from lynq.sources.postgresql.inspection import inspect
 from lynq.sources.postgresql.push import listen
 from lynq.sources.postgresql.settings import DIALECT, PostgreSQLSettings
 from lynq.sources.postgresql.source import open_postgresql
@@ -17,5 +18,6 @@ ENGINE = Engine(
     dialect=DIALECT,
     settings=_settings,
     open=open_postgresql,
+    inspect=inspect,
     listen=listen,
 )

@@ -1,0 +1,99 @@
+"""`lynq doctor`: checks an installation, one line per check."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from lynq.cli.check_results import exit_with, print_result
+from lynq.cli.connection import Cluster, cluster_command
+from lynq.cli.installation_checks import Inspection, inspect
+from lynq.cli.output import REPORT_FORMATS, OutputFormat, output_option, print_data
+from lynq.core.health.checks import CheckResult, Severity, worst
+
+_EVERY = 2.0
+"""Seconds between two rounds of --wait."""
+
+
+@click.command()
+@click.option("--wait", is_flag=True, help="Repeat until nothing fails, and print each change.")
+@click.option("--connect", is_flag=True, help="Connect to the databases of the hubs and read rows.")
+@click.option(
+    "--service-account",
+    metavar="NAMESPACE/NAME",
+    default="",
+    help="Account of the operator. Default: that of its Deployment.",
+)
+@click.option(
+    "--sqlite-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Directory of SQLite files for --connect, like that of `lynq run`.",
+)
+@output_option(REPORT_FORMATS)
+@cluster_command
+async def doctor(
+    cluster: Cluster,
+    *,
+    wait: bool,
+    connect: bool,
+    service_account: str,
+    sqlite_dir: Path | None,
+    output: OutputFormat,
+) -> None:
+    """Check the installation: CRDs, operator, webhooks, rights, databases, clock and scale.
+
+    Each check is a line: ok, warn or FAIL, its name and details. Nothing is changed: the webhooks
+    are tried by server-side dry runs of an invalid and a valid form in the namespace. What your
+    rights do not show is a warning. The exit code is 0 if all is well, 1 with warnings, and 2 if
+    something is broken.
+
+    \b
+    Examples:
+      lynq doctor
+      lynq doctor --wait
+      lynq doctor --connect -o json
+    """
+    inspection = Inspection(connect, service_account, sqlite_dir)
+    if wait:
+        await _wait(cluster, inspection)
+    results = []
+    async for result in inspect(cluster, inspection):
+        results.append(result)
+        if output.is_table:
+            print_result(result)
+    if not output.is_table:
+        print_data([_as_data(result) for result in results], output)
+    exit_with(results)
+
+
+async def _wait(cluster: Cluster, inspection: Inspection) -> NoReturn:
+    """Print each change until no check fails."""
+    printed: dict[str, CheckResult] = {}
+    while True:
+        results = [result async for result in inspect(cluster, inspection)]
+        for result in _changed(results, printed):
+            print_result(result)
+        if worst(results) is not Severity.FAILURE:
+            exit_with(results)
+        await asyncio.sleep(_EVERY)
+
+
+def _as_data(result: CheckResult) -> dict[str, str]:
+    return {"status": result.severity.value, "name": result.name, "detail": result.detail}
+
+
+def _changed(results: list[CheckResult], printed: dict[str, CheckResult]) -> Iterator[CheckResult]:
+    """Yield the results whose severity or detail differs from the last printed one."""
+    for number, result in enumerate(results):
+        key = f"{result.name}#{sum(each.name == result.name for each in results[:number])}"
+        before = printed.get(key)
+        if before is None or _without_numbers(before) != _without_numbers(result):
+            printed[key] = result
+            yield result
+
+
+def _without_numbers(result: CheckResult) -> tuple[Severity, str]:
+    """Return what is worth a line: the age of a lease alone is not."""
+    return result.severity, "".join(char for char in result.detail if not char.isdigit())

@@ -1,0 +1,1 @@
+"""The health of an installation, judged from facts of the cluster."""

@@ -1,0 +1,100 @@
+"""`lynq doctor`: one line per check, and an exit code for scripts."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from cluster.cli.conftest import Lynq
+from cluster.controllers.environment import FORMS, Environment
+from cluster.webhooks.admission import Admission
+from lynq.api.names import LEASE
+from lynq.cli.exit_codes import ExitCode
+from lynq.kube import Client, Resource
+from lynq.kube.resource import LEASES
+
+BINDINGS = Resource(
+    "rbac.authorization.k8s.io",
+    "v1",
+    "ClusterRoleBinding",
+    "clusterrolebindings",
+    namespaced=False,
+)
+
+
+@asynccontextmanager
+async def admin_account(client: Client, namespace: str) -> AsyncIterator[None]:
+    """Bind the account `operator` of the namespace to cluster-admin."""
+    await client.create(
+        BINDINGS,
+        {
+            "metadata": {"name": namespace},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+            "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": namespace}],
+        },
+    )
+    yield
+    await client.delete(BINDINGS, namespace)
+
+
+def lines_of(text: str, *parts: str) -> list[str]:
+    """Return the lines that contain one of the parts, with numbers of seconds normalized."""
+    lines = [re.sub(r"\d+ s\b", "N s", line) for line in text.splitlines()]
+    return [line for line in lines if any(part in line for part in parts)]
+
+
+async def test_doctor_reports_each_check(env: Environment, run_lynq: Lynq) -> None:
+    env.set_rows(("acme", 1, "gold"))
+    await env.create_hub()
+    await env.create_form()
+    lease = {
+        "holderIdentity": "lynq-0",
+        "leaseDurationSeconds": 15,
+        "renewTime": datetime.now(UTC).isoformat(timespec="microseconds"),
+    }
+    await env.client.create(
+        LEASES, {"metadata": {"name": LEASE, "namespace": env.namespace}, "spec": lease}
+    )
+    async with env.run_controllers():
+        await env.wait_for_status(desired=1)
+    account = f"{env.namespace}/operator"
+    options = ("--service-account", account, "--connect", "--sqlite-dir", str(env.directory))
+    broken = await run_lynq("doctor", *options)
+    assert broken.exit_code == ExitCode.ERROR
+    assert lines_of(broken.stdout, "clock", "crd", "webhooks", env.namespace) == [
+        "ok    clock: differs from that of the API server by N s",
+        "ok    crd lynqhubs: v1 is served",
+        "ok    crd lynqforms: v1 is served",
+        "ok    crd lynqnodes: v1 is served",
+        f"ok    lease: {env.namespace}/{LEASE} is held by lynq-0, renewed N s ago",
+        (
+            "warn  webhooks: an invalid form is accepted: they are not installed, or do not "
+            f"cover the namespace {env.namespace}; the condition Valid of a form still reports its "
+            "problems"
+        ),
+        (
+            f"FAIL  rights ConfigMap: system:serviceaccount:{env.namespace}:operator may not list, "
+            f"watch, get, create, patch, delete configmaps in {env.namespace}"
+        ),
+        f"ok    hub {env.namespace}/hub: all rows are read, 0 of 1 nodes ready",
+        f"ok    database {env.namespace}/hub: sqlite, database rows.db: 1 active rows read",
+    ]
+    async with admin_account(env.client, env.namespace):
+        allowed = await run_lynq("doctor", *options, "-o", "json")
+    results = {result["name"]: result for result in json.loads(allowed.stdout)}
+    assert results["rights"]["status"] == "ok"
+
+
+async def test_doctor_tries_the_webhooks_by_dry_runs(env: Environment, run_lynq: Lynq) -> None:
+    admission = Admission(env.client, env.namespace)
+    async with admission.replica() as server, admission.configured(server):
+        result = await run_lynq("doctor")
+    assert lines_of(result.stdout, "webhooks") == [
+        "ok    webhooks: an invalid form is refused, a valid one passes"
+    ]
+    assert (await env.client.list(FORMS, env.namespace)).items == []
