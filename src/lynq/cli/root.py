@@ -8,11 +8,14 @@ import os
 import sys
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from lynq.cli.exit_codes import CommandError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +76,15 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
         ),
     },
     "Set up": {
+        "completion": Subcommand(
+            "lynq.cli.completion:completion", "Print the completion script of a shell."
+        ),
         "doctor": Subcommand(
             "lynq.cli.doctor:doctor",
             "Check the installation: CRDs, operator, webhooks, rights, databases, clock and scale.",
+        ),
+        "export": Subcommand(
+            "lynq.cli.export:export", "Write a hub, its forms and its ConfigMaps as YAML files."
         ),
         "source": Subcommand("lynq.cli.source:source", "Check and prepare the databases of hubs."),
     },
@@ -105,13 +114,24 @@ class _Commands(click.Group):
         """Return the names of all subcommands."""
         return sorted(SUBCOMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a subcommand."""
         if cmd_name not in SUBCOMMANDS:
             return None
         module, _, attribute = SUBCOMMANDS[cmd_name].target.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
+        if ctx.resilient_parsing:
+            # A shell asks for completions.
+            import_module("lynq.cli.completion").complete_names(command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Return the subcommands that begin with the text, without importing them."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - slow to import
+
+        names = [name for name in sorted(SUBCOMMANDS) if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=SUBCOMMANDS[name].summary) for name in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the subcommands by section."""
