@@ -86,6 +86,9 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
         "export": Subcommand(
             "lynq.cli.export:export", "Write a hub, its forms and its ConfigMaps as YAML files."
         ),
+        "import": Subcommand(
+            "lynq.cli.takeover:import_", "Show what the swap from the Go operator would write."
+        ),
         "source": Subcommand("lynq.cli.source:source", "Check and prepare the databases of hubs."),
     },
     "Run": {
