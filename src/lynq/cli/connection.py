@@ -103,11 +103,16 @@ def _connected(run: Run) -> Callable[..., None]:
         **parameters: Any,  # noqa: ANN401 - those of the command
     ) -> None:
         options = ClusterOptions(kubeconfig, context, namespace, all_namespaces)
-        # The loop of the standard library, whatever loop the process uses elsewhere.
-        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-            runner.run(_run(run, options, parameters))
+        run_connected(run, options, **parameters)
 
     return command
+
+
+def run_connected(run: Run, options: ClusterOptions, **parameters: Any) -> None:  # noqa: ANN401
+    """Connect to the cluster and run a coroutine with it; raises CommandError."""
+    # The loop of the standard library, whatever loop the process uses elsewhere.
+    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+        runner.run(_run(run, options, parameters))
 
 
 async def _run(run: Run, options: ClusterOptions, parameters: dict[str, Any]) -> None:

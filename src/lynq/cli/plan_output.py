@@ -60,7 +60,8 @@ def _summary(plan: Plan) -> Iterator[str]:
         )
         yield styled(f"  ! {_count(len(plan.rejected), 'row')} rejected: {rows}", "red")
     for reason, nodes in _by_reason(plan):
-        yield styled(f"  ! {_count(len(nodes), 'node')} fail: {and_more(nodes)}: {reason}", "red")
+        verb = "fails" if len(nodes) == 1 else "fail"
+        yield styled(f"  ! {_count(len(nodes), 'node')} {verb}: {and_more(nodes)}: {reason}", "red")
     if plan.guard.is_held:
         yield styled(f"  HELD by the deletion guard: {plan.guard.message}", "red", bold=True)
     for note in plan.notes:

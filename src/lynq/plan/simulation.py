@@ -21,8 +21,6 @@ from prometheus_client import CollectorRegistry
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
-from lynq.api.names import ANNOTATION_NODE_NAME, LABEL_HUB, LABEL_NODE, LABEL_NODE_NAMESPACE
-from lynq.api.naming import node_name, tracked_name
 from lynq.api.node_metadata import is_deleting, pair_or_spec
 from lynq.controllers.concurrency import for_each_parallel
 from lynq.controllers.context import BY_HUB, ControllerContext
@@ -33,7 +31,6 @@ from lynq.controllers.hub.plan import hub_nodes
 from lynq.controllers.node.controller import NodeController
 from lynq.controllers.options import Options
 from lynq.core.graph.gate import FAILED_STATES
-from lynq.core.guard.approval import digest_of, spent_approvals
 from lynq.core.hub.diff import CheckedSpecs
 from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 from lynq.core.hub.prune import Observation
@@ -41,18 +38,14 @@ from lynq.core.hub.row_values import RowLike, RowValues
 from lynq.core.hub.schedule import deletion_window
 from lynq.core.plan.changes import (
     FailedResource,
-    Guard,
     Plan,
-    PlannedChange,
-    PlannedRejection,
-    classify,
 )
-from lynq.core.plan.fields import field_changes
 from lynq.core.readiness.rules import evaluate_readiness
 from lynq.core.readiness.verdict import READY, Readiness, ReadinessReason
 from lynq.kube import Client, Recorder, RuntimeMetrics, WorkQueue
 from lynq.kube.errors import KubeError, NotFound
-from lynq.plan.dry_run import Body, DryRun, Recorded
+from lynq.plan.dry_run import DryRun
+from lynq.plan.report import ChangeReport
 from lynq.telemetry import OperatorMetrics
 
 Progress = Callable[[int, int], None]
@@ -62,8 +55,6 @@ _ROUNDS: Final = 4
 """How often a node is reconciled that asks for it."""
 _ROUND_TIME: Final = timedelta(minutes=1)
 """How far the clock advances between two rounds: delays of the operator do not count."""
-_OWN_KINDS: Final = frozenset({"LynqForm", "LynqHub"})
-"""Kinds that the user writes and not the operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +75,8 @@ class Simulation:
         self._dry_run = DryRun(client)
         self.client = client.intercepted(self._dry_run)
         self._offset = timedelta()
-        self._known_nodes: dict[ObjectKey, LynqNode] = {}
+        self._known_nodes: list[LynqNode] = []
         """The nodes before the plan: deleted ones are not in the cache any more."""
-        self._nodes_by_uid: dict[str, LynqNode] = {}
         metrics = RuntimeMetrics.unexposed()
         context = ControllerContext.of(
             self.client, options, metrics, OperatorMetrics(CollectorRegistry())
@@ -137,10 +127,22 @@ class Simulation:
             raise KubeError(f"LynqForm {key} cannot be decoded: {forms.problem(key)}")
         return form
 
-    async def plan(self, hub: LynqHub, rows: Rows, progress: Progress = lambda *_: None) -> Plan:
-        """Return what the operator would do with these rows, and the forms as they are now."""
-        self._known_nodes = {node.metadata.key: node for node in self.context.nodes.values()}
+    async def plan(
+        self,
+        hub: LynqHub,
+        rows: Rows,
+        progress: Progress = lambda *_: None,
+        *,
+        sample: int | None = None,
+    ) -> Plan:
+        """Return what the operator would do with these rows, and the forms as they are now.
+
+        With `sample`, only this number of the nodes that are updated is planned.
+        """
+        self._known_nodes = self.context.nodes.values()
         first = hub_plan = await self._plan_hub(hub, rows)
+        if sample is not None and len(first.updates) > sample:
+            return await self._plan_sample(hub, first, sample, progress)
         failed: list[FailedResource] = []
         for _ in range(_ROUNDS):
             failed += await self._write_nodes(hub, hub_plan)
@@ -150,25 +152,30 @@ class Simulation:
             hub_plan = await self._plan_hub(hub, rows, first.checked_specs)
             if not (hub_plan.creates or hub_plan.updates or hub_plan.deletes):
                 break
-        hub_plan = first
-        failed += self._failed_resources(hub)
-        await self._delete_held(hub, hub_plan)
-        nodes_now = (*self.context.nodes.values(), *self._known_nodes.values())
-        self._nodes_by_uid = {node.metadata.uid: node for node in nodes_now}
-        changes = [change for each in self._dry_run.recorded() if (change := self._change(each))]
-        return Plan(
-            changes=sorted(changes, key=_order),
-            rejected=[
-                PlannedRejection(rejection.uid, rejection.message)
-                for rejection in hub_plan.screened.rejections
-            ],
-            failed=failed
-            + [
-                FailedResource(node_name(failure.pair), failure.resource, failure.message)
-                for failure in hub_plan.failures
-            ],
-            guard=_guard(hub_plan, hub),
-        )
+        return await self._finish(hub, first, failed)
+
+    async def _plan_sample(
+        self, hub: LynqHub, plan: HubPlan, sample: int, progress: Progress
+    ) -> Plan:
+        """Plan all creations and deletions, and some of the updates."""
+        updates = plan.updates[:: -(-len(plan.updates) // sample)]
+        sampled = replace(plan, updates=updates)
+        failed = await self._write_nodes(hub, sampled)
+        names = [create.name for create in plan.creates]
+        names += [update.name for update in updates]
+        names += [deletion.name for deletion in plan.deletes]
+        keys = [ObjectKey(hub.metadata.namespace, name) for name in names]
+        await self._reconcile(keys, progress)
+        result = await self._finish(hub, sampled, failed)
+        note = f"{len(updates):,} of {len(plan.updates):,} updated nodes are planned (--sample)"
+        return replace(result, notes=(*result.notes, note))
+
+    async def _finish(self, hub: LynqHub, plan: HubPlan, failed: list[FailedResource]) -> Plan:
+        """Return what was recorded, with the deletions that the guard holds."""
+        failed = failed + self._failed_resources(hub)
+        await self._delete_held(hub, plan)
+        report = ChangeReport([*self.context.nodes.values(), *self._known_nodes])
+        return report.plan(hub, plan, self._dry_run.recorded(), failed)
 
     def rows_of_nodes(self, hub: LynqHub) -> Rows:
         """Return the rows that the hub's nodes were written from."""
@@ -292,50 +299,6 @@ class Simulation:
             if entry.state in FAILED_STATES
         ]
 
-    def _change(self, recorded: Recorded) -> PlannedChange | None:
-        before, after = recorded.before, recorded.after
-        obj = after or before
-        action = classify(before, after)
-        if obj is None or action is None or obj["kind"] in _OWN_KINDS:
-            return None
-        metadata = obj["metadata"]
-        name, namespace = metadata["name"], metadata.get("namespace", "")
-        if obj["kind"] == LynqNode.definition.kind:
-            node = self._node(ObjectKey(namespace, name))
-        else:
-            node = self._node_of(after, before)
-        return PlannedChange(
-            action=action,
-            api_version=obj["apiVersion"],
-            kind=obj["kind"],
-            namespace=namespace,
-            name=name,
-            hub=node.metadata.labels.get(LABEL_HUB, "") if node else "",
-            form=node.spec.template_ref if node else "",
-            node=node.metadata.name if node else "",
-            fields=() if after is None else field_changes(before, after),
-            is_held=recorded.is_held,
-        )
-
-    def _node_of(self, *versions: Body | None) -> LynqNode | None:
-        """Return the node that owns an object, or that its labels name: of the first version."""
-        for obj in versions:
-            metadata = (obj or {}).get("metadata", {})
-            owners = [owner["uid"] for owner in metadata.get("ownerReferences") or ()]
-            if node := next(
-                (self._nodes_by_uid[uid] for uid in owners if uid in self._nodes_by_uid), None
-            ):
-                return node
-            labels = metadata.get("labels") or {}
-            if label := labels.get(LABEL_NODE):
-                annotation = (metadata.get("annotations") or {}).get(ANNOTATION_NODE_NAME)
-                name = tracked_name(label, annotation)
-                return self._node(ObjectKey(labels.get(LABEL_NODE_NAMESPACE, ""), name))
-        return None
-
-    def _node(self, key: ObjectKey) -> LynqNode | None:
-        return self._known_nodes.get(key) or self.context.nodes.get(key)
-
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
@@ -381,20 +344,3 @@ def _without_limit(candidate: FormCandidate) -> FormCandidate:
     form = candidate.form
     spec = msgspec.structs.replace(form.spec, rollout=None)
     return replace(candidate, form=msgspec.structs.replace(form, spec=spec))
-
-
-def _guard(plan: HubPlan, hub: LynqHub) -> Guard:
-    if not plan.held:
-        return Guard()
-    spent = spent_approvals(hub.status.deletion_guard)
-    return Guard(
-        is_held=True,
-        count=len(plan.held),
-        digest=digest_of(plan.held, spent),
-        message=plan.held_message(hub),
-    )
-
-
-def _order(change: PlannedChange) -> tuple[str, ...]:
-    is_node = "" if change.kind == "LynqNode" else change.kind
-    return (change.node, is_node, change.namespace, change.name)

@@ -202,3 +202,13 @@ def write_form(folder: Path, **spec: Any) -> str:
     }
     file.write_text(yaml.safe_dump(form))
     return str(file)
+
+
+async def test_sample_plans_some_of_the_changed_nodes(plan: RunPlan, tmp_path: Path) -> None:
+    file = write_form(tmp_path, configMaps=[config_map()], deployments=[deployment()])
+    _, output = await plan("-f", file, "--sample", "1")
+    assert output.startswith("""\
+  ~ 1 to update: 1 LynqNode
+  - 1 to delete: 1 Secret
+  note: 1 of 3 updated nodes are planned (--sample)
+""")

@@ -1,13 +1,26 @@
 """The classification of changes, and the JSON of a plan."""
 
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lynq.api.names import LABEL_MANAGED, LABEL_ORPHANED
-from lynq.core.plan.changes import Action, Guard, Plan, PlannedChange, classify, document
+from lynq.core.plan.changes import (
+    Action,
+    FailedResource,
+    Guard,
+    Plan,
+    PlannedChange,
+    PlannedRejection,
+    classify,
+    document,
+)
 from lynq.core.plan.fields import FieldChange
 
+SCHEMA_FILE = Path(__file__).parents[4] / "docs" / "reference" / "plan.schema.json"
 OURS = {LABEL_MANAGED: "true"}
 ORPHANED = {**OURS, LABEL_ORPHANED: "true"}
 
@@ -108,3 +121,33 @@ def test_document_has_the_fields_of_the_schema() -> None:
         },
         "notes": [],
     }
+
+
+def test_document_fits_the_published_schema() -> None:
+    schema = json.loads(SCHEMA_FILE.read_text())
+    plan = Plan(
+        changes=[change("Deployment", "spec.template")],
+        rejected=[PlannedRejection("a", "b")],
+        failed=[FailedResource("a", "b", "c")],
+        notes=["d"],
+    )
+    assert list(schema_problems(document(plan), schema)) == []
+    assert schema["properties"]["schema"]["const"] == document(plan)["schema"]
+
+
+def schema_problems(value: Any, schema: dict[str, Any], path: str = "") -> Iterator[str]:
+    """Yield where a value has other fields than its schema."""
+    match schema.get("type"):
+        case "object":
+            known = schema["properties"] if "properties" in schema else dict.fromkeys(value)
+            if value.keys() != known.keys() or not set(schema.get("required", ())) <= value.keys():
+                yield f"{path}: {sorted(value)}"
+            for key, child in known.items():
+                yield from schema_problems(value[key], child or {}, f"{path}.{key}")
+        case "array":
+            for item in value:
+                yield from schema_problems(item, schema["items"], f"{path}[]")
+        case "string" | "boolean" | "integer" as kind:
+            expected = {"string": str, "boolean": bool, "integer": int}[kind]
+            if not isinstance(value, expected):
+                yield f"{path}: {value!r}"

@@ -1,0 +1,203 @@
+"""Plans on a cluster, and offline from files."""
+
+import os
+import sys
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from lynq.api import LynqHub
+from lynq.api.installation_key import KeyState, MissingKey
+from lynq.cli.connection import Cluster
+from lynq.cli.exit_codes import CommandError
+from lynq.cli.form_files import load_form_files
+from lynq.cli.form_preview import FormPreview, preview_forms, rows_in_file
+from lynq.cli.lookup import find_hub
+from lynq.cli.row_file import read_rows
+from lynq.controllers.hub.source_config import SourceConfigLoader
+from lynq.controllers.installation_key import KEY_SECRET, read_key
+from lynq.controllers.options import Options
+from lynq.core.plan.changes import (
+    Action,
+    FailedResource,
+    Plan,
+    PlannedChange,
+    PlannedRejection,
+)
+from lynq.core.plan.fields import field_changes
+from lynq.kube import Client
+from lynq.kube.errors import KubeError
+from lynq.plan.simulation import Progress, Rows, Simulation
+from lynq.sources import Settings, open_source
+from lynq.sources.settings import ServerSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """The options of `lynq plan`."""
+
+    files: tuple[Path, ...] = ()
+    hub_name: str | None = None
+    statement: str | None = None
+    sql_user: str | None = None
+    rows_file: Path | None = None
+    sample: int | None = None
+    sqlite_dir: Path | None = None
+    operator_namespace: str = "lynq-system"
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether everything that the plan needs is in files."""
+        return bool(self.files and self.rows_file and not self.hub_name)
+
+
+async def plan_on_cluster(cluster: Cluster, request: PlanRequest) -> Plan:
+    """Return the plan of forms, rows or a statement against the cluster."""
+    manifests = [each for file in request.files for each in _forms(file, cluster.namespace)]
+    hub = await find_hub(cluster, _hub_name(request.hub_name, manifests))
+    key = await _key(cluster, request.operator_namespace)
+    simulation = Simulation(cluster.client, key, Options(sqlite_directory=request.sqlite_dir))
+    async with simulation.running():
+        for manifest in manifests:
+            await simulation.write_form(manifest)
+        rows = await _rows(cluster, request, hub, simulation)
+        return await simulation.plan(hub, rows, _progress(), sample=request.sample)
+
+
+def plan_offline(request: PlanRequest) -> Plan:
+    """Return the plan of forms and rows in files: every object is created."""
+    if request.rows_file is None:
+        raise AssertionError("an offline plan has a file of rows")
+    rows = rows_in_file(request.rows_file)
+    previews = preview_forms(load_form_files(request.files), rows, datetime.now(UTC))
+    return Plan(
+        changes=[change for preview in previews for change in _created(preview)],
+        rejected=[
+            PlannedRejection(rejection.uid, rejection.message)
+            for each in previews
+            for rejection in each.preview.rejections
+        ],
+        failed=[
+            FailedResource(error.node, error.resource, error.message)
+            for each in previews
+            for error in each.preview.errors
+        ],
+        notes=["nothing was validated by an API server"],
+    )
+
+
+def _created(preview: FormPreview) -> list[PlannedChange]:
+    form = preview.form.object
+    return [
+        PlannedChange(
+            action=Action.CREATE,
+            api_version=str(each.obj.get("apiVersion", "")),
+            kind=str(each.obj.get("kind", "")),
+            namespace=each.obj["metadata"].get("namespace", ""),
+            name=each.obj["metadata"]["name"],
+            hub=form.spec.hub_id,
+            form=form.metadata.name,
+            node=node.name,
+            fields=field_changes(None, each.obj),
+        )
+        for node in preview.preview.nodes
+        for each in node.objects
+    ]
+
+
+async def _rows(
+    cluster: Cluster, request: PlanRequest, hub: LynqHub, simulation: Simulation
+) -> Rows:
+    if request.rows_file:
+        return Rows(rows=read_rows(request.rows_file, hub.spec))
+    if request.files and not request.hub_name and not request.statement:
+        # A changed form is planned without its database.
+        return simulation.rows_of_nodes(hub)
+    database = _Database(cluster.client, request.sqlite_dir, request.sql_user)
+    return await database.read(hub, request.statement, simulation.uids(hub))
+
+
+def _forms(file: Path, namespace: str) -> list[dict[str, Any]]:
+    text = sys.stdin.read() if str(file) == "-" else file.read_text()
+    try:
+        documents = [each for each in yaml.safe_load_all(text) if each]
+    except yaml.YAMLError as error:
+        raise CommandError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
+    forms = []
+    for document_ in documents:
+        if not isinstance(document_, dict) or document_.get("kind") != "LynqForm":
+            raise CommandError(f"{file} has an object that is not a LynqForm.")
+        metadata = document_.setdefault("metadata", {})
+        if not metadata.get("name"):
+            raise CommandError(f"{file}: metadata.name is missing.")
+        metadata.setdefault("namespace", namespace)
+        forms.append(document_)
+    return forms
+
+
+def _hub_name(hub_name: str | None, manifests: list[dict[str, Any]]) -> str:
+    names = {str((form.get("spec") or {}).get("hubId", "")) for form in manifests}
+    if hub_name:
+        return hub_name
+    if len(names) != 1:
+        raise CommandError("Name the hub: --hub NAME, or -f FILE with forms of one hub.")
+    return names.pop()
+
+
+async def _key(cluster: Cluster, namespace: str) -> KeyState:
+    try:
+        return await read_key(cluster.client, namespace, KEY_SECRET)
+    except KubeError as error:
+        return MissingKey(f"the installation key cannot be read: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Database:
+    """The database of a hub, with the rights of the caller."""
+
+    client: Client
+    sqlite_dir: Path | None
+    user: str | None
+
+    async def read(self, hub: LynqHub, statement: str | None, uids: frozenset[str]) -> Rows:
+        """Read all rows, as a statement would leave them if there is one."""
+        loader = SourceConfigLoader(self.client, self.sqlite_dir)
+        config = await loader.load(hub.spec, hub.metadata.namespace)
+        source = open_source(self._settings(config.settings))
+        try:
+            reading = (
+                source.read_after(statement, config.query, tracked=uids)
+                if statement
+                else source.read(config.query, tracked=uids)
+            )
+            async with reading:
+                rows = [row async for page in reading for row in page]
+        finally:
+            await source.close()
+        summary = reading.summary
+        return Rows(rows=rows, identity=summary.identity.digest, inactive=summary.inactive)
+
+    def _settings(self, settings: Settings) -> Settings:
+        if not self.user:
+            return settings
+        if not isinstance(settings, ServerSettings):
+            raise CommandError("--sql-user is for MySQL and PostgreSQL.")
+        return replace(
+            settings, username=self.user, password=os.environ.get("LYNQ_SQL_PASSWORD", "")
+        )
+
+
+def _progress() -> Progress:
+    """Return a callback that prints the progress on a terminal."""
+    if not sys.stderr.isatty():
+        return lambda *_: None
+
+    def show(done: int, total: int) -> None:
+        end = "\n" if done == total else ""
+        click.echo(f"\rplanned {done} of {total} nodes{end}", err=True, nl=False)
+
+    return show

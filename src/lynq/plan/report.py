@@ -1,0 +1,115 @@
+"""Reports what a simulation has recorded: changes with their nodes, rejected rows, the guard."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from lynq.api import LynqHub, LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.api.names import ANNOTATION_NODE_NAME, LABEL_HUB, LABEL_NODE, LABEL_NODE_NAMESPACE
+from lynq.api.naming import node_name, tracked_name
+from lynq.core.guard.approval import digest_of, spent_approvals
+from lynq.core.hub.plan import HubPlan
+from lynq.core.plan.changes import (
+    FailedResource,
+    Guard,
+    Plan,
+    PlannedChange,
+    PlannedRejection,
+    classify,
+)
+from lynq.core.plan.fields import field_changes
+from lynq.plan.dry_run import Body, Recorded
+
+_OWN_KINDS: Final = frozenset({"LynqForm", "LynqHub"})
+"""Kinds that the user writes and not the operator."""
+
+
+class ChangeReport:
+    """Finds the node, form and hub of recorded objects."""
+
+    def __init__(self, nodes: Iterable[LynqNode]) -> None:
+        """Take all nodes, before and after the plan; of two with one name, the last counts."""
+        self._by_key: dict[ObjectKey, LynqNode] = {}
+        self._by_uid: dict[str, LynqNode] = {}
+        for node in nodes:
+            self._by_key[node.metadata.key] = node
+            self._by_uid[node.metadata.uid] = node
+
+    def plan(
+        self,
+        hub: LynqHub,
+        hub_plan: HubPlan,
+        recorded: Iterable[Recorded],
+        failed: Iterable[FailedResource],
+    ) -> Plan:
+        """Return the plan of a hub."""
+        changes = [change for each in recorded if (change := self._change(each))]
+        unrendered = [
+            FailedResource(node_name(failure.pair), failure.resource, failure.message)
+            for failure in hub_plan.failures
+        ]
+        return Plan(
+            changes=sorted(changes, key=_order),
+            rejected=[
+                PlannedRejection(rejection.uid, rejection.message)
+                for rejection in hub_plan.screened.rejections
+            ],
+            failed=[*failed, *unrendered],
+            guard=_guard(hub_plan, hub),
+        )
+
+    def _change(self, recorded: Recorded) -> PlannedChange | None:
+        before, after = recorded.before, recorded.after
+        obj = after or before
+        action = classify(before, after)
+        if obj is None or action is None or obj["kind"] in _OWN_KINDS:
+            return None
+        metadata = obj["metadata"]
+        name, namespace = metadata["name"], metadata.get("namespace", "")
+        if obj["kind"] == LynqNode.definition.kind:
+            node = self._by_key.get(ObjectKey(namespace, name))
+        else:
+            node = self._node_of(after, before)
+        return PlannedChange(
+            action=action,
+            api_version=obj["apiVersion"],
+            kind=obj["kind"],
+            namespace=namespace,
+            name=name,
+            hub=node.metadata.labels.get(LABEL_HUB, "") if node else "",
+            form=node.spec.template_ref if node else "",
+            node=node.metadata.name if node else "",
+            fields=() if after is None else field_changes(before, after),
+            is_held=recorded.is_held,
+        )
+
+    def _node_of(self, *versions: Body | None) -> LynqNode | None:
+        """Return the node that owns an object, or that its labels name: of the first version."""
+        for obj in versions:
+            metadata = (obj or {}).get("metadata", {})
+            owners = [owner["uid"] for owner in metadata.get("ownerReferences") or ()]
+            if node := next((self._by_uid[uid] for uid in owners if uid in self._by_uid), None):
+                return node
+            labels = metadata.get("labels") or {}
+            if label := labels.get(LABEL_NODE):
+                annotation = (metadata.get("annotations") or {}).get(ANNOTATION_NODE_NAME)
+                name = tracked_name(label, annotation)
+                return self._by_key.get(ObjectKey(labels.get(LABEL_NODE_NAMESPACE, ""), name))
+        return None
+
+
+def _guard(plan: HubPlan, hub: LynqHub) -> Guard:
+    if not plan.held:
+        return Guard()
+    spent = spent_approvals(hub.status.deletion_guard)
+    return Guard(
+        is_held=True,
+        count=len(plan.held),
+        digest=digest_of(plan.held, spent),
+        message=plan.held_message(hub),
+    )
+
+
+def _order(change: PlannedChange) -> tuple[str, ...]:
+    is_node = "" if change.kind == "LynqNode" else change.kind
+    return (change.node, is_node, change.namespace, change.name)
