@@ -9,8 +9,10 @@ import click
 
 from lynq.cli.check_results import exit_with, print_result
 from lynq.cli.connection import Cluster, cluster_command
+from lynq.cli.exit_codes import ExitCode
 from lynq.cli.installation_checks import Inspection, inspect
-from lynq.cli.output import REPORT_FORMATS, OutputFormat, output_option, print_data
+from lynq.cli.output import REPORT_FORMATS, OutputFormat, output_option, print_data, print_note
+from lynq.cli.timeout import timeout_option
 from lynq.core.health.checks import CheckResult, Severity, worst
 
 _EVERY = 2.0
@@ -19,6 +21,7 @@ _EVERY = 2.0
 
 @click.command()
 @click.option("--wait", is_flag=True, help="Repeat until nothing fails, and print each change.")
+@timeout_option
 @click.option("--connect", is_flag=True, help="Connect to the databases of the hubs and read rows.")
 @click.option(
     "--service-account",
@@ -37,6 +40,7 @@ async def doctor(
     cluster: Cluster,
     *,
     wait: bool,
+    seconds: float,
     connect: bool,
     service_account: str,
     sqlite_dir: Path | None,
@@ -47,7 +51,7 @@ async def doctor(
     Each check is a line: ok, warn or FAIL, its name and details. Nothing is changed: the webhooks
     are tried by server-side dry runs of an invalid and a valid form in the namespace. What your
     rights do not show is a warning. The exit code is 0 if all is well, 1 with warnings, and 2 if
-    something is broken.
+    something is broken; with --wait it is 6 if something is still broken after the timeout.
 
     \b
     Examples:
@@ -57,7 +61,7 @@ async def doctor(
     """
     inspection = Inspection(connect, service_account, sqlite_dir)
     if wait:
-        await _wait(cluster, inspection)
+        await _wait(cluster, inspection, seconds)
     results = []
     async for result in inspect(cluster, inspection):
         results.append(result)
@@ -68,16 +72,21 @@ async def doctor(
     exit_with(results)
 
 
-async def _wait(cluster: Cluster, inspection: Inspection) -> NoReturn:
+async def _wait(cluster: Cluster, inspection: Inspection, seconds: float) -> NoReturn:
     """Print each change until no check fails."""
     printed: dict[str, CheckResult] = {}
-    while True:
-        results = [result async for result in inspect(cluster, inspection)]
-        for result in _changed(results, printed):
-            print_result(result)
-        if worst(results) is not Severity.FAILURE:
-            exit_with(results)
-        await asyncio.sleep(_EVERY)
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                results = [result async for result in inspect(cluster, inspection)]
+                for result in _changed(results, printed):
+                    print_result(result)
+                if worst(results) is not Severity.FAILURE:
+                    exit_with(results)
+                await asyncio.sleep(_EVERY)
+    except TimeoutError:
+        print_note(f"Error: checks still fail after {seconds:g} s.")
+        raise click.exceptions.Exit(ExitCode.TIMEOUT) from None
 
 
 def _as_data(result: CheckResult) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """`lynq wait`: watches a hub, form or node until a goal is reached, and prints each change."""
 
 import asyncio
-import re
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -17,13 +16,12 @@ from lynq.cli.exit_codes import CommandError, ExitCode
 from lynq.cli.lookup import FORMS, HUBS, NODES
 from lynq.cli.output import print_note
 from lynq.cli.target import find_target, reference
+from lynq.cli.timeout import timeout_option
 from lynq.core.hub.goals import Goal, GoalState, form_state, hub_state, nodes_state
 from lynq.kube import Bookmark, EventType, Resource
 from lynq.kube.errors import ConnectionFailed, Gone, KubeError, ServiceUnavailable
 
 _KINDS: Final = ("hub", "form", "node")
-_DURATION: Final = re.compile(r"(\d+)([smh]?)")
-_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600}
 _EVERY: Final = 1.0
 """Seconds after which the state is judged again without a change."""
 _PAUSE: Final = 0.2
@@ -32,13 +30,6 @@ _CLOSE: Final = 0.1
 """Seconds in which the connections of the watches are closed."""
 
 K = TypeVar("K", LynqHub, LynqForm, LynqNode)
-
-
-def _seconds(_context: click.Context, _parameter: click.Parameter, text: str) -> float:
-    match = _DURATION.fullmatch(text)
-    if not match:
-        raise click.BadParameter(f'"{text}" is not a duration like 90s, 5m or 1h.')
-    return int(match[1]) * _SECONDS[match[2]]
 
 
 @click.command()
@@ -51,15 +42,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, text: str) ->
     show_default=True,
     help="What to wait for.",
 )
-@click.option(
-    "--timeout",
-    "seconds",
-    default="5m",
-    show_default=True,
-    metavar="DURATION",
-    callback=_seconds,
-    help="How long to wait, for example 90s, 5m or 1h.",
-)
+@timeout_option
 @cluster_command
 async def wait(cluster: Cluster, *, target: str, goal: str, seconds: float) -> None:
     """Wait until a hub, a form or a node has reached a goal.

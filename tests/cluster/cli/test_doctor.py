@@ -1,5 +1,6 @@
 """`lynq doctor`: one line per check, and an exit code for scripts."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -13,6 +14,7 @@ from lynq.api.names import LEASE
 from lynq.cli.exit_codes import ExitCode
 from lynq.kube import Client, Resource
 from lynq.kube.resource import LEASES
+from waiting import stays
 
 BINDINGS = Resource(
     "rbac.authorization.k8s.io",
@@ -44,7 +46,7 @@ async def admin_account(client: Client, namespace: str) -> AsyncIterator[None]:
 
 def lines_of(text: str, *parts: str) -> list[str]:
     """Return the lines that contain one of the parts, with numbers of seconds normalized."""
-    lines = [re.sub(r"\d+ s\b", "N s", line) for line in text.splitlines()]
+    lines = [re.sub(r"\d+ (s|kinds)\b", r"N \1", line) for line in text.splitlines()]
     return [line for line in lines if any(part in line for part in parts)]
 
 
@@ -66,7 +68,9 @@ async def test_doctor_reports_each_check(env: Environment, run_lynq: Lynq) -> No
     options = ("--service-account", account, "--connect", "--sqlite-dir", str(env.directory))
     broken = await run_lynq("doctor", *options)
     assert broken.exit_code == ExitCode.ERROR
-    assert lines_of(broken.stdout, "clock", "crd", "webhooks", env.namespace) == [
+    # Other namespaces may have hubs and forms of other tests.
+    own = (f" {env.namespace}/", f"in {env.namespace}")
+    assert lines_of(broken.stdout, "clock", "crd", "webhooks", *own) == [
         "ok    clock: differs from that of the API server by N s",
         "ok    crd lynqhubs: v1 is served",
         "ok    crd lynqforms: v1 is served",
@@ -98,3 +102,21 @@ async def test_doctor_tries_the_webhooks_by_dry_runs(env: Environment, run_lynq:
         "ok    webhooks: an invalid form is refused, a valid one passes"
     ]
     assert (await env.client.list(FORMS, env.namespace)).items == []
+
+
+async def test_doctor_waits_and_prints_each_change(env: Environment, run_lynq: Lynq) -> None:
+    await env.create_hub()
+    await env.create_form()
+    account = ("--service-account", f"{env.namespace}/operator")
+    waiting = asyncio.create_task(run_lynq("doctor", "--wait", "--timeout", "8s", *account))
+    await stays(lambda: not waiting.done(), seconds=3)
+    async with admin_account(env.client, env.namespace):
+        result = await waiting
+    rights = lines_of(result.stdout, f"configmaps in {env.namespace}", "ok    rights")
+    assert rights == [
+        (
+            f"FAIL  rights ConfigMap: system:serviceaccount:{env.namespace}:operator may not list, "
+            f"watch, get, create, patch, delete configmaps in {env.namespace}"
+        ),
+        "ok    rights: the operator may manage the N kinds that forms use",
+    ]
