@@ -77,12 +77,12 @@ def complete_names(command: click.Command) -> None:
 
 def _kinds_of(parameter: click.Parameter) -> tuple[str, ...]:
     """Return the kinds that a parameter names, by its name and its metavar."""
-    if isinstance(parameter.type, click.Choice | click.Path | click.File):
+    if not isinstance(parameter.type, click.types.StringParamType):
         return ()
-    name = parameter.name or ""
+    name = (parameter.name or "").removesuffix("_name")
     if name == "namespace":
         return ("namespace",)
-    words = re.findall("[A-Z]+", f"{parameter.metavar or ''} {name.split('_', 1)[0].upper()}")
+    words = [*re.findall("[A-Z]+", parameter.metavar or ""), name.upper()]
     return tuple(dict.fromkeys(_KINDS[word] for word in words if word in _KINDS))
 
 

@@ -48,3 +48,9 @@ def test_kubectl_finds_the_completion_of_the_plugin() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
     scripts = project["project"]["scripts"]
     assert scripts["kubectl_complete-lynq"] == "lynq.cli.completion:kubectl_complete"
+
+
+def test_numbers_are_no_names() -> None:
+    cobra_completions(["run", "--node-concurrency", ""])
+    result = CliRunner().invoke(lynq, ["run", "--node-concurrency=0"])
+    assert "not in the range" in result.output
