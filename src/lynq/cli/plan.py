@@ -26,9 +26,9 @@ _FORMATS = (
     "--filename",
     "files",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-    metavar="FILE",
-    help="File of a LynqForm that would be applied; - is stdin. Can be repeated.",
+    type=click.Path(exists=True, allow_dash=True, path_type=Path),
+    metavar="PATH",
+    help="File or directory with LynqForms that would be applied; - is stdin. Can be repeated.",
 )
 @click.option("--hub", "hub_name", metavar="NAME", help="Hub. Default: that of the form.")
 @click.option(

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
-from lynq.api import LynqHub
+from lynq.api import LynqForm, LynqHub
 from lynq.api.installation_key import KeyState, MissingKey
 from lynq.cli.connection import Cluster
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.form_files import load_form_files
 from lynq.cli.form_preview import FormPreview, preview_forms, rows_in_file
 from lynq.cli.lookup import find_hub
+from lynq.cli.manifest_files import ManifestFileError, read_documents
 from lynq.cli.row_file import read_rows
 from lynq.controllers.hub.source_config import SourceConfigLoader
 from lynq.controllers.installation_key import KEY_SECRET, read_key
@@ -57,7 +57,7 @@ class PlanRequest:
 
 async def plan_on_cluster(cluster: Cluster, request: PlanRequest) -> Plan:
     """Return the plan of forms, rows or a statement against the cluster."""
-    manifests = [each for file in request.files for each in _forms(file, cluster.namespace)]
+    manifests = _forms(request.files, cluster.namespace)
     hub = await find_hub(cluster, _hub_name(request.hub_name, manifests))
     key = await _key(cluster, request.operator_namespace)
     simulation = Simulation(cluster.client, key, Options(sqlite_directory=request.sqlite_dir))
@@ -121,21 +121,18 @@ async def _rows(
     return await database.read(hub, request.statement, simulation.uids(hub))
 
 
-def _forms(file: Path, namespace: str) -> list[dict[str, Any]]:
-    text = sys.stdin.read() if str(file) == "-" else file.read_text()
-    try:
-        documents = [each for each in yaml.safe_load_all(text) if each]
-    except yaml.YAMLError as error:
-        raise CommandError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
+def _forms(paths: tuple[Path, ...], namespace: str) -> list[dict[str, Any]]:
+    """Return the forms of files; other kinds are ignored, as they are not planned."""
     forms = []
-    for document_ in documents:
-        if not isinstance(document_, dict) or document_.get("kind") != "LynqForm":
-            raise CommandError(f"{file} has an object that is not a LynqForm.")
-        metadata = document_.setdefault("metadata", {})
-        if not metadata.get("name"):
-            raise CommandError(f"{file}: metadata.name is missing.")
-        metadata.setdefault("namespace", namespace)
-        forms.append(document_)
+    for document in read_documents(paths):
+        if document.kind != LynqForm.definition.kind:
+            continue
+        if not document.name:
+            raise ManifestFileError(document.path, document.line_of(""), "the form has no name")
+        metadata = {"namespace": namespace, **document.value["metadata"]}
+        forms.append({**document.value, "metadata": metadata})
+    if paths and not forms:
+        raise CommandError("There is no LynqForm among the files.")
     return forms
 
 

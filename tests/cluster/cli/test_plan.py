@@ -189,7 +189,7 @@ async def test_object_that_is_no_form_is_an_error(run_lynq: Lynq, tmp_path: Path
     file.write_text("kind: ConfigMap\nmetadata: {name: a}\n")
     result = await run_lynq("plan", "-f", str(file))
     assert result.exit_code == ExitCode.ERROR
-    assert result.stderr == f"Error: {file} has an object that is not a LynqForm.\n"
+    assert result.stderr == "Error: There is no LynqForm among the files.\n"
 
 
 def write_form(folder: Path, **spec: Any) -> str:
