@@ -1,7 +1,8 @@
 """`lynq doctor`: checks an installation, one line per check."""
 
 import asyncio
-from collections.abc import Iterator
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,6 +18,7 @@ from lynq.core.health.checks import CheckResult, Severity, worst
 
 _EVERY = 2.0
 """Seconds between two rounds of --wait."""
+_AGE = re.compile(r"\d+ s\b")
 
 
 @click.command()
@@ -74,13 +76,15 @@ async def doctor(
 
 async def _wait(cluster: Cluster, inspection: Inspection, seconds: float) -> NoReturn:
     """Print each change until no check fails."""
-    printed: dict[str, CheckResult] = {}
+    before: set[CheckResult] = set()
     try:
         async with asyncio.timeout(seconds):
             while True:
                 results = [result async for result in inspect(cluster, inspection)]
-                for result in _changed(results, printed):
-                    print_result(result)
+                for result in results:
+                    if _stated(result) not in before:
+                        print_result(result)
+                before = set(map(_stated, results))
                 if worst(results) is not Severity.FAILURE:
                     exit_with(results)
                 await asyncio.sleep(_EVERY)
@@ -93,16 +97,6 @@ def _as_data(result: CheckResult) -> dict[str, str]:
     return {"status": result.severity.value, "name": result.name, "detail": result.detail}
 
 
-def _changed(results: list[CheckResult], printed: dict[str, CheckResult]) -> Iterator[CheckResult]:
-    """Yield the results whose severity or detail differs from the last printed one."""
-    for number, result in enumerate(results):
-        key = f"{result.name}#{sum(each.name == result.name for each in results[:number])}"
-        before = printed.get(key)
-        if before is None or _without_numbers(before) != _without_numbers(result):
-            printed[key] = result
-            yield result
-
-
-def _without_numbers(result: CheckResult) -> tuple[Severity, str]:
-    """Return what is worth a line: the age of a lease alone is not."""
-    return result.severity, "".join(char for char in result.detail if not char.isdigit())
+def _stated(result: CheckResult) -> CheckResult:
+    """Return what is worth a line when it changes: the age of a lease is not."""
+    return replace(result, detail=_AGE.sub("", result.detail))

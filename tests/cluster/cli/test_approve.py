@@ -53,3 +53,29 @@ async def test_approve_releases_exactly_what_is_held(
         await env.wait_for_nodes()
         await env.wait_for_condition("DeletionHeld", "False")
         assert "heldDeletions" not in await env.status()
+
+
+async def test_plan_is_approved_as_it_was_shown(
+    env: Environment, run_lynq: Lynq, tmp_path: Path
+) -> None:
+    env.set_rows(*ROWS)
+    await env.create_hub()
+    await env.create_form()
+    names = [f"{uid}-web" for uid, _, _ in ROWS]
+    async with env.run_controllers():
+        await env.wait_for_nodes(*names)
+        await env.set_nodes_ready(names)
+        await env.wait_for_status(ready=12)
+        env.set_rows()
+        directory = ("--sqlite-dir", str(env.directory))
+        planned = await run_lynq("plan", "--hub", "hub", "-o", "json", *directory)
+        assert planned.exit_code == ExitCode.HELD, planned.output
+        plan = tmp_path / "plan.json"
+        plan.write_text(planned.stdout)
+        early = await run_lynq("approve", "hub", "--plan", str(plan), "--yes")
+        assert "no deletion is held" in early.stderr
+        await env.force_sync()
+        await env.wait_for_condition("DeletionHeld", "True")
+        approved = await run_lynq("approve", "hub", "--plan", str(plan), "--yes")
+        assert approved.stdout == "hub/hub deletion of 12 nodes approved\n", approved.stderr
+        await env.wait_for_nodes()

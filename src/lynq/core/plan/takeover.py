@@ -56,15 +56,15 @@ def takeover_of(plan: Plan) -> Takeover:
         marks=_marks(plan.changes),
         changed=tuple(change for change in in_place if change.reviewed_fields),
         restarted=tuple(change for change in objects if change.restarts_pods),
-        recreated=tuple(change for change in objects if change.action is Action.REPLACE),
-        created=tuple(change for change in (*nodes, *objects) if change.action is Action.CREATE),
-        deleted=tuple(
-            change
-            for change in (*nodes, *objects)
-            if change.action in {Action.DELETE, Action.ORPHAN}
-        ),
+        recreated=_with_action(plan.changes, Action.REPLACE),
+        created=_with_action(plan.changes, Action.CREATE),
+        deleted=_with_action(plan.changes, Action.DELETE, Action.ORPHAN),
         failed=plan.failed,
     )
+
+
+def _with_action(changes: Sequence[PlannedChange], *actions: Action) -> tuple[PlannedChange, ...]:
+    return tuple(change for change in changes if change.action in actions)
 
 
 def _marks(changes: Sequence[PlannedChange]) -> tuple[str, ...]:
