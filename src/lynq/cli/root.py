@@ -37,11 +37,17 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
         "diff": Subcommand(
             "lynq.cli.diff:diff", "Compare the live objects of a node with the desired ones."
         ),
+        "events": Subcommand("lynq.cli.events:events", "List the events of hubs, forms and nodes."),
         "explain": Subcommand(
             "lynq.cli.explain:explain", "Explain why a node or a row is not ready."
         ),
         "get": Subcommand("lynq.cli.get:get", "List hubs, forms and nodes with their state."),
+        "logs": Subcommand("lynq.cli.logs:logs", "Print the log of the operator."),
+        "orphans": Subcommand(
+            "lynq.cli.orphans:orphans", "List objects that were retained, or adopt or delete them."
+        ),
         "rejected": Subcommand("lynq.cli.rejected:rejected", "List the rows that a hub rejected."),
+        "top": Subcommand("lynq.cli.top:top", "Show rows, nodes and the load of the operator."),
         "trace": Subcommand("lynq.cli.trace:trace", "Trace an object back to its row."),
         "tree": Subcommand("lynq.cli.tree:tree", "Show a hub or a node with everything below it."),
     },

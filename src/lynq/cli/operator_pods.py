@@ -1,0 +1,52 @@
+"""Finds the pods and the metrics service of the operator."""
+
+from typing import Any, Final
+
+from lynq.cli.connection import Cluster
+from lynq.cli.evidence import PODS
+from lynq.cli.exit_codes import CommandError
+from lynq.kube import Resource
+from lynq.kube.errors import Forbidden
+
+SERVICES: Final = Resource("", "v1", "Service", "services", namespaced=True)
+_SELECTOR: Final = "app.kubernetes.io/name=lynq"
+_METRICS: Final = "metrics"
+
+Object = dict[str, Any]
+
+
+async def operator_pods(cluster: Cluster, namespace: str | None) -> list[Object]:
+    """Return the pods of the operator by name; raises CommandError if there are none."""
+    pods = await _labelled(cluster, PODS, namespace)
+    if not pods:
+        raise CommandError(
+            f"No operator pod with the label {_SELECTOR} in {_place(namespace)}: the operator "
+            "runs outside of the cluster, or is not installed."
+        )
+    return sorted(pods, key=lambda pod: str(pod["metadata"]["name"]))
+
+
+async def metrics_path(cluster: Cluster, namespace: str | None) -> str:
+    """Return the path of the operator's metrics in the API server's proxy; raises CommandError."""
+    for service in await _labelled(cluster, SERVICES, namespace):
+        metadata, ports = service["metadata"], service.get("spec", {}).get("ports") or ()
+        if _METRICS in metadata["name"] and ports:
+            port = ports[0]
+            is_plain = port.get("name") == "http" or port.get("port") in (80, 8080)
+            name = f"{'http' if is_plain else 'https'}:{metadata['name']}:{port['port']}"
+            return f"/api/v1/namespaces/{metadata['namespace']}/services/{name}/proxy/metrics"
+    raise CommandError(
+        f"No metrics service with the label {_SELECTOR} in {_place(namespace)}. "
+        "Name the endpoint: --metrics-url http://127.0.0.1:8080/metrics"
+    )
+
+
+async def _labelled(cluster: Cluster, resource: Resource, namespace: str | None) -> list[Object]:
+    try:
+        return (await cluster.client.list(resource, namespace, labels=_SELECTOR)).items
+    except Forbidden as error:
+        raise CommandError(f"{error.missing_right or error}.") from None
+
+
+def _place(namespace: str | None) -> str:
+    return f'the namespace "{namespace}"' if namespace else "any namespace"

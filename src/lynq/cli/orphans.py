@@ -1,0 +1,255 @@
+"""`lynq orphans`: objects that were retained, and what to do with them."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import click
+import msgspec
+
+from lynq.api import LynqNode, Metadata
+from lynq.api.names import (
+    ANNOTATION_FORCE_RECONCILE,
+    ANNOTATION_ORPHANED_AT,
+    ANNOTATION_ORPHANED_REASON,
+    LABEL_ORPHANED,
+    TRUE,
+)
+from lynq.api.wire import parse_rfc3339
+from lynq.cli.confirmation import confirm, yes_option
+from lynq.cli.connection import Cluster, listing_command
+from lynq.cli.exit_codes import CommandError, ExitCode
+from lynq.cli.kinds import served_kinds
+from lynq.cli.lookup import NODES
+from lynq.cli.output import (
+    Column,
+    OutputFormat,
+    format_age,
+    output_option,
+    print_data,
+    print_note,
+    print_table,
+)
+from lynq.cli.target import annotate, trigger_value
+from lynq.core.explain.orphans import deletion_blocker, desiring_node
+from lynq.core.node.objects import ObjectRef
+from lynq.kube import PartialObject, Resource
+from lynq.kube.errors import Conflict, Forbidden, KubeError, MethodNotAllowed, NotFound
+
+_CONCURRENT: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Orphan:
+    """An object with the label of an orphan."""
+
+    resource: Resource
+    metadata: Metadata
+
+    @property
+    def ref(self) -> ObjectRef:
+        metadata, resource = self.metadata, self.resource
+        return ObjectRef(resource.api_version, resource.kind, metadata.namespace, metadata.name)
+
+    @property
+    def name(self) -> str:
+        return f"{self.resource.kind.lower()}/{self.metadata.name}"
+
+    def annotation(self, key: str) -> str:
+        return self.metadata.annotations.get(key, "")
+
+
+_COLUMNS: Final[tuple[Column[_Orphan], ...]] = (
+    Column("NAMESPACE", lambda orphan: orphan.metadata.namespace),
+    Column("OBJECT", lambda orphan: orphan.name),
+    Column("REASON", lambda orphan: orphan.annotation(ANNOTATION_ORPHANED_REASON)),
+    Column(
+        "RETAINED",
+        lambda orphan: format_age(parse_rfc3339(orphan.annotation(ANNOTATION_ORPHANED_AT))),
+    ),
+    Column("AGE", lambda orphan: format_age(orphan.metadata.creation_timestamp)),
+    Column("UID", lambda orphan: orphan.metadata.uid, is_wide=True),
+)
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[KIND/NAME]...")
+@click.option(
+    "--adopt", "adopts", is_flag=True, help="Reconcile the nodes that desire the orphans again."
+)
+@click.option("--delete", "deletes", is_flag=True, help="Delete the orphans.")
+@yes_option
+@output_option()
+@listing_command
+async def orphans(
+    cluster: Cluster,
+    *,
+    names: tuple[str, ...],
+    adopts: bool,
+    deletes: bool,
+    yes: bool,
+    output: OutputFormat,
+) -> None:
+    """List objects that were retained, or adopt or delete them.
+
+    An object with deletionPolicy Retain stays when its row or its entry goes, with the label
+    lynq.sh/orphaned. The operator adopts it when a node desires it again: --adopt reconciles these
+    nodes now. --delete deletes orphans, with all of their data, after a confirmation; an object
+    that changed meanwhile, or that a node has, is not touched. Cluster-scoped objects are listed
+    with -A.
+
+    \b
+    Examples:
+      lynq orphans -A
+      lynq orphans pvc/acme-data --delete
+      lynq orphans --adopt --yes
+    """
+    if adopts and deletes:
+        raise CommandError("Use either --adopt or --delete.")
+    found = _selected(await _find(cluster), names)
+    if deletes:
+        await _delete(cluster, found, yes=yes)
+    elif adopts:
+        await _adopt(cluster, found, yes=yes)
+    elif output in {OutputFormat.JSON, OutputFormat.YAML}:
+        print_data([_data(orphan) for orphan in found], output)
+    elif output is OutputFormat.NAME:
+        for orphan in found:
+            click.echo(orphan.name)
+    elif found:
+        print_table(_COLUMNS, found, output)
+    else:
+        print_note("No orphans found.")
+
+
+async def _find(cluster: Cluster) -> list[_Orphan]:
+    kinds = [
+        kind
+        for kind in await served_kinds(cluster.client)
+        if kind.namespaced or cluster.all_namespaces
+    ]
+    if sys.stderr.isatty():
+        print_note(f"Reading {len(kinds)} kinds …")
+    slots = asyncio.Semaphore(_CONCURRENT)
+    denied: list[str] = []
+
+    async def read(kind: Resource) -> list[_Orphan]:
+        namespace = cluster.listed_namespace if kind.namespaced else None
+        async with slots:
+            try:
+                listed = await cluster.client.list(
+                    kind, namespace, into=PartialObject, labels=f"{LABEL_ORPHANED}={TRUE}"
+                )
+            except Forbidden:
+                denied.append(kind.name)
+                return []
+            except (NotFound, MethodNotAllowed):
+                # Reviews and other kinds that are not stored.
+                return []
+        return [_Orphan(kind, item.metadata) for item in listed]
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(read(kind)) for kind in kinds]
+    if denied:
+        print_note(f"Not listed, grant the verb list on: {', '.join(sorted(denied))}")
+    orphans = {orphan.metadata.uid: orphan for task in tasks for orphan in task.result()}
+    return sorted(orphans.values(), key=lambda orphan: (orphan.metadata.namespace, orphan.name))
+
+
+def _selected(orphans: list[_Orphan], names: Sequence[str]) -> list[_Orphan]:
+    if not names:
+        return orphans
+    selected = []
+    for name in names:
+        kind, _, bare = name.partition("/")
+        matches = [
+            orphan
+            for orphan in orphans
+            if orphan.metadata.name == bare
+            and kind.lower() in (orphan.resource.kind.lower(), orphan.resource.plural)
+        ]
+        if not matches:
+            raise CommandError(f'"{name}" is not an orphan. List them: lynq orphans')
+        selected += matches
+    return selected
+
+
+async def _delete(cluster: Cluster, found: list[_Orphan], *, yes: bool) -> None:
+    deletable = []
+    for orphan in found:
+        if blocker := deletion_blocker(orphan.metadata):
+            print_note(f"{orphan.ref} is not deleted: {blocker}.")
+        else:
+            deletable.append(orphan)
+    if not deletable:
+        print_note("No orphan to delete.")
+        return
+    print_table(_COLUMNS, deletable)
+    namespaces = [orphan for orphan in deletable if orphan.ref.is_namespace]
+    inside = ", and all objects in the Namespaces" if namespaces else ""
+    confirm(f"Delete {_count(deletable)} with all data{inside}", yes=yes)
+    failed = False
+    for orphan in deletable:
+        metadata = orphan.metadata
+        try:
+            # The version is a precondition: what was adopted or edited meanwhile stays.
+            await cluster.client.delete(
+                orphan.resource,
+                metadata.name,
+                metadata.namespace or None,
+                uid=metadata.uid,
+                resource_version=metadata.resource_version,
+            )
+        except NotFound:
+            print_note(f"{orphan.ref} does not exist any more.")
+        except Conflict:
+            failed = True
+            print_note(f"{orphan.ref} changed meanwhile and is not deleted.")
+        except KubeError as error:
+            failed = True
+            print_note(str(error))
+        else:
+            click.echo(f"{orphan.name} deleted")
+    if failed:
+        raise click.exceptions.Exit(ExitCode.ERROR)
+
+
+async def _adopt(cluster: Cluster, found: list[_Orphan], *, yes: bool) -> None:
+    listed = await cluster.client.list(NODES, cluster.listed_namespace, into=LynqNode)
+    nodes: dict[str, LynqNode] = {}
+    for orphan in found:
+        node = desiring_node(orphan.ref, listed.items)
+        if node is None:
+            print_note(f"{orphan.ref}: no node desires it; add its row or its entry again.")
+        else:
+            print_note(f"{orphan.ref}: desired by node {node.metadata.key}")
+            nodes[node.metadata.uid] = node
+    if not nodes:
+        print_note("No orphan to adopt.")
+        return
+    count = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
+    confirm(f"Reconcile {count}, so that the operator adopts these objects", yes=yes)
+    for node in nodes.values():
+        value = trigger_value(datetime.now(UTC))
+        await annotate(cluster, node, ANNOTATION_FORCE_RECONCILE, value)
+        click.echo(f"node/{node.metadata.name} reconcile requested")
+
+
+def _count(orphans: Sequence[_Orphan]) -> str:
+    return "1 orphan" if len(orphans) == 1 else f"{len(orphans)} orphans"
+
+
+def _data(orphan: _Orphan) -> dict[str, str]:
+    ref: dict[str, str] = msgspec.to_builtins(orphan.ref._asdict())
+    return {
+        "apiVersion": ref["api_version"],
+        "kind": ref["kind"],
+        "namespace": ref["namespace"],
+        "name": ref["name"],
+        "uid": orphan.metadata.uid,
+        "reason": orphan.annotation(ANNOTATION_ORPHANED_REASON),
+        "orphanedAt": orphan.annotation(ANNOTATION_ORPHANED_AT),
+    }
