@@ -140,15 +140,25 @@ def test_waiting_hubs_take_turns() -> None:
     assert chosen == {INGRESSES: 1, OTHER_HUB: 1, SERVICES: 5}
 
 
-def test_quick_group_with_too_many_slow_writes_waits() -> None:
-    writes = slow_writes()
-    writes.answer()
-    writes.send(INGRESSES, count=1)
-    writes.answer(position=-1)
-    writes.send(INGRESSES, count=1)
-    writes.now += SLOW
+@pytest.mark.parametrize(("slow", "chosen"), [(LIMIT - 1, {INGRESSES: 5}), (LIMIT, {})])
+def test_quick_group_waits_if_the_limit_of_slow_writes_is_reached(
+    slow: int, chosen: dict[WriteGroup, int]
+) -> None:
+    writes = Writes()
+    writes.send(INGRESSES, count=slow)
+    writes.now += 0.1
     writes.send(INGRESSES)
-    assert writes.limits.choose({INGRESSES: 5}, writes.now) == {}
+    writes.answer(position=-1)
+    writes.now += SLOW
+    assert not writes.limits.is_slow(INGRESSES, writes.now)
+    assert writes.limits.choose({INGRESSES: 5}, writes.now) == chosen
+
+
+@pytest.mark.parametrize("waiting", [1, 2])
+def test_no_more_slow_writes_are_chosen_than_wait(waiting: int) -> None:
+    writes = slow_writes(count=1)
+    writes.answer()
+    assert writes.limits.choose({INGRESSES: waiting}, writes.now) == {INGRESSES: waiting}
 
 
 def test_idle_hubs_are_forgotten() -> None:
