@@ -26,8 +26,6 @@ _EVERY: Final = 1.0
 """Seconds after which the state is judged again without a change."""
 _PAUSE: Final = 0.2
 """Seconds between two judgements, so that a large fleet costs no whole core."""
-_CLOSE: Final = 0.1
-"""Seconds in which the connections of the watches are closed."""
 
 K = TypeVar("K", LynqHub, LynqForm, LynqNode)
 
@@ -191,8 +189,6 @@ async def _until_reached(cluster: Cluster, watched: _Watched, goal: Goal) -> Non
         for task in (*following, printed):
             task.cancel()
         await asyncio.gather(*following, printed, return_exceptions=True)
-        # The watches close their TLS connections, which needs the event loop a little longer.
-        await asyncio.sleep(_CLOSE)
 
 
 async def _print_states(view: _View, watched: _Watched, goal: Goal, changed: asyncio.Event) -> None:
