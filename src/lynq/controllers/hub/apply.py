@@ -25,6 +25,7 @@ from lynq.api.node_metadata import is_deleting, written_at
 from lynq.api.text import and_more
 from lynq.controllers.concurrency import MAX_PARALLEL, for_each_parallel
 from lynq.controllers.context import ControllerContext
+from lynq.controllers.definitions import DefinitionReader
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.state import HubState
 from lynq.core.guard.absence import lost_with_definition
@@ -36,7 +37,6 @@ from lynq.core.hub.predicates import is_as_written
 from lynq.core.hub.row_values import changed_variables
 from lynq.core.hub.schedule import sync_interval
 from lynq.core.hub.state import PlanExecution, Write, WriteState
-from lynq.kube import PartialObject
 from lynq.kube.errors import (
     Conflict,
     ConnectionFailed,
@@ -53,7 +53,6 @@ from lynq.kube.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 _log = structlog.get_logger(__name__)
 
@@ -216,6 +215,7 @@ class DeletionConfirmer:
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
+        self._form_definition = DefinitionReader(context.client, context.forms.resource)
 
     async def confirm(self, execution: PlanExecution) -> tuple[NodeDeletion, ...]:
         """Return the deletions that the API server confirms; the rest have to be re-planned."""
@@ -256,7 +256,7 @@ class DeletionConfirmer:
         forms = {deletion.pair.form for deletion in formless}
         gone = [form for form in sorted(forms) if await self._is_gone(form, hub)]
         # Asked last: a CRD that is being deleted deletes its forms first.
-        defined_at = await self._forms_defined_at()
+        defined_at = await self._form_definition.created_at()
         kept = {
             deletion.pair.form
             for deletion in formless
@@ -278,22 +278,6 @@ class DeletionConfirmer:
             return None
         times = (node.metadata.creation_timestamp, written_at(node))
         return max((time for time in times if time), default=None)
-
-    async def _forms_defined_at(self) -> datetime | None:
-        """Return when the CRD of forms was created; None if that may not be read.
-
-        Raises KubeError if the CRD does not exist or is being deleted: its forms were not.
-        """
-        name = self._context.forms.resource.name
-        try:
-            definition = await self._context.client.get(
-                CUSTOM_RESOURCE_DEFINITIONS, name, into=PartialObject
-            )
-        except Forbidden:
-            return None
-        if is_deleting(definition):
-            raise KubeError(f"the CustomResourceDefinition {name} is being deleted")
-        return definition.metadata.creation_timestamp
 
     async def _is_gone(self, form: str, hub: LynqHub) -> bool:
         """Return whether the API server has no such form of the hub."""

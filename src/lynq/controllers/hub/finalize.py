@@ -2,7 +2,9 @@
 
 Deleting a hub is explicit, so the deletion guard does not apply. A protected hub waits until the
 annotation is removed. With `--cascade=orphan` the garbage collector removes the owner references
-first. Until it has, nothing is deleted; after it has, the nodes are no longer the hub's.
+first. Until it has, nothing is deleted; after it has, the nodes are no longer the hub's. A hub that
+the API server deletes together with its CRD was not deleted by a decision: its nodes are orphaned,
+and a hub that is created under the same name later adopts them.
 """
 
 import asyncio
@@ -23,6 +25,7 @@ from lynq.api.node_metadata import (
 from lynq.api.resource import all_resources
 from lynq.controllers.concurrency import for_each_parallel
 from lynq.controllers.context import ControllerContext
+from lynq.controllers.definitions import DefinitionReader
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.apply import PlanApplier
 from lynq.controllers.hub.state import FinalizeState, HubState
@@ -50,6 +53,7 @@ class HubFinalizer:
         self._context = context
         self._emitter = emitter
         self._applier = applier
+        self._definition = DefinitionReader(context.client, context.hubs.resource)
 
     async def finalize(self, hub: LynqHub, state: HubState) -> Result:
         """Run the next step of the finalizer; changes of the hub and its nodes trigger the rest."""
@@ -62,7 +66,19 @@ class HubFinalizer:
         nodes = self._nodes(hub)
         if not nodes:
             await self._remove_finalizer(hub)
-            return Result()
+        elif await self._orphans_nodes(state.finalize):
+            await self._orphan(hub, nodes)
+        else:
+            return await self._delete_nodes(hub, nodes, state)
+        return Result()
+
+    async def _orphans_nodes(self, state: FinalizeState) -> bool:
+        if state.orphans_nodes is None:
+            state.orphans_nodes = await self._definition.is_deleted()
+        return state.orphans_nodes
+
+    async def _delete_nodes(self, hub: LynqHub, nodes: list[LynqNode], state: HubState) -> Result:
+        """Delete nodes for one turn; return when to continue."""
         is_round_complete = await self._delete(hub, nodes, state)
         self._report_unretained(hub, nodes, state.finalize)
         if not is_round_complete:
@@ -76,6 +92,20 @@ class HubFinalizer:
         self._report_failures(hub, failures)
         longest = self._context.timing.hub_finalizer_max_retry
         return Result(backoff_delay(state.write.failures, longest).total_seconds())
+
+    async def _orphan(self, hub: LynqHub, nodes: list[LynqNode]) -> None:
+        """Remove the hub from the owners of its nodes; each write triggers the hub."""
+        _log.warning("hub deleted with its CRD, nodes unchanged", hub=str(hub.metadata.key))
+
+        async def orphan(node: LynqNode) -> None:
+            owners = [
+                reference
+                for reference in node.metadata.owner_references
+                if reference.uid != hub.metadata.uid
+            ]
+            await self._context.nodes.patch(node, {"ownerReferences": owners or None})
+
+        await for_each_parallel([node for node in nodes if not is_deleting(node)], orphan)
 
     def _nodes(self, hub: LynqHub) -> list[LynqNode]:
         """Return all nodes that the hub owns, whatever their labels."""

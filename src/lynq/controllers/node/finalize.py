@@ -2,7 +2,7 @@
 
 The finalizer is removed when every object is deleted, retained or not owned by the node. Objects
 that block the deletion are listed in the status. A node that was deleted with `--cascade=orphan`
-retains all of its objects.
+retains all of its objects, and so does a node that the API server deletes together with its CRD.
 """
 
 import time
@@ -15,6 +15,7 @@ from lynq.api.reasons import OrphanReason
 from lynq.api.resource import all_resources
 from lynq.controllers.children import KindNotWatched
 from lynq.controllers.context import ControllerContext
+from lynq.controllers.definitions import DefinitionReader
 from lynq.controllers.node.observe import Observer
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.slow_render import LOOP_SECONDS
@@ -59,6 +60,7 @@ class NodeFinalizer:
         self._observer = observer
         self._pruner = pruner
         self._reporter = reporter
+        self._definition = DefinitionReader(context.client, context.nodes.resource)
 
     async def finalize(self, node: LynqNode, state: NodeState) -> Result:
         """Prune the objects as far as possible now; remove the finalizer if none remains."""
@@ -66,7 +68,7 @@ class NodeFinalizer:
             return Result()
         started = time.monotonic()
         items = await self._items(node)
-        retain_all = state.retain_all or retains_all(node)
+        retain_all = await self._retains_all(node, state)
         if retain_all:
             node = await self._with_retain_annotation(node)
         if obj := self._blocking(node):
@@ -88,6 +90,14 @@ class NodeFinalizer:
         state.finalize_attempts += 1
         backoff = self._context.timing.node_finalizer_backoff
         return Result(backoff.delay(state.finalize_attempts - 1))
+
+    async def _retains_all(self, node: LynqNode, state: NodeState) -> bool:
+        if state.retain_all or retains_all(node):
+            return True
+        if not state.is_deletion_explicit:
+            state.retain_all = await self._definition.is_deleted()
+            state.is_deletion_explicit = not state.retain_all
+        return state.retain_all
 
     def _blocking(self, node: LynqNode) -> LynqHub | LynqForm | LynqNode | None:
         hubs = (self._context.hubs.get(key) for key in hubs_by_owner(node))

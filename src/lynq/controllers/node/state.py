@@ -89,7 +89,9 @@ class NodeState:
     reported_prune_errors: tuple[str, ...] = ()
     """The prune errors of the last event."""
     retain_all: bool = False
-    """Whether the node was deleted with `--cascade=orphan`."""
+    """Whether the node was deleted with `--cascade=orphan`, or together with its CRD."""
+    is_deletion_explicit: bool = False
+    """Whether the CRD of nodes still existed after the deletion of the node."""
     finalize_attempts: int = 0
     """Number of reconciles since the deletion of the node."""
     blocked_by: str = ""

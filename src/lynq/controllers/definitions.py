@@ -1,0 +1,68 @@
+"""Reads the CustomResourceDefinitions of hubs, forms and nodes.
+
+The API server deletes every object of a definition before the definition itself. Such a deletion is
+no decision about tenants. The definition is marked as being deleted before its objects are, so a
+definition that is read after the deletion of an object tells the two apart.
+"""
+
+import asyncio
+from datetime import datetime
+
+from lynq.api.node_metadata import is_deleting
+from lynq.kube import Client, PartialObject, Resource
+from lynq.kube.errors import Forbidden, KubeError, NotFound
+from lynq.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+
+
+class DefinitionReader:
+    """Reads the definition of one kind."""
+
+    def __init__(self, client: Client, resource: Resource) -> None:
+        self._client = client
+        self._resource = resource
+        self._lock = asyncio.Lock()
+        self._read_at = float("-inf")
+        self._is_deleted = False
+
+    async def created_at(self) -> datetime | None:
+        """Return when the definition was created; None if it may not be read.
+
+        Raises KubeError if it does not exist or is being deleted.
+        """
+        name = self._resource.name
+        try:
+            definition = await self._read()
+        except Forbidden:
+            return None
+        if is_deleting(definition):
+            raise KubeError(f"the CustomResourceDefinition {name} is being deleted")
+        return definition.metadata.creation_timestamp
+
+    async def is_deleted(self) -> bool:
+        """Return whether the definition is gone or being deleted; False if it may not be read.
+
+        Callers at the same time share one read, which began after each of them called.
+        """
+        clock = asyncio.get_running_loop().time
+        called_at = clock()
+        async with self._lock:
+            if self._read_at <= called_at:
+                read_at = clock()
+                self._is_deleted = await self._read_is_deleted()
+                self._read_at = read_at
+            return self._is_deleted
+
+    async def _read_is_deleted(self) -> bool:
+        try:
+            return is_deleting(await self._read())
+        except Forbidden:
+            return False
+        except NotFound as error:
+            if not error.proves_absence:
+                raise
+            return True
+
+    async def _read(self) -> PartialObject:
+        return await self._client.get(
+            CUSTOM_RESOURCE_DEFINITIONS, self._resource.name, into=PartialObject
+        )
