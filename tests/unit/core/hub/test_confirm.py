@@ -13,7 +13,8 @@ from lynq.core.guard.approval import digest_of
 from lynq.core.hub.confirm import is_outdated, may_delete
 from lynq.core.hub.diff import DeletionCause
 from lynq.core.hub.plan import HubPlan
-from unit.core.hub.fixtures import NOON, WEB, a_hub, planned, rows, running
+from lynq.core.hub.prune import Observation
+from unit.core.hub.fixtures import NOON, WEB, ARow, a_hub, planned, rows, running
 
 TENANTS = tuple(f"t{number:02}" for number in range(12))
 DIGEST = digest_of(f"{uid}-web" for uid in TENANTS)
@@ -142,3 +143,26 @@ def test_changed_hub_makes_a_plan_outdated(
     expected: bool,  # noqa: FBT001
 ) -> None:
     assert is_outdated(HUB, change(HUB)) is expected
+
+
+def doubtful_plan(hub: LynqHub) -> HubPlan:
+    """Return a plan for a spoilt uid, in doubt, and a deactivated row, which is not."""
+    observation = Observation(inactive=frozenset({"d"}))
+    table = [ARow(None), *rows("b", "c")]
+    return planned(running("a", "b", "c", "d"), table, WEB, hub=hub, observation=observation)
+
+
+def test_withdrawn_approval_of_doubtful_nodes_allows_no_deletion() -> None:
+    approval = {"lynq.sh/approve-deletion": digest_of(["a-web"])}
+    approved = a_hub(deletion_guard=GUARD, annotations=approval)
+    assert sent(doubtful_plan(approved), approved) == 2
+    assert sent(doubtful_plan(approved), HUB) == 0
+
+
+def test_hold_stops_a_plan_that_has_unapproved_doubtful_nodes() -> None:
+    assert sent(doubtful_plan(HUB), HUB) == 1
+    assert sent(doubtful_plan(HUB), replace(HUB, status=HELD)) == 0
+
+
+def test_approval_that_the_plan_did_not_need_may_be_withdrawn() -> None:
+    assert sent(small_plan(APPROVED_HUB), HUB) == 1
