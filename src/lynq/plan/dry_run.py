@@ -12,13 +12,14 @@ A resourceVersion of a result is larger than any of the API server, so that cach
 translated back before a request is sent.
 """
 
-import json
 import uuid
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
+
+from msgspec.json import decode, encode
 
 from lynq.api.names import FINALIZER_NODE
 from lynq.kube import Client, Patch, Request, Response, Send
@@ -75,14 +76,14 @@ class DryRun:
         return _response(recorded.after) if recorded.after is not None else _not_found(path)
 
     async def _write(self, request: Request, send: Send) -> Response:
-        body = json.loads(request.body or b"{}")
+        body = decode(request.body or b"{}")
         path, subresource = _split(request.path)
         if request.method == "POST":
             path = f"{path}/{body['metadata']['name']}"
         recorded = self._objects.get(path)
         if recorded is None:
             before = await self._live(path)
-            recorded = Recorded(before, deepcopy(before))
+            recorded = Recorded(before, before)
         is_status = subresource == "status"
         after: Body | None
         if problem := _outdated(recorded, body, request):
@@ -95,7 +96,7 @@ class DryRun:
             response = await self._send(request, body, recorded, send)
             if response.status >= _BAD_REQUEST:
                 return response
-            after = None if request.method == "DELETE" else json.loads(response.body)
+            after = None if request.method == "DELETE" else decode(response.body)
         self._objects[path] = recorded
         if not is_status:
             recorded.is_changed = True
@@ -107,7 +108,7 @@ class DryRun:
     async def _live(self, path: str) -> Body | None:
         """Return the object that the API server has."""
         try:
-            body: Body = json.loads(await self._reader.raw(path, headers=_JSON))
+            body: Body = decode(await self._reader.raw(path, headers=_JSON))
         except NotFound:
             return None
         return body
@@ -131,13 +132,11 @@ class DryRun:
         """Return the object after a write, with a version that caches accept; None if deleted."""
         if after is None and before is not None and _is_finalized(before):
             # A node is deleted when its finalizer is removed.
-            after = deepcopy(before)
-            after["metadata"].setdefault("deletionTimestamp", _now())
+            after = _with_metadata(before, deletionTimestamp=_now())
         if after is None:
             return None
         self._version += 1
-        after["metadata"]["resourceVersion"] = str(self._version)
-        return after
+        return _with_metadata(after, resourceVersion=str(self._version))
 
 
 def _split(path: str) -> tuple[str, str]:
@@ -189,12 +188,10 @@ def _with_version(body: Body, version: str) -> Body:
 def _dry(request: Request, body: Body) -> Request:
     if request.method == "DELETE":
         body = {**body, "dryRun": ["All"]}
-        return replace(request, body=json.dumps(body).encode(), repeatable=True)
+        return replace(request, body=encode(body), repeatable=True)
     query = {**request.query, "dryRun": "All", "fieldValidation": "Strict"}
     headers = {**request.headers, **_JSON}
-    return replace(
-        request, query=query, headers=headers, body=json.dumps(body).encode(), repeatable=True
-    )
+    return replace(request, query=query, headers=headers, body=encode(body), repeatable=True)
 
 
 def _created(body: Body) -> Body:
@@ -210,9 +207,14 @@ def _merged(obj: Body, patch: Body, *, is_status: bool) -> Body:
     """Return an object with a merge patch; only the spec counts as a generation."""
     content = {key: value for key, value in patch.items() if key != "metadata" or not is_status}
     merged: Body = _merge(obj, content)
-    if merged.get("spec") != obj.get("spec"):
-        merged["metadata"]["generation"] = int(merged["metadata"].get("generation", 0)) + 1
-    return merged
+    if merged.get("spec") == obj.get("spec"):
+        return merged
+    return _with_metadata(merged, generation=int(merged["metadata"].get("generation", 0)) + 1)
+
+
+def _with_metadata(obj: Body, **fields: Any) -> Body:  # noqa: ANN401 - any JSON value
+    """Return a copy: what was recorded before stays as it is."""
+    return {**obj, "metadata": {**obj["metadata"], **fields}}
 
 
 def _merge(target: Any, patch: Any) -> Any:  # noqa: ANN401 - RFC 7386
@@ -232,7 +234,7 @@ def _now() -> str:
 
 
 def _response(obj: Body | None) -> Response:
-    return Response(_OK, body=json.dumps(obj).encode())
+    return Response(_OK, body=encode(obj))
 
 
 def _status(code: int, reason: str, path: str) -> Response:
@@ -244,7 +246,7 @@ def _status(code: int, reason: str, path: str) -> Response:
         "message": f"{name}: {reason}",
         "details": {"name": name},
     }
-    return Response(code, body=json.dumps(status).encode())
+    return Response(code, body=encode(status))
 
 
 def _not_found(path: str) -> Response:

@@ -51,6 +51,8 @@ from lynq.telemetry import OperatorMetrics
 Progress = Callable[[int, int], None]
 """Called with the number of nodes that are done, and of all nodes."""
 
+_NEVER: Final = 86_400.0
+"""Seconds that no write takes."""
 _ROUNDS: Final = 4
 """How often a node is reconciled that asks for it."""
 _ROUND_TIME: Final = timedelta(minutes=1)
@@ -78,8 +80,13 @@ class Simulation:
         self._known_nodes: list[LynqNode] = []
         """The nodes before the plan: deleted ones are not in the cache any more."""
         metrics = RuntimeMetrics.unexposed()
+        # No write counts as slow: a deferred one would be missing in the plan.
+        timing = replace(options.timing, slow_write=_NEVER)
         context = ControllerContext.of(
-            self.client, options, metrics, OperatorMetrics(CollectorRegistry())
+            self.client,
+            replace(options, timing=timing),
+            metrics,
+            OperatorMetrics(CollectorRegistry()),
         )
         self.context = replace(context, clock=self._now, readiness=_assume_ready)
         self.context.current_key.state = key

@@ -77,6 +77,8 @@ async def test_second_patch_builds_on_the_first() -> None:
     api, dry_run = server(data={"a": "1"})
     await dry_run(write({"data": {"b": "2"}}, **MERGE), api.send)
     await dry_run(write({"data": {"c": "3"}}, **MERGE), api.send)
+    (recorded,) = dry_run.recorded()
+    assert recorded.before == obj(data={"a": "1"})
     assert (await read(dry_run, api))["data"] == {"b": "2", "c": "3"}
     assert len(api.requests) == 1
 
