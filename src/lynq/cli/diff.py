@@ -7,14 +7,13 @@ from typing import Any
 import click
 
 from lynq.api import CreationPolicy, LynqNode, PatchStrategy, ResourceState, TResource
-from lynq.api.installation_key import KeyState, MissingKey
 from lynq.api.names import ANNOTATION_CREATED_ONCE, FIELD_MANAGER, TRUE
 from lynq.api.resource import all_resources
 from lynq.cli.connection import Cluster, cluster_command
 from lynq.cli.exit_codes import CommandError, ExitCode
+from lynq.cli.installation_key import installation_key, key_option
 from lynq.cli.lookup import find_node
 from lynq.cli.output import print_note, styled
-from lynq.controllers.installation_key import KEY_SECRET, read_key
 from lynq.core.explain.drift import FieldDrift, field_drifts
 from lynq.core.node.desired_object import ignores_fields, prepare
 from lynq.core.node.objects import ObjectRef, owner_of, ref_of
@@ -39,12 +38,7 @@ class _Comparison:
 
 @click.command()
 @click.argument("node")
-@click.option(
-    "--operator-namespace",
-    default="lynq-system",
-    show_default=True,
-    help="Namespace of the operator, for the key of random values.",
-)
+@key_option
 @cluster_command
 async def diff(cluster: Cluster, node: str, operator_namespace: str) -> None:
     """Compare the live objects of a node with the desired ones.
@@ -65,7 +59,7 @@ async def diff(cluster: Cluster, node: str, operator_namespace: str) -> None:
         variables = variables_of(found)
     except VariablesError as error:
         raise CommandError(f"{error}.") from None
-    key = await _key(cluster, operator_namespace)
+    key = await installation_key(cluster, operator_namespace)
     differ = _Differ(cluster, found, Renderer.of(found, variables, key), Discovery(cluster.client))
     results = [await differ.compare(resource) for resource in all_resources(found.spec)]
     for result in results:
@@ -167,13 +161,6 @@ def _is_written_once(resource: TResource, live: Mapping[str, Any]) -> bool:
     annotations = live["metadata"].get("annotations") or {}
     is_once = resource.creation_policy is CreationPolicy.ONCE
     return is_once and annotations.get(ANNOTATION_CREATED_ONCE) == TRUE
-
-
-async def _key(cluster: Cluster, namespace: str) -> KeyState:
-    try:
-        return await read_key(cluster.client, namespace, KEY_SECRET)
-    except KubeError as error:
-        return MissingKey(f"the installation key cannot be read: {error}")
 
 
 def _print(result: _Comparison) -> None:

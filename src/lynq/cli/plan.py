@@ -7,6 +7,7 @@ import click
 
 from lynq.cli.connection import ClusterOptions, connection_options, namespace_option, run_connected
 from lynq.cli.exit_codes import CommandError, ExitCode
+from lynq.cli.installation_key import key_option
 from lynq.cli.output import OutputFormat, output_option, print_data
 from lynq.cli.plan_output import plan_markdown, plan_text
 from lynq.cli.planning import PlanRequest, plan_offline, plan_on_cluster
@@ -65,12 +66,7 @@ _FORMATS = (
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory of SQLite databases, as the operator has it.",
 )
-@click.option(
-    "--operator-namespace",
-    default="lynq-system",
-    show_default=True,
-    help="Namespace of the operator, for the key of random values.",
-)
+@key_option
 @output_option(_FORMATS)
 @namespace_option
 @connection_options

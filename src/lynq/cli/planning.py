@@ -10,16 +10,15 @@ from typing import Any
 import click
 
 from lynq.api import LynqForm, LynqHub
-from lynq.api.installation_key import KeyState, MissingKey
 from lynq.cli.connection import Cluster
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.form_files import load_form_files
 from lynq.cli.form_preview import FormPreview, preview_forms, rows_in_file
+from lynq.cli.installation_key import installation_key
 from lynq.cli.lookup import find_hub
 from lynq.cli.manifest_files import ManifestFileError, read_documents
 from lynq.cli.row_file import read_rows
 from lynq.controllers.hub.source_config import SourceConfigLoader
-from lynq.controllers.installation_key import KEY_SECRET, read_key
 from lynq.controllers.options import Options
 from lynq.core.plan.changes import (
     Action,
@@ -30,7 +29,6 @@ from lynq.core.plan.changes import (
 )
 from lynq.core.plan.fields import field_changes
 from lynq.kube import Client
-from lynq.kube.errors import KubeError
 from lynq.plan.simulation import Progress, Rows, Simulation
 from lynq.sources import Settings, open_source
 from lynq.sources.settings import ServerSettings
@@ -47,7 +45,7 @@ class PlanRequest:
     rows_file: Path | None = None
     sample: int | None = None
     sqlite_dir: Path | None = None
-    operator_namespace: str = "lynq-system"
+    operator_namespace: str
 
     @property
     def is_offline(self) -> bool:
@@ -59,7 +57,7 @@ async def plan_on_cluster(cluster: Cluster, request: PlanRequest) -> Plan:
     """Return the plan of forms, rows or a statement against the cluster."""
     manifests = _forms(request.files, cluster.namespace)
     hub = await find_hub(cluster, _hub_name(request.hub_name, manifests))
-    key = await _key(cluster, request.operator_namespace)
+    key = await installation_key(cluster, request.operator_namespace)
     simulation = Simulation(cluster.client, key, Options(sqlite_directory=request.sqlite_dir))
     async with simulation.running():
         for manifest in manifests:
@@ -143,13 +141,6 @@ def _hub_name(hub_name: str | None, manifests: list[dict[str, Any]]) -> str:
     if len(names) != 1:
         raise CommandError("Name the hub: --hub NAME, or -f FILE with forms of one hub.")
     return names.pop()
-
-
-async def _key(cluster: Cluster, namespace: str) -> KeyState:
-    try:
-        return await read_key(cluster.client, namespace, KEY_SECRET)
-    except KubeError as error:
-        return MissingKey(f"the installation key cannot be read: {error}")
 
 
 @dataclass(frozen=True, slots=True)
