@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lynq.cli.exit_codes import ExitCode
 from lynq.cluster import LocalCluster
 from lynq.cluster.layout import Layout
 
@@ -60,7 +61,7 @@ def test_lifecycle_of_a_cluster(lynq: Lynq) -> None:
         assert "is not running" not in exposed.stderr
         assert "service/other" in exposed.stdout
         again = lynq("cluster", "up", "--name", "mine")
-        assert again.returncode == 1
+        assert again.returncode == ExitCode.ERROR
         assert "already running" in again.stderr
     finally:
         down = lynq("cluster", "down", "--name", "mine")
@@ -81,14 +82,14 @@ def test_cluster_without_a_record_is_starting(lynq: Lynq, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["", "../up", "/"])
 def test_invalid_name_is_rejected(lynq: Lynq, command: str, name: str) -> None:
     result = lynq("cluster", command, "--name", name)
-    assert result.returncode == 1
+    assert result.returncode == ExitCode.ERROR
     assert "not a valid cluster name" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["down", "kubeconfig"])
 def test_missing_cluster_is_reported(lynq: Lynq, command: str) -> None:
     result = lynq("cluster", command, "--name", "absent")
-    assert result.returncode == 1
+    assert result.returncode == ExitCode.ERROR
     assert "cluster 'absent'" in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -110,13 +111,13 @@ def test_install_creates_crds_once(lynq: Lynq, own_cluster: LocalCluster) -> Non
 
 def test_install_without_a_kubeconfig_is_an_error_with_a_hint(lynq: Lynq) -> None:
     result = lynq("install")
-    assert result.returncode == 1
+    assert result.returncode == ExitCode.ERROR
     assert "kubeconfig" in result.stderr.lower()
     assert "Traceback" not in result.stderr
 
 
 def test_install_with_an_unknown_context_names_it(lynq: Lynq, kubeconfig: Path) -> None:
     result = lynq("install", "--kubeconfig", str(kubeconfig), "--context", "elsewhere")
-    assert result.returncode == 1
+    assert result.returncode == ExitCode.ERROR
     assert "elsewhere" in result.stderr
     assert "Traceback" not in result.stderr

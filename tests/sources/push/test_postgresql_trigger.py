@@ -3,6 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
+from lynq.cli.exit_codes import ExitCode
 from lynq.cli.root import lynq
 from lynq.sources.errors import InvalidSettings
 from lynq.sources.postgresql.trigger import channel_of, trigger_sql
@@ -40,7 +41,7 @@ def test_unsafe_table_name_is_rejected(table: str) -> None:
     with pytest.raises(InvalidSettings, match="table"):
         Table.named(table)
     answer = CliRunner().invoke(lynq, ["source", "sql-trigger", "--table", table])
-    assert answer.exit_code == 1
+    assert answer.exit_code == ExitCode.ERROR
     assert answer.output.startswith("Error: table: ")
 
 
