@@ -159,9 +159,7 @@ async def test_policy_change_switches_between_owner_reference_and_labels(env: En
         await wait_for_node_ready(env, NODE)
 
 
-async def test_reused_id_does_not_transfer_deletion_policy(
-    env: Environment,
-) -> None:
+async def test_retain_of_either_object_of_a_reused_id_counts(env: Environment) -> None:
     async with running_operator(env):
         await create_node(env, entry("data", **RETAIN), entry("cache"))
         await wait_for_node_ready(env, NODE)
@@ -169,7 +167,7 @@ async def test_reused_id_does_not_transfer_deletion_policy(
             env, entry("data", nameTemplate="data-2"), entry("cache", nameTemplate="c", **RETAIN)
         )
         await wait_for_object(env, "data", is_orphan)
-        await wait_for_deletion(env, CONFIG_MAPS, "cache")
+        await wait_for_object(env, "cache", is_orphan)
         await wait_for_node_ready(env, NODE)
 
 
