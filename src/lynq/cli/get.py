@@ -78,7 +78,7 @@ _KINDS: Final = {
 
 @click.command()
 @click.argument("kind", required=False, metavar="[hub|form|node]")
-@click.option("--problems", is_flag=True, help="List only what needs attention.")
+@click.option("--problems", is_flag=True, help="List only what is not ready.")
 @click.option(
     "--where",
     metavar="FILTER",

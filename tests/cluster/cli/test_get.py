@@ -27,7 +27,7 @@ async def test_hubs_forms_and_nodes_are_listed_with_their_state(
             "beta-web   beta   web   1/3   Progressing   web: ReplicasNotReady   AGE",
         ]
         problems = await run_lynq("get", "--problems", "-o", "name")
-        assert problems.stdout.splitlines() == ["hub/hub"]
+        assert problems.stdout.splitlines() == ["hub/hub", "form/web", "node/beta-web"]
         filtered = await run_lynq("get", "nodes", "--where", "state!=Ready,uid=b*", "-o", "json")
         assert [item["metadata"]["name"] for item in json.loads(filtered.stdout)["items"]] == [
             "beta-web"

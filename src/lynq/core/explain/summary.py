@@ -43,8 +43,8 @@ class Summary:
 
     @property
     def is_problem(self) -> bool:
-        """Whether somebody should look at it: what progresses or is paused is no problem."""
-        return self.state not in {READY, _PENDING, "Paused"}
+        """Whether it is neither ready nor paused: what progresses may never become ready."""
+        return self.state not in {READY, "Paused"}
 
     def field(self, key: str) -> str:
         """Return the value that a filter compares."""

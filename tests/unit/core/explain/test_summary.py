@@ -19,7 +19,7 @@ def test_node_names_the_resource_that_it_waits_for() -> None:
     entry = an_entry(state=ResourceState.PROGRESSING, reason="ReplicasNotReady", message="0 of 1")
     summary = node_summary(a_node(entry))
     assert (summary.state, summary.cause) == ("Progressing", "web: ReplicasNotReady")
-    assert (summary.message, summary.is_problem) == ("0 of 1", False)
+    assert (summary.message, summary.is_problem) == ("0 of 1", True)
 
 
 @pytest.mark.parametrize(
