@@ -11,7 +11,10 @@ from cluster.controllers.environment import Environment
 from faults.recording_proxy import RecordingProxy, recording_proxy
 from faults.replica import Replica
 from faults.tenants import watched_namespaces
-from lynq.kube import Client
+from lynq.api.crds import build as definitions
+from lynq.cluster import LocalCluster
+from lynq.kube import Client, load_config
+from lynq.kube.crd_install import install_crd
 from lynq.kube.resource import NAMESPACES
 
 
@@ -20,6 +23,15 @@ def env(client: Client, namespace: str, crds: None, tmp_path: Path) -> Environme
     rows = tmp_path / "rows"
     rows.mkdir()
     return Environment(client, namespace, rows)
+
+
+@pytest.fixture
+async def own_env(own_cluster: LocalCluster, tmp_path: Path) -> AsyncIterator[Environment]:
+    """An environment in a cluster that the test may break."""
+    async with Client.connect(load_config(kubeconfig=own_cluster.kubeconfig)) as client:
+        for definition in definitions():
+            await install_crd(client, definition)
+        yield Environment(client, "default", tmp_path)
 
 
 @pytest.fixture

@@ -3,33 +3,18 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
 
 from built_in_resources import DEPLOYMENTS
 from cluster.controllers.environment import FORMS, Environment, Object, config_map
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
-from lynq.api.crds import build as definitions
 from lynq.cluster import LocalCluster
-from lynq.kube import Client, load_config
-from lynq.kube.crd_install import install_crd
+from lynq.kube import Client
 from lynq.kube.errors import KubeError
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
 UIDS = tuple(f"t{number}" for number in range(6))
-
-
-@pytest.fixture
-async def own_env(own_cluster: LocalCluster, tmp_path: Path) -> AsyncIterator[Environment]:
-    """An environment in a cluster that the test may break."""
-    async with Client.connect(load_config(kubeconfig=own_cluster.kubeconfig)) as client:
-        for definition in definitions():
-            await install_crd(client, definition)
-        yield Environment(client, "default", tmp_path)
 
 
 def app(image: str) -> Object:

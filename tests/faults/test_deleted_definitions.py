@@ -14,8 +14,10 @@ from lynq.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS
     "deleted", [(HUBS,), (NODES,), (HUBS, FORMS, NODES)], ids=["hubs", "nodes", "all"]
 )
 async def test_deleted_definitions_delete_no_tenant(
-    env: Environment, deleted: tuple[Resource, ...]
+    own_env: Environment, deleted: tuple[Resource, ...]
 ) -> None:
+    # A definition is deleted after the objects of all namespaces: the cluster is the test's own.
+    env = own_env
     env.set_rows(("acme", 1, "pro"))
     await env.create_hub()
     await env.create_form(configMaps=[config_map()])
