@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from lynq.cli.exit_codes import CommandError
 from lynq.cluster import DEFAULT_NAME, LocalCluster, all_clusters
 from lynq.cluster.build import KUBERNETES, controlplane_binary
 from lynq.cluster.layout import ClusterPhase
@@ -109,7 +110,7 @@ def start(target: LocalCluster, data_dir: Path | None = None) -> None:
 def _running(name: str) -> LocalCluster:
     target = LocalCluster(name)
     if not target.alive:
-        raise click.ClickException(
+        raise CommandError(
             f"cluster {name!r} is not running; start it with: lynq cluster up --name {name}"
         )
     return target
