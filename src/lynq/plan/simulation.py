@@ -36,10 +36,8 @@ from lynq.core.hub.plan import FormCandidate, HubPlan, PlanInputs, plan_hub
 from lynq.core.hub.prune import Observation
 from lynq.core.hub.row_values import RowLike, RowValues
 from lynq.core.hub.schedule import deletion_window
-from lynq.core.plan.changes import (
-    FailedResource,
-    Plan,
-)
+from lynq.core.plan.changes import FailedResource, Plan
+from lynq.core.preview.rows import GivenRow
 from lynq.core.readiness.rules import evaluate_readiness
 from lynq.core.readiness.verdict import READY, Readiness, ReadinessReason
 from lynq.kube import Client, Recorder, RuntimeMetrics, WorkQueue
@@ -90,6 +88,7 @@ class Simulation:
         )
         self.context = replace(context, clock=self._now, readiness=_assume_ready)
         self.context.current_key.state = key
+        self._validator = FormValidator(self.context)
         # Events are recorded and never sent.
         emitter = EventEmitter(Recorder(self.client, "plan"))
         queue: WorkQueue[ObjectKey] = WorkQueue(metrics=metrics.queue("plan"))
@@ -188,7 +187,7 @@ class Simulation:
         """Return the rows that the hub's nodes were written from."""
         rows: dict[str, RowLike] = {}
         for node in hub_nodes(self.context, hub)[0]:
-            row = NodeRow.of(node)
+            row = _row_of(node)
             rows.setdefault(row.uid, row)
         return Rows(rows=list(rows.values()))
 
@@ -202,9 +201,8 @@ class Simulation:
     async def _plan_hub(
         self, hub: LynqHub, rows: Rows, checked_specs: CheckedSpecs = MappingProxyType({})
     ) -> HubPlan:
-        validator = FormValidator(self.context)
         forms = self.context.forms.by(BY_HUB, hub.metadata.key)
-        candidates = [_without_limit(await validator.candidate(form)) for form in forms]
+        candidates = [_without_limit(await self._validator.candidate(form)) for form in forms]
         nodes, other_nodes = hub_nodes(self.context, hub)
         last_identity = hub.status.source_identity
         inputs = PlanInputs(
@@ -268,28 +266,31 @@ class Simulation:
 
     async def _reconcile(self, keys: Sequence[ObjectKey], progress: Progress) -> None:
         """Reconcile nodes until they do not ask for it again."""
-        done = 0
-        due = list(keys)
-        for number in range(_ROUNDS):
-            again: list[ObjectKey] = []
-
-            async def reconcile(
-                key: ObjectKey, number: int = number, again: list[ObjectKey] = again
-            ) -> None:
-                nonlocal done
-                result = await self._nodes.reconcile(key)
-                if result.requeue_after is not None:
-                    again.append(key)
-                self._forget_removed(key)
-                if number == 0:
-                    done += 1
-                    progress(done, len(keys))
-
-            await for_each_parallel(due, reconcile)
-            if not again:
+        due = await self._reconcile_once(keys, progress)
+        for _ in range(_ROUNDS - 1):
+            if not due:
                 return
-            due = again
             self._offset += _ROUND_TIME
+            due = await self._reconcile_once(due)
+
+    async def _reconcile_once(
+        self, keys: Sequence[ObjectKey], progress: Progress = lambda *_: None
+    ) -> list[ObjectKey]:
+        """Reconcile nodes; return those that ask for it again."""
+        again: list[ObjectKey] = []
+        done = 0
+
+        async def reconcile(key: ObjectKey) -> None:
+            nonlocal done
+            result = await self._nodes.reconcile(key)
+            if result.requeue_after is not None:
+                again.append(key)
+            self._forget_removed(key)
+            done += 1
+            progress(done, len(keys))
+
+        await for_each_parallel(keys, reconcile)
+        return again
 
     def _forget_removed(self, key: ObjectKey) -> None:
         """Drop a node whose finalizers are removed from the cache, as the watch would."""
@@ -307,22 +308,11 @@ class Simulation:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRow:
-    """The row that a node was written from."""
-
-    uid: str
-    activate: str
-    host_or_url: str
-    extras: Mapping[str, str]
-    oversize: int = 0
-
-    @classmethod
-    def of(cls, node: LynqNode) -> "NodeRow":
-        """Return the row in the annotations of a node."""
-        values = RowValues.reflected_by(node, pair_or_spec(node).uid)
-        extras = json.loads(values.extra or "{}")
-        return cls(values.uid, values.activate, values.host_or_url, extras)
+def _row_of(node: LynqNode) -> GivenRow:
+    """Return the row in the annotations of a node."""
+    values = RowValues.reflected_by(node, pair_or_spec(node).uid)
+    extras = json.loads(values.extra or "{}")
+    return GivenRow(values.uid, values.activate, values.host_or_url, extras)
 
 
 @contextmanager
