@@ -35,6 +35,19 @@ def and_more(items: Sequence[str], *, shown: int = SHOWN, separator: str = ", ")
     return f"{listed}{' ' if separator == ', ' else separator}and {hidden} more"
 
 
+def plural(noun: str, count: int) -> str:
+    """Return the noun in the number of `count`.
+
+    >>> plural("NetworkPolicy", 2), plural("Ingress", 2), plural("node", 1)
+    ('NetworkPolicies', 'Ingresses', 'node')
+    """
+    if count == 1:
+        return noun
+    if noun.endswith("y"):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith("s") else f"{noun}s"
+
+
 def printable(value: str) -> str:
     """Return a value of unknown origin escaped and cut, to be shown in double quotes.
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from lynq.api.text import and_more
+from lynq.api.text import and_more, plural
 from lynq.cli.output import styled
 from lynq.core.plan.changes import Action, Plan, PlannedChange
 from lynq.core.plan.fields import FieldChange
@@ -185,4 +185,4 @@ def _is_node(change: PlannedChange) -> bool:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {plural(noun, number)}"

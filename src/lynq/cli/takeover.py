@@ -67,7 +67,7 @@ async def _hubs(cluster: Cluster, name: str | None) -> list[LynqHub]:
 
 
 async def _report(cluster: Cluster, hub: LynqHub) -> bool:
-    """Print the takeover of one hub; return whether nobody would notice it."""
+    """Print the takeover of one hub; return whether only marks of Lynq change."""
     # The operator makes its own key when it starts; which one does not matter here.
     key = InstallationKey(secrets.token_bytes(KEY_SIZE))
     namespaces = (hub.metadata.namespace,)

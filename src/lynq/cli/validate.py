@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from lynq.api.text import plural
 from lynq.cli.exit_codes import ExitCode
 from lynq.cli.form_files import FileProblem, FormFiles, load_form_files
 from lynq.cli.output import OutputFormat, output_option, print_data, print_note
@@ -93,4 +94,4 @@ def _summary(files: FormFiles) -> str:
 
 
 def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {plural(noun, number)}"

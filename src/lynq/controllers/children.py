@@ -30,7 +30,12 @@ from lynq.controllers.cached_client import ResourceCache
 from lynq.controllers.timing import DEFAULT_TIMING, Timing
 from lynq.core.node.managed_fields import has_update_entry, owned_fields_digest
 from lynq.core.node.objects import LiveObject, ObjectRef
-from lynq.core.readiness.rules import EvaluateReadiness, evaluate_readiness, reads_body
+from lynq.core.readiness.rules import (
+    ROLLING_WORKLOADS,
+    EvaluateReadiness,
+    evaluate_readiness,
+    reads_body,
+)
 from lynq.kube import Client, Discovery, ObjectChange, PartialObject, Resource, RuntimeMetrics
 from lynq.kube.errors import KubeError
 
@@ -38,8 +43,6 @@ BY_NODE: Final = "node"
 """Index of children by the node in their labels."""
 BY_OWNER: Final = "owner"
 """Index of children by the uids of their owners."""
-
-_WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 
 
 class KindNotWatched(Exception):  # noqa: N818 - names the condition
@@ -271,7 +274,7 @@ class Children:
         watches are started, and the result is False until they are synced: `on_change` is called
         for every object that they list.
         """
-        workloads = [entry for entry in node.status.resources if entry.kind in _WORKLOADS]
+        workloads = [entry for entry in node.status.resources if entry.kind in ROLLING_WORKLOADS]
         for workload in workloads:
             self._start_watch(workload.api_version, workload.kind)
         return all(
@@ -327,7 +330,7 @@ class Children:
         old, new = change.old, change.new
         if old and new and old.live == new.live:
             return
-        is_workload = kind.resource.kind in _WORKLOADS
+        is_workload = kind.resource.kind in ROLLING_WORKLOADS
         self._on_change(
             ChildChange(
                 kind.ref(change.key),

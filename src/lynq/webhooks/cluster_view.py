@@ -11,6 +11,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.names import ANNOTATION_PROTECT
 from lynq.api.node_metadata import is_protected
 from lynq.api.resource import all_resources
+from lynq.api.text import plural
 
 
 class ClusterView(Protocol):
@@ -86,4 +87,4 @@ def _retained_ids(node: LynqNode) -> frozenset[str]:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {plural(noun, number)}"

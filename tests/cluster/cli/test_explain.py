@@ -53,9 +53,9 @@ async def test_root_cause_of_a_row_comes_first(env: Environment, run_lynq: Lynq)
             ),
             "  next   correct the row in tenants",
         ]
-        unknown = await run_lynq("explain", "nobody")
+        unknown = await run_lynq("explain", "unknown")
         assert unknown.exit_code == ExitCode.ERROR
         assert unknown.stderr == (
-            f'Error: No LynqNode and no row "nobody" in the namespace "{env.namespace}". The row '
-            "does not exist, or is not active: SELECT active FROM tenants WHERE uid = 'nobody'\n"
+            f'Error: No LynqNode and no row "unknown" in the namespace "{env.namespace}". The row '
+            "does not exist, or is not active: SELECT active FROM tenants WHERE uid = 'unknown'\n"
         )

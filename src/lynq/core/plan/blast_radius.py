@@ -16,17 +16,16 @@ from lynq.api import LynqForm, LynqHub, LynqNode, NodeSpec, TResource
 from lynq.api.installation_key import KeyState
 from lynq.api.node_metadata import pair_or_spec, written_at
 from lynq.api.resource import all_resources
-from lynq.api.text import and_more
+from lynq.api.text import and_more, plural
 from lynq.api.wire import EPOCH
 from lynq.core.hub.desired_node import render_spec
 from lynq.core.hub.row_values import RowRenderError, RowValues
 from lynq.core.node.render import Renderer, RenderError
 from lynq.core.node.variables import VariablesError, variables_of
+from lynq.core.readiness.rules import ROLLING_WORKLOADS
 
 MAX_NODES: Final = 2_000
 """Nodes that are examined."""
-
-_WORKLOADS: Final = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 
 
 @dataclass(slots=True)
@@ -61,7 +60,7 @@ class BlastRadius:
     def _counts(self, verb: str, kinds: Counter[str]) -> Iterator[str]:
         if kinds:
             named = (
-                f"{self._scaled(count)} {_plural(kind, count)}{self._restart(verb, kind)}"
+                f"{self._scaled(count)} {plural(kind, count)}{self._restart(verb, kind)}"
                 for kind, count in sorted(kinds.items())
             )
             yield f"{verb} {', '.join(named)}"
@@ -138,7 +137,7 @@ def _content(resource: TResource) -> tuple[object, ...]:
 
 
 def _restarts_pods(before: TResource | None, after: TResource) -> bool:
-    if before is None or _kind(after) not in _WORKLOADS:
+    if before is None or _kind(after) not in ROLLING_WORKLOADS:
         return False
     return _pod_template(before.spec) != _pod_template(after.spec)
 
@@ -154,11 +153,3 @@ def _by_id(spec: NodeSpec) -> dict[str, TResource]:
 
 def _kind(resource: TResource) -> str:
     return str(resource.spec.get("kind") or "object")
-
-
-def _plural(kind: str, count: int) -> str:
-    if count == 1:
-        return kind
-    if kind.endswith("y"):
-        return f"{kind[:-1]}ies"
-    return f"{kind}es" if kind.endswith("s") else f"{kind}s"

@@ -7,14 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 from lynq.api.names import LABEL_MANAGED, LABEL_ORPHANED, TRUE
+from lynq.core.guard.approval_request import PLAN_SCHEMA
 from lynq.core.plan.fields import FieldChange, field_changes
-
-SCHEMA: Final = "lynq.sh/plan/v1"
-
-_WORKLOADS: Final = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
+from lynq.core.readiness.rules import ROLLING_WORKLOADS
 
 
 class Action(Enum):
@@ -54,7 +52,7 @@ class PlannedChange:
         is_change = self.action in {Action.UPDATE, Action.REPLACE, Action.ADOPT}
         templates = (each.path == "spec.template" or each.path.startswith("spec.template.")
                      for each in self.fields)  # fmt: skip
-        return is_change and self.kind in _WORKLOADS and any(templates)
+        return is_change and self.kind in ROLLING_WORKLOADS and any(templates)
 
     @property
     def reviewed_fields(self) -> tuple[FieldChange, ...]:
@@ -141,7 +139,7 @@ def _is_managed(obj: Mapping[str, Any]) -> bool:
 def document(plan: Plan) -> dict[str, Any]:
     """Return the plan as JSON."""
     return {
-        "schema": SCHEMA,
+        "schema": PLAN_SCHEMA,
         "changes": [_change(change) for change in plan.changes],
         "rejected": [{"uid": row.uid, "reason": row.reason} for row in plan.rejected],
         "failed": [

@@ -3,10 +3,9 @@
 Rules are keyed by group and kind: a Knative Service or a Volcano Job shares only its kind with the
 built-in one. An object without apiVersion is matched by kind alone.
 
-Other tables per kind: `lynq.controllers.children` (kinds that count as workloads),
-`lynq.core.node.inventory` (apiVersion of the kinds in status.appliedResources),
-`lynq.core.node.ignore_fields` (merge keys of lists) and `lynq.core.form.validation` (kind of each
-list).
+Other tables per kind: `lynq.core.node.inventory` (apiVersion of the kinds in
+status.appliedResources), `lynq.core.node.ignore_fields` (merge keys of lists) and
+`lynq.core.form.validation` (kind of each list).
 """
 
 from collections.abc import Callable, Mapping
@@ -17,6 +16,9 @@ from lynq.core.readiness.fields import Fields
 from lynq.core.readiness.verdict import Readiness, ReadinessReason, not_ready
 
 Rule: TypeAlias = Callable[[Fields], Readiness]
+
+ROLLING_WORKLOADS: Final = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
+"""Kinds that replace their pods when the pod template changes: a rollout waits for them."""
 
 _RULES: Final[Mapping[tuple[str, str], Rule]] = {
     ("", "ConfigMap"): kinds.exists,

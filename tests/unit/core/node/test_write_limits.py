@@ -222,7 +222,7 @@ def test_chosen_writes_are_waiting_and_admitted(
     assert all(0 < number <= waiting[group] for group, number in chosen.items())
     for group in sorted(chosen, key=writes.count):
         assert writes.send(group)
-    # Whoever waits alone is chosen, or its group has writes in flight.
+    # A group that waits alone is chosen, or has writes in flight.
     for group in waiting:
         assert group in chosen or writes.count(group)
 
