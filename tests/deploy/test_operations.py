@@ -1,11 +1,11 @@
-"""docs/operations.md documents every flag."""
+"""docs/how-to/operations.md documents every flag."""
 
 import click
 
 from deploy.manifests import ROOT
 from lynq.cli.run import run
 
-PAGE = (ROOT / "docs" / "operations.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "operations.md").read_text()
 
 
 def test_every_flag_is_documented() -> None:

@@ -1,4 +1,4 @@
-"""The text form of every type, per engine, as documented in docs/sources.md."""
+"""The text form of every type, per engine, as documented in docs/reference/sources.md."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rows from databases: a read is complete or it fails; see docs/sources.md."""
+"""Rows from databases: a read is complete or it fails; see docs/reference/sources.md."""
 
 from lynq.sources.base import Source
 from lynq.sources.engines import ENGINES, open_changes, open_source

@@ -2,7 +2,7 @@
 
 Where possible an engine passes on the text that its server wrote. These functions cover the values
 whose text must not depend on the engine: timestamps, bytes, and numbers that a driver returns as
-numbers. docs/sources.md has the whole table.
+numbers. docs/reference/sources.md has the whole table.
 
 A read converts up to a million values. So a whole page of a column is converted at once, in loops
 that run in C where the page allows it.

@@ -1,1 +1,1 @@
-"""Push channels: a change in the database triggers a read; see docs/push.md."""
+"""Push channels: a change in the database triggers a read; see docs/how-to/push.md."""
