@@ -38,18 +38,13 @@ class Module:
     text: str
     tree: ast.Module
     is_package: bool
+    imports: tuple[tuple[str, str], ...]
+    """Module and name of each `from … import …`, wherever it stands."""
 
     @property
     def classes(self) -> list[str]:
         """The names of its classes at the top level."""
         return [node.name for node in self.tree.body if isinstance(node, ast.ClassDef)]
-
-    @property
-    def imports(self) -> Iterator[tuple[str, str]]:
-        """Module and name of each `from … import …`, wherever it stands."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                yield from ((node.module, alias.name) for alias in node.names)
 
 
 def modules_below(source: Path) -> dict[str, Module]:
@@ -60,9 +55,16 @@ def modules_below(source: Path) -> dict[str, Module]:
         is_package = relative.name == "__init__.py"
         parts = relative.parent.parts if is_package else relative.with_suffix("").parts
         text = path.read_text()
+        tree = ast.parse(text)
         name = ".".join(parts)
-        modules[name] = Module(name, path, text, ast.parse(text), is_package)
+        modules[name] = Module(name, path, text, tree, is_package, tuple(_imports(tree)))
     return modules
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.module, alias.name) for alias in node.names)
 
 
 def violations(source: Path, tests: Path | None = None) -> list[str]:
