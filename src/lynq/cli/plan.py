@@ -82,8 +82,8 @@ def plan(
     r"""Show what a form, a statement or a table would change.
 
     The operator's own code plans, and the API server validates every object by a dry run with
-    strict field validation. Nothing is changed. Written objects are assumed to become ready, and a
-    rollout is shown as a whole.
+    strict field validation. Nothing is changed. Written objects are assumed to become ready. A
+    rollout is shown as a whole, and under maxSkew with the order of its nodes.
 
     The exit code is 0 if nothing changes, 1 if something changes, 5 if the deletion guard would
     hold deletions, and 2 for an error.

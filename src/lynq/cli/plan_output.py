@@ -7,12 +7,14 @@ from typing import Any, Final
 
 from lynq.api.text import and_more, plural
 from lynq.cli.output import styled
-from lynq.core.plan.changes import Action, Plan, PlannedChange
+from lynq.core.plan.changes import Action, Plan, PlannedChange, PlannedRollout
 from lynq.core.plan.fields import FieldChange
 
 MAX_MARKDOWN: Final = 60_000
 """Characters of a comment; GitHub allows 65,536."""
 _MAX_VALUE: Final = 200
+_MAX_WAVES: Final = 3
+"""Waves of a rollout that are shown."""
 _SIGNS: Final = {
     Action.CREATE: ("+", "create", "green"),
     Action.ADOPT: ("+", "adopt", "green"),
@@ -25,7 +27,7 @@ _SIGNS: Final = {
 
 def plan_text(plan: Plan, *, show_all: bool) -> str:
     """Return the plan as text for a terminal."""
-    lines = [*_summary(plan)]
+    lines = [*_summary(plan, show_all=show_all)]
     for group in _groups(plan.changes, fold=not show_all):
         lines += ["", *_group(group)]
     return "\n".join(lines)
@@ -33,7 +35,7 @@ def plan_text(plan: Plan, *, show_all: bool) -> str:
 
 def plan_markdown(plan: Plan) -> str:
     """Return the plan as a comment for a pull request, cut to what GitHub accepts."""
-    parts = ["### Lynq plan", "", "```", *_summary(plan), "```", ""]
+    parts = ["### Lynq plan", "", "```", *_summary(plan, show_all=False), "```", ""]
     for number, group in enumerate(_groups(plan.changes, fold=True)):
         title = _title(group)
         part = ["<details>", f"<summary>{title}</summary>", "", "```diff"]
@@ -45,7 +47,7 @@ def plan_markdown(plan: Plan) -> str:
     return "\n".join(parts)
 
 
-def _summary(plan: Plan) -> Iterator[str]:
+def _summary(plan: Plan, *, show_all: bool) -> Iterator[str]:
     if plan.is_empty:
         yield "Nothing changes."
     counts = plan.counts()
@@ -64,8 +66,31 @@ def _summary(plan: Plan) -> Iterator[str]:
         yield styled(f"  ! {_count(len(nodes), 'node')} {verb}: {and_more(nodes)}: {reason}", "red")
     if plan.guard.is_held:
         yield styled(f"  HELD by the deletion guard: {plan.guard.message}", "red", bold=True)
+    for rollout in plan.rollouts:
+        yield from _rollout(rollout, show_all=show_all)
     for note in plan.notes:
         yield f"  note: {note}"
+
+
+def _rollout(rollout: PlannedRollout, *, show_all: bool) -> Iterator[str]:
+    """Yield the order of a rollout, unless all of its nodes are written at once."""
+    waves, waiting = rollout.order.waves, rollout.order.waiting
+    if len(waves) <= 1 and not waiting:
+        return
+    count = _count(sum(map(len, waves)) + len(waiting), "node")
+    yield (
+        f"  rollout of form {rollout.form}: {count}, at most {rollout.max_skew} at a time (maxSkew)"
+    )
+    shown = len(waves) if show_all else _MAX_WAVES
+    for number, wave in enumerate(waves[:shown], start=1):
+        yield f"    wave {number}: {', '.join(wave) if show_all else and_more(wave)}"
+    if len(waves) > shown:
+        yield f"    {_count(len(waves) - shown, 'more wave')} (--all shows them)"
+    if waiting:
+        names = ", ".join(waiting) if show_all else and_more(waiting)
+        yield styled(f"    {_count(len(waiting), 'node')} without a slot: {names}", "yellow")
+        holders = ", ".join(rollout.order.holders) if show_all else and_more(rollout.order.holders)
+        yield f"      the slots are held by nodes that are not ready: {holders}"
 
 
 def _kinds(action: Action, kinds: Counter[str], changes: Iterable[PlannedChange]) -> Iterator[str]:

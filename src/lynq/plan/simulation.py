@@ -2,7 +2,7 @@
 
 The hub's plan comes from `plan_hub`, the objects from the node controller. Three assumptions make
 one run show what the operator does over time: written objects become ready, missing rows and forms
-are confirmed, and a rollout has no limit.
+are confirmed, and a rollout has no limit. The order of a limited rollout is computed beside it.
 """
 
 import asyncio
@@ -37,6 +37,7 @@ from lynq.core.hub.prune import Observation
 from lynq.core.hub.row_values import RowLike, RowValues
 from lynq.core.hub.schedule import deletion_window
 from lynq.core.plan.changes import FailedResource, Plan
+from lynq.core.plan.rollouts import planned_rollouts
 from lynq.core.preview.rows import GivenRow
 from lynq.core.readiness.rules import evaluate_readiness
 from lynq.core.readiness.verdict import READY, Readiness, ReadinessReason
@@ -146,9 +147,19 @@ class Simulation:
         With `sample`, only this number of the nodes that are updated is planned.
         """
         self._known_nodes = self.context.nodes.values()
-        first = hub_plan = await self._plan_hub(hub, rows)
+        first = await self._plan_hub(hub, rows)
+        forms = self.context.forms.by(BY_HUB, hub.metadata.key)
+        nodes, _others = hub_nodes(self.context, hub)
+        rollouts = tuple(planned_rollouts(first, forms, nodes, self._now()))
         if sample is not None and len(first.updates) > sample:
-            return await self._plan_sample(hub, first, sample, progress)
+            plan = await self._plan_sample(hub, first, sample, progress)
+        else:
+            plan = await self._plan_all(hub, rows, first, progress)
+        return replace(plan, rollouts=rollouts)
+
+    async def _plan_all(self, hub: LynqHub, rows: Rows, first: HubPlan, progress: Progress) -> Plan:
+        """Write all nodes, and reconcile them until nothing changes."""
+        hub_plan = first
         failed: list[FailedResource] = []
         for _ in range(_ROUNDS):
             failed += await self._write_nodes(hub, hub_plan)

@@ -9,9 +9,10 @@ import pytest
 import yaml
 
 from cluster.cli.conftest import Lynq
-from cluster.controllers.environment import HUBS, Environment, Object, config_map
+from cluster.controllers.environment import FORMS, HUBS, Environment, Object, config_map
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.cli.exit_codes import ExitCode
+from waiting import eventually
 
 RunPlan: TypeAlias = Callable[..., Awaitable[tuple[int, str]]]
 """Runs `lynq plan` with arguments; returns exit code and output."""
@@ -212,3 +213,48 @@ async def test_sample_plans_some_of_the_changed_nodes(plan: RunPlan, tmp_path: P
   - 1 to delete: 1 Secret
   note: 1 of 3 updated nodes are planned (--sample)
 """)
+
+
+async def test_order_of_a_rollout_is_shown_and_followed(
+    tenants: Environment, plan: RunPlan, tmp_path: Path
+) -> None:
+    changed = {
+        "configMaps": [config_map(labelsTemplate={"tier": "gold"})],
+        "rollout": {"maxSkew": 1},
+    }
+    # Nothing but the form is applied: the resources that it leaves out stay.
+    spec = (await tenants.get(FORMS, "web"))["spec"] | changed
+    spec.pop("hubId")
+    file = write_form(tmp_path, **spec)
+    _, output = await plan("-f", file)
+    lines = output.splitlines()
+    first = lines.index("  rollout of form web: 3 nodes, at most 1 at a time (maxSkew)")
+    planned = [line.removeprefix(f"    wave {n}: ") for n, line in enumerate(lines[first:], 0)][1:4]
+    _, markdown = await plan("-f", file, "-o", "markdown")
+    assert f"    wave 1: {planned[0]}\n" in markdown
+    _, document = await plan("-f", file, "-o", "json")
+    assert json.loads(document)["rollouts"] == [
+        {
+            "form": "web",
+            "maxSkew": 1,
+            "waves": [[name] for name in planned],
+            "waiting": [],
+            "holders": [],
+        }
+    ]
+    await tenants.patch(FORMS, "web", {"spec": changed})
+    async with running_operator(tenants):
+        generation = str((await tenants.get(FORMS, "web"))["metadata"]["generation"])
+
+        async def written() -> list[str]:
+            nodes = await tenants.nodes()
+            annotations = {name: node["metadata"]["annotations"] for name, node in nodes.items()}
+            updated = {
+                each["lynq.sh/rollout-update-start"]: name
+                for name, each in annotations.items()
+                if each["lynq.sh/template-generation"] == generation
+            }
+            assert len(updated) == len(TENANTS)
+            return [name for _, name in sorted(updated.items())]
+
+        assert await eventually(written) == planned

@@ -110,4 +110,4 @@ def _annotated(write: NodeWrite, budget: Budget, changed_at: datetime | None) ->
 def _throttle(form: str, rollout: Rollout, admission: Admission) -> Throttle | None:
     if not admission.waiting:
         return None
-    return Throttle(form, admission.waiting, rollout.max_skew, admission.updating)
+    return Throttle(form, tuple(admission.waiting), rollout.max_skew, admission.updating)

@@ -13,6 +13,7 @@ from lynq.api.names import LABEL_MANAGED, LABEL_ORPHANED, TRUE
 from lynq.core.guard.approval_request import PLAN_SCHEMA
 from lynq.core.plan.fields import FieldChange, field_changes
 from lynq.core.readiness.rules import ROLLING_WORKLOADS
+from lynq.core.rollout.waves import RolloutOrder
 
 
 class Action(Enum):
@@ -90,6 +91,15 @@ class Guard:
     message: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedRollout:
+    """The order in which the nodes of a form are written under maxSkew."""
+
+    form: str
+    max_skew: int
+    order: RolloutOrder
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything that would change, and what would not and why."""
@@ -98,6 +108,8 @@ class Plan:
     rejected: Sequence[PlannedRejection] = ()
     failed: Sequence[FailedResource] = ()
     guard: Guard = field(default_factory=Guard)
+    rollouts: Sequence[PlannedRollout] = ()
+    """One per form that limits its rollouts and has nodes to write."""
     notes: Sequence[str] = ()
     """What the plan could not find out."""
 
@@ -150,6 +162,7 @@ def document(plan: Plan) -> dict[str, Any]:
             "count": plan.guard.count,
             "digest": plan.guard.digest,
         },
+        "rollouts": [_rollout(rollout) for rollout in plan.rollouts],
         "totals": totals(plan.changes),
         "notes": list(plan.notes),
     }
@@ -162,6 +175,16 @@ def totals(changes: Iterable[PlannedChange]) -> dict[str, int]:
     return {
         **{action.value: counted[action] for action in Action},
         "restarts": sum(change.restarts_pods for change in changes),
+    }
+
+
+def _rollout(rollout: PlannedRollout) -> dict[str, Any]:
+    return {
+        "form": rollout.form,
+        "maxSkew": rollout.max_skew,
+        "waves": [list(wave) for wave in rollout.order.waves],
+        "waiting": list(rollout.order.waiting),
+        "holders": list(rollout.order.holders),
     }
 
 

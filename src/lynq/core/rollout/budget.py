@@ -34,8 +34,8 @@ class Admission:
 
     admitted: Mapping[str, Budget]
     """The nodes to write now, in this order, with the budget of the write."""
-    waiting: tuple[str, ...]
-    """The nodes whose writes are postponed."""
+    waiting: Mapping[str, Budget]
+    """The nodes whose writes are postponed, in this order, with the budget that they wait for."""
     updating: int
     """The number of slots held before the admitted writes."""
     recheck_at: datetime | None
@@ -67,7 +67,7 @@ def admit(
         budgets.admit(name)
     return Admission(
         admitted=budgets.admitted,
-        waiting=tuple(name for name in queue if name not in budgets.admitted),
+        waiting={name: budgets.of(name) for name in queue if name not in budgets.admitted},
         updating=len(slots),
         recheck_at=_recheck_at(existing, slots, deadline, now),
     )
@@ -124,14 +124,14 @@ class _Budgets:
 
     def admit(self, name: str) -> None:
         """Admit the write of a node if its budget allows it."""
-        budget = self._budget(name)
+        budget = self.of(name)
         if self._max_skew and not self._is_allowed(name, budget):
             return
         self.admitted[name] = budget
         self._held[budget] += name not in self._slots
         self._held_on_generation += budget is Budget.FORM and not self._is_current(name)
 
-    def _budget(self, name: str) -> Budget:
+    def of(self, name: str) -> Budget:
         """Return the budget that the write counts in: a slot of a rollout is kept until settled."""
         if self._slots.get(name) is Budget.FORM:
             return Budget.FORM

@@ -15,13 +15,16 @@ from lynq.core.plan.changes import (
     Plan,
     PlannedChange,
     PlannedRejection,
+    PlannedRollout,
     classify,
     document,
 )
 from lynq.core.plan.fields import FieldChange
+from lynq.core.rollout.waves import RolloutOrder
 
 SCHEMA_FILE = Path(__file__).parents[4] / "docs" / "reference" / "plan.schema.json"
 OURS = {LABEL_MANAGED: "true"}
+ROLLOUT = PlannedRollout("web", 2, RolloutOrder((("a", "b"), ("c",)), ("d",), ("e",)))
 ORPHANED = {**OURS, LABEL_ORPHANED: "true"}
 
 
@@ -89,6 +92,7 @@ def test_document_has_the_fields_of_the_schema() -> None:
     plan = Plan(
         changes=[change("Deployment", "spec.template")],
         guard=Guard(is_held=True, count=3, digest="abc"),
+        rollouts=[ROLLOUT],
     )
     assert document(plan) == {
         "schema": "lynq.sh/plan/v1",
@@ -110,6 +114,15 @@ def test_document_has_the_fields_of_the_schema() -> None:
         "rejected": [],
         "failed": [],
         "guard": {"verdict": "Held", "count": 3, "digest": "abc"},
+        "rollouts": [
+            {
+                "form": "web",
+                "maxSkew": 2,
+                "waves": [["a", "b"], ["c"]],
+                "waiting": ["d"],
+                "holders": ["e"],
+            }
+        ],
         "totals": {
             "Create": 0,
             "Update": 1,
@@ -129,6 +142,7 @@ def test_document_fits_the_published_schema() -> None:
         changes=[change("Deployment", "spec.template")],
         rejected=[PlannedRejection("a", "b")],
         failed=[FailedResource("a", "b", "c")],
+        rollouts=[ROLLOUT],
         notes=["d"],
     )
     assert list(schema_problems(document(plan), schema)) == []

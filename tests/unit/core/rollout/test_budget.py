@@ -181,7 +181,7 @@ def test_order_is_holders_then_new_nodes_then_least_recently_written() -> None:
 def test_held_slots_are_counted() -> None:
     nodes = [unready("a"), unready("b", form=OLD), ready("c", form=OLD), ready("d", form=OLD)]
     admission = admitted(["c", "d"], nodes, 2)
-    assert (admission.updating, admission.waiting) == (2, ("c", "d"))
+    assert (admission.updating, tuple(admission.waiting)) == (2, ("c", "d"))
 
 
 def test_write_records_its_budget() -> None:
