@@ -21,7 +21,7 @@ from lynq.cli.output import (
     print_note,
     styled,
 )
-from lynq.core.explain.model import Cause, ColumnOrigin, Explanation
+from lynq.core.explain.model import Cause, ColumnOrigin, Explanation, entry_of
 from lynq.core.explain.node import explain_node
 from lynq.core.explain.row import explain_row, where_to_look
 from lynq.kube.errors import NotFound
@@ -93,6 +93,8 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield from _block("cause", "red", cause)
     for note in explanation.notes:
         yield from _block("note", "yellow", note)
+    if explanation.causes:
+        yield _line("see   ", entry_of(explanation.causes[0].kind))
 
 
 def _headline(explanation: Explanation) -> str:

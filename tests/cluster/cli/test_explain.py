@@ -37,6 +37,7 @@ async def test_root_cause_of_a_row_comes_first(env: Environment, run_lynq: Lynq)
                 "  next   correct the row; try it first: lynq plan --hub hub -n NS --sql "
                 "\"UPDATE tenants SET plan = '…' WHERE uid = 'beta'\""
             ),
+            "  see   docs/troubleshooting/causes.md#containerfailing",
         ]
         (data,) = json.loads((await run_lynq("explain", "beta", "-o", "json")).stdout)
         assert data["causes"][0]["kind"] == "ContainerFailing"
@@ -52,6 +53,7 @@ async def test_root_cause_of_a_row_comes_first(env: Environment, run_lynq: Lynq)
                 'around every "." (InvalidNodeName), for AGE'
             ),
             "  next   correct the row in tenants",
+            "  see   docs/troubleshooting/causes.md#rowrejected",
         ]
         unknown = await run_lynq("explain", "unknown")
         assert unknown.exit_code == ExitCode.ERROR

@@ -57,8 +57,6 @@ class CauseKind(StrEnum):
     """The form of the node, or any form of the hub, does not exist."""
     FORM_INVALID = "FormInvalid"
     """The form is invalid, so that its nodes are not changed."""
-    HUB_MISSING = "HubMissing"
-    """The hub of the node does not exist."""
     SOURCE_UNAVAILABLE = "SourceUnavailable"
     """The hub cannot read its rows."""
     ROW_REJECTED = "RowRejected"
@@ -67,6 +65,11 @@ class CauseKind(StrEnum):
     """The node waits for a slot of the rollout."""
     DELETION_HELD = "DeletionHeld"
     """The deletion guard of the hub holds deletions."""
+
+
+def entry_of(kind: CauseKind) -> str:
+    """Return where the documentation says what a cause means and what to do about it."""
+    return f"docs/troubleshooting/causes.md#{kind.lower()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,14 +97,11 @@ def _causes(
     if is_paused(node):
         yield _paused(node)
     if progressing and progressing.reason == ConditionReason.WAITING_FOR_HUB:
-        yield _of_node(node, CauseKind.WAITING_FOR_HUB, progressing.message)
+        yield _of_node(node, CauseKind.WAITING_FOR_HUB, progressing.message, *_sync(node))
     if ready and ready.reason in _INVALID:
-        yield _of_node(
-            node,
-            CauseKind.NODE_INVALID,
-            ready.message,
-            f"correct LynqForm {node.spec.template_ref}",
-        )
+        is_edited = ready.reason == ConditionReason.VARIABLES_BUILD_ERROR
+        steps = _sync(node) if is_edited else (f"correct LynqForm {node.spec.template_ref}",)
+        yield _of_node(node, CauseKind.NODE_INVALID, ready.message, *steps)
     explainer = ResourceExplainer.of(node, hub, form, evidence)
     waiting = _waiting(node)
     entries = [entry for group in root_entries(node).values() for entry in group]
@@ -237,7 +234,12 @@ def hub_notes(hub: LynqHub | None) -> Iterator[Cause]:
             subject=subject,
             message=held.message,
             since=held.last_transition_time,
-            next_steps=(f"lynq approve {hub.metadata.name} -n {hub.metadata.namespace}",),
+            next_steps=(
+                (
+                    "restore the rows, or if they are meant to be gone: "
+                    f"lynq approve {hub.metadata.name} -n {hub.metadata.namespace}"
+                ),
+            ),
         )
 
 
@@ -252,6 +254,12 @@ def _paused(node: LynqNode) -> Cause:
 
 def _resume(kind: str, name: str, namespace: str) -> str:
     return f"lynq resume {kind}/{name} -n {namespace}"
+
+
+def _sync(node: LynqNode) -> tuple[str, ...]:
+    """Return how to have the hub write the node again."""
+    hub = node.metadata.labels.get(LABEL_HUB)
+    return (f"lynq sync {hub} -n {node.metadata.namespace}",) if hub else ()
 
 
 def _not_reconciled(node: LynqNode) -> Cause:

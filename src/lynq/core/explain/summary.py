@@ -13,6 +13,7 @@ from lynq.api.names import LABEL_HUB
 from lynq.api.node_metadata import is_deleting, is_paused
 from lynq.api.reasons import ConditionType
 from lynq.api.resource import all_resources
+from lynq.core.explain.model import Evidence
 from lynq.core.explain.node import explain_node
 
 READY: Final = "Ready"
@@ -80,7 +81,7 @@ def parse_filter(text: str) -> Callable[[Summary], bool]:
 
 def node_summary(node: LynqNode) -> Summary:
     """Return the state of a node; hub and form are not needed."""
-    explanation = explain_node(node, None, None)
+    explanation = explain_node(node, None, None, Evidence(is_form_unread=True))
     first = explanation.causes[0] if explanation.causes else None
     is_explained = first is not None and bool(first.id)
     return Summary(

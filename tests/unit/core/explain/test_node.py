@@ -251,6 +251,20 @@ def test_invalid_dependencies_are_the_cause() -> None:
     assert (cause.kind, cause.message) == (CauseKind.NODE_INVALID, "a -> a")
 
 
+def test_edited_row_values_are_not_corrected_in_the_form() -> None:
+    condition = a_condition("Ready", holds=False, reason="VariablesBuildError", message="no JSON")
+    (cause,) = explained(conditions=(condition,)).causes
+    assert (cause.kind, cause.next_steps) == (CauseKind.NODE_INVALID, ("lynq sync shop -n lynq",))
+
+
+def test_held_deletions_are_approved_only_if_the_rows_are_meant_to_be_gone() -> None:
+    held = a_condition("DeletionHeld", holds=True, reason="DeletionGuardExceeded")
+    entry = an_entry(state=ResourceState.READY, reason="Ready")
+    (note,) = explain_node(a_node(entry), a_hub(conditions=(held,)), FORM).notes
+    (step,) = note.next_steps
+    assert step.startswith("restore the rows, or if they are meant to be gone: lynq approve shop")
+
+
 def test_ready_node_behind_its_form_waits_for_a_slot() -> None:
     form = a_form(
         WEB,

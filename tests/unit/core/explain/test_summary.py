@@ -85,3 +85,7 @@ def test_filter(text: str, matches: bool) -> None:  # noqa: FBT001 - a parameter
 def test_wrong_filter_is_an_error(text: str) -> None:
     with pytest.raises(FilterError):
         parse_filter(text)
+
+
+def test_node_that_is_not_reconciled_yet_says_nothing_about_its_form() -> None:
+    assert "is not reconciled yet" in node_summary(a_node(observed=4)).message
