@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench golden crds manifests dist lock clean
+.PHONY: help demo test check hooks mutants bench golden docs-sync crds manifests dist lock clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
 
 demo: $(VENV)/ready  ## start a local cluster and show Lynq on it
 	@$(BIN)/lynq demo
@@ -37,6 +37,9 @@ bench: $(VENV)/ready  ## run the benchmarks; prints tables, asserts no seconds
 
 golden: $(VENV)/ready  ## regenerate the template engine's expected results with Go
 	cd tests && ../$(BIN)/python -m template.regenerate
+
+docs-sync: $(VENV)/ready  ## write the files of examples into the pages that show them
+	cd tests && ../$(BIN)/python -m docs.sync
 
 crds: $(VENV)/ready  ## regenerate deploy/crds from lynq.api
 	$(BIN)/python -m lynq.api.crds
