@@ -2,16 +2,39 @@
 
 import re
 from collections import Counter
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
 
+from lynq.api import ResourceState
+from lynq.api.events import EventReason
+from lynq.api.reasons import ConditionReason, OrphanReason, RejectionReason
 from lynq.core.explain.model import CauseKind, entry_of
+from lynq.core.node.state import StateReason
+from lynq.core.readiness.verdict import ReadinessReason
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs" / "troubleshooting").glob("*.md"))
 ENTRY = re.compile(r"^### ([A-Z][A-Za-z]+)\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
+FOREIGN = "## Words of other controllers"
 ENTRIES = [(page, *entry) for page in PAGES for entry in ENTRY.findall(page.read_text())]
+OWN = {word for page in PAGES for word, _ in ENTRY.findall(page.read_text().partition(FOREIGN)[0])}
+ENUMS: tuple[type[StrEnum], ...] = (
+    CauseKind,
+    ConditionReason,
+    EventReason,
+    OrphanReason,
+    ReadinessReason,
+    RejectionReason,
+    ResourceState,
+    StateReason,
+)
+WORDS = {str(word) for enum in ENUMS for word in enum}
+
+
+def test_every_word_has_an_entry_and_no_entry_is_stale() -> None:
+    assert OWN == WORDS
 
 
 def test_no_word_has_two_entries() -> None:
