@@ -8,6 +8,17 @@ from typing import Any, TypeVar, overload
 T = TypeVar("T")
 
 
+class DeadlineError(AssertionError):
+    """A condition did not hold in time."""
+
+
+def failed_by_deadline(error: BaseException | None) -> bool:
+    """Check that a test failed because of deadlines only, also within an exception group."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(failed_by_deadline(member) for member in error.exceptions)
+    return isinstance(error, DeadlineError | TimeoutError)
+
+
 @overload
 async def eventually(
     condition: Callable[[], Awaitable[T]], *, within: float = ..., every: float = ...
@@ -25,7 +36,7 @@ async def eventually(
 ) -> Any:
     """Return the first truthy result of `condition`, or fail after the deadline.
 
-    An AssertionError of the condition counts as "not yet"; the last one is raised at the deadline.
+    An AssertionError of the condition counts as "not yet"; the last one is the failure's cause.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
@@ -39,7 +50,8 @@ async def eventually(
             if value:
                 return value
         if loop.time() >= deadline:
-            raise problem or AssertionError(f"the condition did not hold within {within} s")
+            why = f": {problem}" if problem else ""
+            raise DeadlineError(f"the condition did not hold within {within} s{why}") from problem
         await asyncio.sleep(every)
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from virtual_time import virtual_time
-from waiting import eventually, stays
+from waiting import DeadlineError, eventually, failed_by_deadline, stays
 
 
 @virtual_time
@@ -43,5 +43,23 @@ async def test_eventually_raises_the_last_assertion_error_at_the_deadline() -> N
     def assertion() -> bool:
         raise AssertionError("no leader")
 
-    with pytest.raises(AssertionError, match="no leader"):
+    with pytest.raises(DeadlineError, match="no leader"):
         await eventually(assertion, within=1)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (DeadlineError("slow"), True),
+        (TimeoutError(), True),
+        (ExceptionGroup("tasks", [DeadlineError("slow")]), True),
+        (ExceptionGroup("tasks", [DeadlineError("slow"), AssertionError("wrong")]), False),
+        (AssertionError("the condition ceased to hold"), False),
+        (RuntimeError("broken"), False),
+        (None, False),
+    ],
+)
+def test_a_test_is_run_again_only_for_a_deadline(
+    error: BaseException | None, *, expected: bool
+) -> None:
+    assert failed_by_deadline(error) is expected

@@ -1,11 +1,12 @@
 """The log of the operator: a line per change, none while idle, and never a value of a row."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from structlog.testing import capture_logs
 
-from cluster.controllers.environment import Environment
+from cluster.controllers.environment import NODES, Environment
 from cluster.controllers.running_operator import (
     running_operator,
     wait_for_deletion,
@@ -19,6 +20,17 @@ FIRST, SECOND = "s3cr3t-plan-4711", "s3cr3t-plan-4712"
 
 def events(logs: Sequence[Any]) -> list[str]:
     return [log["event"] for log in logs]
+
+
+def quiet_for_a_second(logs: Sequence[Any]) -> Callable[[], Awaitable[bool]]:
+    """Return a condition: no line was logged within a second."""
+
+    async def quiet() -> bool:
+        count = len(logs)
+        await asyncio.sleep(1)
+        return len(logs) == count
+
+    return quiet
 
 
 async def test_log_follows_a_row_without_its_values(env: Environment) -> None:
@@ -37,11 +49,18 @@ async def test_log_follows_a_row_without_its_values(env: Environment) -> None:
             env.set_rows(("acme", 0, SECOND))
             await env.force_sync()
             await wait_for_deletion(env, CONFIG_MAPS, "acme-settings")
+            await wait_for_deletion(env, NODES, "acme-web")
             await eventually(lambda: events(logs).count("rows synced") == 3, every=0.05)
+            await eventually(quiet_for_a_second(logs), within=30)
 
             count = len(logs)
             await env.force_sync()
-            await stays(lambda: len(logs) == count, seconds=1.5)
+
+            def nothing_logged() -> bool:
+                assert logs[count:] == []
+                return True
+
+            await stays(nothing_logged, seconds=1.5)
     for event in ("node created", "node updated", "node deleted", "node reconciled"):
         assert event in events(logs), events(logs)
     synced = [log for log in logs if log["event"] == "rows synced"]
