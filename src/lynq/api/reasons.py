@@ -1,4 +1,4 @@
-"""Types and reasons of conditions, and reasons of orphans and rejected rows.
+"""Types and reasons of conditions, and reasons of resources, orphans and rejected rows.
 
 Alerts, dashboards and test suites compare them: they are part of the contract, and include those of
 the Go operator.
@@ -134,3 +134,85 @@ class RejectionReason(StrEnum):
     """Another pair of row and form has the same node name."""
     VALUES_TOO_LARGE = "ValuesTooLarge"
     """The row's values exceed 200 KiB."""
+
+
+class StateReason(StrEnum):
+    """Why a resource has its state: the reason in `status.resources` of a node.
+
+    A failed resource has the reason of its event. A resource that is not ready has the reason of
+    its readiness rule.
+    """
+
+    READY = "Ready"
+    """The object is as desired, and ready."""
+    APPLYING = "Applying"
+    """The object is being written."""
+    RENDERING = "Rendering"
+    """Templates that take long are being rendered."""
+    HELD_BACK = "HeldBack"
+    """The write waits for a retry or for slower writes, or the deletion for the successor."""
+    DEPENDENCY_NOT_READY = "DependencyNotReady"
+    """A resource in dependIds is not ready yet."""
+    DUPLICATE_OBJECT = "DuplicateObject"
+    """Two resources of the node render the same object."""
+    DELETING = "Deleting"
+    """The object is no longer desired, and is being deleted."""
+    WAITING_FOR_DEPENDENTS = "WaitingForDependents"
+    """The object is deleted after the objects that depend on it."""
+    REMOVAL_FAILED = "RemovalFailed"
+    """The object could not be deleted or released; it is retried."""
+
+
+class ReadinessReason(StrEnum):
+    """Why an object is not ready: the reason in `status.resources` of a node.
+
+    A reason that the object's own controller reports takes precedence.
+    """
+
+    READY = "Ready"
+    """The object is ready."""
+    DELETING = "Deleting"
+    """The object is being deleted, by the operator or by another client."""
+    GENERATION_NOT_OBSERVED = "GenerationNotObserved"
+    """The object's controller has not observed the latest generation."""
+    # Workloads
+    REPLICAS_NOT_READY = "ReplicasNotReady"
+    """Fewer replicas or pods than desired are updated, ready or available."""
+    REPLICA_FAILURE = "ReplicaFailure"
+    """Pods of the workload cannot be created, for example because of a quota."""
+    PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
+    """The rollout of a Deployment exceeded progressDeadlineSeconds."""
+    PAUSED = "Paused"
+    """The rollout of a Deployment is paused by its spec."""
+    POD_NOT_READY = "PodNotReady"
+    """A Pod is not scheduled, or its containers are not ready."""
+    POD_FAILED = "PodFailed"
+    """A Pod has the phase Failed."""
+    JOB_NOT_COMPLETE = "JobNotComplete"
+    """A Job has fewer completions than desired."""
+    JOB_SUSPENDED = "JobSuspended"
+    """A Job is suspended by its spec."""
+    JOB_FAILED = "JobFailed"
+    """A Job failed."""
+    # Other built-in kinds
+    NO_ADDRESS = "NoAddress"
+    """A Service of type LoadBalancer or an Ingress has no address."""
+    CLAIM_NOT_BOUND = "ClaimNotBound"
+    """A PersistentVolumeClaim is not bound."""
+    NAMESPACE_NOT_ACTIVE = "NamespaceNotActive"
+    """A Namespace is not active."""
+    UNABLE_TO_SCALE = "UnableToScale"
+    """A HorizontalPodAutoscaler cannot scale its target, or has not reported yet."""
+    NOT_ESTABLISHED = "NotEstablished"
+    """The API server does not serve the kind of a CustomResourceDefinition yet."""
+    NAMES_NOT_ACCEPTED = "NamesNotAccepted"
+    """The names of a CustomResourceDefinition are taken by another one."""
+    # Custom resources
+    STALLED = "Stalled"
+    """The condition Stalled is True: the controller has given up."""
+    RECONCILING = "Reconciling"
+    """The condition Reconciling is True."""
+    NOT_READY = "NotReady"
+    """The condition Ready, or Available, is not True."""
+    CONDITION_MISSING = "ConditionMissing"
+    """The object has conditions, but neither Ready nor Available."""

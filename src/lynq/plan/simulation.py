@@ -22,6 +22,7 @@ from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.installation_key import KeyState
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import is_deleting, pair_or_spec
+from lynq.api.reasons import ReadinessReason
 from lynq.controllers.concurrency import for_each_parallel
 from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.decoding import RawObject
@@ -40,7 +41,7 @@ from lynq.core.plan.changes import FailedResource, Plan
 from lynq.core.plan.rollouts import planned_rollouts
 from lynq.core.preview.rows import GivenRow
 from lynq.core.readiness.rules import evaluate_readiness
-from lynq.core.readiness.verdict import READY, Readiness, ReadinessReason
+from lynq.core.readiness.verdict import READY, Readiness
 from lynq.kube import Client, Recorder, RuntimeMetrics, WorkQueue
 from lynq.kube.errors import KubeError, NotFound
 from lynq.plan.dry_run import DryRun

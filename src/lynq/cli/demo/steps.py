@@ -14,11 +14,10 @@ from rich.console import Console
 from lynq.api import LynqNode, ResourceState
 from lynq.api.conditions import is_true
 from lynq.api.names import ANNOTATION_EXTRA, ANNOTATION_ROLLOUT_UPDATE_START, LABEL_UID
-from lynq.api.reasons import ConditionType
+from lynq.api.reasons import ConditionType, ReadinessReason
 from lynq.cli.demo.rows import TenantTable
 from lynq.cli.demo.view import Nodes, View
 from lynq.cluster import ClusterError
-from lynq.core.readiness.verdict import ReadinessReason
 from lynq.kube import Client
 from lynq.kube.resource import resource_of
 

@@ -22,6 +22,7 @@ from lynq.api.node_metadata import (
     is_protected,
     pair_or_spec,
 )
+from lynq.api.reasons import StateReason
 from lynq.api.resource import all_resources
 from lynq.controllers.concurrency import for_each_parallel
 from lynq.controllers.context import ControllerContext
@@ -34,7 +35,6 @@ from lynq.core.hub.diff import DeletionCause, NodeDeletion
 from lynq.core.hub.events import cleanup_failed, retain_failed
 from lynq.core.hub.schedule import backoff_delay
 from lynq.core.node.objects import ref_of
-from lynq.core.node.state import StateReason
 from lynq.kube import Result
 from lynq.kube.errors import NotFound
 from lynq.kube.requests import FINALIZER_ORPHAN

@@ -11,12 +11,12 @@ from typing import Final
 
 from lynq.api import LynqForm, LynqHub, LynqNode, ResourceState, ResourceStatus
 from lynq.api.events import EventReason
+from lynq.api.reasons import StateReason
 from lynq.core.explain.columns import Columns, container_path
 from lynq.core.explain.model import Cause, CauseKind, ColumnOrigin, Evidence, ObjectEvidence
 from lynq.core.explain.next_steps import NextSteps
 from lynq.core.explain.pods import PodProblem, PodSeverity, worst_pod
 from lynq.core.node.objects import ref_of
-from lynq.core.node.state import StateReason
 from lynq.core.node.variables import VariablesError, variables_of
 
 _MAX_WARNINGS: Final = 2

@@ -20,6 +20,7 @@ from lynq.api.names import (
     ANNOTATION_DELETION_POLICY,
     TRUE,
 )
+from lynq.api.reasons import StateReason
 from lynq.core.node.adoption_policy import (
     adoption_policy,
     is_adopted,
@@ -35,7 +36,6 @@ from lynq.core.node.state import (
     LastWrite,
     ResourceFacts,
     ResourceOutcome,
-    StateReason,
     Write,
     WriteCause,
     WriteMethod,

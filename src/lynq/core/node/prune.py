@@ -12,14 +12,14 @@ from typing import Final
 from lynq.api import DeletionPolicy, LynqNode, ResourceState, TResource
 from lynq.api.digests import is_untouched
 from lynq.api.names import ANNOTATION_DELETION_POLICY
-from lynq.api.reasons import OrphanReason
+from lynq.api.reasons import OrphanReason, StateReason
 from lynq.core.graph.build import removal_waves
 from lynq.core.graph.model import Entry
 from lynq.core.node.adoption_policy import is_adopted
 from lynq.core.node.inventory import InventoryItem, possible_claims, stale_items
 from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import is_orphan, is_owned_by
-from lynq.core.node.state import ResourceOutcome, StateReason
+from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.successor import Successors, held_for_successors
 
 _WORKLOADS: Final = frozenset(

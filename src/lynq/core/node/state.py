@@ -7,7 +7,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum, StrEnum
+from enum import Enum
 from typing import Any, Final
 
 from lynq.api import DeletionPolicy, ResourceState, TResource
@@ -18,20 +18,6 @@ from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, LiveObject, Objec
 _MESSAGE_LENGTH: Final = 1000
 _CONDITION_MESSAGE_LENGTH: Final = 8000
 """The API server accepts 32,768 characters, but the whole node must stay below 1.5 MB."""
-
-
-class StateReason(StrEnum):
-    """Reasons of a resource's state; the readiness rules have further ones."""
-
-    READY = "Ready"
-    APPLYING = "Applying"
-    RENDERING = "Rendering"
-    HELD_BACK = "HeldBack"
-    DEPENDENCY_NOT_READY = "DependencyNotReady"
-    DUPLICATE_OBJECT = "DuplicateObject"
-    DELETING = "Deleting"
-    WAITING_FOR_DEPENDENTS = "WaitingForDependents"
-    REMOVAL_FAILED = "RemovalFailed"
 
 
 class WriteMethod(Enum):

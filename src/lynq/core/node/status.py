@@ -24,6 +24,7 @@ from lynq.api.events import EventReason
 from lynq.api.names import ANNOTATION_PAUSED
 from lynq.api.reasons import ConditionReason as Reason
 from lynq.api.reasons import ConditionType as Type
+from lynq.api.reasons import StateReason
 from lynq.core.graph.gate import FAILED_STATES
 from lynq.core.graph.problems import GraphError
 from lynq.core.node.conditions import (
@@ -34,7 +35,7 @@ from lynq.core.node.conditions import (
 )
 from lynq.core.node.inventory import InventoryItem, inventory_key
 from lynq.core.node.objects import ObjectRef, ref_of
-from lynq.core.node.state import ResourceOutcome, StateReason, fit
+from lynq.core.node.state import ResourceOutcome, fit
 from lynq.core.node.variables import VariablesError
 from lynq.core.randomness import random_source_of
 

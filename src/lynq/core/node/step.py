@@ -10,10 +10,11 @@ from datetime import datetime
 
 from lynq.api import ResourceState
 from lynq.api.events import EventReason
+from lynq.api.reasons import StateReason
 from lynq.core.graph.gate import GateAction, GateDecision, dependency_gate
 from lynq.core.graph.model import Graph
 from lynq.core.node.decide import PassContext, decide
-from lynq.core.node.state import ResourceFacts, ResourceOutcome, StateReason, Write, earliest
+from lynq.core.node.state import ResourceFacts, ResourceOutcome, Write, earliest
 
 
 @dataclass(frozen=True, slots=True)

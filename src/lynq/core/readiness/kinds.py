@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from lynq.api.reasons import ReadinessReason
 from lynq.core.readiness.fields import Fields, reason_or, with_detail
 from lynq.core.readiness.verdict import (
     NOT_OBSERVED,
     READY,
     Readiness,
-    ReadinessReason,
     failed,
     not_ready,
 )

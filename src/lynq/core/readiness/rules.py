@@ -11,9 +11,10 @@ status.appliedResources), `lynq.core.node.ignore_fields` (merge keys of lists) a
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from lynq.api.reasons import ReadinessReason
 from lynq.core.readiness import kinds, workloads
 from lynq.core.readiness.fields import Fields
-from lynq.core.readiness.verdict import Readiness, ReadinessReason, not_ready
+from lynq.core.readiness.verdict import Readiness, not_ready
 
 Rule: TypeAlias = Callable[[Fields], Readiness]
 

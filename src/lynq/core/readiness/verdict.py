@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum, StrEnum
+from enum import Enum
 from typing import Final
 
+from lynq.api.reasons import ReadinessReason
 from lynq.api.wire import parse_rfc3339
 from lynq.core.readiness.fields import bounded_line
 
@@ -17,36 +18,6 @@ class ReadinessState(Enum):
     """Not yet, or no longer; the object may still become ready."""
     FAILED = "failed"
     """The object will not become ready: it failed, or its controller reports Stalled."""
-
-
-class ReadinessReason(StrEnum):
-    """Why an object is not ready.
-
-    A reason that the object's own controller reports takes precedence.
-    """
-
-    READY = "Ready"
-    DELETING = "Deleting"
-    GENERATION_NOT_OBSERVED = "GenerationNotObserved"
-    REPLICAS_NOT_READY = "ReplicasNotReady"
-    REPLICA_FAILURE = "ReplicaFailure"
-    PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
-    PAUSED = "Paused"
-    POD_NOT_READY = "PodNotReady"
-    POD_FAILED = "PodFailed"
-    JOB_NOT_COMPLETE = "JobNotComplete"
-    JOB_SUSPENDED = "JobSuspended"
-    JOB_FAILED = "JobFailed"
-    NO_ADDRESS = "NoAddress"
-    CLAIM_NOT_BOUND = "ClaimNotBound"
-    NAMESPACE_NOT_ACTIVE = "NamespaceNotActive"
-    UNABLE_TO_SCALE = "UnableToScale"
-    NOT_ESTABLISHED = "NotEstablished"
-    NAMES_NOT_ACCEPTED = "NamesNotAccepted"
-    STALLED = "Stalled"
-    RECONCILING = "Reconciling"
-    NOT_READY = "NotReady"
-    CONDITION_MISSING = "ConditionMissing"
 
 
 @dataclass(frozen=True, slots=True)

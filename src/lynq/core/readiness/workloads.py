@@ -7,13 +7,13 @@ as ready.
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from lynq.api.reasons import ReadinessReason
 from lynq.core.readiness.fields import Fields, reason_or, with_detail
 from lynq.core.readiness.kinds import NO_CONDITION, conditions
 from lynq.core.readiness.verdict import (
     NOT_OBSERVED,
     READY,
     Readiness,
-    ReadinessReason,
     failed,
     not_ready,
 )

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from lynq.api.reasons import StateReason
 from lynq.core.node.decide import decide
-from lynq.core.node.state import LastWrite, ResourceFacts, StateReason, WriteRejection
+from lynq.core.node.state import LastWrite, ResourceFacts, WriteRejection
 from lynq.core.readiness.verdict import not_ready
 from unit.core.node.decisions import CONTEXT, LATER, S, but, cause_of, settled, without
 from unit.core.node.nodes import NOW

@@ -6,12 +6,12 @@ import pytest
 
 from lynq.api import NodeStatus, ResourceState
 from lynq.api.events import EventReason
-from lynq.api.reasons import OrphanReason
+from lynq.api.reasons import OrphanReason, StateReason
 from lynq.core.node import events
 from lynq.core.node.inventory import InventoryItem
 from lynq.core.node.objects import ObjectRef
 from lynq.core.node.render import RenderError
-from lynq.core.node.state import ResourceOutcome, StateReason
+from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.status import InvalidNode, StatusReport, invalid_status, next_status
 from lynq.core.node.variables import VariablesError
 from unit.core.node.nodes import NOW, a_node, a_resource
