@@ -10,6 +10,7 @@
 | kustomize/prometheus/alerts.yaml, chart/files/alerts.yaml | alerts/rules.yaml |
 | chart/files/dashboard.json | grafana/dashboard.json |
 | requirements.txt | constraints.txt, without development tools |
+| image and version in kustomize/manager, chart, Dockerfile | pyproject.toml |
 | install.yaml | `kubectl kustomize kustomize/default` |
 """
 
@@ -18,7 +19,9 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
+from project import IMAGE, VERSION
 from runtime import runtime_lines
 
 from lynq.api import crds
@@ -41,6 +44,14 @@ metadata:
 spec:
 """
 
+_STAMPS: Final[dict[str, dict[str, str]]] = {
+    "kustomize/manager/kustomization.yaml": {"  newName: ": IMAGE, "  newTag: ": VERSION},
+    "chart/Chart.yaml": {"version: ": VERSION, "appVersion: ": f'"{VERSION}"'},
+    "chart/values.yaml": {"  repository: ": IMAGE},
+    "Dockerfile": {"# Tag: ": f"{IMAGE}:{VERSION}"},
+}
+"""The lines that state the image or the version: how they begin, and how they end."""
+
 
 def copies() -> Iterator[tuple[Path, str]]:
     """Yield each file and its content, except install.yaml."""
@@ -62,6 +73,8 @@ def copies() -> Iterator[tuple[Path, str]]:
     constraints = (ROOT / "constraints.txt").read_text()
     header = _HEADER.format(source="constraints.txt")
     yield DEPLOY / "requirements.txt", header + "".join(runtime_lines(constraints))
+    for name, stamps in _STAMPS.items():
+        yield DEPLOY / name, _stamped((DEPLOY / name).read_text(), stamps, name)
 
 
 def installation() -> str:
@@ -75,6 +88,16 @@ def installation() -> str:
     if result.returncode:
         sys.exit(result.stderr)
     return _HEADER.format(source="deploy/kustomize") + result.stdout
+
+
+def _stamped(text: str, stamps: dict[str, str], name: str) -> str:
+    lines = text.splitlines(keepends=True)
+    for beginning, value in stamps.items():
+        matches = [number for number, line in enumerate(lines) if line.startswith(beginning)]
+        if len(matches) != 1:
+            sys.exit(f"deploy/{name}: {len(matches)} lines begin with {beginning!r}, not 1")
+        lines[matches[0]] = f"{beginning}{value}\n"
+    return "".join(lines)
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -94,6 +95,12 @@ def manager(objects: Iterable[Object]) -> Object:
     pod = one(objects, "Deployment")["spec"]["template"]["spec"]
     container: Object = pod["containers"][0]
     return container
+
+
+def image() -> str:
+    """Return the image and tag of this version, from pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    return f"{project['tool']['lynq']['image']}:{project['project']['version']}"
 
 
 def _objects(text: str) -> list[Object]:

@@ -5,7 +5,17 @@ import json
 import pytest
 import yaml
 
-from deploy.manifests import CHART, InvalidValuesError, Object, chart, manager, names, one, rendered
+from deploy.manifests import (
+    CHART,
+    InvalidValuesError,
+    Object,
+    chart,
+    image,
+    manager,
+    names,
+    one,
+    rendered,
+)
 
 
 def pod(objects: list[Object]) -> Object:
@@ -72,9 +82,10 @@ def test_image_and_pod_follow_values() -> None:
     assert pod(objects)["affinity"] == {"nodeAffinity": {}}
 
 
-def test_image_tag_defaults_to_app_version() -> None:
-    version = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
-    assert manager(chart())["image"] == f"ghcr.io/k8s-lynq/lynq:{version}"
+def test_image_is_that_of_this_version() -> None:
+    assert manager(chart())["image"] == image()
+    mirrored = manager(chart({"image": {"registry": "registry.example.com:5000"}}))
+    assert mirrored["image"] == f"registry.example.com:5000/{image()}"
 
 
 def test_manager_values_become_arguments() -> None:

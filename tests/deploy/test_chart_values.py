@@ -108,6 +108,14 @@ def go_values() -> dict[str, Any]:
     return values
 
 
+def test_reused_image_of_the_go_operator_is_rejected() -> None:
+    reused = {"registry": "images.example.com", "repository": "k8s-lynq/lynq", "tag": ""}
+    with pytest.raises(
+        InvalidValuesError, match=r"image\.repository is k8s-lynq/lynq.*Go operator"
+    ):
+        chart({**go_values(), "image": reused})
+
+
 @pytest.mark.parametrize("extra", [{}, {"networkPolicy": True}, {"monitoring": True}])
 def test_reused_values_of_the_go_chart_are_accepted(extra: dict[str, bool]) -> None:
     values = go_values()

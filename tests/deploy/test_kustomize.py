@@ -1,12 +1,11 @@
 """kustomize/default keeps the names, labels, ports and arguments of the Go operator."""
 
 import json
-import tomllib
 from typing import Any, Final
 
 import pytest
 
-from deploy.manifests import DEPLOY, ROOT, Object, chart, kustomized, loaded, manager, one
+from deploy.manifests import DEPLOY, ROOT, Object, chart, image, kustomized, loaded, manager, one
 
 LABELS: Final = {"app.kubernetes.io/name": "lynq", "control-plane": "controller-manager"}
 
@@ -135,9 +134,9 @@ def test_no_bound_role_has_wildcards() -> None:
             assert "*" not in json.dumps(role.get("rules", [])), role["metadata"]["name"]
 
 
-def test_image_is_this_version() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert manager(kustomized())["image"] == f"ghcr.io/k8s-lynq/lynq:{version}"
+def test_image_is_that_of_this_version() -> None:
+    assert manager(kustomized())["image"] == image()
+    assert manager(loaded("install.yaml"))["image"] == image()
 
 
 def test_install_yaml_matches_kustomize() -> None:

@@ -26,6 +26,9 @@
 {{- end -}}
 
 {{- define "lynq.image" -}}
+{{- if eq .Values.image.repository "k8s-lynq/lynq" -}}
+{{- fail "image.repository is k8s-lynq/lynq, the image of the Go operator: set image.registry and image.repository to this operator's image, also with --reuse-values" -}}
+{{- end -}}
 {{- with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
 {{- end -}}
 
