@@ -9,10 +9,14 @@ import pytest
 
 from lynq.api import ResourceState
 from lynq.api.events import EventReason
-from lynq.api.reasons import ConditionReason, OrphanReason, RejectionReason
+from lynq.api.reasons import (
+    ConditionReason,
+    OrphanReason,
+    ReadinessReason,
+    RejectionReason,
+    StateReason,
+)
 from lynq.core.explain.model import CauseKind, entry_of
-from lynq.core.node.state import StateReason
-from lynq.core.readiness.verdict import ReadinessReason
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs" / "troubleshooting").glob("*.md"))
