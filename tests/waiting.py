@@ -1,4 +1,7 @@
-"""Wait on conditions: `eventually` until one holds, `stays` while one keeps holding."""
+"""Wait on conditions.
+
+`eventually` returns when one holds, `settled` when a value rests, `stays` if one keeps holding.
+"""
 
 import asyncio
 import inspect
@@ -32,10 +35,11 @@ async def eventually(
 
 
 async def eventually(
-    condition: Callable[[], Any], *, within: float = 10.0, every: float = 0.02
+    condition: Callable[[], Any], *, within: float = 20.0, every: float = 0.02
 ) -> Any:
     """Return the first truthy result of `condition`, or fail after the deadline.
 
+    The deadline is generous: it is no claim about speed, and a shared machine is slow at times.
     An AssertionError of the condition counts as "not yet"; the last one is the failure's cause.
     """
     loop = asyncio.get_running_loop()
@@ -71,6 +75,19 @@ async def stays(condition: Callable[[], Any], *, seconds: float, every: float = 
         if elapsed >= seconds:
             return
         await asyncio.sleep(min(every, seconds - elapsed))
+
+
+async def settled(value: Callable[[], object], *, seconds: float, within: float = 30.0) -> None:
+    """Return when `value` was the same at every poll for `seconds`; fail after the deadline."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within
+    last, since = value(), loop.time()
+    while loop.time() - since < seconds:
+        await asyncio.sleep(0.02)
+        if (current := value()) != last:
+            last, since = current, loop.time()
+        if loop.time() >= deadline:
+            raise DeadlineError(f"the value still changed after {within} s")
 
 
 async def _evaluate(condition: Callable[[], Any]) -> Any:

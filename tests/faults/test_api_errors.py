@@ -10,17 +10,10 @@ from cluster.controllers.environment import FORMS, Environment
 from faults.crash import intercepted_operator
 from faults.fault_injection import FaultInjector
 from faults.tenants import Model, form_spec, wait_until_converged
-from waiting import eventually, stays
+from waiting import settled, stays
 
 STABLE = ("stable-1", "stable-2")
 """Tenants whose rows never change, so their objects must survive."""
-
-
-async def is_quiet(faults: FaultInjector) -> bool:
-    """Return whether nothing is written for two seconds."""
-    faults.writes.clear()
-    await asyncio.sleep(2)
-    return faults.writes == []
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -53,6 +46,7 @@ async def test_state_converges_after_api_errors(
         assert await model.uids(*STABLE) == before
         # Statuses of hub and form follow, and a reconcile that failed last is repeated after its
         # back-off; then nothing is written.
-        await eventually(lambda: is_quiet(faults), within=20)
+        await settled(lambda: len(faults.writes), seconds=3)
+        faults.writes.clear()
         await stays(lambda: faults.writes == [], seconds=4)
     assert min(faults.rejected, faults.lost, faults.cuts) > 0

@@ -58,7 +58,7 @@ async def test_key_generation_does_not_block_other_tenants(env: Environment) -> 
         await env.create_form(configMaps=[], secrets=[keys_entry()])
         await env.wait_for_nodes(*(f"{uid}-web" for uid in uids))
         env.set_rows(("acme", 1, "pro"), file="other.db")
-        await wait_for_node_ready(env, "acme-plain", within=5)
+        await wait_for_node_ready(env, "acme-plain", within=15)
 
 
 async def test_key_generation_does_not_delay_shutdown(env: Environment, replicas: Replicas) -> None:

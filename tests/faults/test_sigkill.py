@@ -7,7 +7,7 @@ from cluster.controllers.environment import FORMS, Environment, Object
 from faults.conftest import Replicas
 from faults.tenants import Model, form_spec, objects_in_other_namespace, wait_until_converged
 from lynq.kube.resource import CONFIG_MAPS
-from waiting import eventually, stays
+from waiting import eventually, settled, stays
 
 SEED = 20261115
 ROUNDS = 6
@@ -59,8 +59,8 @@ async def test_state_converges_after_repeated_sigkill(
     for obj in foreign:
         namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
         assert await env.client.get(CONFIG_MAPS, name, namespace) == obj
-    # Statuses of hub and form follow within two seconds; then nothing is written.
-    await asyncio.sleep(3)
+    # Statuses of hub and form follow; then nothing is written.
+    await settled(lambda: len(replica.proxy.resource_writes()), seconds=3)
     replica.proxy.writes.clear()
     await stays(lambda: replica.proxy.resource_writes() == [], seconds=5)
     assert await replica.stop() < 5

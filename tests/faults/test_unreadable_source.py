@@ -169,4 +169,4 @@ async def test_broken_source_does_not_delay_another_hub(env: Environment) -> Non
             body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
             await env.create_form("lone", "other", configMaps=[entry | {"spec": body}])
             # The other hub does not wait for the lock.
-            await wait_for_node_ready(env, "lone-lone", within=4)
+            await wait_for_node_ready(env, "lone-lone", within=15)

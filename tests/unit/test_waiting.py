@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from virtual_time import virtual_time
-from waiting import DeadlineError, eventually, failed_by_deadline, stays
+from waiting import DeadlineError, eventually, failed_by_deadline, settled, stays
 
 
 @virtual_time
@@ -63,3 +63,18 @@ def test_a_test_is_run_again_only_for_a_deadline(
     error: BaseException | None, *, expected: bool
 ) -> None:
     assert failed_by_deadline(error) is expected
+
+
+@virtual_time
+async def test_settled_waits_until_the_value_rests() -> None:
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    await settled(lambda: min(int(loop.time() - start), 3), seconds=2)
+    assert loop.time() - start == pytest.approx(5, abs=0.1)
+
+
+@virtual_time
+async def test_settled_fails_if_the_value_never_rests() -> None:
+    loop = asyncio.get_running_loop()
+    with pytest.raises(DeadlineError, match="still changed after 10 s"):
+        await settled(loop.time, seconds=2, within=10)

@@ -50,6 +50,8 @@ class RequestRecorder:
     sent: list[Request] = field(default_factory=list)
     failing: set[tuple[str, str]] = field(default_factory=set)
     """Verbs and path suffixes of requests that fail."""
+    in_flight: int = 0
+    """Number of requests without a response."""
 
     async def __call__(self, request: Request, send: Send) -> Response:
         if request.stream or "/events" in request.path:
@@ -58,7 +60,11 @@ class RequestRecorder:
         for verb, suffix in self.failing:
             if request.verb == verb and request.path.endswith(suffix):
                 raise KubeError("failed by the test")
-        return await send(request)
+        self.in_flight += 1
+        try:
+            return await send(request)
+        finally:
+            self.in_flight -= 1
 
     def count(self, verb: str) -> int:
         return sum(request.verb == verb for request in self.sent)
@@ -230,7 +236,7 @@ class Environment:
 
     # Waiting
 
-    async def wait_for_nodes(self, *names: str, within: float = 10.0) -> None:
+    async def wait_for_nodes(self, *names: str, within: float = 20.0) -> None:
         """Wait until exactly these nodes exist."""
         await eventually(lambda: self._has_nodes(names), within=within, every=0.05)
 
@@ -288,9 +294,9 @@ class Environment:
         await eventually(deleted, within=30, every=0.05)
 
     async def wait_until_idle(self) -> None:
-        """Wait until the controllers have sent no request for 1.3 seconds."""
+        """Wait until the controllers have sent and awaited no request for 1.3 seconds."""
         count = -1
-        while count != len(self.requests.sent):
+        while count != len(self.requests.sent) or self.requests.in_flight:
             count = len(self.requests.sent)
             # Longer than the interval between two status writes of a hub or form.
             await asyncio.sleep(1.3)

@@ -63,7 +63,7 @@ async def wait_for_node_condition(
     status: str,
     reason: str = "",
     *,
-    within: float = 15.0,
+    within: float = 30.0,
 ) -> Object:
     """Wait until a condition has this status and reason for the node's current generation."""
 
@@ -84,13 +84,13 @@ async def _existing_node(env: Environment, name: str) -> Object:
         raise AssertionError(f"node {name} does not exist") from None
 
 
-async def wait_for_node_ready(env: Environment, name: str, *, within: float = 15.0) -> Object:
+async def wait_for_node_ready(env: Environment, name: str, *, within: float = 30.0) -> Object:
     """Wait until a node is Ready."""
     return await wait_for_node_condition(env, name, "Ready", "True", within=within)
 
 
 async def wait_for_resource_state(
-    env: Environment, node: str, resource_id: str, state: str, *, within: float = 15.0
+    env: Environment, node: str, resource_id: str, state: str, *, within: float = 30.0
 ) -> Object:
     """Wait until a resource has this state in a node status; return its entry."""
 
@@ -104,7 +104,7 @@ async def wait_for_resource_state(
 
 
 async def wait_for_deletion(
-    env: Environment, resource: Resource, name: str, *, within: float = 15.0
+    env: Environment, resource: Resource, name: str, *, within: float = 30.0
 ) -> None:
     """Wait until an object does not exist."""
 

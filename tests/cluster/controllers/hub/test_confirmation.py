@@ -9,6 +9,8 @@ from waiting import eventually
 
 ROWS = (("acme", 1, "pro"), ("beta", 1, "pro"), ("corp", 1, "pro"))
 NODES = ("acme-web", "beta-web", "corp-web")
+CONFIRM_AFTER = "3s"
+"""Longer by a second than the test looks at the nodes: a loaded API server answers late."""
 
 
 async def create_tenants(env: Environment, confirm_after: str) -> None:
@@ -18,16 +20,16 @@ async def create_tenants(env: Environment, confirm_after: str) -> None:
 
 
 async def test_second_read_is_made_at_the_end_of_confirm_after(env: Environment) -> None:
-    await create_tenants(env, "2s")
+    await create_tenants(env, CONFIRM_AFTER)
     async with env.run_controllers():
         await env.wait_for_nodes(*NODES)
         env.set_rows(*ROWS[1:])
         began = time.monotonic()
         await env.force_sync()
-        await env.nodes_stay(*NODES, seconds=1.8)
+        await env.nodes_stay(*NODES, seconds=2)
         # The sync interval is an hour.
         await env.wait_for_nodes(*NODES[1:])
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began > 3
         # Nothing is missing any more, so that nothing is read or written.
         await env.wait_until_idle()
 
@@ -38,18 +40,18 @@ async def test_deactivated_row_is_deleted_at_once(env: Environment) -> None:
         await env.wait_for_nodes(*NODES)
         env.set_rows(("acme", 0, "pro"), *ROWS[1:])
         await env.force_sync()
-        await env.wait_for_nodes(*NODES[1:], within=5)
+        await env.wait_for_nodes(*NODES[1:])
 
 
 async def test_restart_restarts_the_confirmation(env: Environment) -> None:
-    await create_tenants(env, "2s")
+    await create_tenants(env, CONFIRM_AFTER)
     async with env.run_controllers():
         await env.wait_for_nodes(*NODES)
         env.set_rows(*ROWS[1:])
         await env.force_sync()
         await env.nodes_stay(*NODES, seconds=1.5)
     async with env.run_controllers():
-        await env.nodes_stay(*NODES, seconds=1.8)
+        await env.nodes_stay(*NODES, seconds=2)
         await env.wait_for_nodes(*NODES[1:])
 
 
@@ -61,11 +63,12 @@ async def test_zero_confirms_with_one_read(env: Environment) -> None:
         began = time.monotonic()
         await env.force_sync()
         await env.wait_for_nodes(*NODES[1:])
-        assert time.monotonic() - began < 2
+        # Sooner than after the default of `confirmAfter`, 5 s.
+        assert time.monotonic() - began < 4
 
 
 async def test_deleted_form_keeps_its_nodes_until_confirmed(env: Environment) -> None:
-    await create_tenants(env, "2s")
+    await create_tenants(env, CONFIRM_AFTER)
     async with env.run_controllers():
         await env.wait_for_nodes(*NODES)
         await env.client.delete(FORMS, "web", env.namespace)

@@ -30,7 +30,7 @@ async def test_nodes_are_created_one_by_one_on_readiness_events(env: Environment
     async with env.run_controllers():
         for number, name in enumerate(NAMES, start=1):
             # Far sooner than the sync interval of an hour.
-            await env.wait_for_nodes(*NAMES[:number], within=5)
+            await env.wait_for_nodes(*NAMES[:number])
             await env.nodes_stay(*NAMES[:number], seconds=0.3)
             await env.set_nodes_ready([name])
         await env.wait_for_status(ready=4)
@@ -87,7 +87,7 @@ async def test_unready_workloads_keep_rollout_slot(env: Environment) -> None:
         await env.nodes_stay("t0-web", seconds=1.5)
         # No watch event announces the change of the workload; the hub polls it.
         env.workloads["t0-web"] = True
-        await env.wait_for_nodes("t0-web", "t1-web", within=5)
+        await env.wait_for_nodes("t0-web", "t1-web")
 
 
 async def test_deleted_node_frees_rollout_slot(env: Environment) -> None:

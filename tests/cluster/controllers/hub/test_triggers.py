@@ -59,7 +59,7 @@ async def test_form_created_after_rows_triggers_a_read(env: Environment) -> None
         await env.wait_for_condition("Ready", "True")
         env.set_rows(FIRST)
         await env.create_form()
-        await env.wait_for_nodes("acme-web", within=3)
+        await env.wait_for_nodes("acme-web")
 
 
 async def test_changed_form_triggers_a_read(env: Environment) -> None:
@@ -72,7 +72,7 @@ async def test_changed_form_triggers_a_read(env: Environment) -> None:
         await env.wait_until_idle()
         env.set_rows(FIRST, SECOND)
         await env.patch(FORMS, "web", {"spec": {"configMaps": [config_map("new")]}})
-        await env.wait_for_nodes("acme-web", "beta-web", within=3)
+        await env.wait_for_nodes("acme-web", "beta-web")
 
 
 @pytest.mark.parametrize("part", ["labels", "annotations"])
@@ -86,7 +86,7 @@ async def test_hub_label_or_annotation_triggers_a_read(env: Environment, part: s
         await env.wait_until_idle()
         env.set_rows(FIRST, SECOND)
         await env.patch(HUBS, "hub", {"metadata": {part: {"team": "shop"}}})
-        await env.wait_for_nodes("acme-web", "beta-web", within=3)
+        await env.wait_for_nodes("acme-web", "beta-web")
 
 
 async def test_concurrent_changes_trigger_one_read(env: Environment, reads: Reads) -> None:

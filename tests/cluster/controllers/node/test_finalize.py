@@ -164,7 +164,7 @@ async def test_missing_object_does_not_block_finalizer(env: Environment) -> None
     await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
     await delete_node(env)
     async with running_operator(env):
-        await wait_for_deletion(env, NODES, NODE, within=5)
+        await wait_for_deletion(env, NODES, NODE)
 
 
 async def test_deactivated_row_deletes_node_and_objects(env: Environment) -> None:

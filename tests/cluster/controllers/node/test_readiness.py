@@ -56,8 +56,8 @@ async def test_readiness_timeout_fails_resource_at_deadline_once(env: Environmen
         live = await env.get(DEPLOYMENTS, "app")
         start = parse_time(annotations(live)["lynq.sh/apply-start-time"])
         late = (parse_time(resource["since"]) - start).total_seconds() - 2
-        # `since` is in whole seconds.
-        assert -1 <= late < 1.5
+        # `since` is in whole seconds. Without a timer, the next reconcile is 30 s later.
+        assert -1 <= late < 5
         await wait_for_resource_state(env, NODE, "after", "Skipped")
         message = await wait_for_event(env, "ReadinessTimeout", about=NODE)
         assert message.startswith("Warning: ")
@@ -134,7 +134,7 @@ async def test_workload_that_loses_its_readiness_has_its_whole_timeout_again(
         resource = await wait_for_resource_state(env, NODE, "app", "Failed")
         assert resource["reason"] == "ReadinessTimeout"
         assert parse_time(resource["readinessLostAt"]) == lost_at
-        assert -1 <= (parse_time(resource["since"]) - lost_at).total_seconds() - 3 < 2
+        assert -1 <= (parse_time(resource["since"]) - lost_at).total_seconds() - 3 < 5
         await wait_for_node_condition(env, NODE, "Progressing", "False", "ReconcileComplete")
 
 

@@ -82,9 +82,7 @@ async def test_lost_key_fails_random_values_only(env: Environment, key_secret: s
             )
             assert "restore it from a backup" in failed["message"]
             await wait_for_resource_state(env, node, "settings", "Ready")
-        await wait_for_object(
-            env, "acme-settings", lambda obj: obj["data"]["plan"] == "max", within=5
-        )
+        await wait_for_object(env, "acme-settings", lambda obj: obj["data"]["plan"] == "max")
         assert await read_password(env) == password
         with pytest.raises(NotFound):
             await env.client.get(SECRETS, key_secret, "default")
