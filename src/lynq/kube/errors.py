@@ -29,6 +29,7 @@ _DENIED = re.compile(
     r' User "[^"]*" cannot (?P<verb>[a-z:-]+) resource "(?P<resource>[a-z0-9/.-]+)"'
     r' in API group "(?P<group>[a-z0-9.-]*)"'
 )
+_IMPERSONATE = "grant the verb impersonate on serviceaccounts"
 _ETCD_TOO_LARGE = ("request is too large", "trying to send message larger than max")
 
 
@@ -204,10 +205,11 @@ class Forbidden(ApiError):
         match = _DENIED.search(self.status.message)
         if not match:
             return ""
-        if match["verb"].startswith("impersonate"):
-            return "grant the verb impersonate on serviceaccounts"
         group = f".{match['group']}" if match["group"] else ""
-        return f"grant the verb {match['verb']} on {match['resource']}{group}"
+        right = f"grant the verb {match['verb']} on {match['resource']}{group}"
+        # An API server that knows constrained impersonation asks for its verbs first.
+        is_constrained = match["verb"].startswith("impersonate") and ":" in match["verb"]
+        return f"{right}, or {_IMPERSONATE}" if is_constrained else right
 
     def _detail(self) -> str:
         return self.missing_right or super()._detail()

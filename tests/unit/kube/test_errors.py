@@ -167,10 +167,26 @@ def test_etcd_size_limit_is_request_too_large(words: str) -> None:
     assert "1.5 MiB" in str(error)
 
 
-@pytest.mark.parametrize("verb", ["impersonate", "impersonate-on:serviceaccount:patch"])
-def test_forbidden_impersonation_names_the_verb(verb: str) -> None:
-    words = f'x is forbidden: User "me" cannot {verb} resource "configmaps" in API group ""'
-    assert "grant the verb impersonate on serviceaccounts" in str(fail(403, "Forbidden", words))
+CONSTRAINED = (
+    "grant the verb impersonate:serviceaccount on serviceaccounts.authentication.k8s.io, or "
+)
+CONSTRAINED_ON = "grant the verb impersonate-on:serviceaccount:patch on configmaps, or "
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "group", "right"),
+    [
+        ("impersonate", "serviceaccounts", "", ""),
+        ("impersonate:serviceaccount", "serviceaccounts", "authentication.k8s.io", CONSTRAINED),
+        ("impersonate-on:serviceaccount:patch", "configmaps", "", CONSTRAINED_ON),
+    ],
+)
+def test_forbidden_impersonation_names_the_verb(
+    verb: str, resource: str, group: str, right: str
+) -> None:
+    words = f'x is forbidden: User "me" cannot {verb} resource "{resource}" in API group "{group}"'
+    message = str(fail(403, "Forbidden", words))
+    assert message.endswith(f": {right}grant the verb impersonate on serviceaccounts"), message
 
 
 POLICY = (
