@@ -104,6 +104,10 @@ class ResourceStatus(Wire, frozen=True, kw_only=True):
     """The uid of the object, if it existed before and was adopted by adoptionPolicy Retain: the
     object is released, and not deleted, when it is no longer desired."""
 
+    completed: bool = False
+    """Whether a Job with creationPolicy Once has completed. It is not created again if it is
+    deleted, for example by ttlSecondsAfterFinished."""
+
 
 class RandomValueSource(StrEnum):
     """The source of the random values in a node's templates."""

@@ -105,6 +105,8 @@ class _Differ:
         desired = prepare(
             rendered, resource, owner_of(self.node), body, is_adopted=self._is_adopted(ref)
         )
+        if live is None and self._is_completed(ref):
+            return _Comparison(title, note="completed: it is not created again")
         if live is None:
             return _Comparison(title, field_drifts(None, desired.obj), is_missing=True)
         written, note = await self._dry_run(served, resource, desired.obj, live)
@@ -121,6 +123,10 @@ class _Differ:
         return any(
             entry.adopted_uid and ref_of(entry).identity == ref.identity for entry in entries
         )
+
+    def _is_completed(self, ref: ObjectRef) -> bool:
+        entries = self.node.status.resources
+        return any(entry.completed and ref_of(entry).identity == ref.identity for entry in entries)
 
     async def _dry_run(
         self, served: Resource, resource: TResource, obj: Object, live: Object

@@ -290,7 +290,9 @@ class _Observation:
         if resource.creation_policy is CreationPolicy.ONCE:
             outline = self._rendered(resource, namespaced=namespaced, with_body=False)
             child = kind.child(key_of(outline.ref))
-            if child and is_done_once(resource, child.live, outline.ref, self.owner):
+            record = self.records.get(outline.ref.identity, NOT_APPLIED)
+            is_done = child and is_done_once(resource, child.live, outline.ref, self.owner)
+            if is_done or record.is_completed:
                 self.state.drop_render(RenderId(resource.id, namespaced))
                 return outline
         return self._rendered(resource, namespaced=namespaced)

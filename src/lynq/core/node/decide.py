@@ -97,7 +97,7 @@ def _cause(facts: ResourceFacts, desired: DesiredObject, context: PassContext) -
     if facts.was_written or (live is not None and live.is_deleting):
         return None
     if live is None:
-        return WriteCause.MISSING
+        return None if facts.is_completed else WriteCause.MISSING
     if is_orphan(live):
         return WriteCause.ORPHANED
     if is_done_once(facts.resource, live, facts.ref, context.owner):
@@ -291,6 +291,9 @@ def _refused(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
 def _readiness(facts: ResourceFacts, now: datetime) -> ResourceOutcome:
     """Return the state of an applied object: its readiness, and the timeout."""
     live, resource = facts.live, facts.resource
+    if live is None and facts.is_completed:
+        message = "the Job has completed; it was deleted since, and is not created again"
+        return _outcome(facts, ResourceState.READY, StateReason.READY, message)
     if live is None:
         message = "the object was deleted right after it was applied; retrying after a back-off"
         return _outcome(facts, ResourceState.PROGRESSING, StateReason.HELD_BACK, message)
@@ -368,6 +371,7 @@ def _outcome(
         requeue_at=requeue_at,
         fields_digest=facts.last_write.digest if facts.last_write else b"",
         is_retained=facts.is_retained,
+        is_completed=facts.is_completed,
         adopted_uid=_adopted_uid(facts),
     )
 

@@ -109,7 +109,7 @@ def _record(entry: ResourceStatus | None) -> AppliedRecord:
     # An item without an entry is from the Go operator, which lists what it has applied.
     if entry is None:
         return AppliedRecord(was_applied=True)
-    return AppliedRecord(bool(entry.fields_digest), entry.adopted_uid)
+    return AppliedRecord(bool(entry.fields_digest), entry.adopted_uid, entry.completed)
 
 
 def stale_items(

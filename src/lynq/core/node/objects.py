@@ -66,6 +66,8 @@ class AppliedRecord(NamedTuple):
     """Whether a write of the object was accepted."""
     adopted_uid: str = ""
     """The uid of the object that existed before and was adopted; empty if none was."""
+    is_completed: bool = False
+    """Whether the object is a Job with creationPolicy Once that has completed."""
 
 
 NOT_APPLIED: Final = AppliedRecord()

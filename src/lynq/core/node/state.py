@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from lynq.api import DeletionPolicy, ResourceState, TResource
+from lynq.api import CreationPolicy, DeletionPolicy, ResourceState, TResource
 from lynq.api.text import one_line
 from lynq.core.node.desired_object import DesiredObject
 from lynq.core.node.objects import NOT_APPLIED, AppliedRecord, LiveObject, ObjectRef
@@ -95,6 +95,8 @@ class ResourceOutcome:
     """The failed dependency in spite of which the resource is written."""
     is_retained: bool = False
     """Whether the last deletionPolicy of the object in the spec is Retain."""
+    is_completed: bool = False
+    """Whether the object is a Job with creationPolicy Once that has completed."""
 
     @property
     def message_has_id(self) -> bool:
@@ -156,6 +158,15 @@ class ResourceFacts:
     def is_retained(self) -> bool:
         """Whether the deletionPolicy of the spec is Retain."""
         return self.resource.deletion_policy is DeletionPolicy.RETAIN
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether the object is a Once Job that has completed, now or before."""
+        if self.resource.creation_policy is not CreationPolicy.ONCE:
+            return False
+        is_job = (self.ref.group, self.ref.kind) == ("batch", "Job")
+        is_ready = self.live is not None and self.live.readiness.is_ready
+        return self.record.is_completed or (is_job and is_ready)
 
     @property
     def ref(self) -> ObjectRef:

@@ -290,12 +290,15 @@ def _entries(report: StatusReport, previous: NodeStatus) -> Iterator[ResourceSta
     """Yield an entry per object; the API server rejects a list with two equal keys."""
     # Kept while it is unknown whether the object is adopted, also if its id was renamed.
     adopted = {ref_of(entry).identity: entry.adopted_uid for entry in previous.resources}
+    completed = {ref_of(entry).identity for entry in previous.resources if entry.completed}
     refs: dict[EntryKey, ObjectRef] = {}
     for outcome in (*report.outcomes, *report.pruning):
         for ref in _refs(outcome, report.unresolved):
             entry = _entry(outcome, ref)
             if outcome.adopted_uid is None:
                 entry = replace(entry, adopted_uid=adopted.get(ref.identity, ""))
+            if ref.identity in completed:
+                entry = replace(entry, completed=True)
             listed = refs.get(_entry_key(entry))
             if listed is not None and listed.group != ref.group:
                 # The group is no part of the key. Without its id the old object is still listed.
@@ -326,6 +329,7 @@ def _entry(outcome: ResourceOutcome, ref: ObjectRef) -> ResourceStatus:
         deletion_policy=DeletionPolicy.RETAIN if outcome.is_retained else None,
         fields_digest=outcome.fields_digest.hex(),
         adopted_uid=outcome.adopted_uid or "",
+        completed=outcome.is_completed,
     )
 
 

@@ -81,6 +81,7 @@ def _blocked_by_dependency(facts: ResourceFacts, gate: GateDecision) -> Resource
         reason=reason,
         message=gate.message,
         is_retained=facts.is_retained,
+        is_completed=facts.is_completed,
     )
 
 

@@ -78,6 +78,27 @@ async def test_once_is_recreated_after_deletion(env: Environment) -> None:
         await wait_for_object(env, "settings", has_plan("pro"))
 
 
+async def test_completed_job_is_not_created_again(env: Environment) -> None:
+    seed = manifest_entry("seed", job("seed"), **ONCE, dependIds=["settings"])
+    async with running_operator(env):
+        await create_node(env, entry("settings"), jobs=[seed])
+        await wait_for_node_ready(env, NODE)
+        await env.client.delete(JOBS, "seed", env.namespace)
+        await env.client.delete(CONFIG_MAPS, "settings", env.namespace)
+        await wait_for_object(env, "settings", has_plan("pro"))
+        await annotate(env, extra='{"plan": "free"}')
+        await wait_for_object(env, "settings", has_plan("free"))
+        await env.wait_until_idle()
+        status = (await wait_for_node_ready(env, NODE))["status"]
+        assert [each["completed"] for each in status["resources"] if each["id"] == "seed"] == [True]
+    # The record is in the status, so a new process knows it.
+    async with running_operator(env):
+        await annotate(env, extra='{"plan": "pro"}')
+        await wait_for_object(env, "settings", has_plan("pro"))
+        await env.wait_until_idle()
+        assert not await env.client.list(JOBS, env.namespace)
+
+
 async def test_once_is_evaluated_for_readiness_in_every_reconcile(env: Environment) -> None:
     never = job("seed", job="never")
     async with running_operator(env):

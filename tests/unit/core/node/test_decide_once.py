@@ -7,6 +7,7 @@ import pytest
 
 from lynq.api import CreationPolicy, DeletionPolicy, PatchStrategy
 from lynq.core.node.decide import decide
+from lynq.core.node.objects import AppliedRecord
 from lynq.core.node.state import LastWrite, ResourceFacts, WriteCause, WriteMethod, WriteRejection
 from unit.core.node.decisions import CONTEXT, LATER, S, but, cause_of, foreign, settled, without
 from unit.core.node.fixtures import STARTING, desired_by
@@ -24,6 +25,41 @@ def test_once_object_is_not_written_again_but_its_readiness_counts() -> None:
 def test_once_object_without_annotation_is_written() -> None:
     facts = replace(settled(creation_policy=CreationPolicy.ONCE), live=foreign())
     assert cause_of(facts) is WriteCause.FOREIGN
+
+
+JOB = {"apiVersion": "batch/v1", "kind": "Job"}
+COMPLETED = AppliedRecord(was_applied=True, is_completed=True)
+
+
+def test_completed_job_is_recorded() -> None:
+    assert decide(settled(spec=JOB, creation_policy=CreationPolicy.ONCE), CONTEXT).is_completed
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        but(settled(spec=JOB, creation_policy=CreationPolicy.ONCE), readiness=STARTING),
+        settled(spec=JOB),
+        settled(creation_policy=CreationPolicy.ONCE),
+        replace(settled(spec=JOB, creation_policy=CreationPolicy.ONCE), live=None),
+    ],
+    ids=["running", "not written once", "not a Job", "deleted before it completed"],
+)
+def test_nothing_but_a_ready_once_job_is_completed(facts: ResourceFacts) -> None:
+    assert not decide(facts, CONTEXT).is_completed
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_completed_job_that_was_deleted_is_ready_and_not_created_again(force: bool) -> None:  # noqa: FBT001
+    facts = settled(spec=JOB, creation_policy=CreationPolicy.ONCE)
+    deleted = replace(facts, live=None, record=COMPLETED)
+    outcome = decide(deleted, replace(CONTEXT, force=force))
+    assert (outcome.state, outcome.write, outcome.is_completed) == (S.READY, None, True)
+
+
+def test_completed_job_is_created_again_when_it_is_no_longer_once() -> None:
+    facts = replace(settled(spec=JOB), live=None, record=COMPLETED)
+    assert cause_of(facts) is WriteCause.MISSING
 
 
 def once(policy: DeletionPolicy = DeletionPolicy.DELETE, **more: Any) -> ResourceFacts:
