@@ -49,9 +49,12 @@ async def _served(client: Client) -> list[Resource]:
     return [resource for resources in served.values() for resource in resources or ()]
 
 
-def _matches(resources: list[Resource], text: str) -> Iterator[Resource]:
+def is_named(resource: Resource, text: str) -> bool:
+    """Return whether the text names the kind: Deployment, deploy, deployments.apps."""
     wanted = text.lower()
     wanted = _SHORT_NAMES.get(wanted, wanted)
-    for resource in resources:
-        if wanted in (resource.kind.lower(), resource.plural, resource.name):
-            yield resource
+    return wanted in (resource.kind.lower(), resource.plural, resource.name)
+
+
+def _matches(resources: list[Resource], text: str) -> Iterator[Resource]:
+    return (resource for resource in resources if is_named(resource, text))

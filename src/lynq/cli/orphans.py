@@ -22,7 +22,7 @@ from lynq.api.wire import parse_rfc3339
 from lynq.cli.confirmation import confirm, yes_option
 from lynq.cli.connection import Cluster, listing_command
 from lynq.cli.exit_codes import CommandError, ExitCode
-from lynq.cli.kinds import served_kinds
+from lynq.cli.kinds import is_named, served_kinds
 from lynq.cli.lookup import NODES
 from lynq.cli.output import (
     Column,
@@ -168,8 +168,7 @@ def _selected(orphans: list[_Orphan], names: Sequence[str]) -> list[_Orphan]:
         matches = [
             orphan
             for orphan in orphans
-            if orphan.metadata.name == bare
-            and kind.lower() in (orphan.resource.kind.lower(), orphan.resource.plural)
+            if orphan.metadata.name == bare and is_named(orphan.resource, kind)
         ]
         if not matches:
             raise CommandError(f'"{name}" is not an orphan. List them: lynq orphans')
