@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench golden docs-sync crds manifests dist lock clean
+.PHONY: help demo test check hooks mutants bench golden docs docs-sync crds manifests dist lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -12,7 +12,7 @@ help:  ## list the targets
 demo: $(VENV)/ready  ## start a local cluster and show Lynq on it
 	@$(BIN)/lynq demo
 
-test: $(VENV)/ready  ## run all tests against real servers
+test: $(VENV)/ready $(VENV)-docs/ready  ## run all tests against real servers
 	@scripts/databases
 	@$(BIN)/lynq cluster build
 	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
@@ -38,6 +38,9 @@ bench: $(VENV)/ready  ## run the benchmarks; prints tables, asserts no seconds
 golden: $(VENV)/ready  ## regenerate the template engine's expected results with Go
 	cd tests && ../$(BIN)/python -m template.regenerate
 
+docs: $(VENV)/ready $(VENV)-docs/ready  ## build the documentation site into site/
+	$(BIN)/python tools/docs_site.py
+
 docs-sync: $(VENV)/ready  ## write the files of examples into the pages that show them
 	cd tests && ../$(BIN)/python -m docs.sync
 
@@ -54,8 +57,12 @@ lock: $(VENV)/ready  ## lock the dependencies again
 	scripts/lock
 
 clean:  ## remove the virtual environment and caches of this folder
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	rm -rf $(VENV) $(VENV)-docs site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
 
 $(VENV)/ready: pyproject.toml constraints.txt scripts/environment
 	@scripts/environment $(VENV)
+	@touch $@
+
+$(VENV)-docs/ready: constraints-docs.txt scripts/environment
+	@scripts/environment $(VENV)-docs constraints-docs.txt
 	@touch $@
