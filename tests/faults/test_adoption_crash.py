@@ -21,6 +21,7 @@ async def foreign(env: Environment) -> Object:
 async def test_foreign_object_survives_crash_at_every_write(
     env: Environment,
     other_namespace: str,  # noqa: ARG001 - the operator watches it
+    request: pytest.FixtureRequest,
     *,
     is_sent: bool,
 ) -> None:
@@ -37,7 +38,7 @@ async def test_foreign_object_survives_crash_at_every_write(
     async def is_gone() -> bool:
         return not await env.nodes()
 
-    await run_with_crashes(env, is_ready, is_sent=is_sent)
+    crashes = await run_with_crashes(env, is_ready, is_sent=is_sent)
     live = await env.get(CONFIG_MAPS, "acme-settings")
     assert live["data"] == {"keep": "me", "plan": "pro"}
     assert live["metadata"]["annotations"]["lynq.sh/adopted"] == "true"
@@ -45,7 +46,8 @@ async def test_foreign_object_survives_crash_at_every_write(
 
     env.set_rows(("acme", 0, "pro"))
     await env.force_sync()
-    await run_with_crashes(env, is_gone, is_sent=is_sent)
+    crashes += await run_with_crashes(env, is_gone, is_sent=is_sent)
+    request.node.user_properties.append(("faults", crashes))
     live = await env.get(CONFIG_MAPS, "acme-settings")
     assert live["metadata"]["uid"] == old["metadata"]["uid"]
     assert live["data"] == {"keep": "me"}
@@ -54,8 +56,8 @@ async def test_foreign_object_survives_crash_at_every_write(
 
 async def run_with_crashes(
     env: Environment, done: Callable[[], Awaitable[bool]], *, is_sent: bool
-) -> None:
-    """Run the operator until the condition holds, and crash it at each of its writes."""
+) -> int:
+    """Run the operator until the condition holds, crash it at each write; return the crashes."""
     for number in range(1, 20):
         crash = Crash(at=number, is_sent=is_sent)
         async with crashing_operator(env, crash):
@@ -65,5 +67,5 @@ async def run_with_crashes(
 
             await eventually(ended, within=60, every=0.02)
             if not crash.happened.is_set():
-                return
+                return number - 1
     raise AssertionError("the operator did not finish")

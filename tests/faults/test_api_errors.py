@@ -18,7 +18,10 @@ STABLE = ("stable-1", "stable-2")
 
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_state_converges_after_api_errors(
-    env: Environment, other_namespace: str, seed: int
+    env: Environment,
+    other_namespace: str,
+    seed: int,
+    request: pytest.FixtureRequest,
 ) -> None:
     rng = random.Random(seed)
     faults = FaultInjector(rng)
@@ -49,4 +52,5 @@ async def test_state_converges_after_api_errors(
         await settled(lambda: len(faults.writes), seconds=3)
         faults.writes.clear()
         await stays(lambda: faults.writes == [], seconds=4)
+    request.node.user_properties.append(("faults", faults.rejected + faults.lost + faults.cuts))
     assert min(faults.rejected, faults.lost, faults.cuts) > 0

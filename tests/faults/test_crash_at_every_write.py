@@ -1,4 +1,7 @@
-"""Crashes before and after every write: the next operator converges to the same state."""
+"""Crashes before and after every write: the next operator converges to the same state.
+
+The number of crashes is the property `faults` of each test in a JUnit report.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -82,14 +85,19 @@ async def run_with_crashes(scenario: Scenario, change: Change) -> int:
 
 @pytest.mark.parametrize("change", [add_row, change_value, remove_row, change_form])
 async def test_change_converges_after_crash_at_every_write(
-    env: Environment, other_namespace: str, change: Change
+    env: Environment,
+    other_namespace: str,
+    change: Change,
+    request: pytest.FixtureRequest,
 ) -> None:
     scenario = await Scenario.begin(env, other_namespace)
     async with crashing_operator(env, Crash()):
         await wait_until_converged(scenario.model)
     before = await scenario.model.uids(STABLE)
 
-    assert await run_with_crashes(scenario, change) > 2
+    crashes = await run_with_crashes(scenario, change) - 1
+    request.node.user_properties.append(("faults", crashes))
+    assert crashes > 1
     assert await scenario.model.uids(STABLE) == before
     last = Crash()
     async with crashing_operator(env, last):
@@ -99,7 +107,11 @@ async def test_change_converges_after_crash_at_every_write(
 
 @pytest.mark.parametrize("is_sent", [False, True])
 async def test_hub_deletion_completes_after_crash_at_every_write(
-    env: Environment, other_namespace: str, *, is_sent: bool
+    env: Environment,
+    other_namespace: str,
+    request: pytest.FixtureRequest,
+    *,
+    is_sent: bool,
 ) -> None:
     scenario = await Scenario.begin(env, other_namespace)
     async with crashing_operator(env, Crash()):
@@ -110,6 +122,7 @@ async def test_hub_deletion_completes_after_crash_at_every_write(
         hubs = await env.client.list(HUBS, env.namespace)
         return not hubs.items and not await env.node_names()
 
+    crashes = 0
     for number in range(1, 40):
         crash = Crash(at=number, is_sent=is_sent)
         async with crashing_operator(env, crash):
@@ -118,8 +131,10 @@ async def test_hub_deletion_completes_after_crash_at_every_write(
                 return crash.happened.is_set() or await all_gone()
 
             await eventually(ended, within=60, every=0.05)
-        if not crash.happened.is_set() or await all_gone():
+            crashes += crash.happened.is_set()
+        if await all_gone():
             break
+    request.node.user_properties.append(("faults", crashes))
     await eventually(all_gone)
     assert await managed_objects(env, CONFIG_MAPS, env.namespace) == {}
     assert await managed_objects(env, CONFIG_MAPS, other_namespace) == {}
