@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench golden docs docs-sync crds manifests dist lock clean
+.PHONY: help demo test check hooks mutants bench golden docs docs-sync reference crds manifests dist lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -25,6 +25,7 @@ check: $(VENV)/ready  ## lint, types, import contracts, conventions, generated f
 	$(BIN)/python tools/conventions.py
 	$(BIN)/python -m lynq.api.crds --check
 	$(BIN)/python tools/manifests.py --check
+	cd tools && ../$(BIN)/python -m reference --check
 
 hooks: $(VENV)/ready  ## install the git hooks that run `make check` at every commit
 	$(BIN)/pre-commit install --hook-type pre-commit --hook-type commit-msg
@@ -43,6 +44,9 @@ docs: $(VENV)/ready $(VENV)-docs/ready  ## build the documentation site into sit
 
 docs-sync: $(VENV)/ready  ## write the files of examples into the pages that show them
 	cd tests && ../$(BIN)/python -m docs.sync
+
+reference: $(VENV)/ready  ## regenerate the reference pages in docs/reference from the code
+	cd tools && ../$(BIN)/python -m reference
 
 crds: $(VENV)/ready  ## regenerate deploy/crds from lynq.api
 	$(BIN)/python -m lynq.api.crds

@@ -1,8 +1,9 @@
-"""The text form of every type, per engine, as documented in docs/reference/sources.md."""
+"""The text form of every type, per engine, as documented in docs/reference/source-types.md."""
 
 from typing import Any
 
 import pytest
+from reference.type_examples import MYSQL, POSTGRESQL, SQLITE
 
 from databases import Server
 from lynq.sources import SQLiteSettings
@@ -16,102 +17,6 @@ from sources.engines import (
     read,
     tenants,
 )
-
-MYSQL = [
-    ("TINYINT(1)", "1", "1"),
-    ("BOOLEAN", "FALSE", "0"),
-    ("BIGINT UNSIGNED", "18446744073709551615", "18446744073709551615"),
-    ("INT(5) ZEROFILL", "42", "00042"),
-    ("DECIMAL(10,3)", "1.500", "1.500"),
-    ("DOUBLE", "0.1", "0.1"),
-    ("FLOAT", "0.1", "0.1"),
-    ("BIT(1)", "b'1'", "1"),
-    ("BIT(12)", "b'101000000001'", "2561"),
-    ("DATE", "'2024-01-02'", "2024-01-02T00:00:00Z"),
-    ("DATETIME", "'2024-01-02 03:04:05'", "2024-01-02T03:04:05Z"),
-    ("DATETIME(6)", "'2024-01-02 03:04:05.120000'", "2024-01-02T03:04:05.12Z"),
-    ("DATETIME(3)", "'2024-01-02 03:04:05'", "2024-01-02T03:04:05Z"),
-    ("DATETIME", "'0000-00-00 00:00:00'", "0001-01-01T00:00:00Z"),
-    ("DATE", "'0000-00-00'", "0001-01-01T00:00:00Z"),
-    ("DATE", "'2024-00-00'", "2024-01-01T00:00:00Z"),
-    ("DATE", "'2000-10-10'", "2000-10-10T00:00:00Z"),
-    ("TIME", "'-101:02:03'", "-101:02:03"),
-    ("TIME(3)", "'01:02:03.5'", "01:02:03.500"),
-    ("YEAR", "2024", "2024"),
-    ("CHAR(5)", "'ab'", "ab"),
-    ("TEXT", "'a\tb'", "a\tb"),
-    ("ENUM('gold', 'iron')", "'iron'", "iron"),
-    ("SET('a', 'b')", "'a,b'", "a,b"),
-    ("JSON", """'{"a": [1, 2.50]}'""", '{"a": [1, 2.50]}'),
-    ("BLOB", "'text'", "text"),
-    ("BLOB", "x'FF00'", "/wA="),
-    ("VARBINARY(4)", "x'C3A4'", "ä"),
-    ("BINARY(3)", "x'FFFFFF'", "////"),
-    ("UUID", "'123e4567-e89b-12d3-a456-426614174000'", "123e4567-e89b-12d3-a456-426614174000"),
-    ("INET6", "'::1'", "::1"),
-    ("DATETIME", "NULL", ""),
-    ("BLOB", "NULL", ""),
-    ("BIT(1)", "NULL", ""),
-]
-
-POSTGRESQL = [
-    ("boolean", "true", "true"),
-    ("boolean", "false", "false"),
-    ("smallint", "-1", "-1"),
-    ("bigint", "9223372036854775807", "9223372036854775807"),
-    ("numeric", "1.500", "1.500"),
-    ("numeric", "'1e30'", "1000000000000000000000000000000"),
-    ("numeric", "'NaN'", "NaN"),
-    ("real", "0.1", "0.1"),
-    ("double precision", "1", "1"),
-    ("double precision", "1e20", "1e+20"),
-    ("date", "'2024-01-02'", "2024-01-02T00:00:00Z"),
-    ("timestamp", "'2024-01-02 03:04:05'", "2024-01-02T03:04:05Z"),
-    ("timestamptz", "'2024-01-02 03:04:05.120+02'", "2024-01-02T01:04:05.12Z"),
-    ("timestamptz", "'infinity'", "infinity"),
-    ("date", "'0044-03-15 BC'", "0044-03-15 BC"),
-    ("date", "'10000-01-02'", "10000-01-02T00:00:00Z"),
-    ("time", "'01:02:03.5'", "01:02:03.5"),
-    ("timetz", "'01:02:03+02'", "01:02:03+02"),
-    ("interval", "'1 month 2 days'", "1 mon 2 days"),
-    ("char(4)", "'ab'", "ab"),
-    ("text", "E'a\\tb'", "a\tb"),
-    ("json", """'{"b": 1,  "a": 1.50}'""", '{"b": 1,  "a": 1.50}'),
-    ("jsonb", """'{"b": 1,  "a": 1.50}'""", '{"a": 1.50, "b": 1}'),
-    ("uuid", "'123e4567-e89b-12d3-a456-426614174000'", "123e4567-e89b-12d3-a456-426614174000"),
-    ("inet", "'10.0.0.1/24'", "10.0.0.1/24"),
-    ("bytea", "'text'", "text"),
-    ("bytea", r"'\xff00'", "/wA="),
-    ("bit(1)", "B'1'", "1"),
-    ("bit(4)", "B'0101'", "0101"),
-    ("text[]", "ARRAY['a', 'b c']", '{a,"b c"}'),
-    ("oid", "7", "7"),
-    ("timestamp", "NULL", ""),
-    ("boolean", "NULL", ""),
-    ("integer", "NULL", ""),
-]
-
-SQLITE = [
-    ("INTEGER", "9223372036854775807", "9223372036854775807"),
-    ("BOOLEAN", "TRUE", "1"),
-    ("REAL", "1.0", "1"),
-    ("REAL", "0.1", "0.1"),
-    ("DECIMAL(10,2)", "'1.50'", "1.5"),
-    ("TEXT", "'1.50'", "1.50"),
-    ("TEXT", "'2024-01-02 03:04:05'", "2024-01-02 03:04:05"),
-    ("DATE", "'2024-01-02'", "2024-01-02T00:00:00Z"),
-    ("DATETIME", "'2024-01-02 03:04:05'", "2024-01-02T03:04:05Z"),
-    ("TIMESTAMP", "'2024-01-02T03:04:05.120+02:00'", "2024-01-02T01:04:05.12Z"),
-    ("DATETIME", "'2024-01-02 03:04'", "2024-01-02T03:04:00Z"),
-    ("DATETIME", "'soon'", "soon"),
-    ("DATETIME", "'2024-13-02 03:04:05'", "2024-13-02 03:04:05"),
-    ("DATETIME", "1704164645", "1704164645"),
-    ("BLOB", "x'FF00'", "/wA="),
-    ("BLOB", "'text'", "text"),
-    ("", "'anything'", "anything"),
-    ("DATETIME", "NULL", ""),
-    ("INTEGER", "NULL", ""),
-]
 
 
 @pytest.mark.parametrize(("type_", "written", "text"), MYSQL)

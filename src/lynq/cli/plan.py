@@ -79,7 +79,7 @@ def plan(
     output: OutputFormat,
     **inputs: Any,  # noqa: ANN401 - the fields of PlanRequest
 ) -> None:
-    r"""Show what a form, a statement or a table would change.
+    """Show what a form, a statement or a table would change.
 
     The operator's own code plans, and the API server validates every object by a dry run with
     strict field validation. Nothing is changed. Written objects are assumed to become ready. A

@@ -17,8 +17,7 @@ Decorator = Callable[[Any], Any]
 
 def run_flags(command: Command) -> Command:
     """Add all flags."""
-    groups = (_SERVERS, _WEBHOOKS, _CONTROLLERS, _LEADER_ELECTION, _LOGS)
-    flags = [flag for group in groups for flag in group]
+    flags = [flag for group in FLAG_GROUPS.values() for flag in group]
     return reduce(
         lambda decorated, flag: flag(decorated), reversed(flags), connection_options(command)
     )
@@ -268,3 +267,12 @@ _LOGS: Final = (
         help="Encoding of timestamps.",
     ),
 )
+
+FLAG_GROUPS: Final = {
+    "Metrics, health and profiles": _SERVERS,
+    "Webhooks": _WEBHOOKS,
+    "Controllers": _CONTROLLERS,
+    "Leader election": _LEADER_ELECTION,
+    "Logs": _LOGS,
+}
+"""The flags by the section of the reference that lists them."""

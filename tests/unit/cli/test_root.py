@@ -18,6 +18,11 @@ def test_summary_in_the_help_is_that_of_the_command(name: str) -> None:
     assert command.get_short_help_str(limit=100) == SUBCOMMANDS[name].summary
 
 
+@pytest.mark.parametrize("name", sorted(SUBCOMMANDS))
+def test_help_shows_no_control_word_of_click(name: str) -> None:
+    assert "\\b" not in CliRunner().invoke(lynq, [name, "--help"]).output
+
+
 def test_help_lists_every_section() -> None:
     output = CliRunner().invoke(lynq, ["--help"]).output
     assert [section for section in SECTIONS if f"\n{section}:\n" not in output] == []

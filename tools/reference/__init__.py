@@ -1,0 +1,1 @@
+"""Generates the reference pages of the documentation; `make reference` runs it."""
