@@ -13,7 +13,14 @@ from lynq.cli.connection import Cluster, cluster_command
 from lynq.cli.exit_codes import CommandError, ExitCode
 from lynq.cli.installation_key import installation_key, key_option
 from lynq.cli.lookup import find_node
-from lynq.cli.output import print_note, styled
+from lynq.cli.output import (
+    REPORT_FORMATS,
+    OutputFormat,
+    output_option,
+    print_data,
+    print_note,
+    styled,
+)
 from lynq.core.explain.drift import FieldDrift, field_drifts
 from lynq.core.node.desired_object import ignores_fields, prepare
 from lynq.core.node.objects import ObjectRef, owner_of, ref_of
@@ -39,8 +46,9 @@ class _Comparison:
 @click.command()
 @click.argument("node")
 @key_option
+@output_option(REPORT_FORMATS)
 @cluster_command
-async def diff(cluster: Cluster, node: str, operator_namespace: str) -> None:
+async def diff(cluster: Cluster, node: str, operator_namespace: str, output: OutputFormat) -> None:
     """Compare the live objects of a node with the desired ones.
 
     The manifests are rendered as the operator renders them, and the API server says by a dry run
@@ -53,6 +61,7 @@ async def diff(cluster: Cluster, node: str, operator_namespace: str) -> None:
     Examples:
       lynq diff acme-web
       lynq diff acme -n shop
+      lynq diff acme -o json
     """
     found = await find_node(cluster, node)
     try:
@@ -62,11 +71,17 @@ async def diff(cluster: Cluster, node: str, operator_namespace: str) -> None:
     key = await installation_key(cluster, operator_namespace)
     differ = _Differ(cluster, found, Renderer.of(found, variables, key), Discovery(cluster.client))
     results = [await differ.compare(resource) for resource in all_resources(found.spec)]
-    for result in results:
-        _print(result)
     stale = [entry for entry in found.status.resources if entry.state is ResourceState.DELETING]
-    for entry in stale:
-        click.echo(f"{styled('-', 'red')} {ref_of(entry)} ({entry.id}): {entry.message}")
+    if output.is_table:
+        for result in results:
+            _print(result)
+        for entry in stale:
+            click.echo(f"{styled('-', 'red')} {ref_of(entry)} ({entry.id}): {entry.message}")
+    else:
+        deleting = [
+            {"object": f"{ref_of(entry)} ({entry.id})", "deleting": True} for entry in stale
+        ]
+        print_data([*(_data(result) for result in results), *deleting], output)
     if any(result.error for result in results):
         raise click.exceptions.Exit(ExitCode.ERROR)
     if stale or any(result.drifts or result.is_missing for result in results):
@@ -185,6 +200,24 @@ def _print(result: _Comparison) -> None:
             click.echo(f"  {styled('-', 'red')} {change.path}: {_value(change.before)}{owner}")
         if change.after is not None:
             click.echo(f"  {styled('+', 'green')} {change.path}: {_value(change.after)}")
+
+
+def _data(result: _Comparison) -> dict[str, Any]:
+    return {
+        "object": result.title,
+        "missing": result.is_missing,
+        "error": result.error,
+        "note": result.note,
+        "fields": [
+            {
+                "path": drift.change.path,
+                "live": drift.change.before,
+                "desired": drift.change.after,
+                "managers": list(drift.managers),
+            }
+            for drift in result.drifts
+        ],
+    }
 
 
 def _value(value: object) -> str:

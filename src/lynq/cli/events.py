@@ -12,7 +12,9 @@ from lynq.api.text import one_line
 from lynq.api.wire import parse_rfc3339
 from lynq.cli.connection import Cluster, listing_command
 from lynq.cli.evidence import event_time
+from lynq.cli.exit_codes import CommandError
 from lynq.cli.output import (
+    REPORT_FORMATS,
     Column,
     OutputFormat,
     format_age,
@@ -61,7 +63,7 @@ _WATCHED: Final = "{time}   {type:<7}   {reason}   {object}   {message}"
 )
 @click.option("-w", "--watch", is_flag=True, help="Print new events until Ctrl-C.")
 @click.option("--warnings", is_flag=True, help="Only events of type Warning.")
-@output_option((OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
+@output_option((*REPORT_FORMATS, OutputFormat.NAME))
 @listing_command
 async def events(
     cluster: Cluster, *, target: str | None, watch: bool, warnings: bool, output: OutputFormat
@@ -76,10 +78,16 @@ async def events(
       lynq events --for acme-web --watch
       lynq events -A --warnings
     """
+    if watch and not output.is_table:
+        raise CommandError("--watch prints lines: leave out -o.")
     is_wanted = await _predicate(cluster, target)
     fields = "type=Warning" if warnings else None
     listed = await cluster.client.list(EVENTS, cluster.listed_namespace, fields=fields)
     found = sorted((event for event in listed if is_wanted(event)), key=event_time)
+    if output is OutputFormat.NAME:
+        for event in found:
+            click.echo(f"event/{event['metadata']['name']}")
+        return
     if not output.is_table:
         print_data(found, output)
         return

@@ -1,5 +1,6 @@
 """Finds the pods and the metrics service of the operator."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from lynq.cli.connection import Cluster
@@ -26,15 +27,40 @@ async def operator_pods(cluster: Cluster, namespace: str | None) -> list[Object]
     return sorted(pods, key=lambda pod: str(pod["metadata"]["name"]))
 
 
-async def metrics_path(cluster: Cluster, namespace: str | None) -> str:
-    """Return the path of the operator's metrics in the API server's proxy; raises CommandError."""
+@dataclass(frozen=True, slots=True)
+class MetricsService:
+    """The service of the operator's metrics."""
+
+    namespace: str
+    name: str
+    port: int
+    scheme: str
+
+    @property
+    def proxy_path(self) -> str:
+        """The path of the metrics in the API server's proxy."""
+        target = f"{self.scheme}:{self.name}:{self.port}"
+        return f"/api/v1/namespaces/{self.namespace}/services/{target}/proxy/metrics"
+
+    @property
+    def forwarding(self) -> str:
+        """How the metrics are read without the proxy."""
+        url = f"{self.scheme}://127.0.0.1:{self.port}/metrics"
+        return (
+            f"kubectl -n {self.namespace} port-forward service/{self.name} {self.port}, then "
+            f"LYNQ_METRICS_TOKEN=$(kubectl create token ACCOUNT) lynq top --metrics-url {url}"
+        )
+
+
+async def metrics_service(cluster: Cluster, namespace: str | None) -> MetricsService:
+    """Return the service of the operator's metrics; raises CommandError."""
     for service in await _labelled(cluster, SERVICES, namespace):
         metadata, ports = service["metadata"], service.get("spec", {}).get("ports") or ()
         if _METRICS in metadata["name"] and ports:
             port = ports[0]
             is_plain = port.get("name") == "http" or port.get("port") in (80, 8080)
-            name = f"{'http' if is_plain else 'https'}:{metadata['name']}:{port['port']}"
-            return f"/api/v1/namespaces/{metadata['namespace']}/services/{name}/proxy/metrics"
+            scheme = "http" if is_plain else "https"
+            return MetricsService(metadata["namespace"], metadata["name"], port["port"], scheme)
     raise CommandError(
         f"No metrics service with the label {_SELECTOR} in {_place(namespace)}. "
         "Name the endpoint: --metrics-url http://127.0.0.1:8080/metrics"

@@ -93,6 +93,8 @@ def print_data(data: Any, output: OutputFormat) -> None:  # noqa: ANN401 - any J
     if output is OutputFormat.YAML:
         import yaml  # noqa: PLC0415 - slow to import
 
+        # Enums are strings in JSON, and unknown to YAML.
+        data = json.loads(json.dumps(data))
         click.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), nl=False)
     else:
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))

@@ -1,6 +1,7 @@
 """`lynq top`: rows, nodes, and the load of the operator."""
 
 import asyncio
+import os
 import urllib.error
 import urllib.request
 from dataclasses import asdict
@@ -12,7 +13,7 @@ from lynq.api import LynqHub
 from lynq.cli.connection import Cluster, listing_command
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.lookup import HUBS
-from lynq.cli.operator_pods import metrics_path
+from lynq.cli.operator_pods import metrics_service
 from lynq.cli.output import (
     REPORT_FORMATS,
     Column,
@@ -25,9 +26,11 @@ from lynq.cli.output import (
     print_table,
 )
 from lynq.core.explain.usage import OperatorUsage, Sample, operator_usage
-from lynq.kube.errors import KubeError
+from lynq.kube.errors import KubeError, Unauthorized
+from lynq.tls.context import loopback_client_context
 
 _TIMEOUT: Final = 10.0
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
 _COLUMNS: Final[tuple[Column[LynqHub], ...]] = (
     Column("NAMESPACE", lambda hub: hub.metadata.namespace),
@@ -64,6 +67,7 @@ async def top(
 
     Nodes come from the status of the hubs. Queue, latency and requests come from the metrics of the
     operator, through the API server's proxy or from --metrics-url; without them, the rest is shown.
+    Metrics that need a token get $LYNQ_METRICS_TOKEN from --metrics-url; the proxy passes none on.
 
     \b
     Examples:
@@ -94,12 +98,18 @@ async def top(
 async def _usage(
     cluster: Cluster, url: str | None, namespace: str | None, interval: float
 ) -> OperatorUsage:
-    path = "" if url else await metrics_path(cluster, namespace)
+    service = None if url else await metrics_service(cluster, namespace)
 
     async def read() -> list[Sample]:
-        if url:
-            return _samples(await asyncio.to_thread(_fetch, url))
-        return _samples((await cluster.client.raw(path)).decode())
+        if service is None:
+            return _samples(await asyncio.to_thread(_fetch, str(url)))
+        try:
+            return _samples((await cluster.client.raw(service.proxy_path)).decode())
+        except Unauthorized:
+            raise CommandError(
+                "The metrics need a token, which the API server's proxy does not pass on. Forward "
+                f"the port: {service.forwarding}"
+            ) from None
 
     before = await read()
     await asyncio.sleep(interval)
@@ -109,8 +119,16 @@ async def _usage(
 def _fetch(url: str) -> str:
     if not url.startswith(("http://", "https://")):
         raise CommandError(f'"{url}" is not an http:// or https:// URL.')
+    request = urllib.request.Request(url)  # noqa: S310 - checked
+    if token := os.environ.get("LYNQ_METRICS_TOKEN"):
+        request.add_header("Authorization", f"Bearer {token}")
+    # The certificate of a pod does not name this machine, to which its port is forwarded.
+    is_local = request.host.rpartition(":")[0] in _LOOPBACK
+    context = loopback_client_context() if is_local else None
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:  # noqa: S310 - checked
+        with urllib.request.urlopen(  # noqa: S310 - checked
+            request, timeout=_TIMEOUT, context=context
+        ) as response:
             text: str = response.read().decode()
             return text
     except (urllib.error.URLError, OSError, ValueError) as error:

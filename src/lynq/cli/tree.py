@@ -1,7 +1,8 @@
 """`lynq tree`: a hub, its forms, its nodes and their objects, each with its state."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 import click
 
@@ -10,48 +11,70 @@ from lynq.api.names import LABEL_HUB
 from lynq.cli.connection import Cluster, cluster_command
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.lookup import FORMS, NODES
-from lynq.cli.output import print_rows, styled
+from lynq.cli.output import (
+    REPORT_FORMATS,
+    OutputFormat,
+    output_option,
+    print_data,
+    print_rows,
+    styled,
+)
 from lynq.cli.target import find_target
 from lynq.core.explain.summary import READY, Summary, form_summary, hub_summary, node_summary
 
+_FORMATS: Final = (*REPORT_FORMATS, OutputFormat.NAME)
+
 
 @dataclass(frozen=True, slots=True)
-class _TreeLine:
-    """One line of the tree, and the lines below it."""
+class _Branch:
+    """An object of the tree, and the objects below it."""
 
+    kind: str
     name: str
+    namespace: str
     state: str
     detail: str = ""
-    branches: Sequence["_TreeLine"] = field(default_factory=tuple)
+    id: str = ""
+    """The id of a resource in its form."""
+    branches: Sequence["_Branch"] = field(default_factory=tuple)
 
 
 @click.command()
 @click.argument("target", metavar="HUB|NODE")
 @click.option("--all", "show_all", is_flag=True, help="Show the objects of ready nodes, too.")
+@output_option(_FORMATS)
 @cluster_command
-async def tree(cluster: Cluster, target: str, *, show_all: bool) -> None:
+async def tree(cluster: Cluster, target: str, *, show_all: bool, output: OutputFormat) -> None:
     """Show a hub or a node with everything below it.
 
     A hub shows its forms, their nodes, and the objects of the nodes that are not ready. A node
-    shows all of its objects.
+    shows all of its objects. The other formats than the table have all objects.
 
     \b
     Examples:
       lynq tree hub/tenants
       lynq tree acme
       lynq tree tenants --all
+      lynq tree tenants -o json
     """
     found = await find_target(cluster, target)
     if isinstance(found, LynqForm):
         raise CommandError(f'"{target}" is a form. Write the name of a hub or a node.')
+    show_all = show_all or not output.is_table
     if isinstance(found, LynqNode):
         branch = _node_branch(found, show_all=True)
     else:
         branch = await _hub_branch(cluster, found, show_all=show_all)
-    print_rows(list(_rows(branch, "", "")))
+    if output is OutputFormat.NAME:
+        for name in _names(branch):
+            click.echo(name)
+    elif output.is_table:
+        print_rows(list(_rows(branch, "", "", branch.namespace)))
+    else:
+        print_data(_data(branch), output)
 
 
-async def _hub_branch(cluster: Cluster, hub: LynqHub, *, show_all: bool) -> _TreeLine:
+async def _hub_branch(cluster: Cluster, hub: LynqHub, *, show_all: bool) -> _Branch:
     client, name, namespace = cluster.client, hub.metadata.name, hub.metadata.namespace
     forms = await client.list(FORMS, namespace, into=LynqForm)
     nodes = await client.list(NODES, namespace, into=LynqNode, labels=f"{LABEL_HUB}={name}")
@@ -62,48 +85,78 @@ async def _hub_branch(cluster: Cluster, hub: LynqHub, *, show_all: bool) -> _Tre
         by_form.setdefault(node.spec.template_ref, []).append(node)
     known = {form.metadata.name: form_summary(form) for form in forms}
     branches = [
-        _branch(
-            f"LynqForm/{form}",
-            known.get(form),
-            (_node_branch(node, show_all=show_all) for node in own),
+        _Branch(
+            LynqForm.definition.kind,
+            form,
+            namespace,
+            *_state(known.get(form)),
+            branches=[_node_branch(node, show_all=show_all) for node in own],
         )
         for form, own in sorted(by_form.items())
     ]
-    return _branch(f"LynqHub/{name}", hub_summary(hub), branches)
+    return _Branch(hub.kind, name, namespace, *_state(hub_summary(hub)), branches=branches)
 
 
-def _branch(name: str, summary: Summary | None, branches: Iterable[_TreeLine]) -> _TreeLine:
+def _state(summary: Summary | None) -> tuple[str, str]:
+    """Return the state of a hub or a form, and its details."""
     if summary is None:
-        return _TreeLine(name, "Missing", "the form does not exist", tuple(branches))
+        return "Missing", "the form does not exist"
     count = f"{summary.ready}/{summary.desired} nodes ready"
-    detail = "; ".join(filter(None, (count, summary.cause, summary.message)))
-    return _TreeLine(name, summary.state, detail, tuple(branches))
+    return summary.state, "; ".join(filter(None, (count, summary.cause, summary.message)))
 
 
-def _node_branch(node: LynqNode, *, show_all: bool) -> _TreeLine:
+def _node_branch(node: LynqNode, *, show_all: bool) -> _Branch:
     summary = node_summary(node)
     entries = node.status.resources if show_all or summary.state != READY else ()
-    return _TreeLine(
-        f"LynqNode/{summary.name}",
+    return _Branch(
+        node.kind,
+        summary.name,
+        summary.namespace,
         summary.state,
         f"{summary.ready}/{summary.desired} resources ready",
-        tuple(_object_branch(entry, node.metadata.namespace) for entry in entries),
+        branches=[_object_branch(entry) for entry in entries],
     )
 
 
-def _object_branch(entry: ResourceStatus, namespace: str) -> _TreeLine:
-    name = f"{entry.kind}/{entry.name}" if entry.name else entry.kind
-    elsewhere = f" in {entry.namespace}" if entry.namespace not in ("", namespace) else ""
-    return _TreeLine(f"{name} ({entry.id}){elsewhere}", entry.state, entry.message)
+def _object_branch(entry: ResourceStatus) -> _Branch:
+    return _Branch(entry.kind, entry.name, entry.namespace, entry.state, entry.message, id=entry.id)
 
 
-def _rows(branch: _TreeLine, first: str, rest: str) -> Iterator[tuple[str, str, str]]:
+def _rows(branch: _Branch, first: str, rest: str, namespace: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the lines of a branch; `namespace` is that of its LynqNode."""
     color = (
         "green" if branch.state == READY else "red" if branch.state != "Progressing" else "yellow"
     )
-    yield f"{first}{branch.name}", styled(branch.state, color), branch.detail
+    name = f"{branch.kind}/{branch.name}" if branch.name else branch.kind
+    resource = f" ({branch.id})" if branch.id else ""
+    elsewhere = f" in {branch.namespace}" if branch.namespace not in ("", namespace) else ""
+    yield f"{first}{name}{resource}{elsewhere}", styled(branch.state, color), branch.detail
     for position, below in enumerate(branch.branches, start=1):
         is_last = position == len(branch.branches)
         yield from _rows(
-            below, rest + ("└─ " if is_last else "├─ "), rest + ("   " if is_last else "│  ")
+            below,
+            rest + ("└─ " if is_last else "├─ "),
+            rest + ("   " if is_last else "│  "),
+            namespace,
         )
+
+
+def _names(branch: _Branch) -> Iterator[str]:
+    """Yield KIND/NAME of all objects; kinds of Lynq as its commands take them."""
+    if branch.name:
+        yield f"{branch.kind.removeprefix('Lynq').lower()}/{branch.name}"
+    for below in branch.branches:
+        yield from _names(below)
+
+
+def _data(branch: _Branch) -> dict[str, Any]:
+    resource = {"id": branch.id} if branch.id else {}
+    own = {
+        "kind": branch.kind,
+        "namespace": branch.namespace,
+        "name": branch.name,
+        **resource,
+        "state": branch.state,
+        "detail": branch.detail,
+    }
+    return own if branch.id else {**own, "children": [_data(below) for below in branch.branches]}

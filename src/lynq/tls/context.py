@@ -66,6 +66,14 @@ def client_context(ca: str | None, *, server_name: str = "") -> ssl.SSLContext:
     return context
 
 
+def loopback_client_context() -> ssl.SSLContext:
+    """Return a client context for a forwarded port of this machine: no certificate has its name."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
 def load_key_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Load a PEM certificate chain and its private key into a context; raises CertificateError."""
     with _anonymous_file(certificate.rstrip() + b"\n" + key) as path:

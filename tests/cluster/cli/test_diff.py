@@ -1,5 +1,7 @@
 """`lynq diff`: live objects against desired ones."""
 
+import json
+
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import GOOD, normalized, web_deployment
 from cluster.controllers.environment import NODES, Environment
@@ -54,5 +56,11 @@ async def test_changed_fields_are_shown_with_their_managers(
         "  - data.password: (changed)   (by someone)",
         "  + data.password: (changed)",
     ]
+    data = json.loads((await run_lynq("diff", "acme", "-o", "json")).stdout)
+    assert data[0]["fields"] == [
+        {"path": "spec.replicas", "live": 3, "desired": 1, "managers": ["scaler"]}
+    ]
+    assert data[1]["missing"]
+    assert "second" not in json.dumps(data)
     assert "second" not in different.output
     assert "first-" not in different.output

@@ -1,11 +1,8 @@
-"""`lynq events`, `lynq logs` and `lynq top`: what the operator does."""
+"""`lynq events`: what the operator reports."""
 
 import asyncio
 import json
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -14,49 +11,13 @@ from cluster.cli.tenants import normalized, running_tenants
 from cluster.controllers.environment import Environment
 from lynq.cli.connection import ClusterOptions
 from lynq.cli.events import _watch
-from lynq.cli.exit_codes import ExitCode
 from lynq.kube.resource import EVENTS
 from waiting import eventually
 
-METRICS = """\
-# TYPE workqueue_depth gauge
-workqueue_depth{name="node"} 2
-# TYPE lynq_row_to_ready_seconds histogram
-lynq_row_to_ready_seconds_bucket{le="0.5"} 10
-lynq_row_to_ready_seconds_bucket{le="+Inf"} 10
-lynq_row_to_ready_seconds_count 10
-lynq_row_to_ready_seconds_sum 2
-"""
 
-
-@pytest.fixture
-def metrics_url() -> Iterator[str]:
-    """An endpoint with metrics of an operator."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(METRICS.encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/metrics"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-async def test_events_nodes_and_load_are_shown(
-    env: Environment, run_lynq: Lynq, metrics_url: str
-) -> None:
+async def test_events_of_hubs_and_nodes_are_listed(env: Environment, run_lynq: Lynq) -> None:
     async with running_tenants(env):
         await env.wait_for_event("RowRejected")
-        await env.wait_for_status(ready=1, failed=2)
 
         async def listed() -> str:
             output = (await run_lynq("events")).stdout
@@ -71,25 +32,10 @@ async def test_events_nodes_and_load_are_shown(
         assert "beta-web" in names
         assert "acme-web" not in names
 
-        top = await run_lynq("top", "--metrics-url", metrics_url, "--interval", "0.1")
-        assert normalized(top.stdout, env).splitlines() == [
-            "NAMESPACE   HUB   NODES   READY   FAILED   REJECTED   READ",
-            "NS   hub   3   1   2   1   AGE",
-            "",
-            "queue   2 keys wait, 0 reconciles in progress",
-            "row to ready   p50 250 ms, p99 495 ms",
-            "reconciles   0.0/s, p99 -, 0 failed since the start",
-            "requests   0.0/s to the API server",
-        ]
-    without = await run_lynq("top")
-    assert without.exit_code == ExitCode.OK
-    assert without.stderr.startswith("The load of the operator is unknown: No metrics service")
-    logs = await run_lynq("logs")
-    assert logs.exit_code == ExitCode.ERROR
-    assert logs.stderr == (
-        "Error: No operator pod with the label app.kubernetes.io/name=lynq in any namespace: the "
-        "operator runs outside of the cluster, or is not installed.\n"
-    )
+        names_only = await run_lynq("events", "--for", "node/beta-web", "-o", "name")
+        assert all(line.startswith("event/") for line in names_only.stdout.splitlines())
+    watched = await run_lynq("events", "--watch", "-o", "json")
+    assert watched.stderr == "Error: --watch prints lines: leave out -o.\n"
 
 
 async def test_new_events_are_printed_while_watching(

@@ -2,6 +2,8 @@
 
 import json
 
+import yaml
+
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import normalized, running_tenants
 from cluster.controllers.environment import Environment
@@ -51,6 +53,32 @@ async def test_hubs_forms_and_nodes_are_listed_with_their_state(
         ]
         node = await run_lynq("tree", "acme")
         assert node.stdout.count("Ready") == 4, node.output
+
+        names = await run_lynq("tree", "hub", "-o", "name")
+        assert names.stdout.splitlines() == [
+            "hub/hub",
+            "form/web",
+            "node/acme-web",
+            "deployment/acme-web",
+            "service/acme-web",
+            "configmap/acme-settings",
+            "node/beta-web",
+            "deployment/beta-web",
+            "service/beta-web",
+            "configmap/beta-settings",
+        ]
+        data = json.loads((await run_lynq("tree", "node/beta-web", "-o", "json")).stdout)
+        assert (data["kind"], data["state"]) == ("LynqNode", "Progressing")
+        assert data["children"][0] == {
+            "kind": "Deployment",
+            "namespace": env.namespace,
+            "name": "beta-web",
+            "id": "web",
+            "state": "Progressing",
+            "detail": "0 of 1 replicas ready",
+        }
+        text = (await run_lynq("tree", "node/beta-web", "-o", "yaml")).stdout
+        assert yaml.safe_load(text) == data
 
         rejected = await run_lynq("rejected", "hub")
         assert (

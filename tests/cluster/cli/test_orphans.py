@@ -1,8 +1,10 @@
 """`lynq orphans`: retained objects are listed, and deleted only if they are orphans."""
 
+import json
+
 from cluster.cli.conftest import Lynq
 from cluster.cli.tenants import normalized
-from cluster.controllers.environment import Environment, config_map
+from cluster.controllers.environment import Environment, Object, config_map
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.cli.exit_codes import ExitCode
 from lynq.kube.errors import NotFound
@@ -51,6 +53,51 @@ async def test_orphans_are_listed_adopted_and_deleted(env: Environment, run_lynq
     assert "is not deleted: the operator did not retain it: its marks were set" in mine.stderr
     assert await env.get(CONFIG_MAPS, "mine")
     assert await env.get(CONFIG_MAPS, "beta-settings")
+
+
+async def test_orphan_is_adopted_by_the_node_that_desires_it(
+    env: Environment, run_lynq: Lynq
+) -> None:
+    env.set_rows(("acme", 1, "a"))
+    await env.create_hub()
+    await env.create_form(configMaps=[config_map(deletionPolicy="Retain")])
+    async with running_operator(env):
+        await wait_for_node_ready(env, "acme-web")
+    # As from a backup that was made while the object was an orphan.
+    await env.client.delete(CONFIG_MAPS, "acme-settings", env.namespace)
+    metadata = {
+        "name": "acme-settings",
+        "labels": {"lynq.sh/orphaned": "true", "lynq.sh/managed": "true"},
+        "annotations": {
+            "lynq.sh/orphaned-at": "2026-01-01T00:00:00Z",
+            "lynq.sh/orphaned-reason": "LynqNodeDeleted",
+        },
+    }
+    orphan = await env.client.create(CONFIG_MAPS, {"metadata": metadata}, env.namespace)
+    names = await run_lynq("orphans", "-o", "name")
+    assert names.stdout == "configmap/acme-settings\n"
+    listed = json.loads((await run_lynq("orphans", "-o", "json")).stdout)
+    assert [(each["kind"], each["reason"]) for each in listed] == [("ConfigMap", "LynqNodeDeleted")]
+    wide = await run_lynq("orphans", "-o", "wide")
+    assert orphan["metadata"]["uid"] in wide.stdout
+
+    adopted = await run_lynq("orphans", "--adopt", "--yes")
+    assert adopted.exit_code == ExitCode.OK, adopted.output
+    assert normalized(adopted.stderr, env).splitlines() == [
+        "ConfigMap NS/acme-settings: desired by node NS/acme-web",
+        "Reconcile 1 node, so that the operator adopts these objects.",
+    ]
+    assert adopted.stdout == "node/acme-web reconcile requested\n"
+    async with running_operator(env):
+
+        async def live() -> Object:
+            found = await env.get(CONFIG_MAPS, "acme-settings")
+            assert "lynq.sh/orphaned" not in found["metadata"]["labels"]
+            return found
+
+        assert (await eventually(live))["metadata"]["uid"] == orphan["metadata"]["uid"]
+    none = await run_lynq("orphans")
+    assert (none.exit_code, none.stdout, none.stderr) == (0, "", "No orphans found.\n")
 
 
 async def _is_gone(env: Environment, name: str) -> bool:
