@@ -4,10 +4,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from reference import commands, kinds, metrics, types, words
+from reference import commands, functions, kinds, metrics, types, words
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
-GENERATORS = (kinds, commands, words, metrics, types)
+GENERATORS = (kinds, commands, words, metrics, types, functions)
 
 
 def files() -> Iterator[tuple[str, str]]:

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 from reference import __main__ as reference
+from reference import functions
 from reference.declarations import members
+
+from lynq.template.functions.table import FUNCTIONS
 
 DECLARATIONS = '''
 class Fruit(StrEnum):
@@ -48,3 +51,15 @@ def test_words_are_listed_by_the_comment_above_them(monkeypatch: pytest.MonkeyPa
         ("Red", "Cherry", "Small."),
         ("Yellow", "Lemon", "Sour."),
     ]
+
+
+def test_every_template_function_has_one_example() -> None:
+    names = [name for group in functions.grouped_examples().values() for name in group]
+    assert sorted(names) == sorted(FUNCTIONS)
+
+
+def test_examples_call_their_function_and_fail_only_on_purpose() -> None:
+    examples = [item for group in functions.grouped_examples().values() for item in group.items()]
+    assert [name for name, template in examples if name not in template] == []
+    failing = [name for name, text in examples if functions.output(text).startswith("error: ")]
+    assert failing == ["call", "fail"]
