@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench golden docs docs-sync reference crds manifests dist lock clean
+.PHONY: help demo test check hooks mutants bench golden docs docs-sync reference crds manifests dist wheelhouse image image-test chart lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -56,6 +56,17 @@ manifests: $(VENV)/ready  ## regenerate install.yaml and the other generated fil
 
 dist: $(VENV)/ready  ## build the wheel (reproducibly), its SBOM and the manifests
 	scripts/dist $(BIN)
+
+wheelhouse: dist  ## download the locked packages of the image, for the Dockerfile
+	scripts/wheelhouse $(BIN) dist/wheelhouse
+	cp dist/*.whl dist/wheelhouse
+
+image: dist  ## build the image as an OCI archive; needs root, no daemon and no registry
+	scripts/image $(BIN)
+	@scripts/checksums dist >/dev/null
+
+image-test: $(VENV)/ready  ## run the operator from inside the image against a local cluster
+	$(BIN)/pytest tests/image -o python_files='check_*.py' -o pythonpath='src tests tools' $(ARGS)
 
 lock: $(VENV)/ready  ## lock the dependencies again
 	scripts/lock

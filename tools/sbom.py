@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Generates the SBOM of the wheel in CycloneDX JSON, from constraints.txt and package metadata.
 
-`sbom.py WHEEL` prints it. The output is reproducible: it contains neither time nor random values.
+`sbom.py WHEEL` prints it; `sbom.py WHEEL STATUS` also lists the Debian packages of the image, from
+the file var/lib/dpkg/status of its base. The output is reproducible: it contains neither time nor
+random values.
 """
 
 import hashlib
@@ -22,11 +24,11 @@ _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
-def sbom(wheel: Path, constraints: str) -> dict[str, Any]:
-    """Return the SBOM of a wheel and its runtime dependencies."""
+def sbom(wheel: Path, constraints: str, dpkg_status: str = "") -> dict[str, Any]:
+    """Return the SBOM of a wheel, its runtime dependencies and the Debian packages below them."""
     content = hashlib.sha256(wheel.read_bytes()).hexdigest()
     name, version = wheel.name.split("-")[:2]
-    components = list(_components(constraints))
+    components = [*_components(constraints), *_debian_components(dpkg_status)]
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
@@ -70,6 +72,26 @@ def _components(constraints: str) -> Iterator[dict[str, Any]]:
         yield component
 
 
+def _debian_components(dpkg_status: str) -> Iterator[dict[str, Any]]:
+    """Yield the installed packages of a dpkg status file."""
+    for paragraph in dpkg_status.split("\n\n"):
+        fields = dict(
+            line.split(": ", 1)
+            for line in paragraph.splitlines()
+            if re.match(r"[A-Z][\w-]*: ", line)
+        )
+        if fields.get("Status") == "install ok installed":
+            name, version = fields["Package"], fields["Version"]
+            reference = f"pkg:deb/debian/{name}@{version}?arch={fields['Architecture']}"
+            yield {
+                "type": "library",
+                "bom-ref": reference,
+                "name": name,
+                "version": version,
+                "purl": reference,
+            }
+
+
 def _component(name: str, version: str) -> dict[str, Any]:
     component: dict[str, Any] = {
         "type": "library",
@@ -107,5 +129,6 @@ def _reference(name: str, version: str) -> str:
 
 
 if __name__ == "__main__":
-    document = sbom(Path(sys.argv[1]), (ROOT / "constraints.txt").read_text())
+    status = Path(sys.argv[2]).read_text() if sys.argv[2:] else ""
+    document = sbom(Path(sys.argv[1]), (ROOT / "constraints.txt").read_text(), status)
     sys.stdout.write(json.dumps(document, indent=2) + "\n")
