@@ -1,4 +1,4 @@
-"""docs/explanation/reliability.md: every promise names a test that exists."""
+"""docs/explanation/reliability.md: every promise names a test, every fault is counted."""
 
 import ast
 import re
@@ -8,19 +8,10 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "explanation" / "reliability.md"
-TESTS = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", PAGE.read_text())
 FAULTS = re.findall(
     r"^\| .* \| (\d+) \| `tests/faults/(\w+\.py)` \|$", PAGE.read_text(), re.MULTILINE
 )
 PROMISES = [line for line in PAGE.read_text().splitlines() if re.match(r"\| [A-Z`]", line)]
-
-
-@pytest.mark.parametrize(("path", "name"), TESTS)
-def test_named_test_exists(path: str, name: str) -> None:
-    file = ROOT / path
-    assert file.is_file()
-    # A file without a name stands for all of its tests.
-    assert not name or re.search(rf"def {name}\(", file.read_text())
 
 
 def test_every_promise_names_a_test() -> None:
