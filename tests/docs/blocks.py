@@ -6,7 +6,7 @@
 | `console` | lines that begin with `$ ` are commands, the lines below each the expected output |
 | any, with `title="FILE"` | equals examples/PAGE/FILE byte for byte |
 | `yaml` | complete manifests: a server-side dry run accepts them |
-| `text`, `mermaid` | none |
+| `text` | none |
 | any, below `<!-- not run: REASON -->` | none, and the reason is counted |
 
 A page says what it needs in `<!-- run with: WORDS -->`; see `playground.Needs`.
@@ -27,7 +27,7 @@ _TITLE = re.compile(r'title="([^"]+)"')
 _COMMENT = re.compile(r"<!-- not run: (.+?) -->")
 _NEEDS = re.compile(r"^<!-- run with: (.+?) -->$", re.MULTILINE)
 _AGE = re.compile(r"(?<![\w.:/=-])(?:\d+(?:ms|[dhms]))+(?![\w-])")
-_PROSE = frozenset({"text", "mermaid"})
+_PROSE = frozenset({"text"})
 
 
 class Check(StrEnum):

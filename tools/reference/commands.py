@@ -8,6 +8,7 @@ from inspect import cleandoc
 import click
 
 from lynq.cli.root import SECTIONS, lynq
+from lynq.cli.run import run
 from lynq.cli.runflags import FLAG_GROUPS
 from reference.markdown import block, code, page, table
 
@@ -78,19 +79,23 @@ def _options(
 
 def _flags() -> str:
     parts = []
+    others = {parameter.name: parameter for parameter in run.params}
     for title, flags in FLAG_GROUPS.items():
         command = click.command("run")(
             reduce(lambda run, flag: flag(run), reversed(flags), _no_run)
         )
-        context = click.Context(command, info_name="run")
-        parameters = command.params
-        parts += [f"## {title}", table(("flag", "meaning"), _options(parameters, context))]
+        parts += [f"## {title}", _flag_table([others.pop(flag.name) for flag in command.params])]
+    parts += ["## Connection", _flag_table(list(others.values()))]
     introduction = (
         "The flags of `lynq run`, which is also the image's entry point `/manager`. They have one "
         "dash or two, and the form `--flag=value` or `--flag value`. The flags of the Go operator "
         "have its names and defaults."
     )
     return page("Flags of the operator", introduction, *parts)
+
+
+def _flag_table(flags: list[click.Parameter]) -> str:
+    return table(("flag", "meaning"), _options(flags, click.Context(run, info_name="run")))
 
 
 def _no_run() -> None:

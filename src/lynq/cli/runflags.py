@@ -170,7 +170,8 @@ _CONTROLLERS: Final = (
         type=click.IntRange(min=1),
         default=64,
         show_default=True,
-        help="MiB that the mapped values of a hub's active rows may have. A larger read fails.",
+        help="MiB that the mapped values of a hub's active rows may have. A larger read fails. "
+        "Raise the memory limit of the operator by four times as much.",
     ),
     click.option(
         "--deny-source-hosts",
