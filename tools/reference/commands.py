@@ -69,7 +69,8 @@ def _options(
 ) -> Iterator[tuple[str, str]]:
     for parameter in parameters:
         record = parameter.get_help_record(context)
-        if record is not None:
+        # Arguments are part of the usage.
+        if record is not None and record[1]:
             names, meaning = record
             yield (
                 code(" ".join(names.replace(" RANGE", "").split())),
