@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench golden docs docs-sync reference crds manifests dist wheelhouse image image-test chart lock clean
+.PHONY: help demo test check hooks mutants bench golden docs docs-sync recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -41,6 +41,12 @@ golden: $(VENV)/ready  ## regenerate the template engine's expected results with
 
 docs: $(VENV)/ready $(VENV)-docs/ready  ## build the documentation site into site/
 	$(BIN)/python tools/docs_site.py
+
+recording: $(VENV)/ready  ## record make demo again: docs/images/demo.cast and demo.svg
+	$(BIN)/python tools/recording.py
+
+bare-test:  ## follow the first pages on a bare Debian root, with PostgreSQL and MariaDB
+	scripts/bare $(ARGS)
 
 docs-sync: $(VENV)/ready  ## write the files of examples into the pages that show them
 	cd tests && ../$(BIN)/python -m docs.sync

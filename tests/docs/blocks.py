@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<fence>```+|~~~+)(?P<info>[^`]*)$")
+_HEADING = re.compile(r"#+ (.+)")
 _TITLE = re.compile(r'title="([^"]+)"')
 _COMMENT = re.compile(r"<!-- not run: (.+?) -->")
 _NEEDS = re.compile(r"^<!-- run with: (.+?) -->$", re.MULTILINE)
@@ -53,6 +54,8 @@ class Block:
     title: str = ""
     reason: str = ""
     """Why the block is not run."""
+    section: str = ""
+    """The last heading above the block, in lower case with dashes, as links name it."""
 
     @property
     def location(self) -> str:
@@ -92,7 +95,7 @@ def blocks(page: str, text: str) -> list[Block]:
     """Return the fenced blocks of a page in their order."""
     found = []
     lines = enumerate(text.splitlines(), start=1)
-    reason = ""
+    reason = section = ""
     for number, line in lines:
         if comment := _COMMENT.search(line):
             reason = comment[1]
@@ -100,10 +103,14 @@ def blocks(page: str, text: str) -> list[Block]:
             language, _, _ = opening["info"].strip().partition(" ")
             title = _TITLE.search(opening["info"])
             content = "".join(_content(lines, opening))
-            found.append(Block(page, number, language, content, title[1] if title else "", reason))
+            found.append(
+                Block(page, number, language, content, title[1] if title else "", reason, section)
+            )
             reason = ""
         elif line.strip():
             reason = ""
+            if heading := _HEADING.match(line):
+                section = re.sub(r"[^\w -]", "", heading[1]).lower().replace(" ", "-")
     return found
 
 

@@ -7,26 +7,23 @@ there: root mounts one for its processes only; without root, a file lock lets th
 import fcntl
 import os
 import shlex
-import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from databases import Server, mariadb, postgresql
-from docs.blocks import ROOT, Block, Check, Command, blocks_of, commands, matches, needs
+from docs.blocks import ROOT, Block, blocks_of, needs
+from docs.terminal import BlockError, Terminal, run_block
 from lynq.cluster import LocalCluster
 from lynq.cluster.build import controlplane_binary
 
 ROWS = Path("/tmp/lynq")
-MATCH_SECONDS = 30.0
-SCRIPT_SECONDS = 180.0
 CLEAN_SECONDS = 20.0
 READY_SECONDS = 30.0
 
@@ -87,7 +84,7 @@ def run_page(page: Path, request: pytest.FixtureRequest, folder: Path) -> None:
         environment = _environment(folder, cluster)
         for name in needed.databases:
             environment |= stack.enter_context(_database(name))
-        terminal = Terminal(folder, environment, prefix)
+        terminal = Terminal(folder, environment, prefix, _print)
         stack.callback(terminal.close)
         if not cluster:
             stack.enter_context(_no_cluster_left(terminal))
@@ -95,120 +92,21 @@ def run_page(page: Path, request: pytest.FixtureRequest, folder: Path) -> None:
             stack.enter_context(_operator(terminal, needed.flags))
         if cluster:
             stack.enter_context(_no_object_left(terminal))
-        for block in blocks_of(page):
-            _run_block(terminal, block)
+        _run_blocks(terminal, blocks_of(page))
 
 
-def _run_block(terminal: "Terminal", block: Block) -> None:
-    if block.check == Check.SCRIPT:
-        result = terminal.run(block.text)
-        if result.code:
-            _fail(block.location, block.text, f"exit code {result.code}", result.output)
-    elif block.check == Check.MANIFEST:
-        apply = "kubectl apply --server-side --dry-run=server -f -"
-        result = terminal.run(f"{apply} <<'END_OF_BLOCK'\n{block.text}END_OF_BLOCK\n")
-        if result.code:
-            _fail(block.location, apply, f"exit code {result.code}", result.output)
-    elif block.check == Check.SESSION:
-        for command in commands(block):
-            _run_command(terminal, block, command)
-
-
-def _run_command(terminal: "Terminal", block: Block, command: Command) -> None:
-    """Repeat a command until it succeeds with the expected output."""
-    deadline = time.monotonic() + MATCH_SECONDS
-    location = f"{block.page}:{command.line}"
-    first = result = terminal.run(command.text)
-    while result.code or (command.output and not matches(command.output, result.output)):
-        if time.monotonic() > deadline:
-            problem = f"exit code {result.code}" if result.code else "the output differs"
-            expected = "\n".join(command.output)
-            outputs = f"{result.output}\n--- expected\n{expected}"
-            if first.output != result.output:
-                outputs += f"\n--- output of the first attempt\n{first.output}"
-            _fail(location, command.text, problem, outputs)
-        time.sleep(0.3)
-        result = terminal.run(command.text)
-
-
-def _fail(location: str, command: str, problem: str, output: str) -> None:
-    pytest.fail(
-        f"{location}: {problem}\n--- command\n{command}\n--- output\n{output}", pytrace=False
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The exit code of a script and what it printed to stdout and stderr."""
-
-    code: int
-    output: str
-
-
-@dataclass(slots=True)
-class Terminal:
-    """A shell whose variables, functions and working directory stay from script to script."""
-
-    folder: Path
-    environment: Mapping[str, str]
-    prefix: tuple[str, ...]
-    """A command that runs another one with its own /tmp/lynq."""
-    _sessions: list[int] = field(default_factory=list)
-
-    def run(self, script: str) -> Result:
-        """Run a script to its end; processes in the background keep running."""
-        state = shlex.quote(str(self.folder / "state"))
-        program = self.folder / "script"
-        program.write_text(
-            f"[ ! -f {state} ] || . {state}\n"
-            f'trap \'{{ export -p; declare -f; printf "cd %q\\n" "$PWD"; }} >{state}\' EXIT\n'
-            f"{script}"
-        )
-        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
-            process = self.start(["bash", "-euo", "pipefail", str(program)], output.fileno())
-            try:
-                code = process.wait(SCRIPT_SECONDS)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                print(f"not finished after {SCRIPT_SECONDS:.0f} s", file=output)
-                code = 124
-            output.seek(0)
-            return Result(code, output.read().replace(f"{program}: ", "bash: "))
-
-    def output(self, script: str) -> str:
-        """Run a script of the runner itself, outside of the page's state; return what it prints."""
-        result = subprocess.run(
-            [*self.prefix, "bash", "-euo", "pipefail", "-c", script],
-            env=dict(self.environment),
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if result.returncode:
-            raise RuntimeError(f"{script}: {result.stderr}")
-        return result.stdout
-
-    def start(self, command: Sequence[str], output: int) -> "subprocess.Popen[bytes]":
-        """Start a process in a session of its own."""
-        process = subprocess.Popen(
-            [*self.prefix, *command],
-            env=dict(self.environment),
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-        self._sessions.append(process.pid)
-        return process
-
-    def close(self) -> None:
-        """End what the page left running in the background."""
-        for session in self._sessions:
-            with suppress(ProcessLookupError):
-                os.killpg(session, signal.SIGKILL)
+def _run_blocks(terminal: Terminal, blocks: Sequence[Block]) -> None:
+    """Run blocks up to the first failure, or all of them if LYNQ_DOCS_KEEP_GOING is set."""
+    failures = []
+    for block in blocks:
+        try:
+            run_block(terminal, block)
+        except BlockError as failure:
+            failures.append(str(failure))
+            if not os.environ.get("LYNQ_DOCS_KEEP_GOING"):
+                break
+    if failures:
+        pytest.fail("\n\n".join(failures), pytrace=False)
 
 
 @contextmanager
@@ -345,3 +243,7 @@ def _no_cluster_left(terminal: Terminal) -> Iterator[None]:
         for name in left:
             terminal.output(f"lynq cluster down --name {name}")
     assert not left, f"the page leaves clusters behind: {left}"
+
+
+def _print(text: str) -> None:
+    print(text, end="")  # noqa: T201

@@ -45,6 +45,7 @@ def test_blocks_have_language_title_reason_and_line() -> None:
     assert form.text == "kind: LynqForm\n  spec: {}\n"
     assert (prose.check, prose.text) == (Check.PROSE, "```sh\n```\n")
     assert (other.check, other.reason) == (Check.NONE, "")
+    assert script.section == "a-page"
 
 
 def test_reason_belongs_to_the_next_block_only() -> None:
