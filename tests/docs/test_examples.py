@@ -1,0 +1,67 @@
+"""examples/: every folder is valid, has no lint findings, and renders with its rows."""
+
+import csv
+import sqlite3
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from docs.blocks import ROOT
+from lynq.api import SourceType
+from lynq.cli.form_files import FormFiles, load_form_files
+from lynq.cli.root import lynq
+
+EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/hub.yaml"))
+CHANGES = sorted((ROOT / "examples").glob("*/changes/*.yaml"))
+"""Changed versions of a form, which a page applies later."""
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT / "examples"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=_name)
+def test_example_is_valid_and_renders(example: Path, tmp_path: Path) -> None:
+    _check(sorted(example.glob("*.yaml")), example, tmp_path)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=_name)
+def test_changed_form_is_valid_and_renders(change: Path, tmp_path: Path) -> None:
+    example = change.parent.parent
+    _check([example / "hub.yaml", change], example, tmp_path)
+
+
+def _check(paths: list[Path], example: Path, folder: Path) -> None:
+    files = [argument for path in paths for argument in ("-f", str(path))]
+    _run("validate", *files)
+    _run("lint", *files)
+    rows = _rows(load_form_files(paths), example, folder)
+    if rows is not None:
+        _run("render", *files, "--rows", str(rows), allowed="row rejected")
+
+
+def _run(*arguments: str, allowed: str | None = None) -> None:
+    result = CliRunner().invoke(lynq, arguments)
+    # A page may show what happens to a row that is rejected.
+    is_expected = allowed is not None and allowed in result.output
+    assert result.exit_code == 0 or is_expected, result.output
+    assert "warning" not in result.output.replace("0 warnings", ""), result.output
+
+
+def _rows(files: FormFiles, example: Path, folder: Path) -> Path | None:
+    """Write the rows of a SQLite example to a CSV file; None for other databases."""
+    (hub,) = files.hubs
+    source = hub.object.spec.source
+    if source.type is not SourceType.SQLITE or source.sqlite is None:
+        return None
+    assert source.sqlite.path == f"{example.name}.db"
+    path = folder / "rows.csv"
+    with sqlite3.connect(":memory:") as database, path.open("w", newline="") as file:
+        database.executescript((example / "rows.sql").read_text())
+        selected = database.execute(f"SELECT * FROM {source.sqlite.table}")
+        writer = csv.writer(file)
+        writer.writerow(column[0] for column in selected.description)
+        writer.writerows(selected)
+    database.close()
+    return path
