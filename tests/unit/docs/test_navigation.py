@@ -1,11 +1,14 @@
 """mkdocs.yml lists every page once; llms.txt says what each is about."""
 
+import re
 from pathlib import Path
 
 import docs_site
 import pytest
 
 ROOT = Path(__file__).parents[3]
+# The changelog names pages as they were.
+ROOT_PAGES = [page for page in sorted(ROOT.glob("*.md")) if page.name != "CHANGELOG.md"]
 PAGES = [page.path for page in docs_site.pages(ROOT)]
 
 
@@ -36,3 +39,27 @@ def test_list_of_pages_has_their_titles_and_first_sentences(tmp_path: Path) -> N
         "# Lynq\n\n> An operator\n\n## Home\n\n- [Lynq](index.md): Rows become objects.\n\n"
         "## Start\n\n- [lynq in short](start/a.md): The first line\n"
     )
+
+
+def tracked_files() -> list[Path]:
+    """Return the files that may name a page: sources, manifests and the pages of the root."""
+    folders = ("src", "deploy", "tools", "scripts", "examples")
+    suffixes = {".md", ".py", ".sh", ".toml", ".yaml", ".yml"}
+    inside = [path for folder in folders for path in (ROOT / folder).rglob("*")]
+    return [path for path in (*ROOT_PAGES, *inside) if path.suffix in suffixes]
+
+
+def test_pages_named_outside_of_the_site_exist() -> None:
+    missing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in tracked_files()
+        for name in re.findall(r"\bdocs/[\w/-]+\.(?:md|json|svg)\b", path.read_text())
+        if not (ROOT / name).is_file()
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", ROOT_PAGES, ids=lambda page: page.name)
+def test_links_of_the_pages_in_the_root_resolve(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+    assert [link for link in links if not (ROOT / link).exists()] == []
