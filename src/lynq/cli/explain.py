@@ -11,7 +11,7 @@ from lynq.api.naming import is_label_value
 from lynq.cli.connection import Cluster, cluster_command
 from lynq.cli.evidence import EvidenceReader
 from lynq.cli.exit_codes import CommandError, ExitCode
-from lynq.cli.lookup import FORMS, HUBS, NODES, without_kind
+from lynq.cli.lookup import FORMS, HUBS, NODES, list_allowed, without_kind
 from lynq.cli.output import (
     REPORT_FORMATS,
     OutputFormat,
@@ -75,9 +75,14 @@ async def _nodes(cluster: Cluster, name: str) -> list[LynqNode]:
 
 
 async def _explain_row(cluster: Cluster, uid: str) -> Explanation:
-    client, namespace = cluster.client, cluster.namespace
-    hubs = (await client.list(HUBS, namespace, into=LynqHub)).items
-    forms = (await client.list(FORMS, namespace, into=LynqForm)).items
+    namespace = cluster.namespace
+    hubs = await list_allowed(cluster, HUBS, LynqHub, namespace)
+    forms = await list_allowed(cluster, FORMS, LynqForm, namespace)
+    if hubs is None or forms is None:
+        raise CommandError(
+            f'No LynqNode "{uid}" in the namespace "{namespace}". Whether its row is rejected or '
+            "waits is known only with these rights."
+        )
     explanation = explain_row(uid, hubs, forms)
     if explanation is None:
         raise CommandError(

@@ -10,7 +10,7 @@ import msgspec
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.cli.connection import Cluster, listing_command
 from lynq.cli.exit_codes import CommandError
-from lynq.cli.lookup import FORMS, HUBS, NODES
+from lynq.cli.lookup import FORMS, HUBS, NODES, denial_of
 from lynq.cli.output import (
     Column,
     OutputFormat,
@@ -31,6 +31,7 @@ from lynq.core.explain.summary import (
     parse_filter,
 )
 from lynq.kube import Resource
+from lynq.kube.errors import Forbidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,14 @@ async def get(
     matches = _filter(where)
     found: list[dict[str, Any]] = []
     tables = []
+    denials = []
     for name in _kinds(kind):
         selected = _KINDS[name]
-        listed = await cluster.client.list(selected.resource, cluster.listed_namespace)
+        try:
+            listed = await cluster.client.list(selected.resource, cluster.listed_namespace)
+        except Forbidden as error:
+            denials.append(denial_of(selected.resource, error))
+            continue
         pairs = [
             (summary, item)
             for item in listed
@@ -117,6 +123,10 @@ async def get(
         pairs.sort(key=lambda pair: (pair[0].namespace, pair[0].name))
         found += [item for _, item in pairs]
         tables.append((selected, [summary for summary, _ in pairs]))
+    if denials and not tables:
+        raise CommandError(". ".join(denials))
+    for denial in denials:
+        print_note(denial)
     if output in {OutputFormat.JSON, OutputFormat.YAML}:
         print_data({"apiVersion": "v1", "kind": "List", "items": found}, output)
     elif output is OutputFormat.NAME:

@@ -5,8 +5,9 @@ from typing import Final, TypeVar
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.cli.connection import Cluster
 from lynq.cli.exit_codes import CommandError
+from lynq.cli.output import print_note
 from lynq.kube import Resource
-from lynq.kube.errors import NotFound
+from lynq.kube.errors import Forbidden, NotFound
 from lynq.kube.resource import resource_of
 
 HUBS: Final = resource_of(LynqHub.definition)
@@ -52,6 +53,27 @@ async def _get(cluster: Cluster, resource: Resource, into: type[K], name: str) -
     except NotFound:
         command = f"lynq get {resource.kind.removeprefix('Lynq').lower()}s -A"
         raise _not_found(cluster, resource.kind, name, command) from None
+
+
+async def list_allowed(
+    cluster: Cluster,
+    resource: Resource,
+    into: type[K],
+    namespace: str | None,
+    *,
+    labels: str | None = None,
+) -> list[K] | None:
+    """List objects; None after a note on stderr if the viewer may not."""
+    try:
+        return (await cluster.client.list(resource, namespace, into=into, labels=labels)).items
+    except Forbidden as error:
+        print_note(denial_of(resource, error))
+        return None
+
+
+def denial_of(resource: Resource, error: Forbidden) -> str:
+    """Return which objects are not listed, and the right to grant."""
+    return f"{resource.kind}s are not listed: {error.missing_right or error}"
 
 
 def _not_found(cluster: Cluster, kind: str, name: str, command: str) -> CommandError:

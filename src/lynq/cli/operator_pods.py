@@ -71,7 +71,9 @@ async def _labelled(cluster: Cluster, resource: Resource, namespace: str | None)
     try:
         return (await cluster.client.list(resource, namespace, labels=_SELECTOR)).items
     except Forbidden as error:
-        raise CommandError(f"{error.missing_right or error}.") from None
+        raise CommandError(
+            f"{resource.kind}s are not listed: {error.missing_right or error}."
+        ) from None
 
 
 def _place(namespace: str | None) -> str:

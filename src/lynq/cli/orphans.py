@@ -129,7 +129,7 @@ async def _find(cluster: Cluster) -> list[_Orphan]:
     kinds = [
         kind
         for kind in await served_kinds(cluster.client)
-        if kind.namespaced or cluster.all_namespaces
+        if (kind.namespaced or cluster.all_namespaces) and not _is_unstored(kind)
     ]
     if sys.stderr.isatty():
         print_note(f"Reading {len(kinds)} kinds …")
@@ -157,6 +157,11 @@ async def _find(cluster: Cluster) -> list[_Orphan]:
         print_note(f"Not listed, grant the verb list on: {', '.join(sorted(denied))}")
     orphans = {orphan.metadata.uid: orphan for task in tasks for orphan in task.result()}
     return sorted(orphans.values(), key=lambda orphan: (orphan.metadata.namespace, orphan.name))
+
+
+def _is_unstored(kind: Resource) -> bool:
+    """Return whether objects of a kind are only created, so that no right lists them."""
+    return kind.name == "bindings" or kind.kind.endswith("Review")
 
 
 def _selected(orphans: list[_Orphan], names: Sequence[str]) -> list[_Orphan]:

@@ -13,6 +13,7 @@ from lynq.cli.connection import Cluster
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.lookup import FORMS, HUBS, NODES, find_form, find_hub, find_node
 from lynq.kube import Resource
+from lynq.kube.errors import Forbidden
 
 Target: TypeAlias = LynqHub | LynqForm | LynqNode
 
@@ -44,7 +45,16 @@ async def find_target(cluster: Cluster, name: str) -> Target:
         if kind not in _FINDERS:
             raise CommandError(f'"{name}" is not hub/NAME, form/NAME or node/NAME.')
         return await _FINDERS[kind](cluster, name)
-    matches = [target for find in _FINDERS.values() if (target := await _find(find, cluster, name))]
+    matches, denials = [], []
+    for find in _FINDERS.values():
+        try:
+            matches.append(await find(cluster, name))
+        except CommandError:
+            continue
+        except Forbidden as error:
+            denials.append(error.missing_right or str(error))
+    if denials and not matches:
+        raise CommandError(f'"{name}" is not found with your rights: {"; ".join(denials)}.')
     if not matches:
         raise CommandError(
             f'No hub, form or node "{name}" in the namespace "{cluster.namespace}". '
@@ -54,15 +64,6 @@ async def find_target(cluster: Cluster, name: str) -> Target:
         names = " or ".join(reference(match) for match in matches)
         raise CommandError(f'"{name}" is ambiguous. Write {names}.')
     return matches[0]
-
-
-async def _find(
-    find: Callable[[Cluster, str], Awaitable[Target]], cluster: Cluster, name: str
-) -> Target | None:
-    try:
-        return await find(cluster, name)
-    except CommandError:
-        return None
 
 
 def refuse_deleting(target: Target) -> None:

@@ -12,7 +12,7 @@ import click
 from lynq.api import LynqHub
 from lynq.cli.connection import Cluster, listing_command
 from lynq.cli.exit_codes import CommandError
-from lynq.cli.lookup import HUBS
+from lynq.cli.lookup import HUBS, list_allowed
 from lynq.cli.operator_pods import metrics_service
 from lynq.cli.output import (
     REPORT_FORMATS,
@@ -74,7 +74,8 @@ async def top(
       lynq top -A
       lynq top --metrics-url http://127.0.0.1:8080/metrics
     """
-    hubs = (await cluster.client.list(HUBS, cluster.listed_namespace, into=LynqHub)).items
+    listed = await list_allowed(cluster, HUBS, LynqHub, cluster.listed_namespace)
+    hubs = listed or []
     usage, problem = None, ""
     try:
         usage = await _usage(cluster, metrics_url, operator_namespace, interval)
@@ -86,7 +87,7 @@ async def top(
         return
     if hubs:
         print_table(_COLUMNS, sorted(hubs, key=lambda hub: hub.metadata.key))
-    else:
+    elif listed is not None:
         print_note("No hubs found.")
     if usage:
         click.echo()

@@ -10,7 +10,7 @@ from lynq.api import LynqForm, LynqHub, LynqNode, ResourceStatus
 from lynq.api.names import LABEL_HUB
 from lynq.cli.connection import Cluster, cluster_command
 from lynq.cli.exit_codes import CommandError
-from lynq.cli.lookup import FORMS, NODES
+from lynq.cli.lookup import FORMS, NODES, list_allowed
 from lynq.cli.output import (
     REPORT_FORMATS,
     OutputFormat,
@@ -75,21 +75,22 @@ async def tree(cluster: Cluster, target: str, *, show_all: bool, output: OutputF
 
 
 async def _hub_branch(cluster: Cluster, hub: LynqHub, *, show_all: bool) -> _Branch:
-    client, name, namespace = cluster.client, hub.metadata.name, hub.metadata.namespace
-    forms = await client.list(FORMS, namespace, into=LynqForm)
-    nodes = await client.list(NODES, namespace, into=LynqNode, labels=f"{LABEL_HUB}={name}")
+    name, namespace = hub.metadata.name, hub.metadata.namespace
+    forms = await list_allowed(cluster, FORMS, LynqForm, namespace)
+    nodes = await list_allowed(cluster, NODES, LynqNode, namespace, labels=f"{LABEL_HUB}={name}")
     by_form: dict[str, list[LynqNode]] = {
-        form.metadata.name: [] for form in forms if form.spec.hub_id == name
+        form.metadata.name: [] for form in forms or () if form.spec.hub_id == name
     }
-    for node in sorted(nodes, key=lambda node: node.metadata.name):
+    for node in sorted(nodes or (), key=lambda node: node.metadata.name):
         by_form.setdefault(node.spec.template_ref, []).append(node)
-    known = {form.metadata.name: form_summary(form) for form in forms}
+    known = {form.metadata.name: form_summary(form) for form in forms or ()}
+    missing = "the form may not be read" if forms is None else "the form does not exist"
     branches = [
         _Branch(
             LynqForm.definition.kind,
             form,
             namespace,
-            *_state(known.get(form)),
+            *_state(known.get(form), missing),
             branches=[_node_branch(node, show_all=show_all) for node in own],
         )
         for form, own in sorted(by_form.items())
@@ -97,10 +98,10 @@ async def _hub_branch(cluster: Cluster, hub: LynqHub, *, show_all: bool) -> _Bra
     return _Branch(hub.kind, name, namespace, *_state(hub_summary(hub)), branches=branches)
 
 
-def _state(summary: Summary | None) -> tuple[str, str]:
-    """Return the state of a hub or a form, and its details."""
+def _state(summary: Summary | None, missing: str = "") -> tuple[str, str]:
+    """Return the state of a hub or a form, and its details; `missing` says why it has none."""
     if summary is None:
-        return "Missing", "the form does not exist"
+        return "Unknown", missing
     count = f"{summary.ready}/{summary.desired} nodes ready"
     return summary.state, "; ".join(filter(None, (count, summary.cause, summary.message)))
 

@@ -141,16 +141,23 @@ class _Objects(Generic[K]):
 class _View:
     """The hubs, forms and nodes of the namespace."""
 
-    def __init__(self, watched: _Watched) -> None:
+    def __init__(self, watched: _Watched, goal: Goal) -> None:
         labels = f"{LABEL_HUB}={watched.hub}" if watched.hub else None
         self.hubs = _Objects(HUBS, LynqHub)
         self.forms = _Objects(FORMS, LynqForm)
         self.nodes = _Objects(NODES, LynqNode, labels)
         self._watched = watched
+        # Only what the state depends on: the viewer may have no right to read the rest.
+        is_node = watched.kind == "node"
+        self.followed: tuple[_Objects[LynqHub] | _Objects[LynqForm] | _Objects[LynqNode], ...] = (
+            *(() if is_node else (self.hubs,)),
+            *(() if is_node and goal is Goal.READY else (self.forms,)),
+            self.nodes,
+        )
 
     @property
     def complete(self) -> bool:
-        return self.hubs.listed and self.forms.listed and self.nodes.listed
+        return all(objects.listed for objects in self.followed)
 
     def state(self, goal: Goal, now: datetime) -> GoalState:
         """Return the state of what is watched."""
@@ -172,10 +179,9 @@ class _View:
 
 
 async def _until_reached(cluster: Cluster, watched: _Watched, goal: Goal) -> None:
-    view, changed = _View(watched), asyncio.Event()
+    view, changed = _View(watched, goal), asyncio.Event()
     following = [
-        asyncio.create_task(objects.follow(cluster, changed.set))
-        for objects in (view.hubs, view.forms, view.nodes)
+        asyncio.create_task(objects.follow(cluster, changed.set)) for objects in view.followed
     ]
     printed = asyncio.create_task(_print_states(view, watched, goal, changed))
     try:

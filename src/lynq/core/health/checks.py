@@ -15,7 +15,7 @@ from lynq.api.conditions import find_condition, is_true
 from lynq.api.names import VERSION
 from lynq.api.reasons import ConditionType
 from lynq.api.resource import all_resources
-from lynq.api.text import and_more
+from lynq.api.text import and_more, plural
 
 MAX_SKEW: Final = timedelta(seconds=5)
 """How far the clock of this machine may differ from that of the API server."""
@@ -218,7 +218,9 @@ def check_scale(nodes: Iterable[LynqNode], shards: int) -> Iterator[CheckResult]
         results.append(
             warning("scale", f"{total} nodes for {max(shards, 1)} processes: use --shard=N/M")
         )
-    yield from results or [ok("scale", f"{total} nodes in {len(by_namespace)} namespaces")]
+    namespaces = len(by_namespace)
+    where = f"{namespaces} {plural('namespace', namespaces)}"
+    yield from results or [ok("scale", f"{total} {plural('node', total)} in {where}")]
 
 
 @dataclass(frozen=True, slots=True, order=True)
