@@ -14,9 +14,10 @@ from reference.markdown import code, page, sentence, table
 
 _INTRODUCTION = (
     "The operator serves its metrics at `/metrics` in the format of Prometheus, if "
-    "`--metrics-bind-address` is set. With `--metrics-per-node=false`, those of nodes have no "
-    "label `lynqnode`: they are sums per namespace, and a condition is that of the worst node. "
-    "[Alerts](../troubleshooting/alerts.md) says what to do about each alert."
+    "`--metrics-bind-address` is set. Besides these there are `process_*` of the Prometheus "
+    "client: CPU, memory and open files. With `--metrics-per-node=false`, the metrics of nodes "
+    "have no label `lynqnode`: they are sums per namespace, and a condition is that of the worst "
+    "node. [Alerts](../troubleshooting/alerts.md) says what to do about each alert."
 )
 
 
