@@ -27,15 +27,40 @@ async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
-async def for_each_parallel(items: Sequence[T], process: Callable[[T], Awaitable[None]]) -> None:
-    """Process all items, started in order; the first failure cancels the rest and is raised."""
+async def for_each_parallel(
+    items: Sequence[T],
+    process: Callable[[T], Awaitable[None]],
+    limit: Callable[[], int] = lambda: MAX_PARALLEL,
+) -> None:
+    """Process all items, started in order; the first failure cancels the rest and is raised.
+
+    At most `limit` items, and at least one, are processed at the same time. The limit is asked for
+    again after each item.
+    """
     remaining = iter(items)
+    running = 0
 
-    async def worker() -> None:
-        for item in remaining:
-            await process(item)
+    async def process_one(group: asyncio.TaskGroup, item: T) -> None:
+        nonlocal running
+        await process(item)
+        running -= 1
+        start(group)
 
-    await gather_or_cancel(worker() for _ in range(min(MAX_PARALLEL, len(items))))
+    def start(group: asyncio.TaskGroup) -> None:
+        nonlocal running
+        while running < max(1, limit()):
+            try:
+                item = next(remaining)
+            except StopIteration:
+                return
+            running += 1
+            group.create_task(process_one(group, item))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            start(group)
+    except BaseExceptionGroup as failures:
+        raise _first(failures) from None
 
 
 def _first(error: BaseException) -> BaseException:

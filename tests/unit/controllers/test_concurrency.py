@@ -62,6 +62,29 @@ async def test_parallel_items_are_bounded() -> None:
     assert peak == MAX_PARALLEL
 
 
+async def test_changed_limit_counts_for_the_next_item() -> None:
+    running = 0
+    limit = 4
+    peaks: list[int] = []
+
+    async def process(item: int) -> None:
+        nonlocal running, limit
+        running += 1
+        peaks.append(running)
+        await asyncio.sleep(0)
+        limit = {10: 1, 20: 6, 30: 0}.get(item, limit)
+        running -= 1
+
+    await for_each_parallel(range(40), process, lambda: limit)
+
+    assert len(peaks) == 40
+    assert max(peaks[:10]) == 4
+    # Three more were started before the limit fell.
+    assert set(peaks[14:20]) == {1}
+    assert max(peaks[21:30]) == 6
+    assert set(peaks[37:]) == {1}
+
+
 async def test_failure_is_raised_as_itself_and_cancels_the_rest() -> None:
     started = 0
 

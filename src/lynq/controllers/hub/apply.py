@@ -37,6 +37,7 @@ from lynq.core.hub.predicates import is_as_written
 from lynq.core.hub.row_values import changed_variables
 from lynq.core.hub.schedule import sync_interval
 from lynq.core.hub.state import PlanExecution, Write, WriteState
+from lynq.core.hub.write_window import WriteWindow
 from lynq.kube.errors import (
     Conflict,
     ConnectionFailed,
@@ -81,6 +82,7 @@ class PlanApplier:
     def __init__(self, context: ControllerContext, emitter: EventEmitter) -> None:
         self._context = context
         self._emitter = emitter
+        self._window = WriteWindow()
 
     async def apply(self, execution: PlanExecution, state: HubState) -> None:
         """Send the remaining writes for one turn.
@@ -102,10 +104,12 @@ class PlanApplier:
             elif clock() >= until:
                 execution.remaining.append(write)
             else:
+                started = clock()
                 error = await self._write(execution.hub, write, state)
+                self._window.record(clock() - started)
                 result.record(failed=error is not None, outage=isinstance(error, _OUTAGE_ERRORS))
 
-        await for_each_parallel(due, apply_one)
+        await for_each_parallel(due, apply_one, lambda: self._window.size)
 
     async def delete(
         self, hub: LynqHub, deletion: NodeDeletion, write: WriteState

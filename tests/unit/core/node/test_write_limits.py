@@ -107,6 +107,37 @@ def test_slow_answer_of_an_older_write_limits_nothing_again() -> None:
     assert writes.send(INGRESSES, count=100) == 100
 
 
+def test_late_write_counts_before_its_answer() -> None:
+    writes = Writes()
+    writes.send(INGRESSES)
+    writes.answer()
+    writes.now += 0.1
+    writes.send(INGRESSES)
+    writes.now += SLOW
+    assert writes.limits.is_slow(INGRESSES, writes.now)
+
+
+def test_slower_of_two_writes_sent_at_once_counts() -> None:
+    writes = Writes()
+    writes.send(INGRESSES, count=2)
+    writes.answer()
+    assert not writes.limits.is_slow(INGRESSES, writes.now)
+    writes.now += SLOW
+    assert writes.limits.is_slow(INGRESSES, writes.now)
+    writes.answer()
+    assert writes.limits.is_slow(INGRESSES, writes.now)
+
+
+def test_latest_late_write_counts() -> None:
+    writes = Writes()
+    for _ in range(3):
+        writes.send(INGRESSES)
+        writes.now += 0.1
+    writes.answer(position=1)
+    writes.now += SLOW
+    assert writes.limits.is_slow(INGRESSES, writes.now)
+
+
 def test_canceled_write_proves_nothing() -> None:
     writes = slow_writes()
     writes.answer()
@@ -128,6 +159,20 @@ def test_hub_whose_writes_are_quick_is_not_limited_by_another_one() -> None:
     writes.answer(position=-1)
     assert writes.send(OTHER_HUB, count=100) == 100
     assert writes.send(INGRESSES) == 0
+
+
+def test_writes_of_a_quick_hub_do_not_count_for_a_slow_one() -> None:
+    writes = slow_writes(count=1)
+    writes.send(OTHER_HUB)
+    writes.answer(position=-1)
+    assert writes.send(OTHER_HUB, count=5) == 5
+    assert writes.send(INGRESSES, count=10) == LIMIT - 1
+
+
+def test_hub_with_fewer_writes_in_flight_is_next() -> None:
+    writes = slow_writes(count=1)
+    waiting = {OTHER_HUB: 5, INGRESSES: 5}
+    assert writes.limits.choose(waiting, writes.now) == {OTHER_HUB: 2}
 
 
 def test_waiting_hubs_take_turns() -> None:
@@ -163,11 +208,16 @@ def test_no_more_slow_writes_are_chosen_than_wait(waiting: int) -> None:
 
 def test_idle_hubs_are_forgotten() -> None:
     writes = Writes()
+    writes.send(SERVICES)
     for number in range(3000):
         writes.send(WriteGroup("Service.", f"shop/{number}"))
-        writes.answer()
+        writes.answer(position=-1)
     hubs = writes.limits._groups["Service."]
-    assert len(hubs) <= 1000
+    assert len(hubs) == 1000
+    # One with a write in flight is not forgotten.
+    writes.now += SLOW
+    writes.answer()
+    assert writes.limits.is_slow(SERVICES, writes.now)
 
 
 STEPS = st.lists(
