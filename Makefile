@@ -74,6 +74,10 @@ image: dist  ## build the image as an OCI archive; needs root, no daemon and no 
 image-test: $(VENV)/ready  ## run the operator from inside the image against a local cluster
 	$(BIN)/pytest tests/image -o python_files='check_*.py' -o pythonpath='src tests tools' $(ARGS)
 
+chart: $(VENV)/ready  ## package the chart: .tgz, OCI archive and index.yaml
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python tools/chart.py dist
+	@scripts/checksums dist >/dev/null
+
 lock: $(VENV)/ready  ## lock the dependencies again
 	scripts/lock
 

@@ -10,6 +10,7 @@
 | kustomize/prometheus/alerts.yaml, chart/files/alerts.yaml | alerts/rules.yaml |
 | chart/files/dashboard.json | grafana/dashboard.json |
 | requirements.txt | constraints.txt, without development tools |
+| chart/README.md | chart/values.yaml and its comments |
 | image and version in kustomize/manager, chart, Dockerfile | pyproject.toml |
 | install.yaml | `kubectl kustomize kustomize/default` |
 """
@@ -21,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from chart_readme import readme
 from project import IMAGE, VERSION
 from runtime import runtime_lines
 
@@ -46,7 +48,11 @@ spec:
 
 _STAMPS: Final[dict[str, dict[str, str]]] = {
     "kustomize/manager/kustomization.yaml": {"  newName: ": IMAGE, "  newTag: ": VERSION},
-    "chart/Chart.yaml": {"version: ": VERSION, "appVersion: ": f'"{VERSION}"'},
+    "chart/Chart.yaml": {
+        "version: ": VERSION,
+        "appVersion: ": f'"{VERSION}"',
+        "      image: ": f"{IMAGE}:{VERSION}",
+    },
     "chart/values.yaml": {"  repository: ": IMAGE},
     "Dockerfile": {"# Tag: ": f"{IMAGE}:{VERSION}"},
 }
@@ -73,8 +79,14 @@ def copies() -> Iterator[tuple[Path, str]]:
     constraints = (ROOT / "constraints.txt").read_text()
     header = _HEADER.format(source="constraints.txt")
     yield DEPLOY / "requirements.txt", header + "".join(runtime_lines(constraints))
-    for name, stamps in _STAMPS.items():
-        yield DEPLOY / name, _stamped((DEPLOY / name).read_text(), stamps, name)
+    stamped = {
+        name: _stamped((DEPLOY / name).read_text(), stamps, name)
+        for name, stamps in _STAMPS.items()
+    }
+    yield from ((DEPLOY / name, text) for name, text in stamped.items())
+    schema = (DEPLOY / "chart" / "values.schema.json").read_text()
+    page = readme(stamped["chart/Chart.yaml"], stamped["chart/values.yaml"], schema)
+    yield DEPLOY / "chart" / "README.md", page
 
 
 def installation() -> str:

@@ -86,6 +86,8 @@ def test_image_is_that_of_this_version() -> None:
     assert manager(chart())["image"] == image()
     mirrored = manager(chart({"image": {"registry": "registry.example.com:5000"}}))
     assert mirrored["image"] == f"registry.example.com:5000/{image()}"
+    digest = f"sha256:{'a' * 64}"
+    assert manager(chart({"image": {"digest": digest}}))["image"] == f"{image()}@{digest}"
 
 
 def test_manager_values_become_arguments() -> None:
@@ -342,9 +344,32 @@ def test_disruption_budget_follows_values() -> None:
     assert one(half, "PodDisruptionBudget")["spec"]["maxUnavailable"] == "50%"
 
 
+def test_flow_control_gives_the_operator_a_share_of_the_api_server() -> None:
+    assert names(chart(), "FlowSchema", "PriorityLevelConfiguration") == []
+    shares = {"matchingPrecedence": 500, "nominalConcurrencyShares": 7, "lendablePercent": 10}
+    flow = {"enabled": True, "queueLengthLimit": 9, **shares}
+    objects = chart({"flowControl": flow, "serviceAccount": {"name": "mine"}})
+    level = one(objects, "PriorityLevelConfiguration")
+    limited = level["spec"]["limited"]
+    assert (limited["nominalConcurrencyShares"], limited["lendablePercent"]) == (7, 10)
+    assert limited["limitResponse"]["queuing"]["queueLengthLimit"] == 9
+    requests = one(objects, "FlowSchema", "lynq-controller-manager")["spec"]
+    lease = one(objects, "FlowSchema", "lynq-leader-election")["spec"]
+    assert requests["priorityLevelConfiguration"]["name"] == level["metadata"]["name"]
+    assert lease["priorityLevelConfiguration"]["name"] == "leader-election"
+    assert lease["matchingPrecedence"] < requests["matchingPrecedence"] == 500
+    account = {"name": "mine", "namespace": "lynq-system"}
+    for schema in (requests, lease):
+        (subject,) = schema["rules"][0]["subjects"]
+        assert subject == {"kind": "ServiceAccount", "serviceAccount": account}
+    alone = chart({"flowControl": flow, "manager": {"leaderElection": False}})
+    assert names(alone, "FlowSchema") == ["lynq-controller-manager"]
+
+
 def test_common_labels_and_annotations_are_on_every_object() -> None:
     values = {"commonLabels": {"team": "x"}, "commonAnnotations": {"note": "y"}}
-    more = {"monitoring": {"enabled": True}, "networkPolicy": {"enabled": True}}
+    optional = ("monitoring", "networkPolicy", "flowControl")
+    more = {name: {"enabled": True} for name in optional}
     for obj in chart({**values, **more, "certManager": {"enabled": True}}, namespace="default"):
         assert obj["metadata"]["labels"]["team"] == "x", obj["kind"]
         assert obj["metadata"]["annotations"]["note"] == "y", obj["kind"]

@@ -1,6 +1,7 @@
 """The values of the chart: its schema rejects wrong ones and accepts those of the Go chart."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -58,6 +59,9 @@ def test_schema_covers_exactly_the_values() -> None:
         {"webhook": {"certificate": {"duration": "90 days"}}},
         {"certManager": {"install": True}},
         {"podDisruptionBudget": {"maxUnavailable": 0}},
+        {"podDisruptionBudget": {"maxUnavailable": "0%"}},
+        {"image": {"digest": "latest"}},
+        {"flowControl": {"lendablePercent": 120}},
         {"networkPolicy": {"enabled": "yes"}},
         {"crds": {"keeep": True}},
         {"dashboard": {"enabled": True}},
@@ -67,6 +71,48 @@ def test_schema_covers_exactly_the_values() -> None:
 def test_wrong_value_is_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidValuesError, match=next(iter(wrong))):
         rendered(wrong)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (
+            {"monitoring": {"enabled": True}, "manager": {"metricsBindAddress": "0"}},
+            "monitoring.enabled is true, but manager.metricsBindAddress",
+        ),
+        (
+            {
+                "networkPolicy": {"enabled": True},
+                "manager": {"metricsBindAddress": "0"},
+                "webhook": {"enabled": False},
+            },
+            "networkPolicy.enabled is true, but both the metrics and the webhooks are disabled",
+        ),
+        (
+            {"webhook": {"certificate": {"issuerName": "corp"}}},
+            "webhook.certificate.issuerName is corp, but cert-manager is not used",
+        ),
+        (
+            {"webhook": {"port": 8443}},
+            "manager.metricsBindAddress and webhook.port have the same port 8443",
+        ),
+        (
+            {"manager": {"healthProbeBindAddress": "127.0.0.1:8443"}},
+            "manager.healthProbeBindAddress and manager.metricsBindAddress have the same port 8443",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_values_that_do_not_work_together_are_rejected(
+    values: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidValuesError, match=re.escape(sentence)):
+        chart(values)
+
+
+def test_disabled_endpoints_share_the_address_0() -> None:
+    off = {"healthProbeBindAddress": "0", "metricsBindAddress": "0"}
+    assert chart({"manager": off})
 
 
 def test_selectors_of_the_go_chart_are_network_peers() -> None:
@@ -85,6 +131,8 @@ def go_values() -> dict[str, Any]:
     """
     values: dict[str, Any] = {
         "podDisruptionBudget": None,
+        "flowControl": None,
+        "image": {"digest": None},
         "rbac": {"create": True, "userRoles": None},
         "certManager": {"enabled": True, "install": False},
         "manager": dict.fromkeys(("metricsSecure", "watchNamespaces")),
@@ -113,7 +161,7 @@ def test_reused_image_of_the_go_operator_is_rejected() -> None:
     with pytest.raises(
         InvalidValuesError, match=r"image\.repository is k8s-lynq/lynq.*Go operator"
     ):
-        chart({**go_values(), "image": reused})
+        chart(go_values() | {"image": reused})
 
 
 @pytest.mark.parametrize("extra", [{}, {"networkPolicy": True}, {"monitoring": True}])
@@ -127,6 +175,14 @@ def test_reused_values_of_the_go_chart_are_accepted(extra: dict[str, bool]) -> N
     assert names(objects, "Certificate") == ["lynq-serving-cert"]
 
 
-@pytest.mark.parametrize("file", ["values-local.yaml", "values-prod.yaml"])
-def test_additional_values_files_are_accepted(file: str) -> None:
+@pytest.mark.parametrize("file", sorted(path.name for path in CHART.glob("values*.yaml")))
+def test_values_files_are_accepted(file: str) -> None:
     assert chart(yaml.safe_load((CHART / file).read_text()))
+
+
+def test_production_values_survive_a_drain_and_limit_traffic() -> None:
+    objects = chart(yaml.safe_load((CHART / "values-prod.yaml").read_text()))
+    assert one(objects, "Deployment")["spec"]["replicas"] == 2
+    assert one(objects, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
+    assert len(names(objects, "NetworkPolicy")) == 2
+    assert names(objects, "PriorityLevelConfiguration") == ["lynq-controller-manager"]

@@ -221,4 +221,4 @@ def test_dockerfile_copies_existing_files() -> None:
 def test_entry_point_passes_arguments_to_lynq_run() -> None:
     path = DEPLOY / "manager"
     assert path.stat().st_mode & 0o111
-    assert path.read_text().splitlines()[1].endswith('lynq run "$@"')
+    assert path.read_text().splitlines()[-1].endswith('lynq run "$@"')

@@ -29,7 +29,7 @@
 {{- if eq .Values.image.repository "k8s-lynq/lynq" -}}
 {{- fail "image.repository is k8s-lynq/lynq, the image of the Go operator: set image.registry and image.repository to this operator's image, also with --reuse-values" -}}
 {{- end -}}
-{{- with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end -}}
 
 {{- /* These two lead from Services to pods. A second release in one namespace needs a nameOverride. */ -}}

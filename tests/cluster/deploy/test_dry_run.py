@@ -11,8 +11,7 @@ from lynq.kube.resource import NAMESPACES
 
 MATRIX: Final[dict[str, dict[str, Any]]] = {
     "default": {},
-    "local": yaml.safe_load((CHART / "values-local.yaml").read_text()),
-    "prod": yaml.safe_load((CHART / "values-prod.yaml").read_text()),
+    **{path.stem: yaml.safe_load(path.read_text()) for path in CHART.glob("values-*.yaml")},
     "namespaced": {
         "manager": {"watchNamespaces": ["default"], "metricsSecure": False},
         "webhook": {"enabled": False},
