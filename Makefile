@@ -39,8 +39,8 @@ bench: $(VENV)/ready  ## run the benchmarks; prints tables, asserts no seconds
 golden: $(VENV)/ready  ## regenerate the template engine's expected results with Go
 	cd tests && ../$(BIN)/python -m template.regenerate
 
-docs: $(VENV)/ready $(VENV)-docs/ready  ## build the documentation site into site/
-	$(BIN)/python tools/docs_site.py
+docs: $(VENV)-docs/ready  ## build the documentation site into site/
+	$(VENV)-docs/bin/python tools/docs_site.py
 
 recording: $(VENV)/ready  ## record make demo again: docs/images/demo.cast and demo.svg
 	$(BIN)/python tools/recording.py
