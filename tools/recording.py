@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 CAST = ROOT / "docs" / "images" / "demo.cast"
 PICTURE = CAST.with_suffix(".svg")
 
-COLUMNS, ROWS = 96, 27
+COLUMNS, ROWS = 112, 27
 LONGEST_PAUSE = 1.5
 SHORTEST_FRAME = 0.12
 LAST_FRAME = 6.0

@@ -1,5 +1,6 @@
 """Every block of README.md and docs is run, equals a file of examples, or says why not."""
 
+import re
 from collections import Counter
 
 import pytest
@@ -33,6 +34,11 @@ def test_block_equals_its_file(block: Block) -> None:
     file = ROOT / block.example
     assert file.is_file(), f"{block.location}: {block.example} does not exist"
     assert block.text == file.read_text(), f"{block.location}: run `make docs-sync`"
+
+
+def test_links_of_the_readme_lead_to_files() -> None:
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text())
+    assert [link for link in links if not (ROOT / link).is_file()] == []
 
 
 def test_pages_name_known_needs_and_begin_sessions_with_a_command() -> None:
