@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from docs.blocks import ROOT
-from lynq.api import SourceType
-from lynq.cli.form_files import FormFiles, load_form_files
+from lynq.api import LynqHub, SourceType
+from lynq.cli.form_files import load_form_files
 from lynq.cli.root import lynq
 
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/hub.yaml"))
@@ -36,9 +36,14 @@ def _check(paths: list[Path], example: Path, folder: Path) -> None:
     files = [argument for path in paths for argument in ("-f", str(path))]
     _run("validate", *files)
     _run("lint", *files)
-    rows = _rows(load_form_files(paths), example, folder)
-    if rows is not None:
-        _run("render", *files, "--rows", str(rows), allowed="row rejected")
+    loaded = load_form_files(paths)
+    for hub in loaded.hubs:
+        rows = _rows(hub.object, example, folder)
+        forms = [form for form in loaded.forms if loaded.hub_of(form.object) is hub.object]
+        documents = [hub.document, *(form.document for form in forms)]
+        if rows is not None:
+            options = [text for document in documents for text in ("-f", str(document.path))]
+            _run("render", *options, "--rows", str(rows), allowed="row rejected")
 
 
 def _run(*arguments: str, allowed: str | None = None) -> None:
@@ -49,10 +54,9 @@ def _run(*arguments: str, allowed: str | None = None) -> None:
     assert "warning" not in result.output.replace("0 warnings", ""), result.output
 
 
-def _rows(files: FormFiles, example: Path, folder: Path) -> Path | None:
+def _rows(hub: LynqHub, example: Path, folder: Path) -> Path | None:
     """Write the rows of a SQLite example to a CSV file; None for other databases."""
-    (hub,) = files.hubs
-    source = hub.object.spec.source
+    source = hub.spec.source
     if source.type is not SourceType.SQLITE or source.sqlite is None:
         return None
     assert source.sqlite.path == f"{example.name}.db"
