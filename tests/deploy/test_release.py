@@ -1,0 +1,54 @@
+"""The release workflow: off by default, and made of our own scripts and targets."""
+
+import re
+import subprocess
+from typing import Any
+
+import yaml
+
+from deploy.manifests import ROOT
+
+WORKFLOW = ROOT / ".github" / "workflows" / "release.yaml"
+# Without the resolver of YAML 1.1, for which the key `on` is true.
+TREE: dict[str, Any] = yaml.load(WORKFLOW.read_text(), yaml.BaseLoader)
+JOBS: dict[str, Any] = TREE["jobs"]
+SCRIPTS = [step["run"] for job in JOBS.values() for step in job["steps"] if "run" in step]
+
+
+def test_release_runs_for_tags_and_only_when_switched_on() -> None:
+    assert TREE["on"] == {"push": {"tags": ["v*"]}}
+    for job in JOBS.values():
+        assert job["if"] == "vars.LYNQ_RELEASE == 'true'"
+
+
+def test_jobs_have_only_the_rights_that_they_need() -> None:
+    assert TREE["permissions"] == {}
+    assert JOBS["image"]["permissions"] == {"contents": "read"}
+    assert JOBS["publish"]["permissions"] == {"contents": "write", "id-token": "write"}
+
+
+def test_scripts_parse_and_contain_no_expressions() -> None:
+    for script in SCRIPTS:
+        # An expression is replaced before the shell parses the script: use an environment variable.
+        assert "${{" not in script
+        subprocess.run(["bash", "-n", "-c", script], check=True)
+
+
+def test_targets_and_scripts_exist() -> None:
+    text = "\n".join(SCRIPTS)
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"make ([a-z-]+)", text))
+    assert targets == {"dist", "image", "image-test", "chart"}
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    for path in re.findall(r"(?:scripts|tools)/[\w.-]+", text):
+        assert (ROOT / path).is_file(), path
+
+
+def test_release_notes_are_the_section_of_a_version() -> None:
+    script = str(ROOT / "scripts" / "release-notes")
+    missing = subprocess.run([script, "99.0.0"], capture_output=True, text=True, check=False)
+    assert missing.returncode == 1
+    assert "CHANGELOG.md has no section for version 99.0.0" in missing.stderr
+    unreleased = subprocess.run([script, "Unreleased"], capture_output=True, text=True, check=False)
+    assert unreleased.stdout.lstrip().startswith("#"), unreleased.stderr
