@@ -75,6 +75,8 @@ def lint(paths: tuple[Path, ...], disabled: tuple[str, ...], output: OutputForma
     files = load_form_files(paths)
     if files.errors:
         raise CommandError("the files are invalid:\n" + "\n".join(map(str, files.errors)))
+    if not files.forms and not files.hubs:
+        print_note("There is no LynqForm and no LynqHub among the files.")
     found = [
         (document, finding)
         for document, finding in _findings(files)

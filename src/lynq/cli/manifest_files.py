@@ -120,7 +120,10 @@ def manifest_files(paths: Iterable[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            below = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES)
+            try:
+                below = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES)
+            except OSError as error:
+                raise ManifestFileError(path, 0, f"cannot be read: {error.strerror}") from None
             if not below:
                 raise ManifestFileError(path, 0, f"no file below it ends with {_SUFFIXES}")
             files += below

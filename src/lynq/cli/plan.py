@@ -99,6 +99,8 @@ def plan(
     request = PlanRequest(**inputs)
     if request.statement and request.rows_file:
         raise CommandError("--sql and --rows exclude each other.")
+    if not request.files and not request.hub_name:
+        raise CommandError("Name the hub, or a file with forms: --hub NAME or -f FILE.")
     if request.is_offline:
         _finish(plan_offline(request), output, show_all=show_all)
         return

@@ -142,6 +142,17 @@ class _Commands(click.Group):
         items = [CompletionItem(name, help=SUBCOMMANDS[name].summary) for name in names]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand; an unknown one gets the names that are close to it."""
+        if not ctx.resilient_parsing and args and args[0] not in SUBCOMMANDS:
+            from difflib import get_close_matches  # noqa: PLC0415 - rarely needed
+
+            if names := get_close_matches(args[0], SUBCOMMANDS, n=1):
+                ctx.fail(f"No such command '{args[0]}'. Did you mean {names[0]}?")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the subcommands by section."""
         for section, subcommands in SECTIONS.items():

@@ -17,7 +17,7 @@ def source() -> None:
 source.add_command(check)
 
 
-@source.command("sql-trigger")
+@source.command("sql-trigger", short_help="Print a trigger that notifies of changes.")
 @click.option(
     "--table",
     required=True,

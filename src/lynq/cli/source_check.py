@@ -32,7 +32,7 @@ _PUSH_SECONDS: Final = 10.0
 """How long the push channel may take to connect."""
 
 
-@click.command("check")
+@click.command("check", short_help="Check login, columns, grants, TLS and push.")
 @click.argument("hub")
 @click.option("--show-values", is_flag=True, help="Show the values of the rows that were read.")
 @click.option(

@@ -54,7 +54,7 @@ async def trace(cluster: Cluster, target: str, output: OutputFormat) -> None:
       lynq trace clusterroles/acme -o json
     """
     kind, separator, name = target.partition("/")
-    if not separator or not name:
+    if not kind or not separator or not name:
         raise CommandError(f'"{target}" is not KIND/NAME, for example deployment/acme-web.')
     reader = EvidenceReader.of(cluster)
     resource = await find_kind(cluster.client, kind)

@@ -100,6 +100,12 @@ def test_invalid_file_is_an_error(tmp_path: Path) -> None:
     assert "the files are invalid:" in result.stderr
 
 
+def test_file_without_forms_is_said(tmp_path: Path) -> None:
+    result = _lint(tmp_path, "kind: ConfigMap\n")
+    assert result.exit_code == ExitCode.OK
+    assert "There is no LynqForm and no LynqHub among the files.\n" in result.stderr
+
+
 def test_rules_are_listed_with_one_sentence_each() -> None:
     result = CliRunner().invoke(lynq, ["lint", "--rules"])
     assert result.exit_code == ExitCode.OK
