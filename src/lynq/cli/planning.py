@@ -15,7 +15,7 @@ from lynq.cli.exit_codes import CommandError
 from lynq.cli.form_files import load_form_files
 from lynq.cli.form_preview import FormPreview, preview_forms, rows_in_file
 from lynq.cli.installation_key import installation_key
-from lynq.cli.lookup import find_hub
+from lynq.cli.lookup import HUBS, find_hub
 from lynq.cli.manifest_files import ManifestFileError, read_documents
 from lynq.cli.row_file import read_rows
 from lynq.controllers.hub.source_config import SourceConfigLoader
@@ -28,7 +28,8 @@ from lynq.core.plan.changes import (
     PlannedRejection,
 )
 from lynq.core.plan.fields import field_changes
-from lynq.kube import Client
+from lynq.kube import Client, PartialObject
+from lynq.kube.errors import Forbidden
 from lynq.plan.simulation import Progress, Rows, Simulation
 from lynq.sources import Settings, open_source
 from lynq.sources.settings import ServerSettings
@@ -58,12 +59,25 @@ async def plan_on_cluster(cluster: Cluster, request: PlanRequest) -> Plan:
     manifests = _forms(request.files, cluster.namespace)
     hub = await find_hub(cluster, _hub_name(request.hub_name, manifests))
     key = await installation_key(cluster, request.operator_namespace)
-    simulation = Simulation(cluster.client, key, Options(sqlite_directory=request.sqlite_dir))
+    namespaces = await _watched_namespaces(cluster)
+    options = Options(sqlite_directory=request.sqlite_dir, namespaces=namespaces)
+    simulation = Simulation(cluster.client, key, options)
     async with simulation.running():
         for manifest in manifests:
             await simulation.write_form(manifest)
         rows = await _rows(cluster, request, hub, simulation)
-        return await simulation.plan(hub, rows, _progress(), sample=request.sample)
+        plan = await simulation.plan(hub, rows, _progress(), sample=request.sample)
+    notes = [f'only objects in the namespace "{name}" are compared' for name in namespaces]
+    return replace(plan, notes=(*plan.notes, *notes))
+
+
+async def _watched_namespaces(cluster: Cluster) -> tuple[str, ...]:
+    """Return the only namespace that the caller may list; empty if it is all of them."""
+    try:
+        await cluster.client.list(HUBS, into=PartialObject)
+    except Forbidden:
+        return (cluster.namespace,)
+    return ()
 
 
 def plan_offline(request: PlanRequest) -> Plan:

@@ -53,6 +53,8 @@ Progress = Callable[[int, int], None]
 
 _NEVER: Final = 86_400.0
 """Seconds that no write takes."""
+_HEALTH_INTERVAL: Final = 0.2
+"""Seconds after which denied caches are noticed."""
 _ROUNDS: Final = 4
 """How often a node is reconciled that asks for it."""
 _ROUND_TIME: Final = timedelta(minutes=1)
@@ -106,7 +108,7 @@ class Simulation:
         ]
         with _without_log():
             try:
-                await self.context.synced()
+                await self._synced()
                 await self._nodes.prepare()
                 yield
             finally:
@@ -114,6 +116,19 @@ class Simulation:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _synced(self) -> None:
+        """Wait for the caches; raises KubeError if hubs, forms or nodes may not be watched."""
+        synced = asyncio.ensure_future(self.context.synced())
+        try:
+            while not synced.done():
+                await asyncio.wait({synced}, timeout=_HEALTH_INTERVAL)
+                denied = [cache for cache in self.context.caches if cache.is_forbidden]
+                # The informers of the operator try again, until the right is granted.
+                if denied and not synced.done():
+                    raise KubeError(denied[0].health.problem)
+        finally:
+            synced.cancel()
 
     async def write_form(self, manifest: Mapping[str, Any]) -> LynqForm:
         """Store a form, as `kubectl apply` would; raises KubeError if it is rejected."""

@@ -159,7 +159,7 @@ async def test_command_without_its_right_names_the_verb(
 
 
 async def test_plan_is_limited_to_the_rights_of_the_form_account(
-    env: Environment, run_lynq: Lynq, tmp_path: Path
+    env: Environment, run_lynq: Lynq, kubeconfig: Path, tmp_path: Path
 ) -> None:
     await create_account(env, "writer", rule("", "configmaps"))
     env.set_rows(("acme", 1, "pro"))
@@ -177,3 +177,18 @@ async def test_plan_is_limited_to_the_rights_of_the_form_account(
             "403 Forbidden: grant the verb patch on secrets"
         ),
     ]
+
+    # A planner who may do everything in the namespace, except act as another account.
+    verbs = ("get", "list", "watch", "create", "update", "patch", "delete")
+    groups = ("", "operator.lynq.sh")
+    await create_account(env, "planner", *(rule(group, "*", verbs=verbs) for group in groups))
+    file = kubeconfig_of("planner", env.namespace, kubeconfig, tmp_path)
+    where = ("--kubeconfig", str(file), "--namespace", env.namespace)
+    denied = await asyncio.to_thread(CliRunner().invoke, root, [*planning, *where])
+    assert denied.exit_code == ExitCode.DIFFERENT, denied.output
+    lines = normalized(denied.stdout, env).splitlines()
+    assert lines[0] == "  + 1 to create: 1 LynqNode"
+    problems = [line for line in lines if line.startswith("  ! ")]
+    assert problems, denied.stdout
+    assert all("grant the verb impersonate on serviceaccounts" in line for line in problems)
+    assert '  note: only objects in the namespace "NS" are compared' in lines
