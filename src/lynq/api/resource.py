@@ -15,7 +15,7 @@ class CreationPolicy(StrEnum):
 
     ONCE = "Once"
     """Created if it does not exist, and not applied again: for setup Jobs and generated
-    passwords."""
+    passwords. A Job that has completed is not created again."""
     WHEN_NEEDED = "WhenNeeded"
     """Applied whenever the row, the form or the live object changes."""
 
