@@ -40,6 +40,9 @@ _UNOBSERVED_KINDS = (
 )
 """Kinds whose objects come and go by themselves."""
 
+_BINLOG = ("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
+"""Options of MariaDB that push needs; MySQL has them by default."""
+
 _OF_THE_OPERATOR = "Secret default/lynq-installation-key"
 
 
@@ -129,7 +132,7 @@ def _rows(folder: Path) -> Iterator[tuple[str, ...]]:
 @contextmanager
 def _database(name: str) -> Iterator[dict[str, str]]:
     """Start a database server; yield the variables by which its clients find it."""
-    with mariadb() if name == "mariadb" else postgresql() as server:
+    with mariadb(*_BINLOG) if name == "mariadb" else postgresql() as server:
         yield _variables(name, server)
 
 

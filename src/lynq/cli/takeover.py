@@ -34,7 +34,7 @@ async def import_(cluster: Cluster, *, dry_run: bool, hub_name: str | None) -> N
     with the rows that the nodes have; no database is read and nothing is changed. Expected is that
     nodes are signed and objects get labels and annotations of Lynq, and nothing else: every other
     change is listed, and every form that would be refused. The swap itself is an apply of the
-    manifests, see docs/how-to/operations.md.
+    manifests, see docs/how-to/swap-from-go.md.
 
     The exit code is 0 if nothing but labels and annotations of Lynq changes, and 1 otherwise.
 
