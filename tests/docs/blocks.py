@@ -127,6 +127,27 @@ def _content(lines: Iterator[tuple[int, str]], opening: re.Match[str]) -> Iterat
     raise ValueError(f"the block {opening['info']!r} is not closed")
 
 
+def indented(text: str) -> list[int]:
+    """Return the lines where code begins that is indented instead of fenced."""
+    found, fence, before = [], "", ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if fence:
+            fence = "" if line.strip() == fence else fence
+        elif opening := _FENCE.match(line):
+            fence = opening["fence"]
+        elif line.startswith("    ") and not before.strip() and not _in_list(text, number):
+            found.append(number)
+        before = line
+    return found
+
+
+def _in_list(text: str, number: int) -> bool:
+    """Return whether the last line above that is not indented is an item of a list."""
+    above = (line for line in reversed(text.splitlines()[: number - 1]) if line.strip())
+    flush = next((line for line in above if not line.startswith("  ")), "")
+    return re.match(r"([-*]|\d+\.) ", flush) is not None
+
+
 def needs(text: str) -> tuple[str, ...]:
     """Return the words of `<!-- run with: WORDS -->`."""
     comment = _NEEDS.search(text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from docs.blocks import Block, Check, blocks, commands, matches, needs
+from docs.blocks import Block, Check, blocks, commands, indented, matches, needs
 from docs.playground import Needs
 from docs.sync import synced
 
@@ -59,6 +59,11 @@ def test_reason_belongs_to_the_next_block_only() -> None:
 def test_unclosed_block_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="not closed"):
         blocks("a.md", text)
+
+
+def test_indented_code_is_found_outside_of_fences_and_lists() -> None:
+    text = "a\n\n    code\n\n```sh\n\n    fenced\n```\n\n- item\n\n    more of the item\n"
+    assert indented(text) == [3]
 
 
 def test_title_below_examples_names_the_file_of_another_page() -> None:

@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from docs.blocks import ROOT, Block, Check, blocks_of, commands, needs, pages
+from docs.blocks import ROOT, Block, Check, blocks_of, commands, indented, name_of, needs, pages
 from docs.playground import Needs
 
 BLOCKS = [block for page in pages() for block in blocks_of(page)]
@@ -34,6 +35,11 @@ def test_block_equals_its_file(block: Block) -> None:
     file = ROOT / block.example
     assert file.is_file(), f"{block.location}: {block.example} does not exist"
     assert block.text == file.read_text(), f"{block.location}: run `make docs-sync`"
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_code_stands_in_fences(page: Path) -> None:
+    assert indented(page.read_text()) == []
 
 
 def test_links_of_the_readme_lead_to_files() -> None:
