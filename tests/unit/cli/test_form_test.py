@@ -9,14 +9,9 @@ from click.testing import CliRunner, Result
 
 from lynq.cli.exit_codes import ExitCode
 from lynq.cli.root import lynq
+from unit.cli.manifests import form_text
 
-FORM = """\
-apiVersion: operator.lynq.sh/v1
-kind: LynqForm
-metadata:
-  name: web
-spec:
-  hubId: tenants
+FORM = form_text("""\
   configMaps:
     - id: settings
       nameTemplate: "{{ .uid }}"
@@ -28,7 +23,7 @@ spec:
           plan: "{{ .plan | upper }}"
           since: '{{ now | date "2006-01-02" }}'
           key: '{{ genPrivateKey "ecdsa" }}'
-"""
+""")
 CASE = """\
 form: ../form.yaml
 rows:

@@ -10,19 +10,14 @@ from click.testing import CliRunner, Result
 from lynq.cli.exit_codes import ExitCode
 from lynq.cli.lint import REASONS
 from lynq.cli.root import lynq
+from unit.cli.manifests import form_text
 
-FORM = """\
-apiVersion: operator.lynq.sh/v1
-kind: LynqForm
-metadata:
-  name: web
-spec:
-  hubId: tenants
+FORM = form_text("""\
   persistentVolumeClaims:
     - id: data
       nameTemplate: "{{ .uid }}"
       spec: {apiVersion: v1, kind: PersistentVolumeClaim}
-"""
+""")
 
 
 def _lint(path: Path, text: str, *arguments: str) -> Result:

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from lynq.cli.exit_codes import ExitCode
 from lynq.cli.root import lynq
+from unit.cli.manifests import form_text
 
 SAMPLES = Path(__file__).parents[3] / "deploy" / "samples"
 
@@ -24,24 +25,18 @@ HUB = """
       valueMappings: {uid: id, activate: active}
       extraValueMappings: {plan: plan}
 """
-FORM = """
-    apiVersion: operator.lynq.sh/v1
-    kind: LynqForm
-    metadata:
-      name: web
-    spec:
-      hubId: tenants
-      configMaps:
-        - id: settings
-          nameTemplate: "{{ .uid }}"
-          spec:
-            apiVersion: v1
-            kind: ConfigMap
-            data:
-              plan: |
-                first
-                {{ .plan }}
-"""
+FORM = form_text("""\
+  configMaps:
+    - id: settings
+      nameTemplate: "{{ .uid }}"
+      spec:
+        apiVersion: v1
+        kind: ConfigMap
+        data:
+          plan: |
+            first
+            {{ .plan }}
+""")
 
 
 def _validate(directory: Path, *files: str, output: str = "table") -> Result:
@@ -75,17 +70,17 @@ def test_valid_hub_and_form_print_nothing_to_stdout(tmp_path: Path) -> None:
         ("- id: settings", "- id: 7", "0.yaml:8: LynqForm/web: spec.configMaps[0].id: must be of"),
         (
             "nameTemplate:",
-            "deletionPolicy: Keep\n          nameTemplate:",
+            "deletionPolicy: Keep\n      nameTemplate:",
             "0.yaml:9: LynqForm/web: spec.configMaps[0].deletionPolicy: must be one of Delete",
         ),
         (
             "nameTemplate:",
-            "dependIds: [db]\n          nameTemplate:",
+            "dependIds: [db]\n      nameTemplate:",
             '0.yaml:9: LynqForm/web: spec.configMaps[0].dependIds: "settings" depends on "db"',
         ),
         (
             "nameTemplate:",
-            "timeoutSeconds: 9999\n          nameTemplate:",
+            "timeoutSeconds: 9999\n      nameTemplate:",
             "0.yaml:9: LynqForm/web: spec.configMaps[0].timeoutSeconds: must be at most 3600",
         ),
         (
@@ -150,7 +145,7 @@ def test_problems_are_data(tmp_path: Path) -> None:
 
 
 def test_objects_are_read_from_stdin() -> None:
-    form = dedent(FORM).replace("hubId", "hubID")
+    form = FORM.replace("hubId", "hubID")
     result = CliRunner().invoke(lynq, ["validate", "-f", "-"], input=form)
     assert result.exit_code == ExitCode.ERROR
-    assert result.stdout.splitlines()[-1].startswith("-:7: LynqForm/web: spec.hubID: unknown field")
+    assert result.stdout.splitlines()[-1].startswith("-:6: LynqForm/web: spec.hubID: unknown field")
