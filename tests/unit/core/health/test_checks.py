@@ -141,7 +141,7 @@ def test_scale_warns_near_the_threshold() -> None:
     cluster = Cluster()
     cluster.apply(planned(cluster, rows("a"), WEB))
     (node,) = cluster.nodes.values()
-    assert list(check_scale([node], 1)) == [ok("scale", "1 nodes in 1 namespaces")]
+    assert list(check_scale([node], 1)) == [ok("scale", "1 node in 1 namespace")]
     results: list[CheckResult] = list(check_scale([node] * 8000, 1))
     assert [result.severity for result in results] == [Severity.WARNING] * 2
     assert len(list(check_scale([node] * 8000, 2))) == 1
