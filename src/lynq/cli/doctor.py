@@ -19,6 +19,13 @@ from lynq.core.health.checks import CheckResult, Severity, worst
 _EVERY = 2.0
 """Seconds between two rounds of --wait."""
 _AGE = re.compile(r"\d+ s\b")
+_ACCOUNT = re.compile(r"[^/:\s]+/[^/:\s]+")
+
+
+def _account(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    if value and not _ACCOUNT.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is not NAMESPACE/NAME.")
+    return value
 
 
 @click.command()
@@ -29,6 +36,7 @@ _AGE = re.compile(r"\d+ s\b")
     "--service-account",
     metavar="NAMESPACE/NAME",
     default="",
+    callback=_account,
     help="Account of the operator. Default: that of its Deployment.",
 )
 @click.option(

@@ -50,7 +50,9 @@ async def import_(cluster: Cluster, *, dry_run: bool, hub_name: str | None) -> N
         )
     hubs = await _hubs(cluster, hub_name)
     if not hubs:
-        raise CommandError("No hub was found. Look in all namespaces: lynq import --dry-run -A")
+        namespace = cluster.listed_namespace
+        where = f" in namespace {namespace}; -A looks in all" if namespace else " in any namespace"
+        raise CommandError(f"No hub was found{where}.")
     unnoticed = True
     for hub in hubs:
         unnoticed = await _report(cluster, hub) and unnoticed

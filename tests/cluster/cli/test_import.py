@@ -138,3 +138,9 @@ async def test_import_without_dry_run_changes_nothing(run_lynq: Lynq) -> None:
     result = await run_lynq("import")
     assert result.exit_code == ExitCode.ERROR
     assert "There is nothing to import" in result.stderr
+
+
+async def test_import_without_hubs_says_where_it_looked(env: Environment, run_lynq: Lynq) -> None:
+    result = await run_lynq("import", "--dry-run")
+    assert result.exit_code == ExitCode.ERROR
+    assert f"No hub was found in namespace {env.namespace}; -A looks in all." in result.stderr

@@ -55,9 +55,7 @@ T = TypeVar("T")
 def locate(settings: SQLiteSettings) -> Path:
     """Return the file with symbolic links resolved; raise if it is not below `directory`."""
     if settings.directory is None:
-        raise InvalidSettings(
-            "SQLite files are disabled: start the operator with --sqlite-dir", field=_PATH_FIELD
-        )
+        raise InvalidSettings("SQLite files are disabled without --sqlite-dir", field=_PATH_FIELD)
     if "\0" in settings.path:
         raise InvalidSettings("the path contains a control character", field=_PATH_FIELD)
     directory = settings.directory.resolve()
