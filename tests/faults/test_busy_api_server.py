@@ -4,7 +4,7 @@ import asyncio
 
 from cluster.controllers.environment import Environment, config_map
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
-from faults.second_hub import slowest_row
+from faults.second_hub import assert_rows_are_ready
 from lynq.kube import Request, Response, Send
 from waiting import eventually
 
@@ -49,8 +49,7 @@ async def test_busy_api_server_gets_few_writes_of_a_hub_at_once(env: Environment
         await env.create_form(configMaps=[config_map()])
         await eventually(lambda: len(server.waiting_creates) > 60)
 
-        # Printed, and not asserted: the processor is shared with others.
-        await slowest_row(env, rows=2)
+        await assert_rows_are_ready(env, rows=2, within=30)
         await eventually(lambda: len(server.waiting_creates) > 100, within=60)
     # Without a limit that follows the answers, 32 wait there, and each row of another hub behind.
     assert max(server.waiting_creates[60:]) <= 16

@@ -11,7 +11,7 @@ from built_in_resources import INGRESSES
 from cluster.controllers.environment import HUBS, Environment, Object, config_map
 from cluster.controllers.running_operator import get_node, node_condition, resource_status
 from faults.conftest import Replicas
-from faults.second_hub import slowest_row, start_leader
+from faults.second_hub import assert_rows_are_ready, start_leader
 from lynq.kube import Resource
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.resource import CONFIG_MAPS
@@ -181,7 +181,7 @@ async def test_silent_webhook_of_one_kind_delays_no_other_hub(
     # All nodes are reconciled, those whose Ingress hangs and those whose Ingress waits.
     await eventually(lambda: have_settings(env), every=0.2)
 
-    assert await slowest_row(env, rows=3) < 2
+    await assert_rows_are_ready(env, rows=3, within=2)
     # None says more than that its Ingress is not applied yet.
     nodes = [await get_node(env, f"{uid}-web") for uid in UIDS]
     assert {resource_status(node, "ingress").get("state") for node in nodes} == {"Progressing"}
@@ -202,7 +202,7 @@ async def test_silent_webhook_of_deletions_delays_no_other_hub(
     await env.client.delete(HUBS, "hub", env.namespace)
     await eventually(lambda: webhook.calls - calls >= 5)
 
-    assert await slowest_row(env, rows=3) < 2
+    await assert_rows_are_ready(env, rows=3, within=2)
 
     await webhook.remove()
     await eventually(lambda: none_remains(env), within=30, every=0.2)

@@ -11,7 +11,7 @@ from cluster.controllers.running_operator import (
     wait_for_resource_state,
 )
 from faults.conftest import Replicas
-from faults.second_hub import assert_lease_was_kept, slowest_row, start_leader
+from faults.second_hub import assert_lease_was_kept, assert_rows_are_ready, start_leader
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually
 
@@ -45,7 +45,7 @@ async def test_slow_functions_in_annotations_fail_only_their_resource(
     # Admission denies such a form; this one was stored before.
     await env.create_form(configMaps=[config_map(), slow])
 
-    assert await slowest_row(env, rows=4) < 2
+    await assert_rows_are_ready(env, rows=4, within=2)
     entry = await wait_for_resource_state(env, "acme-web", "slow", "Failed")
     assert "annotationsTemplate.note-0" in entry["message"]
     assert "derivePassword" in entry["message"]
@@ -62,7 +62,7 @@ async def test_slow_name_templates_of_100_rows_delay_no_other_hub(
     await env.create_hub(source={"syncInterval": "1s"})
     await env.create_form(configMaps=[config_map(nameTemplate=SLOW_NAME)])
 
-    assert await slowest_row(env, rows=6) < 2
+    await assert_rows_are_ready(env, rows=6, within=2)
     message = await env.wait_for_event("TemplateRenderFailed", containing="took longer")
     assert 'form "web"' in message
     await assert_lease_was_kept(env, replica)
@@ -80,7 +80,7 @@ async def test_storm_of_nodes_at_the_template_limit_delays_no_other_hub(
     within = max(60, STORM / 5)
     await eventually(lambda: has_reported_nodes(env, STORM + 1), within=within, every=0.5)
 
-    assert await slowest_row(env, rows=10) < 2
+    await assert_rows_are_ready(env, rows=10, within=2)
     await assert_lease_was_kept(env, replica)
     assert await replica.stop() < 5
 
