@@ -12,7 +12,7 @@ from lynq.api import LynqHub, SourceType
 from lynq.cli.form_files import load_form_files
 from lynq.cli.root import lynq
 
-EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/hub.yaml"))
+EXAMPLES = sorted({path.parent for path in (ROOT / "examples").rglob("hub*.yaml")})
 CHANGES = sorted((ROOT / "examples").glob("*/changes/*.yaml"))
 """Changed versions of a form, which a page applies later."""
 
