@@ -26,6 +26,7 @@ check: $(VENV)/ready  ## lint, types, import contracts, conventions, generated f
 	$(BIN)/python -m lynq.api.crds --check
 	$(BIN)/python tools/manifests.py --check
 	cd tools && ../$(BIN)/python -m reference --check
+	cd tests && ../$(BIN)/python -m docs.sync --check
 
 hooks: $(VENV)/ready  ## install the git hooks that run `make check` at every commit
 	$(BIN)/pre-commit install --hook-type pre-commit --hook-type commit-msg

@@ -1,7 +1,10 @@
-"""`make docs-sync`: writes the files of examples into the blocks that show them."""
+"""`make docs-sync`: writes the files of examples into the blocks that show them.
+
+`--check` writes nothing and lists the pages that differ.
+"""
 
 import re
-from pathlib import Path
+import sys
 
 from docs.blocks import ROOT, Block, Check, blocks_of, name_of, pages
 
@@ -18,16 +21,23 @@ def synced(text: str, shown: list[tuple[Block, str]]) -> str:
     return "".join(lines)
 
 
-def main() -> None:
-    """Sync all pages, and print those that change."""
+def main() -> int:
+    """Write or check all pages; return the exit code."""
+    is_check = "--check" in sys.argv[1:]
+    stale = 0
     for page in pages():
         shown = [block for block in blocks_of(page) if block.check == Check.EXAMPLE]
         files = [(block, (ROOT / block.example).read_text()) for block in shown]
         text = page.read_text()
-        if (new := synced(text, files)) != text:
-            Path(page).write_text(new)
-            print(name_of(page))  # noqa: T201
+        if (new := synced(text, files)) == text:
+            continue
+        if is_check:
+            sys.stderr.write(f"{name_of(page)} is stale; run `make docs-sync`\n")
+            stale += 1
+        else:
+            page.write_text(new)
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
