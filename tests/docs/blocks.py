@@ -25,7 +25,7 @@ DOCS = ROOT / "docs"
 _FENCE = re.compile(r"^(?P<indent> *)(?P<fence>```+|~~~+)(?P<info>[^`]*)$")
 _HEADING = re.compile(r"#+ (.+)")
 _TITLE = re.compile(r'title="([^"]+)"')
-_COMMENT = re.compile(r"<!-- not run: (.+?) -->")
+_NOT_RUN = re.compile(r"<!-- not run: (.+?) -->")
 _NEEDS = re.compile(r"^<!-- run with: (.+?) -->$", re.MULTILINE)
 _AGE = re.compile(r"(?<![\w.:/=-])(?:\d+(?:ms|[dhms]))+(?![\w-])")
 _PROSE = frozenset({"text"})
@@ -97,7 +97,7 @@ def blocks(page: str, text: str) -> list[Block]:
     lines = enumerate(text.splitlines(), start=1)
     reason = section = ""
     for number, line in lines:
-        if comment := _COMMENT.search(line):
+        if comment := _NOT_RUN.search(line):
             reason = comment[1]
         elif opening := _FENCE.match(line):
             language, _, _ = opening["info"].strip().partition(" ")

@@ -99,17 +99,12 @@ def run_page(page: Path, request: pytest.FixtureRequest, folder: Path) -> None:
 
 
 def _run_blocks(terminal: Terminal, blocks: Sequence[Block]) -> None:
-    """Run blocks up to the first failure, or all of them if LYNQ_DOCS_KEEP_GOING is set."""
-    failures = []
-    for block in blocks:
-        try:
+    """Run blocks up to the first failure."""
+    try:
+        for block in blocks:
             run_block(terminal, block)
-        except BlockError as failure:
-            failures.append(str(failure))
-            if not os.environ.get("LYNQ_DOCS_KEEP_GOING"):
-                break
-    if failures:
-        pytest.fail("\n\n".join(failures), pytrace=False)
+    except BlockError as failure:
+        pytest.fail(str(failure), pytrace=False)
 
 
 @contextmanager

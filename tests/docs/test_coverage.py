@@ -1,12 +1,24 @@
 """Every block of README.md and docs is run, equals a file of examples, or says why not."""
 
-import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from docs.blocks import ROOT, Block, Check, blocks_of, commands, indented, name_of, needs, pages
+from docs.blocks import (
+    DOCS,
+    ROOT,
+    Block,
+    Check,
+    blocks_of,
+    commands,
+    how_to_pages,
+    indented,
+    name_of,
+    needs,
+    pages,
+    runs,
+)
 from docs.playground import Needs
 
 BLOCKS = [block for page in pages() for block in blocks_of(page)]
@@ -42,9 +54,9 @@ def test_code_stands_in_fences(page: Path) -> None:
     assert indented(page.read_text()) == []
 
 
-def test_links_of_the_readme_lead_to_files() -> None:
-    links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text())
-    assert [link for link in links if not (ROOT / link).is_file()] == []
+def test_every_how_to_page_is_run_by_one_of_the_two_files() -> None:
+    expected = [page for page in sorted((DOCS / "how-to").glob("*.md")) if runs(page)]
+    assert [*how_to_pages("a", "l"), *how_to_pages("m", "z")] == expected
 
 
 def test_pages_name_known_needs_and_begin_sessions_with_a_command() -> None:
