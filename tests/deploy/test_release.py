@@ -27,6 +27,12 @@ def test_jobs_have_only_the_rights_that_they_need() -> None:
     assert JOBS["publish"]["permissions"] == {"contents": "write", "id-token": "write"}
 
 
+def test_only_the_step_that_pushes_gets_the_password_of_the_registry() -> None:
+    steps = [step for job in JOBS.values() for step in job["steps"]]
+    assert [step["name"] for step in steps if "secrets." in str(step)] == ["Push image and chart"]
+    assert all("env" not in job or "secrets." not in str(job["env"]) for job in JOBS.values())
+
+
 def test_scripts_parse_and_contain_no_expressions() -> None:
     for script in SCRIPTS:
         # An expression is replaced before the shell parses the script: use an environment variable.
