@@ -4,12 +4,10 @@
 As a command it prints digest and size, and fails if the image is larger than 100 MB.
 """
 
-import io
 import json
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -55,12 +53,6 @@ class ImageArchive:
     def size(self) -> int:
         """The size of the compressed layers in bytes."""
         return sum(layer["size"] for layer in self.manifest["layers"])
-
-    def layers(self) -> Iterator[tarfile.TarFile]:
-        """Yield the layers, lowest first."""
-        for layer in self.manifest["layers"]:
-            with tarfile.open(fileobj=io.BytesIO(self._blob(layer["digest"]))) as archive:
-                yield archive
 
     def unpack(self, folder: Path) -> None:
         """Extract all layers; requires root."""

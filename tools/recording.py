@@ -29,8 +29,11 @@ PICTURE = CAST.with_suffix(".svg")
 
 COLUMNS, ROWS = 112, 27
 LONGEST_PAUSE = 1.5
+"""Seconds to which a pause is cut."""
 SHORTEST_FRAME = 0.12
+"""Seconds for which a screen is shown at least; what is printed sooner joins the next one."""
 LAST_FRAME = 6.0
+"""Seconds for which the last screen is shown."""
 
 Event = tuple[float, str]
 """The seconds since the start, and what was printed then."""
@@ -180,11 +183,11 @@ def frames(events: Sequence[Event]) -> list[tuple[float, tuple[Line, ...]]]:
     screen = Screen()
     shown: list[tuple[float, tuple[Line, ...]]] = []
     times = [seconds for seconds, _ in events]
-    pauses = [later - earlier for earlier, later in pairwise(times)]
+    pauses = [min(later - earlier, LONGEST_PAUSE) for earlier, later in pairwise(times)]
     waited = 0.0
     for (_, data), pause in zip(events, [*pauses, LAST_FRAME], strict=True):
         screen.print(data)
-        waited += min(pause, LONGEST_PAUSE) if pause != LAST_FRAME else LAST_FRAME
+        waited += pause
         if waited >= SHORTEST_FRAME:
             if shown and shown[-1][1] == screen.shown:
                 shown[-1] = (shown[-1][0] + waited, screen.shown)
@@ -207,19 +210,9 @@ text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#e6edf3
 def to_svg(events: Sequence[Event]) -> str:
     """Return a picture that plays the events in a loop."""
     screens = frames(events)
-    total = sum(seconds for seconds, _ in screens)
     names: dict[Line, str] = {}
-    rules, groups = [], []
-    at = 0.0
-    for index, (seconds, lines) in enumerate(screens):
-        begin, end = at / total * 100, (at + seconds) / total * 100
-        at += seconds
-        hidden = "" if index == 0 else "0%{visibility:hidden}"
-        after = "" if index == len(screens) - 1 else f"{end:.3f}%{{visibility:hidden}}"
-        rules.append(
-            f"@keyframes f{index}{{{hidden}{begin:.3f}%{{visibility:visible}}{after}}}"
-            f"#f{index}{{animation:f{index} {total:.1f}s step-end infinite}}"
-        )
+    groups = []
+    for index, (_, lines) in enumerate(screens):
         uses = "".join(
             f'<use href="#{names.setdefault(line, f"l{len(names)}")}" y="{row * _LINE_HEIGHT}"/>'
             for row, line in enumerate(lines)
@@ -234,13 +227,31 @@ def to_svg(events: Sequence[Event]) -> str:
         f'<text id="{name}">{_spans(line)}</text>' for line, name in names.items()
     )
     body = "\n".join(groups)
+    style = _CSS + _animation([seconds for seconds, _ in screens])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}">\n'
-        f"<title>A recording of make demo</title>\n<style>{_CSS}{''.join(rules)}</style>\n"
+        f"<title>A recording of make demo</title>\n<style>{style}</style>\n"
         f"<defs>\n{definitions}\n</defs>\n"
         f'<rect width="{width}" height="{height}" rx="8" fill="#0d1117"/>\n'
         f'<g transform="translate({_MARGIN} {_MARGIN + 12})">\n{body}\n</g>\n</svg>\n'
     )
+
+
+def _animation(durations: Sequence[float]) -> str:
+    """Return the CSS that shows one group after the other, each for its seconds."""
+    total = sum(durations)
+    rules = []
+    at = 0.0
+    for index, seconds in enumerate(durations):
+        begin, end = at / total * 100, (at + seconds) / total * 100
+        at += seconds
+        before = "" if index == 0 else "0%{visibility:hidden}"
+        after = "" if index == len(durations) - 1 else f"{end:.3f}%{{visibility:hidden}}"
+        rules.append(
+            f"@keyframes f{index}{{{before}{begin:.3f}%{{visibility:visible}}{after}}}"
+            f"#f{index}{{animation:f{index} {total:.1f}s step-end infinite}}"
+        )
+    return "".join(rules)
 
 
 def _spans(line: Line) -> str:
