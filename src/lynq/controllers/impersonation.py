@@ -116,7 +116,7 @@ class ClientSelector:
         key = hub_by_label(node)
         if key is None or self._context.hubs.exists(key):
             return ""
-        # The signature of a node does not end with its hub: anyone could create it again.
+        # The signature of a node does not end with its hub: any client could create the node again.
         return (
             f'LynqHub "{key.name}" does not exist, and the LynqNode gets no service account '
             "without it: create the LynqHub, or delete the LynqNode"

@@ -23,7 +23,7 @@ from lynq.api import LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import is_deleting, written_at
 from lynq.api.text import and_more
-from lynq.controllers.concurrency import MAX_PARALLEL, for_each_parallel
+from lynq.controllers.concurrency import for_each_parallel
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.definitions import DefinitionReader
 from lynq.controllers.events import EventEmitter
@@ -98,8 +98,7 @@ class PlanApplier:
             result.stopped = result.stopped or is_outdated(execution.hub, hub)
             if hub is None or result.stopped:
                 return
-            # An API server that is down does not get ten thousand requests per reconcile.
-            if result.outage >= MAX_PARALLEL or not self._may_send(write, execution, hub):
+            if result.is_outage or not self._may_send(write, execution, hub):
                 result.failed += 1
             elif clock() >= until:
                 execution.remaining.append(write)

@@ -31,6 +31,7 @@ from lynq.core.hub.plan import HubPlan
 from lynq.core.hub.render_budget import FailedRenders
 from lynq.core.hub.row_values import RowLike
 from lynq.core.hub.status import ReadFailure
+from lynq.core.hub.write_window import MAX_WINDOW
 
 Write: TypeAlias = NodeDeletion | NodeCreation | NodeUpdate
 
@@ -157,6 +158,14 @@ class ExecutionResult:
         """Count one write."""
         self.failed += failed
         self.outage = self.outage + 1 if outage else 0
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether so many writes failed in a row that the others are not sent.
+
+        An API server that is down does not get ten thousand requests per reconcile.
+        """
+        return self.outage >= MAX_WINDOW
 
     @property
     def is_complete(self) -> bool:

@@ -9,6 +9,9 @@ does not.
 A write has waited for others if it took a quarter longer than the quickest one. Writes that take
 as long in the smallest window do not wait for each other: a webhook delays them, and a small window
 would only add to that.
+
+All hubs write to the same API server. So they share one window: each learns from the answers that
+the others got.
 """
 
 import math

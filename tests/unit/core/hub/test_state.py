@@ -1,10 +1,13 @@
 """The state of a hub: requests of users, and the execution of a plan."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from lynq.api.names import ANNOTATION_APPROVE_DELETION, ANNOTATION_FORCE_SYNC
 from lynq.core.hub.diff import NodeDeletion
 from lynq.core.hub.state import ExecutionResult, PlanExecution, UserRequests
+from lynq.core.hub.write_window import MAX_WINDOW
 from unit.core.hub.fixtures import NOON, Cluster, a_form, a_hub, planned, rows, synced
 
 
@@ -47,3 +50,17 @@ def test_outage_counts_consecutive_failures_only() -> None:
     assert (result.failed, result.outage) == (3, 3)
     result.record(failed=True, outage=False)
     assert (result.failed, result.outage) == (4, 0)
+
+
+def is_outage_after(outages: Sequence[bool]) -> bool:
+    result = ExecutionResult()
+    for outage in outages:
+        result.record(failed=True, outage=outage)
+    return result.is_outage
+
+
+def test_outage_is_as_many_failures_in_a_row_as_writes_may_be_in_flight() -> None:
+    failures = [True] * MAX_WINDOW
+    assert is_outage_after(failures)
+    assert not is_outage_after(failures[1:])
+    assert not is_outage_after([*failures, False])
