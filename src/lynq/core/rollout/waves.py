@@ -46,14 +46,7 @@ def rollout_order(
 
     admission = admitted(pending)
     paused = {name for name, node in existing.items() if node.paused}
-    queues = [
-        deque(
-            name
-            for name, waits_for in admission.waiting.items()
-            if waits_for is budget and name not in paused
-        )
-        for budget in Budget
-    ]
+    queues = _queues(admission, paused)
     waves: list[tuple[str, ...]] = []
     while admission.admitted:
         waves.append(tuple(admission.admitted))
@@ -67,3 +60,15 @@ def rollout_order(
             queue.extendleft(reversed([name for name in window if name not in admission.admitted]))
     waiting = tuple(name for queue in queues for name in queue)
     return RolloutOrder(tuple(waves), waiting, tuple(sorted(holders)) if waiting else ())
+
+
+def _queues(admission: Admission, paused: Collection[str]) -> list[deque[str]]:
+    """Return the waiting nodes in a queue per budget; a budget does not wait for another one."""
+    return [
+        deque(
+            name
+            for name, waits_for in admission.waiting.items()
+            if waits_for is budget and name not in paused
+        )
+        for budget in Budget
+    ]
