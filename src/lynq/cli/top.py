@@ -3,6 +3,7 @@
 import asyncio
 import os
 import urllib.error
+import urllib.parse
 import urllib.request
 from dataclasses import asdict
 from typing import Any, Final
@@ -30,7 +31,7 @@ from lynq.kube.errors import KubeError, Unauthorized
 from lynq.tls.context import loopback_client_context
 
 _TIMEOUT: Final = 10.0
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 _COLUMNS: Final[tuple[Column[LynqHub], ...]] = (
     Column("NAMESPACE", lambda hub: hub.metadata.namespace),
@@ -124,7 +125,7 @@ def _fetch(url: str) -> str:
     if token := os.environ.get("LYNQ_METRICS_TOKEN"):
         request.add_header("Authorization", f"Bearer {token}")
     # The certificate of a pod does not name this machine, to which its port is forwarded.
-    is_local = request.host.rpartition(":")[0] in _LOOPBACK
+    is_local = urllib.parse.urlsplit(url).hostname in _LOOPBACK
     context = loopback_client_context() if is_local else None
     try:
         with urllib.request.urlopen(  # noqa: S310 - checked
