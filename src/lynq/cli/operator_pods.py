@@ -6,6 +6,7 @@ from typing import Any, Final
 from lynq.cli.connection import Cluster
 from lynq.cli.evidence import PODS
 from lynq.cli.exit_codes import CommandError
+from lynq.cli.lookup import denial_of
 from lynq.kube import Resource
 from lynq.kube.errors import Forbidden
 
@@ -71,9 +72,7 @@ async def _labelled(cluster: Cluster, resource: Resource, namespace: str | None)
     try:
         return (await cluster.client.list(resource, namespace, labels=_SELECTOR)).items
     except Forbidden as error:
-        raise CommandError(
-            f"{resource.kind}s are not listed: {error.missing_right or error}."
-        ) from None
+        raise CommandError(f"{denial_of(resource, error)}.") from None
 
 
 def _place(namespace: str | None) -> str:

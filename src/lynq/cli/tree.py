@@ -48,7 +48,7 @@ async def tree(cluster: Cluster, target: str, *, show_all: bool, output: OutputF
     """Show a hub or a node with everything below it.
 
     A hub shows its forms, their nodes, and the objects of the nodes that are not ready. A node
-    shows all of its objects. The other formats than the table have all objects.
+    shows all of its objects. All formats but the table have the objects of all nodes.
 
     \b
     Examples:
@@ -124,7 +124,7 @@ def _object_branch(entry: ResourceStatus) -> _Branch:
 
 
 def _rows(branch: _Branch, first: str, rest: str, namespace: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the lines of a branch; `namespace` is that of its LynqNode."""
+    """Yield the lines of a branch; `namespace` is that of the root."""
     color = (
         "green" if branch.state == READY else "red" if branch.state != "Progressing" else "yellow"
     )

@@ -54,7 +54,7 @@ Progress = Callable[[int, int], None]
 _NEVER: Final = 86_400.0
 """Seconds that no write takes."""
 _HEALTH_INTERVAL: Final = 0.2
-"""Seconds after which denied caches are noticed."""
+"""Seconds between two checks for denied caches."""
 _ROUNDS: Final = 4
 """How often a node is reconciled that asks for it."""
 _ROUND_TIME: Final = timedelta(minutes=1)
