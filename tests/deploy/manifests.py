@@ -17,6 +17,8 @@ Object: TypeAlias = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "chart"
+_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+VERSION: str = _PROJECT["project"]["version"]
 
 _CHARTUTIL = "helm.sh/helm/v3/pkg/chartutil"
 _MAJOR, _MINOR, _ = KUBERNETES.split(".")
@@ -110,9 +112,8 @@ def manager(objects: Iterable[Object]) -> Object:
 
 
 def image() -> str:
-    """Return the image and tag of this version, from pyproject.toml."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    return f"{project['tool']['lynq']['image']}:{project['project']['version']}"
+    """Return the image and tag of this version."""
+    return f"{_PROJECT['tool']['lynq']['image']}:{VERSION}"
 
 
 def _objects(text: str) -> list[Object]:

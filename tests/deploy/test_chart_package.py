@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deploy.manifests import CHART, ROOT, image, rendered
-
-VERSION = image().rpartition(":")[2]
+from deploy.manifests import CHART, ROOT, VERSION, image, rendered
 
 
 def packaged(folder: Path) -> Path:

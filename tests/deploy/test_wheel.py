@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.manifests import DEPLOY, ROOT, image
+from deploy.manifests import DEPLOY, ROOT, VERSION
 
-VERSION = image().rpartition(":")[2]
 SAMPLES = DEPLOY / "samples"
 
 

@@ -4,9 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from deploy.manifests import ROOT, image
+from deploy.manifests import ROOT, VERSION
 
-VERSION = image().rpartition(":")[2]
 WHEEL = ROOT / "dist" / f"lynq-{VERSION}-py3-none-any.whl"
 
 
