@@ -1,7 +1,7 @@
 """Measures throughput, CPU and memory from rows to ready nodes.
 
 The operator runs as a separate process against a local cluster, so that its CPU and memory can
-be measured. LYNQ_BENCH_NODES sets the number of rows.
+be measured. LYNQ_BENCH_NODES sets the number of rows, LYNQ_BENCH_FLAGS adds flags of `lynq run`.
 """
 
 import asyncio

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ async def test_events_of_hubs_and_nodes_are_listed(env: Environment, run_lynq: L
         assert "acme-web" not in names
 
         names_only = await run_lynq("events", "--for", "node/beta-web", "-o", "name")
-        assert all(line.startswith("event/") for line in names_only.stdout.splitlines())
+        assert re.fullmatch(r"(event/\S+\n)+", names_only.stdout)
     watched = await run_lynq("events", "--watch", "-o", "json")
     assert watched.stderr == "Error: --watch prints lines: leave out -o.\n"
 

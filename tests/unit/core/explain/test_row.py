@@ -48,7 +48,7 @@ def test_full_rollout_delays_new_rows() -> None:
     assert kinds("beta", a_hub(), form) == [CauseKind.ROLLOUT_WAITING]
 
 
-def test_row_that_nobody_knows_is_looked_up_in_the_table() -> None:
+def test_unknown_row_is_looked_up_in_the_table() -> None:
     assert where_to_look("beta", [a_hub()]) == (
         "The row does not exist, or is not active: "
         "SELECT active FROM tenants WHERE tenant_id = 'beta'"
