@@ -24,6 +24,8 @@ _SHORT_NAMES: Final = {
     "sts": "statefulsets",
     "svc": "services",
 }
+_REVIEW_GROUPS: Final = ("authentication.k8s.io", "authorization.k8s.io")
+"""Groups whose kinds are all reviews: a request gets an answer, and no object is stored."""
 
 
 async def find_kind(client: Client, text: str) -> Resource:
@@ -54,6 +56,11 @@ def is_named(resource: Resource, text: str) -> bool:
     wanted = text.lower()
     wanted = _SHORT_NAMES.get(wanted, wanted)
     return wanted in (resource.kind.lower(), resource.plural, resource.name)
+
+
+def is_stored(resource: Resource) -> bool:
+    """Return whether objects of the kind can be listed: reviews and bindings are not stored."""
+    return resource.group not in _REVIEW_GROUPS and resource.name != "bindings"
 
 
 def _matches(resources: list[Resource], text: str) -> Iterator[Resource]:

@@ -22,7 +22,7 @@ from lynq.api.wire import parse_rfc3339
 from lynq.cli.confirmation import confirm, yes_option
 from lynq.cli.connection import Cluster, listing_command
 from lynq.cli.exit_codes import CommandError, ExitCode
-from lynq.cli.kinds import is_named, served_kinds
+from lynq.cli.kinds import is_named, is_stored, served_kinds
 from lynq.cli.lookup import NODES
 from lynq.cli.output import (
     Column,
@@ -129,7 +129,7 @@ async def _find(cluster: Cluster) -> list[_Orphan]:
     kinds = [
         kind
         for kind in await served_kinds(cluster.client)
-        if (kind.namespaced or cluster.all_namespaces) and not _is_unstored(kind)
+        if (kind.namespaced or cluster.all_namespaces) and is_stored(kind)
     ]
     if sys.stderr.isatty():
         print_note(f"Reading {len(kinds)} kinds …")
@@ -147,7 +147,7 @@ async def _find(cluster: Cluster) -> list[_Orphan]:
                 denied.append(kind.name)
                 return []
             except (NotFound, MethodNotAllowed):
-                # Reviews and other kinds that are not stored.
+                # A kind that is not stored, or that was removed meanwhile.
                 return []
         return [_Orphan(kind, item.metadata) for item in listed]
 
@@ -157,11 +157,6 @@ async def _find(cluster: Cluster) -> list[_Orphan]:
         print_note(f"Not listed, grant the verb list on: {', '.join(sorted(denied))}")
     orphans = {orphan.metadata.uid: orphan for task in tasks for orphan in task.result()}
     return sorted(orphans.values(), key=lambda orphan: (orphan.metadata.namespace, orphan.name))
-
-
-def _is_unstored(kind: Resource) -> bool:
-    """Return whether objects of a kind are only created, so that no right lists them."""
-    return kind.name == "bindings" or kind.kind.endswith("Review")
 
 
 def _selected(orphans: list[_Orphan], names: Sequence[str]) -> list[_Orphan]:
