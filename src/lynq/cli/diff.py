@@ -1,6 +1,6 @@
 """`lynq diff`: the live objects of a node against the desired ones."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +39,15 @@ class _Comparison:
     title: str
     drifts: tuple[FieldDrift, ...] = ()
     is_missing: bool = False
+    is_deleting: bool = False
+    """Whether the object is no longer desired, and is being deleted."""
     error: str = ""
     note: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the live object is not as desired."""
+        return bool(self.drifts) or self.is_missing or self.is_deleting
 
 
 @click.command()
@@ -71,20 +78,15 @@ async def diff(cluster: Cluster, node: str, operator_namespace: str, output: Out
     key = await installation_key(cluster, operator_namespace)
     differ = _Differ(cluster, found, Renderer.of(found, variables, key), Discovery(cluster.client))
     results = [await differ.compare(resource) for resource in all_resources(found.spec)]
-    stale = [entry for entry in found.status.resources if entry.state is ResourceState.DELETING]
+    results += _deleting(found)
     if output.is_table:
         for result in results:
             _print(result)
-        for entry in stale:
-            click.echo(f"{styled('-', 'red')} {ref_of(entry)} ({entry.id}): {entry.message}")
     else:
-        deleting = [
-            {"object": f"{ref_of(entry)} ({entry.id})", "deleting": True} for entry in stale
-        ]
-        print_data([*(_data(result) for result in results), *deleting], output)
+        print_data([_data(result) for result in results], output)
     if any(result.error for result in results):
         raise click.exceptions.Exit(ExitCode.ERROR)
-    if stale or any(result.drifts or result.is_missing for result in results):
+    if any(result.differs for result in results):
         raise click.exceptions.Exit(ExitCode.DIFFERENT)
 
 
@@ -178,6 +180,13 @@ class _Differ:
         return written, ""
 
 
+def _deleting(node: LynqNode) -> Iterator[_Comparison]:
+    for entry in node.status.resources:
+        if entry.state is ResourceState.DELETING:
+            title = f"{ref_of(entry)} ({entry.id})"
+            yield _Comparison(title, is_deleting=True, note=entry.message)
+
+
 def _is_written_once(resource: TResource, live: Mapping[str, Any]) -> bool:
     annotations = live["metadata"].get("annotations") or {}
     is_once = resource.creation_policy is CreationPolicy.ONCE
@@ -188,7 +197,10 @@ def _print(result: _Comparison) -> None:
     if result.error:
         print_note(f"{result.title}: {result.error}")
         return
-    if not result.drifts and not result.is_missing:
+    if result.is_deleting:
+        click.echo(f"{styled('-', 'red')} {result.title}: {result.note}")
+        return
+    if not result.differs:
         return
     click.echo(f"{result.title}{': does not exist' if result.is_missing else ''}")
     if result.note:
@@ -206,6 +218,7 @@ def _data(result: _Comparison) -> dict[str, Any]:
     return {
         "object": result.title,
         "missing": result.is_missing,
+        "deleting": result.is_deleting,
         "error": result.error,
         "note": result.note,
         "fields": [
