@@ -36,9 +36,9 @@ def code(text: str) -> str:
     return f"{fence}{text}{fence}"
 
 
-def block(text: str, language: str = "text") -> str:
+def block(text: str) -> str:
     """Return a text as a code block."""
-    return f"```{language}\n{text}\n```"
+    return f"```text\n{text}\n```"
 
 
 def anchor(heading: str) -> str:

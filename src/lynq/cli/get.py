@@ -123,10 +123,7 @@ async def get(
         pairs.sort(key=lambda pair: (pair[0].namespace, pair[0].name))
         found += [item for _, item in pairs]
         tables.append((selected, [summary for summary, _ in pairs]))
-    if denials and not tables:
-        raise CommandError(". ".join(denials))
-    for denial in denials:
-        print_note(denial)
+    _report_denials(denials, is_all=not tables)
     if output in {OutputFormat.JSON, OutputFormat.YAML}:
         print_data({"apiVersion": "v1", "kind": "List", "items": found}, output)
     elif output is OutputFormat.NAME:
@@ -135,6 +132,14 @@ async def get(
                 click.echo(f"{summary.kind}/{summary.name}")
     else:
         _print(tables, cluster, output)
+
+
+def _report_denials(denials: Sequence[str], *, is_all: bool) -> None:
+    """Print which kinds are not listed; raise CommandError if that is all of them."""
+    if denials and is_all:
+        raise CommandError(". ".join(denials))
+    for denial in denials:
+        print_note(denial)
 
 
 def _print(
