@@ -5,7 +5,9 @@ import os
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -14,7 +16,7 @@ from lynq.api import LynqHub
 from lynq.cli.connection import Cluster, listing_command
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.lookup import HUBS, list_allowed
-from lynq.cli.operator_pods import metrics_service
+from lynq.cli.operator_pods import MetricsService, metrics_service
 from lynq.cli.output import (
     REPORT_FORMATS,
     Column,
@@ -100,34 +102,41 @@ async def top(
 async def _usage(
     cluster: Cluster, url: str | None, namespace: str | None, interval: float
 ) -> OperatorUsage:
-    service = None if url else await metrics_service(cluster, namespace)
-
-    async def read() -> list[Sample]:
-        if service is None:
-            return _samples(await asyncio.to_thread(_fetch, str(url)))
-        try:
-            return _samples((await cluster.client.raw(service.proxy_path)).decode())
-        except Unauthorized:
-            raise CommandError(
-                "The metrics need a token, which the API server's proxy does not pass on. Forward "
-                f"the port: {service.forwarding}"
-            ) from None
-
-    before = await read()
+    read = await _reader(cluster, url, namespace)
+    before = _samples(await read())
     await asyncio.sleep(interval)
-    return operator_usage(before, await read(), interval)
+    return operator_usage(before, _samples(await read()), interval)
+
+
+async def _reader(
+    cluster: Cluster, url: str | None, namespace: str | None
+) -> Callable[[], Awaitable[str]]:
+    """Return a function that reads the metrics."""
+    if url:
+        return partial(asyncio.to_thread, _fetch, url)
+    return partial(_fetch_by_proxy, cluster, await metrics_service(cluster, namespace))
+
+
+async def _fetch_by_proxy(cluster: Cluster, service: MetricsService) -> str:
+    try:
+        return (await cluster.client.raw(service.proxy_path)).decode()
+    except Unauthorized:
+        raise CommandError(
+            "The metrics need a token, which the API server's proxy does not pass on. Forward "
+            f"the port: {service.forwarding}"
+        ) from None
 
 
 def _fetch(url: str) -> str:
     if not url.startswith(("http://", "https://")):
         raise CommandError(f'"{url}" is not an http:// or https:// URL.')
-    request = urllib.request.Request(url)  # noqa: S310 - checked
-    if token := os.environ.get("LYNQ_METRICS_TOKEN"):
-        request.add_header("Authorization", f"Bearer {token}")
-    # The certificate of a pod does not name this machine, to which its port is forwarded.
-    is_local = urllib.parse.urlsplit(url).hostname in _LOOPBACK
-    context = loopback_client_context() if is_local else None
+    token = os.environ.get("LYNQ_METRICS_TOKEN")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked
+        # The certificate of a pod does not name this machine, to which its port is forwarded.
+        is_local = urllib.parse.urlsplit(url).hostname in _LOOPBACK
+        context = loopback_client_context() if is_local else None
         with urllib.request.urlopen(  # noqa: S310 - checked
             request, timeout=_TIMEOUT, context=context
         ) as response:
