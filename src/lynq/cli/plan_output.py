@@ -77,19 +77,20 @@ def _rollout(rollout: PlannedRollout, *, show_all: bool) -> Iterator[str]:
     waves, waiting = rollout.order.waves, rollout.order.waiting
     if len(waves) <= 1 and not waiting:
         return
+    shown = len(waves) if show_all else _MAX_WAVES
+    listed = ", ".join if show_all else and_more
     count = _count(sum(map(len, waves)) + len(waiting), "node")
     yield (
         f"  rollout of form {rollout.form}: {count}, at most {rollout.max_skew} at a time (maxSkew)"
     )
-    shown = len(waves) if show_all else _MAX_WAVES
     for number, wave in enumerate(waves[:shown], start=1):
-        yield f"    wave {number}: {', '.join(wave) if show_all else and_more(wave)}"
+        yield f"    wave {number}: {listed(wave)}"
     if len(waves) > shown:
         yield f"    {_count(len(waves) - shown, 'more wave')} (--all shows them)"
     if waiting:
-        names = ", ".join(waiting) if show_all else and_more(waiting)
-        yield styled(f"    {_count(len(waiting), 'node')} without a slot: {names}", "yellow")
-        holders = ", ".join(rollout.order.holders) if show_all else and_more(rollout.order.holders)
+        nodes = _count(len(waiting), "node")
+        yield styled(f"    {nodes} without a slot: {listed(waiting)}", "yellow")
+        holders = listed(rollout.order.holders)
         yield f"      the slots are held by nodes that are not ready: {holders}"
 
 
