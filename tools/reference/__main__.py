@@ -33,7 +33,7 @@ def main() -> int:
         return 0
     outdated = stale()
     for name in outdated:
-        sys.stderr.write(f"docs/reference/{name} is out of date: run `make reference`\n")
+        sys.stderr.write(f"docs/reference/{name} is stale; run `make reference`\n")
     return 1 if outdated else 0
 
 

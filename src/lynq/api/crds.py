@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write(options.directory)
         return 0
     for name in (outdated := stale(options.directory)):
-        sys.stderr.write(f"{options.directory / name} is out of date: run `make crds`\n")
+        sys.stderr.write(f"{options.directory / name} is stale; run `make crds`\n")
     return 1 if outdated else 0
 
 
