@@ -65,6 +65,7 @@ MODULES = (
     "lynq.core.node.ownership",
     "lynq.core.node.ownership_patches",
     "lynq.core.node.prune",
+    "lynq.core.node.siblings",
     "lynq.core.node.successor",
     "lynq.core.node.write_limits",
     "lynq.core.rollout.budget",

@@ -55,6 +55,8 @@ class Timing:
     """Delay between two attempts of a write that the API server rejects."""
     transient_error_tolerance: timedelta = timedelta(seconds=30)
     """Time for which transient errors of a resource do not count as a failure."""
+    move_grace: timedelta = timedelta(seconds=5)
+    """Time in which another form may desire an object that left the form of a node."""
     unknown_kind_tolerance: timedelta = timedelta(seconds=5)
     """Time for which an API server that has just started may not serve every CRD."""
     slow_write: float = 0.5

@@ -1,10 +1,14 @@
-"""Which nodes claim an object: the node that it belongs to, and nodes that wait for it."""
+"""Which nodes claim an object: the node that it belongs to, and nodes that may desire it."""
+
+from collections.abc import Iterator
 
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
-from lynq.api.node_metadata import is_deleting
-from lynq.controllers.context import BY_CONFLICT, BY_UID, ControllerContext
+from lynq.api.naming import NodePair, node_name
+from lynq.api.node_metadata import hub_by_label, is_deleting, pair_or_spec
+from lynq.controllers.context import BY_CONFLICT, BY_HUB, BY_UID, ControllerContext
 from lynq.core.node.objects import ObjectRef
+from lynq.core.node.siblings import Sibling
 
 
 class NodeClaims:
@@ -12,6 +16,7 @@ class NodeClaims:
 
     def __init__(self, context: ControllerContext) -> None:
         self._nodes = context.nodes
+        self._forms = context.forms
 
     def covers(self, namespace: str) -> bool:
         """Return whether the nodes of a namespace are watched."""
@@ -31,3 +36,12 @@ class NodeClaims:
             if other.metadata.uid != node.metadata.uid and not is_deleting(other):
                 return f'LynqNode "{other.metadata.key}"'
         return ""
+
+    def siblings(self, node: LynqNode) -> Iterator[Sibling]:
+        """Yield the other forms of the node's hub, with the nodes of the same row."""
+        pair, namespace = pair_or_spec(node), node.metadata.namespace
+        for form in self._forms.by(BY_HUB, hub_by_label(node)):
+            name = form.metadata.name
+            if name != pair.form and not is_deleting(form):
+                key = ObjectKey(namespace, node_name(NodePair(pair.uid, name)))
+                yield Sibling(form, key, self._nodes.get(key))

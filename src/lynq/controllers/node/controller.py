@@ -91,6 +91,7 @@ class NodeController:
             applier,
             self._reporter,
             states=self._states,
+            claims=claims,
             gate=self._gate,
         )
         self._finalizer = NodeFinalizer(context, observer, pruner, self._reporter)

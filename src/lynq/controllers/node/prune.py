@@ -60,6 +60,8 @@ class PruneResult:
     """Objects that existed before and stay without our fields and marks."""
     remaining: Sequence[ResourceOutcome] = ()
     """Objects that still exist."""
+    requeue_at: datetime | None = None
+    """When a held object may be pruned without a watch event."""
 
 
 class Pruner:

@@ -9,7 +9,7 @@ applied, because their successors may be rejected.
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
@@ -23,6 +23,7 @@ from lynq.controllers.children import KindNotWatched
 from lynq.controllers.concurrency import gather_or_cancel
 from lynq.controllers.context import ControllerContext
 from lynq.controllers.node.apply import Applier, ApplyProgress
+from lynq.controllers.node.claims import NodeClaims
 from lynq.controllers.node.observe import ObservedResource, Observer, key_of
 from lynq.controllers.node.prune import Pruner, PruneResult
 from lynq.controllers.node.state import NodeState, NodeStates
@@ -35,6 +36,7 @@ from lynq.core.node.inventory import InventoryItem, read_inventory, read_records
 from lynq.core.node.objects import ObjectIdentity, ObjectRef, owner_of, ref_of
 from lynq.core.node.prune import find_stale, pending_outcomes, select_prunable
 from lynq.core.node.schedule import ForcedApply, force_due_at, is_force_due, requeue_at
+from lynq.core.node.siblings import NO_SIBLINGS, Siblings
 from lynq.core.node.status import InvalidNode, invalid_status, inventory_status, next_status
 from lynq.core.node.successor import Successors
 from lynq.core.node.variables import VariablesError, variables_of
@@ -70,9 +72,11 @@ class NodeReconciler:
         reporter: StatusReporter,
         *,
         states: NodeStates,
+        claims: NodeClaims,
         gate: WriteGate,
     ) -> None:
         self._gate = gate
+        self._claims = claims
         self._context = context
         self._observer = observer
         self._pruner = pruner
@@ -132,7 +136,8 @@ class NodeReconciler:
         seconds = time.monotonic() - started
         _log_changes(desired, status, progress, pruned, seconds)
         delay = await self._reporter.report(node, state, status, progress, pruned, seconds=seconds)
-        return self._requeue(node, status, progress, forced, delay, is_outdated=is_outdated)
+        deadlines = (progress.step.requeue_at, pruned.requeue_at)
+        return self._requeue(node, status, deadlines, forced, delay, is_outdated=is_outdated)
 
     async def _try_watch(self, api_version: str, kind: str) -> None:
         try:
@@ -205,8 +210,10 @@ class NodeReconciler:
             facts={resource_id: resource.facts for resource_id, resource in observed.items()},
             outcomes={outcome.id: outcome for outcome in progress.step.outcomes},
         )
-        selection = select_prunable(node, stale, _unresolved(observed.values()), successors)
-        return await self._pruner.prune(
+        unresolved = _unresolved(observed.values())
+        siblings = self._siblings(node) if stale else NO_SIBLINGS
+        selection = select_prunable(node, stale, unresolved, successors, siblings)
+        result = await self._pruner.prune(
             node,
             selection.items,
             state,
@@ -215,6 +222,12 @@ class NodeReconciler:
             held=selection.held,
             confirm=lambda: self._confirm_unchanged(node),
         )
+        result.requeue_at = selection.requeue_at
+        return result
+
+    def _siblings(self, node: LynqNode) -> Siblings:
+        grace, now = self._context.timing.move_grace, self._context.clock()
+        return Siblings.of(node, self._claims.siblings(node), grace, now)
 
     async def _confirm_unchanged(self, node: LynqNode) -> None:
         """Check with the API server that the node is the cached one; raises NodeChanged, NotFound.
@@ -263,7 +276,7 @@ class NodeReconciler:
         self,
         node: LynqNode,
         status: NodeStatus,
-        progress: ApplyProgress,
+        deadlines: tuple[datetime | None, ...],
         forced: ForcedApply,
         delay: timedelta | None,
         *,
@@ -274,8 +287,8 @@ class NodeReconciler:
         is_deferred = forced is ForcedApply.DEFERRED
         force_at = force_due_at(status.last_full_reconcile_at, interval, uid)
         deadlines = (
+            *deadlines,
             now + timing.not_ready_requeue if is_deferred else force_at,
-            progress.step.requeue_at,
             now + delay if delay is not None else None,
             now if is_outdated else None,
         )

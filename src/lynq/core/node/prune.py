@@ -7,6 +7,7 @@ inventory untouched: the inventory lists what the node meant to apply, not what 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from lynq.api import DeletionPolicy, LynqNode, ResourceState, TResource
@@ -19,6 +20,7 @@ from lynq.core.node.adoption_policy import is_adopted
 from lynq.core.node.inventory import InventoryItem, possible_claims, stale_items
 from lynq.core.node.objects import LiveObject, ObjectRef, Owner
 from lynq.core.node.ownership import is_orphan, is_owned_by
+from lynq.core.node.siblings import NO_SIBLINGS, Siblings, held_for_siblings
 from lynq.core.node.state import ResourceOutcome
 from lynq.core.node.successor import Successors, held_for_successors
 
@@ -43,6 +45,8 @@ class PruneSelection:
     items: tuple[InventoryItem, ...] = ()
     held: Mapping[InventoryItem, str] = field(default_factory=dict)
     """The objects that are not pruned yet, each with the event until which it stays."""
+    requeue_at: datetime | None = None
+    """When the selection changes without a watch event."""
 
 
 def find_stale(
@@ -69,6 +73,7 @@ def select_prunable(
     stale: Sequence[InventoryItem],
     unresolved: Sequence[TResource],
     successors: Successors,
+    siblings: Siblings = NO_SIBLINGS,
 ) -> PruneSelection:
     """Select the objects that can be pruned, of those that left the spec of a node."""
     if stale and _awaits_rewrite(node):
@@ -76,6 +81,7 @@ def select_prunable(
         return PruneSelection(held=dict.fromkeys(stale, until))
     unresolved_ids = {resource.id for resource in unresolved}
     held = held_for_successors(stale, successors, unresolved_ids)
+    held.update(held_for_siblings(stale, siblings))
     for item, resource_id in possible_claims(stale, unresolved).items():
         held[item] = f'"{resource_id}" can be rendered, which may desire it'
     # The desired objects of an unresolved resource are unknown, so all of its objects stay: a typo
@@ -83,7 +89,8 @@ def select_prunable(
     for item in stale:
         if item.id in unresolved_ids:
             held[item] = f'"{item.id}" can be rendered and observed'
-    return PruneSelection(tuple(item for item in stale if item not in held), held)
+    items = tuple(item for item in stale if item not in held)
+    return PruneSelection(items, held, siblings.grace_ends if held else None)
 
 
 def pending_outcomes(stale: Iterable[InventoryItem]) -> tuple[ResourceOutcome, ...]:
