@@ -49,7 +49,7 @@ async def test_state_converges_after_api_errors(
         assert await model.uids(*STABLE) == before
         # Statuses of hub and form follow, and a reconcile that failed last is repeated after its
         # back-off; then nothing is written.
-        await settled(lambda: len(faults.writes), seconds=3)
+        await settled(lambda: len(faults.writes), seconds=6, within=60)
         faults.writes.clear()
         await stays(lambda: faults.writes == [], seconds=4)
     request.node.user_properties.append(("faults", faults.rejected + faults.lost + faults.cuts))

@@ -60,7 +60,7 @@ async def test_state_converges_after_repeated_sigkill(
         namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
         assert await env.client.get(CONFIG_MAPS, name, namespace) == obj
     # Statuses of hub and form follow; then nothing is written.
-    await settled(lambda: len(replica.proxy.resource_writes()), seconds=3)
+    await settled(lambda: len(replica.proxy.resource_writes()), seconds=6, within=60)
     replica.proxy.writes.clear()
     await stays(lambda: replica.proxy.resource_writes() == [], seconds=5)
     assert await replica.stop() < 5
