@@ -6,7 +6,14 @@ from typing import Any
 
 import click
 
-from lynq.api import CreationPolicy, LynqNode, PatchStrategy, ResourceState, TResource
+from lynq.api import (
+    CreationPolicy,
+    LynqNode,
+    PatchStrategy,
+    ResourceState,
+    ResourceStatus,
+    TResource,
+)
 from lynq.api.names import ANNOTATION_CREATED_ONCE, FIELD_MANAGER, TRUE
 from lynq.api.resource import all_resources
 from lynq.cli.connection import Cluster, cluster_command
@@ -119,10 +126,10 @@ class _Differ:
         if live is not None and _is_written_once(resource, live):
             return _Comparison(title, note="written once: its body is not compared")
         body = live if ignores_fields(resource) else None
-        desired = prepare(
-            rendered, resource, owner_of(self.node), body, is_adopted=self._is_adopted(ref)
-        )
-        if live is None and self._is_completed(ref):
+        entries = self._entries(ref)
+        is_adopted = any(entry.adopted_uid for entry in entries)
+        desired = prepare(rendered, resource, owner_of(self.node), body, is_adopted=is_adopted)
+        if live is None and any(entry.completed for entry in entries):
             return _Comparison(title, note="completed: it is not created again")
         if live is None:
             return _Comparison(title, field_drifts(None, desired.obj), is_missing=True)
@@ -135,15 +142,10 @@ class _Differ:
         except NotFound:
             return None
 
-    def _is_adopted(self, ref: ObjectRef) -> bool:
+    def _entries(self, ref: ObjectRef) -> list[ResourceStatus]:
+        """Return what the status of the node says about an object."""
         entries = self.node.status.resources
-        return any(
-            entry.adopted_uid and ref_of(entry).identity == ref.identity for entry in entries
-        )
-
-    def _is_completed(self, ref: ObjectRef) -> bool:
-        entries = self.node.status.resources
-        return any(entry.completed and ref_of(entry).identity == ref.identity for entry in entries)
+        return [entry for entry in entries if ref_of(entry).identity == ref.identity]
 
     async def _dry_run(
         self, served: Resource, resource: TResource, obj: Object, live: Object

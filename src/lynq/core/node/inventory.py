@@ -144,8 +144,13 @@ def possible_claims(
 
 
 def _may_desire(resource: TResource, item: InventoryItem) -> bool:
-    kind = str(resource.spec.get("kind", ""))
-    return (kind == item.ref.kind or "{{" in kind) and resource.name_template in ("", item.ref.name)
+    may_be_kind = is_possible_kind(str(resource.spec.get("kind", "")), item.ref.kind)
+    return may_be_kind and resource.name_template in ("", item.ref.name)
+
+
+def is_possible_kind(template: str, kind: str) -> bool:
+    """Return whether the kind of an entry, which may be an unrendered template, can be this one."""
+    return template == kind or "{{" in template
 
 
 def _may_be_desired(ref: ObjectRef, names: set[tuple[str, str, str]]) -> bool:

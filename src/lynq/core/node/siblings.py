@@ -21,7 +21,7 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.node_metadata import form_generation, written_at
 from lynq.api.resource import all_resources
 from lynq.api.wire import rfc3339
-from lynq.core.node.inventory import InventoryItem
+from lynq.core.node.inventory import InventoryItem, is_possible_kind
 from lynq.core.node.objects import ObjectRef, ref_of
 
 
@@ -99,4 +99,4 @@ def _follows_form(sibling: Sibling) -> bool:
 
 def _has_kind(form: LynqForm, kind: str) -> bool:
     kinds = (str(resource.spec.get("kind", "")) for resource in all_resources(form.spec))
-    return any(each == kind or "{{" in each for each in kinds)
+    return any(is_possible_kind(template, kind) for template in kinds)

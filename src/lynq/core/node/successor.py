@@ -21,7 +21,7 @@ from lynq.api import NodeStatus
 from lynq.api.names import ANNOTATION_APPLIED_HASH
 from lynq.core.graph.model import Graph, reverse
 from lynq.core.node.decide import is_done_once
-from lynq.core.node.inventory import InventoryItem
+from lynq.core.node.inventory import InventoryItem, is_possible_kind
 from lynq.core.node.objects import ObjectIdentity, Owner, ref_of
 from lynq.core.node.ownership import is_owned_by
 from lynq.core.node.state import ResourceFacts, ResourceOutcome
@@ -91,7 +91,11 @@ class _Acceptance:
         return dependent and f'"{dependent}" is accepted, which may still use it'
 
     def _awaited_entry(self, item: InventoryItem) -> str:
-        new_entries = (id_ for id_, facts in self._facts.items() if _may_be_of_kind(facts, item))
+        new_entries = (
+            id_
+            for id_, facts in self._facts.items()
+            if is_possible_kind(facts.ref.kind, item.ref.kind)
+        )
         new_entry = next((id_ for id_ in new_entries if not self._was_ever_accepted(id_)), "")
         return new_entry and self._successor(new_entry)
 
@@ -133,8 +137,3 @@ class _Acceptance:
         if is_done_once(facts.resource, live, facts.ref, self._owner):
             return True
         return live.annotations.get(ANNOTATION_APPLIED_HASH) == desired.hash
-
-
-def _may_be_of_kind(facts: ResourceFacts, item: InventoryItem) -> bool:
-    kind = facts.ref.kind
-    return kind == item.ref.kind or "{{" in kind
