@@ -75,12 +75,12 @@ async def test_viewer_of_nodes_sees_nodes_and_the_missing_rights(
         assert await shown("get", "hubs") == (ExitCode.ERROR, [], [f"Error: {no_hubs}"])
         code, tree, _ = await shown("tree", "beta")
         assert (code, len(tree)) == (ExitCode.OK, 4)
-        code, _, errors = await shown("tree", "nobody")
+        code, _, errors = await shown("tree", "absent")
         assert (code, errors) == (
             ExitCode.ERROR,
             [
                 (
-                    'Error: "nobody" is not found with your rights: '
+                    'Error: "absent" is not found with your rights: '
                     f"{no_right.format('hubs')}; {no_right.format('forms')}."
                 )
             ],
@@ -95,14 +95,14 @@ async def test_viewer_of_nodes_sees_nodes_and_the_missing_rights(
             "grant the verb get on lynqhubs.operator.lynq.sh",
             "grant the verb get on deployments.apps",
         ]
-        code, _, errors = await shown("explain", "nobody")
+        code, _, errors = await shown("explain", "absent")
         assert (code, errors) == (
             ExitCode.ERROR,
             [
                 no_hubs,
                 no_forms,
                 (
-                    'Error: No LynqNode "nobody" in the namespace "NS". Whether its row is '
+                    'Error: No LynqNode "absent" in the namespace "NS". Whether its row is '
                     "rejected or waits is known only with these rights."
                 ),
             ],

@@ -14,9 +14,9 @@ KUBECONFIG = """\
 apiVersion: v1
 kind: Config
 current-context: nowhere
-contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
+contexts: [{name: nowhere, context: {cluster: nowhere, user: absent}}]
 clusters: [{name: nowhere, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: nobody, user: {token: none}}]
+users: [{name: absent, user: {token: none}}]
 """
 
 
