@@ -78,6 +78,9 @@ class ReadRows:
     """The uids of existing nodes that have an inactive row."""
     changed_at: datetime | None = None
     """The first push notification that the read answers, else the start of the read."""
+    changed: frozenset[str] | None = None
+    """The uids whose rows may differ from the rows of the last plan, `PlanState.rows`.
+    None: all rows may differ. Rows with other uids are equal, one by one and in number."""
 
 
 class Job(Protocol):
