@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench golden docs docs-sync recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
+.PHONY: help demo test check hooks mutants bench golden docs docs-sync ui-types recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -27,6 +27,7 @@ check: $(VENV)/ready  ## lint, types, import contracts, conventions, generated f
 	$(BIN)/python tools/manifests.py --check
 	cd tools && ../$(BIN)/python -m reference --check
 	cd tests && ../$(BIN)/python -m docs.sync --check
+	$(BIN)/python tools/dashboard_types.py --check
 
 hooks: $(VENV)/ready  ## install the git hooks that run `make check` at every commit
 	$(BIN)/pre-commit install --hook-type pre-commit --hook-type commit-msg
@@ -51,6 +52,9 @@ bare-test:  ## follow the first pages on a bare Debian root, with PostgreSQL and
 
 docs-sync: $(VENV)/ready  ## write the files of examples into the pages that show them
 	cd tests && ../$(BIN)/python -m docs.sync
+
+ui-types: $(VENV)/ready  ## regenerate ui/src/api-types.ts from lynq.dashboard.types
+	$(BIN)/python tools/dashboard_types.py
 
 reference: $(VENV)/ready  ## regenerate the reference pages in docs/reference from the code
 	cd tools && ../$(BIN)/python -m reference

@@ -28,6 +28,12 @@ class SessionView(ApiType, frozen=True, kw_only=True):
     version: str = ""
 
 
+class LoginRequest(ApiType, frozen=True, kw_only=True):
+    """`POST /login`: a token of the cluster; answered with a SessionView and a cookie."""
+
+    token: str
+
+
 class ProblemGroup(ApiType, frozen=True, kw_only=True):
     """Nodes, hubs or forms that have the same problem."""
 
