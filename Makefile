@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench golden docs docs-sync ui-types recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
+.PHONY: help demo test check hooks mutants bench golden docs docs-sync ui ui-types recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -28,6 +28,7 @@ check: $(VENV)/ready  ## lint, types, import contracts, conventions, generated f
 	cd tools && ../$(BIN)/python -m reference --check
 	cd tests && ../$(BIN)/python -m docs.sync --check
 	$(BIN)/python tools/dashboard_types.py --check
+	scripts/ui --check
 
 hooks: $(VENV)/ready  ## install the git hooks that run `make check` at every commit
 	$(BIN)/pre-commit install --hook-type pre-commit --hook-type commit-msg
@@ -52,6 +53,9 @@ bare-test:  ## follow the first pages on a bare Debian root, with PostgreSQL and
 
 docs-sync: $(VENV)/ready  ## write the files of examples into the pages that show them
 	cd tests && ../$(BIN)/python -m docs.sync
+
+ui:  ## build the dashboard's pages from ui/ into src/lynq/dashboard/static
+	scripts/ui
 
 ui-types: $(VENV)/ready  ## regenerate ui/src/api-types.ts from lynq.dashboard.types
 	$(BIN)/python tools/dashboard_types.py
@@ -87,7 +91,7 @@ lock: $(VENV)/ready  ## lock the dependencies again
 	scripts/lock
 
 clean:  ## remove the virtual environment and caches of this folder
-	rm -rf $(VENV) $(VENV)-docs site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	rm -rf $(VENV) $(VENV)-docs site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist ui/node_modules
 
 $(VENV)/ready: pyproject.toml constraints.txt scripts/environment
 	@scripts/environment $(VENV)

@@ -78,3 +78,20 @@ def test_installed_wheel_renders_and_validates(commands: Path) -> None:
         commands / "lynq", "render", "-f", form, "--row", "uid=acme,plan=pro", "-o", "name"
     )
     assert "secret/acme-password" in rendered.lower()
+
+
+def test_installed_wheel_has_the_pages_of_the_dashboard(commands: Path) -> None:
+    script = "import lynq.dashboard; print(lynq.dashboard.__path__[0])"
+    static = Path(run(commands / "python", "-c", script).strip()) / "static"
+    page = (static / "index.html").read_text()
+    assert {path.name for path in static.iterdir()} == {
+        "index.html",
+        "app.js",
+        "app.css",
+        "worker.js",
+        "icon.svg",
+    }
+    # A content security policy without inline code shows the page.
+    assert "<style" not in page
+    assert "style=" not in page
+    assert page.count("<script") == page.count("<script src=") == 1

@@ -1,0 +1,88 @@
+// The search dialog: the server's best matches while typing; arrow keys choose.
+import { useEffect, useState } from "preact/hooks";
+import { urls } from "../api";
+import { Dialog } from "../components/dialog";
+import { State } from "../components/state";
+import { useData } from "../data";
+import { closeDialog } from "../dialogs";
+import { navigate, pathOf } from "../router";
+
+const PAUSE_AFTER_KEY = 120;
+
+export function SearchDialog() {
+  const [text, setText] = useState("");
+  const [query, setQuery] = useState("");
+  const [selected, setSelected] = useState(0);
+  useEffect(() => {
+    const timer = setTimeout(() => setQuery(text.trim()), PAUSE_AFTER_KEY);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const results = useData(query ? urls.search(query) : null, () => false);
+  const items = query ? (results.data?.items ?? []) : [];
+  useEffect(() => setSelected(0), [query]);
+  const open = (index: number): void => {
+    const item = items[index];
+    if (!item) return;
+    closeDialog();
+    navigate(pathOf(item));
+  };
+  const onKey = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step && items.length) {
+      event.preventDefault();
+      const next = (selected + step + items.length) % items.length;
+      setSelected(next);
+      document.getElementById(`result-${next}`)?.scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      open(selected);
+    }
+  };
+  return (
+    <Dialog label="Search" class="search" onClose={closeDialog}>
+      <input
+        type="text"
+        class="search-input"
+        role="combobox"
+        aria-label="Search tenants, forms and hubs"
+        aria-expanded={items.length > 0}
+        aria-controls="results"
+        aria-activedescendant={items.length ? `result-${selected}` : undefined}
+        placeholder="Tenant, form, hub or resource"
+        autocomplete="off"
+        autofocus
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={onKey}
+      />
+      <ul id="results" class="results" role="listbox" aria-label="Results">
+        {items.map((item, index) => (
+          <li
+            key={`${item.kind}/${item.namespace}/${item.name}`}
+            id={`result-${index}`}
+            role="option"
+            aria-selected={index === selected}
+            onClick={() => open(index)}
+            onMouseMove={() => setSelected(index)}
+          >
+            <State state={item.state} compact />
+            <span class="cut result-name">{item.kind === "Node" ? item.uid || item.name : item.name}</span>
+            <span class="cut muted">
+              {item.kind === "Node" ? `${item.form} · ${item.namespace}` : item.namespace}
+            </span>
+            <span class="tag">{item.kind === "Node" ? "Tenant" : item.kind}</span>
+          </li>
+        ))}
+      </ul>
+      <p class="search-hint muted" role="status">
+        {results.error
+          ? results.error.message
+          : query && !results.loading && !items.length
+            ? `Nothing matches “${query}”. Search by the uid, by a name, or by a namespace.`
+            : query
+              ? `${items.length} of the best matches`
+              : "Type a part of a name. ↑ ↓ choose, Enter opens."}
+      </p>
+    </Dialog>
+  );
+}
