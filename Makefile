@@ -14,6 +14,7 @@ demo: $(VENV)/ready  ## start a local cluster and show Lynq on it
 
 test: $(VENV)/ready $(VENV)-docs/ready  ## run all tests against real servers
 	@scripts/databases
+	@scripts/browser
 	@$(BIN)/lynq cluster build
 	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 

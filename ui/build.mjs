@@ -46,10 +46,10 @@ for (const file of [...result.outputFiles, ...styles.outputFiles]) {
 files.set("icon.svg", await readFile(new URL("icon.svg", source)));
 // A changed file gets a new address, so that browsers may keep the old one forever.
 const versioned = (text) =>
-  text.replace(/\/static\/([\w.]+)/g, (address, name) => {
+  text.replace(/"\/([\w.]+)"/g, (_, name) => {
     const content = files.get(name);
     if (!content) throw new Error(`index.html names ${name}, which is not built`);
-    return `${address}?v=${createHash("sha256").update(content).digest("hex").slice(0, 12)}`;
+    return `"/${name}?v=${createHash("sha256").update(content).digest("hex").slice(0, 12)}"`;
   });
 files.set("index.html", Buffer.from(versioned(await readFile(new URL("index.html", source), "utf8"))));
 

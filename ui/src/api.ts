@@ -92,7 +92,7 @@ export const urls = {
 export const fetchUrl = <T>(url: Url<T>, signal?: AbortSignal): Promise<T> =>
   request<T>(url.url, signal ? { signal } : {});
 
-export const login = (token: string): Promise<SessionView> => post<SessionView>("/login", { token });
+export const login = (token: string): Promise<void> => post<void>("/login", { token });
 export const logout = (): Promise<void> => post<void>("/logout", {});
 export const act = (
   action: "sync" | "pause" | "resume" | "reconcile" | "approve",

@@ -19,7 +19,7 @@ export function viewer(): SessionView | null {
   return session.value.state === "viewer" ? session.value.viewer : null;
 }
 
-export function enter(view: SessionView): void {
+function enter(view: SessionView): void {
   session.value = { state: "viewer", viewer: view };
   startStream();
 }

@@ -33,7 +33,7 @@ export function startStream(): void {
 }
 
 function startWorker(): (text: "open" | "close" | "restart") => void {
-  const script = document.querySelector<HTMLLinkElement>("link[data-worker]")?.href ?? "/static/worker.js";
+  const script = document.querySelector<HTMLLinkElement>("link[data-worker]")?.href ?? "/worker.js";
   const worker = new SharedWorker(script, "lynq-stream");
   worker.port.onmessage = (event: MessageEvent<StreamMessage>) => receive(event.data);
   return (text) => worker.port.postMessage(text);

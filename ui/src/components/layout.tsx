@@ -141,7 +141,7 @@ export function Layout({ viewer, children }: { viewer: SessionView; children: Co
       </a>
       <aside class="side">
         <a class="brand" href="/" aria-label="Lynq: problems">
-          <img src="/static/icon.svg" width="24" height="24" alt="" />
+          <img src="/icon.svg" width="24" height="24" alt="" />
           <span>Lynq</span>
         </a>
         <Navigation />
@@ -150,7 +150,7 @@ export function Layout({ viewer, children }: { viewer: SessionView; children: Co
       <div class="column">
         <header class="top">
           <a class="brand brand-top" href="/" aria-label="Lynq: problems">
-            <img src="/static/icon.svg" width="24" height="24" alt="" />
+            <img src="/icon.svg" width="24" height="24" alt="" />
           </a>
           <NamespaceChooser viewer={viewer} />
           <button type="button" class="search-button" onClick={() => openDialog("search")} aria-label="Search" aria-keyshortcuts="Control+K /">

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { ApiError, login } from "../api";
 import { Button } from "../components/base";
 import { address, navigate } from "../router";
-import { enter } from "../session";
+import { loadSession } from "../session";
 
 export function LoginPage() {
   const [problem, setProblem] = useState("");
@@ -21,9 +21,9 @@ export function LoginPage() {
     setBusy(true);
     setProblem("");
     try {
-      const view = await login(token);
+      await login(token);
       field.value = "";
-      enter(view);
+      await loadSession();
       if (address.value.path === "/login") navigate("/", { replace: true });
     } catch (error) {
       setProblem(error instanceof ApiError ? error.message : String(error));
@@ -34,7 +34,7 @@ export function LoginPage() {
   return (
     <main class="login" id="main">
       <form class="panel login-form" onSubmit={(event) => void submit(event)}>
-        <img src="/static/icon.svg" width="48" height="48" alt="" />
+        <img src="/icon.svg" width="48" height="48" alt="" />
         <h1>Sign in to Lynq</h1>
         <p class="muted">
           You see what your Kubernetes token may see. The token stays in the memory of the dashboard server; the

@@ -1,0 +1,77 @@
+// Places the shapes of the topology: a column for each level, parents beside their children.
+import type { Shape, ShapeEdge } from "../api-types";
+
+export const BOX_WIDTH = 208;
+export const BOX_HEIGHT = 36;
+const ROW = 44;
+const COLUMN = 288;
+const MARGIN = 12;
+
+const LEVELS: Readonly<Record<Shape["type"], number>> = { Hub: 0, Form: 1, Node: 2, Resource: 3, Orphan: 3 };
+export const LEVEL_TITLES = ["Hubs", "Forms", "Nodes", "Resources"] as const;
+
+export interface PlacedShape {
+  readonly shape: Shape;
+  readonly x: number;
+  readonly y: number;
+}
+export interface PlacedEdge {
+  readonly id: string;
+  readonly path: string;
+  readonly target: Shape;
+}
+export interface Placement {
+  readonly shapes: readonly PlacedShape[];
+  readonly edges: readonly PlacedEdge[];
+  /** The x of each level that has shapes. */
+  readonly columns: readonly { readonly title: string; readonly x: number }[];
+  readonly width: number;
+  readonly height: number;
+}
+
+export function place(shapes: readonly Shape[], edges: readonly ShapeEdge[]): Placement {
+  const byId = new Map(shapes.map((shape) => [shape.id, shape]));
+  const children = new Map<string, Shape[]>();
+  const parents = new Map<string, string>();
+  for (const { source, target } of edges) {
+    const child = byId.get(target);
+    if (!child || !byId.has(source) || parents.has(target)) continue;
+    parents.set(target, source);
+    children.set(source, [...(children.get(source) ?? []), child]);
+  }
+  const used = [...new Set(shapes.map((shape) => LEVELS[shape.type]))].sort();
+  const columnOf = new Map(used.map((level, index) => [level, MARGIN + index * COLUMN]));
+  const positions = new Map<string, PlacedShape>();
+  let row = 0;
+  const visit = (shape: Shape): number => {
+    const below = children.get(shape.id) ?? [];
+    const centers = below.map(visit);
+    const first = centers[0];
+    const last = centers[centers.length - 1];
+    const center = first !== undefined && last !== undefined ? (first + last) / 2 : row++;
+    const y = 40 + center * ROW;
+    positions.set(shape.id, { shape, x: columnOf.get(LEVELS[shape.type]) ?? MARGIN, y });
+    return center;
+  };
+  for (const shape of shapes) if (!parents.has(shape.id)) visit(shape);
+  const placed = shapes.flatMap((shape) => positions.get(shape.id) ?? []);
+  return {
+    shapes: placed,
+    edges: edges.flatMap(({ source, target }) => {
+      const from = positions.get(source);
+      const to = positions.get(target);
+      return from && to ? [{ id: `${source} ${target}`, path: curve(from, to), target: to.shape }] : [];
+    }),
+    columns: used.map((level) => ({ title: LEVEL_TITLES[level] ?? "", x: columnOf.get(level) ?? MARGIN })),
+    width: MARGIN * 2 + (used.length - 1) * COLUMN + BOX_WIDTH,
+    height: 40 + row * ROW + MARGIN,
+  };
+}
+
+function curve(from: PlacedShape, to: PlacedShape): string {
+  const x1 = from.x + BOX_WIDTH;
+  const y1 = from.y + BOX_HEIGHT / 2;
+  const y2 = to.y + BOX_HEIGHT / 2;
+  const middle = (x1 + to.x) / 2;
+  return `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${to.x} ${y2}`;
+}
