@@ -43,8 +43,8 @@ _WATCH_GRACE = 30.0
 class Client:
     """A connection to one API server.
 
-    `Client.connect` creates one. `fenced`, `unfenced` and `intercepted` return derived clients that
-    share its connections and limits, and are closed with it.
+    `Client.connect` creates one. `fenced`, `unfenced`, `intercepted` and `with_low_priority` return
+    derived clients that share its connections and limits, and are closed with it.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -92,6 +92,10 @@ class Client:
     def unfenced(self) -> "Client":
         """Return a client for the lease itself: without a fence, and with its own request slots."""
         return Client(self._transport.fenced(None).with_own_slots())
+
+    def with_low_priority(self) -> "Client":
+        """Return a client whose requests are sent while few others are in flight."""
+        return Client(self._transport.with_low_priority())
 
     def intercepted(self, *interceptors: Interceptor) -> "Client":
         """Return a client with additional interceptors, inside of the existing ones."""

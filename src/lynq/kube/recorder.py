@@ -4,8 +4,10 @@
 patch the Events. An event that repeats a thousand times while the API server is slow is one write.
 A queue never hands one series to two writers, so its create precedes its patches.
 
-Events are best effort. If the queue is full, they are dropped and counted. A failed write is
-retried a few times. A namespace that is being deleted rejects Events, which is not an error.
+Events are best effort, and objects come first: Events are sent while few other requests are in
+flight. Warnings go before others. If the queue is full, the oldest ones are dropped and counted,
+Warnings last. A failed write is retried a few times. A namespace that is being deleted rejects
+Events, which is not an error.
 """
 
 import asyncio
@@ -31,9 +33,9 @@ from lynq.kube.errors import (
 from lynq.kube.event_correlation import Correlator, EventSeries, ObjectReference, Occurrence
 from lynq.kube.metrics import EventMetrics, RuntimeMetrics
 from lynq.kube.resource import EVENTS
-from lynq.kube.workqueue import WorkQueue
+from lynq.kube.workqueue import QueuePriority, WorkQueue
 
-_QUEUE_LIMIT: Final = 1000
+_QUEUE_LIMIT: Final = 2000
 _WRITERS: Final = 2
 _ATTEMPTS: Final = 5
 DEFAULT_BACKOFF: Final = Backoff(base=1.0, cap=30.0, jitter=0.5)
@@ -64,7 +66,7 @@ class Recorder:
         backoff: Backoff = DEFAULT_BACKOFF,
         metrics: EventMetrics | None = None,
     ) -> None:
-        self._client = client
+        self._client = client.with_low_priority()
         self._component = component
         self._limit = limit
         self._metrics = metrics or RuntimeMetrics.unexposed().events()
@@ -85,10 +87,12 @@ class Recorder:
         series = self._correlator.observe(occurrence, now=self._loop.time(), at=datetime.now(UTC))
         if series is None:
             self._metrics.rate_limited.inc()
-        elif len(self._queue) >= self._limit:
+            return
+        is_warning = event_type == "Warning"
+        priority = QueuePriority.EVENT if is_warning else QueuePriority.PERIODIC
+        self._queue.add(series, priority=priority, group=obj.namespace)
+        if len(self._queue) > self._limit and self._queue.drop():
             self._metrics.dropped.inc()
-        else:
-            self._queue.add(series, group=obj.namespace)
 
     async def run(self) -> None:
         """Write recorded Events until `stop` or cancellation."""

@@ -4,6 +4,7 @@ From the outside in, for every request:
 
 1. retries; a rejected credential is renewed once;
 2. a slot among the requests in flight (not for watches), released while waiting for a retry;
+   requests of low priority leave the slots to others (`request_slots`);
 3. the interceptors, the first one outermost, around every attempt;
 4. the fence: after its check, only the connection itself can delay the request.
 
@@ -24,7 +25,7 @@ patch can add twice).
 """
 
 import asyncio
-from contextlib import nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -44,6 +45,7 @@ from lynq.kube.errors import (
     Timeout,
     TooManyRequests,
 )
+from lynq.kube.request_slots import RequestSlots
 from lynq.kube.requests import Fence, Interceptor, Request, Response, Send
 from lynq.kube.session import ClientOptions, Session
 
@@ -92,9 +94,10 @@ class Transport:
     session: Session
     credentials: Credentials
     options: ClientOptions
-    slots: asyncio.Semaphore
+    slots: RequestSlots
     interceptors: tuple[Interceptor, ...] = ()
     fence: Fence | None = None
+    has_low_priority: bool = False
 
     @classmethod
     def to(
@@ -109,7 +112,7 @@ class Transport:
             Session(config, options),
             config.credentials,
             options,
-            asyncio.Semaphore(options.max_in_flight),
+            RequestSlots(options.max_in_flight),
             interceptors,
             fence,
         )
@@ -120,7 +123,11 @@ class Transport:
 
     def with_own_slots(self) -> "Transport":
         """Return a transport whose requests do not wait for the slots of others."""
-        return replace(self, slots=asyncio.Semaphore(self.options.max_in_flight))
+        return replace(self, slots=RequestSlots(self.options.max_in_flight))
+
+    def with_low_priority(self) -> "Transport":
+        """Return a transport whose requests are sent while few others are in flight."""
+        return replace(self, has_low_priority=True)
 
     def intercepted(self, *interceptors: Interceptor) -> "Transport":
         """Return a transport with additional interceptors, inside of the existing ones."""
@@ -153,11 +160,16 @@ class Transport:
         send: Send = partial(self._send_fenced, credential=credential)
         for interceptor in reversed(self.interceptors):
             send = _around(send, interceptor)
-        async with nullcontext() if request.stream else self.slots:
+        async with self._slot(request):
             response = await send(request)
         if response.status >= _BAD_REQUEST:
             raise _error(request, response)
         return response
+
+    def _slot(self, request: Request) -> AbstractAsyncContextManager[None]:
+        if request.stream:
+            return nullcontext()
+        return self.slots.hold_if_quiet() if self.has_low_priority else self.slots.hold()
 
     async def _send_fenced(self, request: Request, *, credential: Credential) -> Response:
         if request.writes and self.fence is not None:

@@ -237,6 +237,15 @@ class WorkQueue(Generic[K]):
         """Return the number of retries of `key` since the last `forget`."""
         return self._failures.get(key, 0)
 
+    def drop(self) -> K | None:
+        """Remove and return the oldest ready key of the lowest priority; None if none is ready."""
+        for priority in reversed(QueuePriority):
+            if lane := self._lanes[priority]:
+                key = lane.pop()
+                del self._ready[key]
+                return key
+        return None
+
     async def get(self) -> K:
         """Wait for the next key and return it; `done` must follow. Raises QueueClosed."""
         while not self._ready:

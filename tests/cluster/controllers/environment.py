@@ -45,16 +45,21 @@ Object = dict[str, Any]
 
 @dataclass(slots=True)
 class RequestRecorder:
-    """Records API requests of the controllers except watches and events; can fail some of them."""
+    """Records API requests of the controllers except watches; can fail some of them."""
 
     sent: list[Request] = field(default_factory=list)
+    """All requests but those of Events, which are sent when there is time for them."""
+    events: list[Request] = field(default_factory=list)
     failing: set[tuple[str, str]] = field(default_factory=set)
     """Verbs and path suffixes of requests that fail."""
     in_flight: int = 0
     """Number of requests without a response."""
 
     async def __call__(self, request: Request, send: Send) -> Response:
-        if request.stream or "/events" in request.path:
+        if request.stream:
+            return await send(request)
+        if "/events" in request.path:
+            self.events.append(request)
             return await send(request)
         self.sent.append(request)
         for verb, suffix in self.failing:

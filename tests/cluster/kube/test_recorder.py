@@ -140,12 +140,19 @@ async def test_expired_event_is_re_created(
     assert event["count"] == 2
 
 
-async def test_full_queue_drops_and_counts_events(client: Client, about: ObjectReference) -> None:
+async def test_full_queue_drops_and_counts_the_oldest_events_but_warnings(
+    client: Client, namespace: str, about: ObjectReference
+) -> None:
     registry = CollectorRegistry()
     recorder = Recorder(client, "lynq", limit=2, metrics=RuntimeMetrics(registry).events())
+    recorder.record(about, "Warning", "ApplyFailed", "rejected")
     for number in range(5):
         recorder.record(about, "Normal", "Applied", f"message {number}")
-    assert _sample(registry, "dropped") == 3
+    assert _sample(registry, "dropped") == 4
+    async with recording(recorder):
+        pass
+    messages = [event["message"] for event in await events_in(client, namespace)]
+    assert messages == ["rejected", "message 4"]
 
 
 async def test_failed_write_is_retried(

@@ -267,3 +267,19 @@ async def test_stale_deadlines_are_removed() -> None:
         queue.add("a")
         await taken(queue, 1)
     assert len(queue._delays._heap) < 200
+
+
+@virtual_time
+async def test_drop_removes_the_oldest_key_of_the_lowest_priority() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("first", priority=QueuePriority.PERIODIC)
+    queue.add("urgent")
+    queue.add("second", priority=QueuePriority.PERIODIC)
+    assert [queue.drop(), queue.drop(), queue.drop(), queue.drop()] == [
+        "first",
+        "second",
+        "urgent",
+        None,
+    ]
+    queue.add("first")
+    assert await taken(queue, 1) == ["first"]

@@ -83,7 +83,8 @@ class StatusReporter:
         delay = await self._write(node, state, status)
         if delay is None:
             self.emit(node, events.state_events(node.status, progress.step.outcomes))
-            self.emit(node, events.ready_events(node.status, status))
+            if not progress.changed:
+                self.emit(node, events.ready_events(node.status, status))
             self._record_metrics(node, state, status)
         failed = status.failed_resources or status.skipped_resources
         self._context.operator_metrics.record_reconcile(
@@ -163,8 +164,6 @@ def _change_events(
     node: LynqNode, status: NodeStatus, progress: ApplyProgress, pruned: PruneResult
 ) -> Iterable[Event]:
     """Yield the events about objects that a reconcile has changed."""
-    if progress.changed:
-        yield events.applying(node)
     for observed, managers in progress.taken_over:
         yield events.fields_taken_over(observed.ref, managers)
     for observed in progress.foreign:
@@ -177,4 +176,4 @@ def _change_events(
     for released in pruned.released:
         yield events.released(released.item, kept_fields=released.kept_fields)
     if progress.changed:
-        yield events.applied(node, changed=progress.changed, failed=status.failed_resources)
+        yield events.change_event(node, status, changed=progress.changed)

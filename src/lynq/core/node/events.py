@@ -33,16 +33,19 @@ _FAILED_REASONS: Final = {
 _REPORTED_ONCE: Final = frozenset({EventReason.READINESS_TIMEOUT, EventReason.DEPENDENCY_SKIPPED})
 
 
-def applying(node: LynqNode) -> Event:
-    """Report that a reconcile begins to apply resources."""
-    return Event(EventReason.TEMPLATE_RESOURCES_APPLYING, f"applying {_form(node)}")
+def change_event(node: LynqNode, after: NodeStatus, *, changed: int) -> Event:
+    """Return the event of a reconcile that changed objects.
 
-
-def applied(node: LynqNode, *, changed: int, failed: int) -> Event:
-    """Report the result of a reconcile that changed objects."""
-    message = f"{changed} resources changed, {failed} failed: applied {_form(node)}"
+    There is one: a node whose resources are ready with their writes has no other.
+    """
+    form, failed = _form(node), after.failed_resources
     if failed:
+        message = f"{changed} resources changed, {failed} failed: applied {form}"
         return Event(EventReason.TEMPLATE_APPLIED_PARTIAL, message, warns=True)
+    if any(entry.state is ResourceState.WAITING for entry in after.resources):
+        return Event(EventReason.TEMPLATE_RESOURCES_APPLYING, f"applying {form}")
+    ready = f"{after.ready_resources} of {after.desired_resources} resources are ready"
+    message = f"{changed} resources changed, {ready}: applied {form}"
     return Event(EventReason.TEMPLATE_APPLIED_SUCCESS, message)
 
 
@@ -80,7 +83,7 @@ def proceeding_events(
 
 
 def ready_events(before: NodeStatus, after: NodeStatus) -> tuple[Event, ...]:
-    """Return the event of a node that has become Ready, if it has."""
+    """Return the event of a node that has become Ready without a write, if it has."""
     was, is_ready = (is_true(status.conditions, ConditionType.READY) for status in (before, after))
     message = f"all {after.desired_resources} resources are ready"
     return (Event(EventReason.LYNQ_NODE_READY, message),) if is_ready and not was else ()

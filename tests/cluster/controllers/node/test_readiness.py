@@ -80,7 +80,8 @@ async def test_failed_resource_recovers_when_ready(env: Environment) -> None:
         node = await wait_for_node_ready(env, NODE)
         assert node_condition(node, "Degraded") == ("False", "Healthy")
         assert await exists(env, "after")
-        await wait_for_event(env, "LynqNodeReady", about=NODE)
+        success = "2 of 2 resources are ready"
+        await wait_for_event(env, "TemplateAppliedSuccess", about=NODE, containing=success)
 
 
 async def test_resource_without_wait_for_ready_is_ready_once_applied(env: Environment) -> None:

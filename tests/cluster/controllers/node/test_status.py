@@ -59,9 +59,8 @@ async def test_ready_node_reports_conditions_counts_and_inventory(env: Environme
             "state": "Ready",
         }
         assert "lynqnode.operator.lynq.sh/finalizer" in node["metadata"]["finalizers"]
-        assert "2 resources" in await wait_for_event(env, "TemplateResourcesApplying", about=NODE)
-        await wait_for_event(env, "TemplateAppliedSuccess", about=NODE)
-        await wait_for_event(env, "LynqNodeReady", about=NODE)
+        message = await wait_for_event(env, "TemplateAppliedSuccess", about=NODE)
+        assert "2 of 2 resources are ready" in message
 
 
 async def test_node_without_resources_is_ready(env: Environment) -> None:

@@ -1,10 +1,12 @@
 """The number of API requests of the operator."""
 
+import json
 from collections import Counter
 
 from cluster.controllers.environment import FORMS, Environment, Object, config_map
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from cluster.local.manifests import deployment
+from lynq.kube import Request
 from waiting import stays
 
 SERVICE: Object = {
@@ -42,6 +44,12 @@ def count_requests(env: Environment, *uids: str) -> Counter[str]:
     )
 
 
+def decode(request: Request) -> Object:
+    assert request.body
+    decoded: Object = json.loads(request.body)
+    return decoded
+
+
 async def test_node_needs_one_request_per_resource_plus_three(
     env: Environment,
 ) -> None:
@@ -54,6 +62,18 @@ async def test_node_needs_one_request_per_resource_plus_three(
     assert counts["apply"] == 3
     assert counts["get"] == 0
     assert counts.total() <= 3 + 3, counts
+
+
+async def test_node_that_is_ready_with_its_writes_needs_one_event(env: Environment) -> None:
+    env.set_rows(("acme", 1, "pro"))
+    async with running_operator(env):
+        await env.create_hub()
+        await env.create_form()
+        await wait_for_node_ready(env, "acme-web")
+        await env.wait_until_idle()
+    events = [decode(request) for request in env.requests.events]
+    about_node = [event for event in events if event["involvedObject"]["kind"] == "LynqNode"]
+    assert [event["reason"] for event in about_node] == ["TemplateAppliedSuccess"]
 
 
 async def test_idle_nodes_send_no_requests(env: Environment) -> None:

@@ -107,15 +107,24 @@ def test_becoming_ready_is_reported_once() -> None:
     assert events.ready_events(ready, ready) == ()
 
 
-def test_applying_names_form_kinds_hub_and_row() -> None:
+def test_change_event_names_form_kinds_hub_and_row() -> None:
     node = a_node(a_resource(), a_resource("more"), hubId="shop", template_generation="4")
-    event = events.applying(node)
-    assert event.reason is EventReason.TEMPLATE_RESOURCES_APPLYING
+    ready = status_of(outcome(ResourceState.READY, str(StateReason.READY)))
+    event = events.change_event(node, ready, changed=1)
+    assert (event.reason, event.warns) == (EventReason.TEMPLATE_APPLIED_SUCCESS, False)
+    assert "1 of 1 resources are ready" in event.message
     for part in ('"web"', "generation 4", "2 resources", "2 ConfigMap(s)", '"shop"', '"acme"'):
         assert part in event.message
-    assert events.applied(node, changed=2, failed=0).reason is EventReason.TEMPLATE_APPLIED_SUCCESS
-    partial = events.applied(node, changed=1, failed=1)
-    assert (partial.reason, partial.warns) == (EventReason.TEMPLATE_APPLIED_PARTIAL, True)
+
+
+def test_change_event_depends_on_resources_that_failed_or_wait() -> None:
+    node = a_node(a_resource())
+    failed = status_of(outcome(ResourceState.FAILED, str(EventReason.APPLY_FAILED)))
+    event = events.change_event(node, failed, changed=1)
+    assert (event.reason, event.warns) == (EventReason.TEMPLATE_APPLIED_PARTIAL, True)
+    waiting = status_of(outcome(ResourceState.WAITING, str(StateReason.DEPENDENCY_NOT_READY)))
+    event = events.change_event(node, waiting, changed=1)
+    assert (event.reason, event.warns) == (EventReason.TEMPLATE_RESOURCES_APPLYING, False)
 
 
 def test_invalid_node_is_reported_once() -> None:
