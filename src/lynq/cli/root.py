@@ -34,6 +34,10 @@ SECTIONS: Final[dict[str, dict[str, Subcommand]]] = {
         ),
     },
     "Look": {
+        "dashboard": Subcommand(
+            "lynq.cli.dashboard:dashboard",
+            "Serve the dashboard: every row, node and resource in the browser, problems first.",
+        ),
         "diff": Subcommand(
             "lynq.cli.diff:diff", "Compare the live objects of a node with the desired ones."
         ),

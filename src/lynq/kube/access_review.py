@@ -10,6 +10,16 @@ from lynq.kube.resource import Resource
 _ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
 )
+_OWN_ACCESS_REVIEWS: Final = Resource(
+    "authorization.k8s.io",
+    "v1",
+    "SelfSubjectAccessReview",
+    "selfsubjectaccessreviews",
+    namespaced=False,
+)
+_OWN_REVIEWS: Final = Resource(
+    "authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +56,31 @@ async def may_use(
         "verb": verb,
     }
     return await _is_allowed(client, subject, {"resourceAttributes": attributes})
+
+
+async def own_identity(client: Client) -> Subject:
+    """Return the user that the client authenticates as; raises KubeError."""
+    review = await client.create(_OWN_REVIEWS, {})
+    user = review.get("status", {}).get("userInfo", {})
+    return Subject(
+        username=user.get("username", ""),
+        uid=user.get("uid", ""),
+        groups=user.get("groups") or (),
+        extra=user.get("extra") or {},
+    )
+
+
+async def may_use_oneself(client: Client, verb: str, resource: Resource, namespace: str) -> bool:
+    """Return whether the client may use a verb in a namespace, "" for all; raises KubeError."""
+    attributes = {
+        "group": resource.group,
+        "version": resource.version,
+        "resource": resource.plural,
+        "namespace": namespace,
+        "verb": verb,
+    }
+    review = await client.create(_OWN_ACCESS_REVIEWS, {"spec": {"resourceAttributes": attributes}})
+    return bool(review.get("status", {}).get("allowed"))
 
 
 async def may_get_path(client: Client, subject: Subject, path: str) -> bool:

@@ -7,10 +7,12 @@ bounds a call with its retries.
 """
 
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
+
+from multidict import CIMultiDict
 
 from lynq.kube import requests
 from lynq.kube.codec import DICT, Object, T, decode, decode_list, encode, pinned
@@ -30,7 +32,7 @@ from lynq.kube.requests import (
     accept,
 )
 from lynq.kube.resource import ObjectList, Resource
-from lynq.kube.session import ClientOptions
+from lynq.kube.session import ClientOptions, header_value
 from lynq.kube.transport import Transport
 from lynq.kube.watch import Bookmark, WatchEvent, watch_events
 
@@ -101,17 +103,29 @@ class Client:
         """Return a client with additional interceptors, inside of the existing ones."""
         return Client(self._transport.intercepted(*interceptors))
 
-    def acting_as(self, user: str) -> "Client":
+    def acting_as(self, user: str, groups: Collection[str] = ()) -> "Client":
         """Return a client that impersonates a user.
 
-        The API server adds the groups of a service account.
+        The API server adds the groups of a service account, and system:authenticated.
         """
 
         async def impersonate(request: Request, send: Send) -> Response:
-            headers = {**request.headers, "Impersonate-User": user}
+            headers = CIMultiDict(request.headers)
+            headers["Impersonate-User"] = user
+            for group in groups:
+                headers.add("Impersonate-Group", group)
             return await send(replace(request, headers=headers))
 
         return self.intercepted(impersonate)
+
+    def authenticated_by(self, token: str) -> "Client":
+        """Return a client that sends a token; this client must have no credentials of its own."""
+
+        async def authenticate(request: Request, send: Send) -> Response:
+            headers = {**request.headers, "Authorization": f"Bearer {header_value(token)}"}
+            return await send(replace(request, headers=headers))
+
+        return self.intercepted(authenticate)
 
     async def get(
         self,

@@ -116,7 +116,7 @@ class Session:
             raise ConnectionFailed(f"{request.verb} {request.path}: not connected", sent=False)
         headers = CIMultiDict(request.headers)
         if credential.token:
-            headers["Authorization"] = f"Bearer {_header_value(credential.token)}"
+            headers["Authorization"] = f"Bearer {header_value(credential.token)}"
         try:
             return await self._http.request(
                 request.method,
@@ -256,7 +256,8 @@ def _translated_errors(request: Request) -> Iterator[None]:
         raise ConnectionFailed(f"{what}: the connection failed: {cause}") from error
 
 
-def _header_value(token: str) -> str:
+def header_value(token: str) -> str:
+    """Return a token that can be sent in a header; raises CredentialError."""
     if any(character < " " or character == "\x7f" for character in token):
         raise CredentialError("the token contains a control character, such as a line break")
     return token

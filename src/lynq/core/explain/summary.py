@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, Protocol
 
 from lynq.api import Condition, ConditionStatus, LynqForm, LynqHub, LynqNode, RolloutPhase
 from lynq.api.conditions import find_condition, is_true
@@ -13,7 +13,7 @@ from lynq.api.names import LABEL_HUB
 from lynq.api.node_metadata import is_deleting, is_paused
 from lynq.api.reasons import ConditionType
 from lynq.api.resource import all_resources
-from lynq.core.explain.model import Evidence
+from lynq.core.explain.model import Evidence, Explanation
 from lynq.core.explain.node import explain_node
 
 READY: Final = "Ready"
@@ -55,11 +55,18 @@ class Summary:
 FILTER_KEYS: Final = ("state", "form", "hub", "uid", "name", "namespace", "cause", "kind")
 
 
+class Filterable(Protocol):
+    """What a filter can be applied to."""
+
+    def field(self, key: str) -> str:
+        """Return the value of one of FILTER_KEYS."""
+
+
 class FilterError(Exception):
     """The text of a filter is wrong; the message says how."""
 
 
-def parse_filter(text: str) -> Callable[[Summary], bool]:
+def parse_filter(text: str) -> Callable[[Filterable], bool]:
     """Return the predicate of `state=Failed,form=web`; `!=` negates, `*` is any text."""
     terms = []
     for part in filter(str.strip, text.split(",")):
@@ -70,7 +77,7 @@ def parse_filter(text: str) -> Callable[[Summary], bool]:
             raise FilterError(f'"{match["key"]}" is not one of {", ".join(FILTER_KEYS)}')
         terms.append((match["key"], match["value"], match["operator"] == "="))
 
-    def matches(summary: Summary) -> bool:
+    def matches(summary: Filterable) -> bool:
         return all(
             fnmatchcase(summary.field(key).lower(), value.lower()) is is_equal
             for key, value, is_equal in terms
@@ -81,7 +88,16 @@ def parse_filter(text: str) -> Callable[[Summary], bool]:
 
 def node_summary(node: LynqNode) -> Summary:
     """Return the state of a node; hub and form are not needed."""
-    explanation = explain_node(node, None, None, Evidence(is_form_unread=True))
+    return summary_of(node, explain_status(node))
+
+
+def explain_status(node: LynqNode) -> Explanation:
+    """Return why a node is not ready, from its status alone."""
+    return explain_node(node, None, None, Evidence(is_form_unread=True))
+
+
+def summary_of(node: LynqNode, explanation: Explanation) -> Summary:
+    """Return the state of a node that is explained."""
     first = explanation.causes[0] if explanation.causes else None
     is_explained = first is not None and bool(first.id)
     return Summary(

@@ -1,0 +1,179 @@
+"""What every request passes: Host, Origin, time limit, security headers, and errors as JSON.
+
+| guard | against |
+|---|---|
+| Host names this server, on loopback | DNS rebinding: a page of another name that resolves to us |
+| Origin of a write is this server | a form or script of another site |
+| header X-Lynq-Action of an action | a request that a browser sends without a preflight |
+| Content-Security-Policy | a value of a row that is markup |
+"""
+
+import asyncio
+import ipaddress
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+import structlog
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from lynq.dashboard.options import DashboardTiming
+from lynq.dashboard.query import BadQuery
+from lynq.dashboard.types.common import ErrorBody
+from lynq.dashboard.viewers import Unauthenticated
+from lynq.kube.errors import (
+    Conflict,
+    ConnectionFailed,
+    Forbidden,
+    Invalid,
+    InvalidObject,
+    KubeError,
+    NotFound,
+    TimedOut,
+    Unauthorized,
+    UnknownKind,
+    error_location,
+)
+
+ACTION_HEADER: Final = "X-Lynq-Action"
+
+_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; "
+        "object-src 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+_log = structlog.get_logger("dashboard")
+
+
+class RequestRefused(Exception):  # noqa: N818 - read as a sentence
+    """The request is not carried out; the message says why and what to do."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def json_response(value: Any, status: int = 200) -> web.Response:  # noqa: ANN401
+    """Return a value as JSON, which no cache keeps."""
+    return web.Response(
+        body=msgspec.json.encode(value),
+        status=status,
+        content_type="application/json",
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a server on this address can be reached from this machine only."""
+    if host in _LOOPBACK_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def guarded(timing: DashboardTiming, *, on_loopback: bool) -> Middleware:
+    """Return the middleware of all requests."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            _check_host(request, on_loopback=on_loopback)
+            if request.method not in ("GET", "HEAD"):
+                _check_origin(request)
+            async with asyncio.timeout(_limit(request, timing)):
+                response = await handler(request)
+        except (web.HTTPException, *_ERRORS) as error:
+            response = _answer(error)
+        except TimeoutError:
+            response = _error(504, "The answer took too long: try a smaller filter.")
+        except Exception as error:  # noqa: BLE001 - a bug must not show values of rows
+            _log.error("request failed", path=request.path, traceback=error_location(error))
+            response = _error(500, f"The dashboard has a bug: {type(error).__name__}. See its log.")
+        if not response.prepared:
+            response.headers.update(_HEADERS)
+        return response
+
+    return guard
+
+
+def security_headers() -> dict[str, str]:
+    """Return the headers of a response that is sent while it is computed."""
+    return dict(_HEADERS)
+
+
+def _limit(request: web.Request, timing: DashboardTiming) -> float | None:
+    if request.path.endswith("/stream"):
+        return None
+    return timing.plan if request.path.endswith(("/plan", "/objects")) else timing.request
+
+
+def _check_host(request: web.Request, *, on_loopback: bool) -> None:
+    if on_loopback and not is_loopback(_host(request.host)):
+        raise RequestRefused(
+            421, "The Host header does not name this server: open it by localhost."
+        )
+
+
+def _host(netloc: str) -> str:
+    return (urlsplit(f"//{netloc}").hostname or "").lower()
+
+
+def _check_origin(request: web.Request) -> None:
+    origin = urlsplit(request.headers.get("Origin", ""))
+    if not origin.netloc or origin.netloc.lower() != request.host.lower():
+        raise RequestRefused(
+            403, "The request comes from another page: its Origin is not this server."
+        )
+
+
+def check_action(request: web.Request) -> None:
+    """Raise RequestRefused unless a script of our own page sent an action."""
+    if request.headers.get(ACTION_HEADER) != "true":
+        raise RequestRefused(403, f"An action needs the header {ACTION_HEADER}: true.")
+
+
+_ERRORS: Final = (RequestRefused, BadQuery, Unauthenticated, KubeError, msgspec.DecodeError)
+_STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
+    (BadQuery, 400),
+    (msgspec.DecodeError, 400),
+    (InvalidObject, 400),
+    (Unauthenticated, 401),
+    (Unauthorized, 401),
+    (Forbidden, 403),
+    (NotFound, 404),
+    (UnknownKind, 404),
+    (Conflict, 409),
+    (Invalid, 422),
+    (TimedOut, 504),
+    (ConnectionFailed, 502),
+    (KubeError, 502),
+)
+
+
+def _answer(error: Exception) -> web.Response:
+    match error:
+        case web.HTTPException():
+            return _error(error.status, error.reason)
+        case RequestRefused():
+            return _error(error.status, str(error))
+        case Unauthorized():
+            return _error(401, "The token has expired or was revoked: log in again.")
+        case Forbidden():
+            return _error(403, f"Not allowed: {error.missing_right or error}.")
+    status = next(code for kind, code in _STATUS if isinstance(error, kind))
+    return _error(status, str(error))
+
+
+def _error(status: int, message: str) -> web.Response:
+    return json_response(ErrorBody(error=message), status)

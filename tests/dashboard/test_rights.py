@@ -1,0 +1,127 @@
+"""Who sees what: login, sessions, rights per namespace, and requests of other sites."""
+
+import ipaddress
+
+import pytest
+from yarl import URL
+
+from cluster.controllers.environment import Environment
+from dashboard.conftest import Browser, Serve, browsing
+from lynq.dashboard.options import AuthMode
+
+PATHS = ("/session", "/problems", "/nodes")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_request_without_login_is_unauthorized(anonymous: Browser, path: str) -> None:
+    response = await anonymous.get(f"/api/v2{path}")
+    assert response.status == 401
+    assert "Log in" in (await response.json())["error"]
+
+
+async def test_viewer_sees_only_the_namespace_of_their_rights(
+    viewer: Browser, env: Environment
+) -> None:
+    session = await viewer.json("/session")
+    assert session["user"] == f"system:serviceaccount:{env.namespace}:viewer"
+    assert (session["mode"], session["namespaces"]) == ("Token", [env.namespace])
+    nodes = await viewer.json("/nodes")
+    assert {node["namespace"] for node in nodes["items"]} == {env.namespace}
+
+
+async def test_viewer_without_rights_sees_nothing(stranger: Browser) -> None:
+    assert (await stranger.json("/session"))["namespaces"] == []
+    problems = await stranger.json("/problems")
+    assert problems["groups"] == []
+    assert problems["nodes"]["total"] == 0
+    assert any("grant the verb list on lynqnodes" in denial for denial in problems["denials"])
+    assert (await stranger.json("/nodes"))["items"] == []
+
+
+async def test_wrong_token_is_refused(anonymous: Browser) -> None:
+    for token in ("", "wrong", "a\nb", "x" * 20_000):
+        response = await anonymous.post("/login", {"token": token})
+        assert response.status == 401, token[:10]
+        assert "Set-Cookie" not in response.headers
+
+
+async def test_session_cookie_is_for_this_site_only_and_ends_with_logout(viewer: Browser) -> None:
+    login = next(iter(viewer.http.cookie_jar))
+    assert (login["httponly"], login["samesite"]) == (True, "Strict")
+    assert (await viewer.post("/logout")).status == 200
+    assert (await viewer.get("/api/v2/session")).status == 401
+
+
+async def test_login_from_another_site_is_refused(anonymous: Browser) -> None:
+    for origin in ("https://evil.example", "null", ""):
+        response = await anonymous.post("/login", {"token": "x"}, Origin=origin)
+        assert response.status == 403
+
+
+async def test_foreign_host_is_refused_on_loopback(anonymous: Browser) -> None:
+    response = await anonymous.get("/", Host="rebound.example")
+    assert response.status == 421
+
+
+async def test_header_of_a_proxy_counts_only_from_its_address(serve: Serve) -> None:
+    trusted = {"127.0.0.0/8": 200, "10.0.0.0/8": 401}
+    for network, status in trusted.items():
+        proxies = (ipaddress.ip_network(network),)
+        async with serve(auth=AuthMode.PROXY, trusted_proxies=proxies) as url, browsing(url) as it:
+            response = await it.get("/api/v2/session", **{"X-Forwarded-User": "ann"})
+            assert response.status == status
+            system = await it.get("/api/v2/session", **{"X-Forwarded-User": "system:admin"})
+            assert system.status == 401
+
+
+async def test_proxied_viewer_has_the_rights_of_their_groups(
+    serve: Serve, env: Environment
+) -> None:
+    proxies = (ipaddress.ip_network("127.0.0.1/32"),)
+    async with serve(auth=AuthMode.PROXY, trusted_proxies=proxies) as url, browsing(url) as it:
+
+        async def nodes(groups: str) -> int:
+            headers = {"X-Forwarded-User": "ann", "X-Forwarded-Groups": groups}
+            response = await it.get("/api/v2/nodes", **headers)
+            total: int = (await response.json())["total"]
+            return total
+
+        assert await nodes("nobody") == 0
+        # No proxy grants the groups of Kubernetes itself.
+        assert await nodes("system:masters") == 0
+        del env
+
+
+async def test_pages_have_the_security_headers(anonymous: Browser) -> None:
+    response = await anonymous.get("/")
+    policy = response.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'self';")
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["Referrer-Policy"] == "no-referrer"
+
+
+async def test_every_other_path_is_the_page_and_no_file_of_the_disk(anonymous: Browser) -> None:
+    index = await (await anonymous.get("/")).text()
+    paths = (
+        "/nodes",
+        "/tenants/a/b",
+        "/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/..%2fapp",
+    )
+    for path in paths:
+        url = URL(f"{anonymous.url}{path}", encoded=True)
+        async with anonymous.http.get(url) as response:
+            assert response.status == 200, path
+            assert await response.text() == index, path
+    assert (await anonymous.get("/api/v2/absent")).status == 404
+
+
+async def test_too_long_parameters_and_bodies_are_refused(viewer: Browser) -> None:
+    for path in (f"/nodes?q={'x' * 501}", "/nodes?limit=501", "/nodes?limit=0", "/nodes?after=!!"):
+        assert (await viewer.get(f"/api/v2{path}")).status == 400, path
+    assert (await viewer.get("/api/v2/nodes?where=color=red")).status == 400
+    assert (await viewer.get("/api/v2/nodes?sort=secret")).status == 400
+    assert (await viewer.post("/login", {"token": "x" * 40_000})).status == 413
