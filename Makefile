@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check hooks mutants bench golden docs docs-sync ui ui-types recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
+.PHONY: help demo test check hooks mutants bench bench-parts golden docs docs-sync ui ui-types recording bare-test reference crds manifests dist wheelhouse image image-test chart lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -37,7 +37,12 @@ hooks: $(VENV)/ready  ## install the git hooks that run `make check` at every co
 mutants: $(VENV)/ready  ## check that the unit tests notice wrong decisions about deletion
 	$(BIN)/python tools/mutants.py $(ARGS)
 
-bench: $(VENV)/ready  ## run the benchmarks; prints tables, asserts no seconds
+bench: $(VENV)/ready  ## measure the operator and its floor in one run; ARGS=small takes two minutes
+	@scripts/databases
+	@$(BIN)/lynq cluster build
+	@cd tests && PYTHONPATH=../src ../$(BIN)/python -m bench $(ARGS)
+
+bench-parts: $(VENV)/ready  ## run the benchmarks of reads, plans, templates and push channels
 	$(BIN)/pytest tests/bench -o python_files='bench_*.py' -s $(ARGS)
 
 golden: $(VENV)/ready  ## regenerate the template engine's expected results with Go

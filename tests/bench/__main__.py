@@ -1,0 +1,149 @@
+"""`make bench`: measures the operator and its floor in one run; prints tables, writes JSON.
+
+    make bench                               all sizes, about 15 minutes on two quiet cores
+    make bench ARGS=small                    50 and 100 rows, about two minutes
+    make bench ARGS="full --output=x.json"   another file than dist/bench.json
+
+The tables assert nothing: seconds depend on the machine, ratios and request counts do not.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvloop
+
+import databases
+from bench.measuring import memory_mib
+from bench.shapes import SHAPES
+from bench.tables import Comparison, Results
+from bench.workloads import Bench, Tenants, percentile
+from lynq.api.crds import build as definitions
+from lynq.cluster import LocalCluster
+from lynq.kube import Client, load_config
+from lynq.kube.crd_install import install_crd
+
+ROOT = Path(__file__).parents[2]
+BINLOG = ("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is measured."""
+
+    rows: tuple[int, ...]
+    chain: int
+    removed: int
+    """Rows removed from the second largest hub."""
+    idle_seconds: float
+    pushes: int
+    flux: tuple[int, ...]
+
+
+SIZES = {
+    "small": Sizes((50, 100), 20, 10, 10.0, 20, (50,)),
+    "full": Sizes((100, 500, 1000), 200, 100, 60.0, 100, (100, 500, 1000)),
+}
+
+
+async def measure(bench: Bench, sizes: Sizes, results: Results) -> None:
+    """Measure everything; progress goes to stderr."""
+    for rows in sizes.rows:
+        await provision(bench, "plain", rows, results, sizes)
+    await provision(bench, "chain", sizes.chain, results, sizes)
+    for rows in sizes.flux:
+        await provision(bench, "flux", rows, results, sizes)
+
+
+async def provision(bench: Bench, name: str, rows: int, results: Results, sizes: Sizes) -> None:
+    """Measure rows → ready, and what follows with the same nodes."""
+    shape = SHAPES[name]
+    namespace = await bench.namespace("floor")
+    floor = await bench.floor("provision", namespace, name, rows)
+    async with bench.tenants(shape, rows) as tenants:
+        ours = await bench.provision(tenants)
+        comparison = Comparison("rows → Ready", rows, floor, ours)
+        progress(f"{shape.name}, {rows} rows: {comparison.ratio:.2f} × floor")
+        if name == "flux":
+            results.flux.append(comparison)
+            return
+        if name == "chain":
+            comparison.work = f"rows → Ready, {shape.name}"
+        results.comparisons.append(comparison)
+        if name == "plain":
+            await change(bench, tenants, namespace, sizes, results)
+
+
+async def change(
+    bench: Bench, tenants: Tenants, namespace: str, sizes: Sizes, results: Results
+) -> None:
+    """Measure what happens to existing nodes."""
+    rows = tenants.rows
+    results.figures[f"RSS at {rows} nodes, MiB"] = round(memory_mib(tenants.pid), 1)
+    if rows == max(sizes.rows):
+        idle = await bench.idle(tenants, sizes.idle_seconds)
+        text = f"idle, {rows} nodes, {sizes.idle_seconds:g} s"
+        results.figures[f"{text}: requests/s"] = round(idle.requests.total() / idle.seconds, 3)
+        results.figures[f"{text}: requests"] = dict(idle.requests)
+        results.figures[f"{text}: CPU %"] = round(idle.cpu / idle.seconds * 100, 2)
+        floor = await bench.floor("change", namespace, "plain", rows)
+        ours = await bench.change_form(tenants)
+        results.comparisons.append(Comparison("form change", rows, floor, ours))
+        durations = await bench.push(tenants, sizes.pushes)
+        for percent in (50, 99):
+            figure = round(percentile(durations, percent), 3)
+            results.figures[f"push, UPDATE → ConfigMap, p{percent}, s"] = figure
+    elif rows == max(sizes.rows[:-1]):
+        floor = await bench.floor("remove", namespace, "plain", sizes.removed)
+        ours = await bench.remove(tenants, sizes.removed)
+        title = f"removed of {rows} rows"
+        results.comparisons.append(Comparison(title, sizes.removed, floor, ours))
+
+
+async def run(sizes: Sizes) -> Results:
+    """Start a cluster and MariaDB, and measure."""
+    machine = {
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "Python": platform.python_version(),
+    }
+    results = Results(machine)
+    with tempfile.TemporaryDirectory(prefix="lynq-bench-") as folder:
+        cluster = LocalCluster("bench", Path(folder))
+        cluster.up(owned=True)
+        try:
+            with databases.mariadb(*BINLOG) as database:
+                config = load_config(kubeconfig=cluster.kubeconfig)
+                async with Client.connect(config) as client:
+                    for definition in definitions():
+                        await install_crd(client, definition)
+                    await measure(Bench(cluster, client, database), sizes, results)
+        finally:
+            cluster.down()
+    return results
+
+
+def progress(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("size", nargs="?", choices=sorted(SIZES), default="full")
+    parser.add_argument("--output", type=Path, default=ROOT / "dist" / "bench.json")
+    arguments = parser.parse_args()
+    results = uvloop.run(run(SIZES[arguments.size]))
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(json.dumps(results.as_json(), indent=2) + "\n")
+    print(results.text())  # noqa: T201 - the result
+
+
+if __name__ == "__main__":
+    main()

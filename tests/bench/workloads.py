@@ -1,0 +1,291 @@
+"""The measured work: rows to ready nodes, a form change, removed rows, idle time, push.
+
+Each piece of work is measured twice in the same run: by the floor, right before, and by the
+operator. Both are processes of their own, against the same API server, each in a new namespace.
+"""
+
+import asyncio
+import base64
+import json
+import statistics
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from pathlib import Path
+from typing import Any
+
+from msgspec import field
+
+from background_tasks import run_in_background
+from bench.measuring import Measurement, Meter
+from bench.shapes import Shape
+from cluster.controllers.environment import FORMS, HUBS, NODES, Object
+from databases import Server, in_mariadb
+from lynq.api import Condition, Metadata
+from lynq.api.wire import Wire
+from lynq.cluster import LocalCluster
+from lynq.kube import Bookmark, Client, EventType
+from lynq.kube.resource import CONFIG_MAPS, NAMESPACES, SECRETS
+from waiting import eventually
+
+WITHIN = 1800.0
+"""Seconds after which a measurement is given up."""
+
+
+class ObservedStatus(Wire, frozen=True):
+    """The part of the status of a node that tells whether it is ready."""
+
+    observed_generation: int = 0
+    conditions: tuple[Condition, ...] = ()
+
+
+class ObservedNode(Wire, frozen=True):
+    """A node, without its spec."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    status: ObservedStatus = field(default_factory=ObservedStatus)
+
+    @property
+    def ready_generation(self) -> int:
+        """The generation in which the node is ready; 0 if it is not."""
+        generation = self.metadata.generation
+        is_ready = any(
+            (condition.type, condition.status) == ("Ready", "True")
+            for condition in self.status.conditions
+        )
+        return generation if is_ready and self.status.observed_generation == generation else 0
+
+
+@dataclass(slots=True)
+class NodeWatch:
+    """Follows the nodes of a namespace with one watch, whose events the server encodes once."""
+
+    client: Client
+    namespace: str
+    ready_generations: dict[str, int] = dataclass_field(default_factory=dict)
+    """The generation in which each node is ready; 0 if it is not."""
+
+    async def run(self) -> None:
+        while True:
+            stream = self.client.watch(
+                NODES, self.namespace, initial_events=True, into=ObservedNode
+            )
+            async with aclosing(stream) as events:
+                async for event in events:
+                    if not isinstance(event, Bookmark):
+                        self._observe(event.type, event.object)
+
+    def _observe(self, kind: EventType, node: ObservedNode) -> None:
+        if kind is EventType.DELETED:
+            self.ready_generations.pop(node.metadata.name, None)
+        else:
+            self.ready_generations[node.metadata.name] = node.ready_generation
+
+    def are_ready(self, nodes: int, generation: int) -> bool:
+        """Return whether there are this many nodes, all ready in this generation or a later one."""
+        generations = self.ready_generations
+        return len(generations) == nodes and min(generations.values(), default=0) >= generation
+
+
+class Tenants:
+    """A running operator, its hub on MariaDB and its nodes, in one namespace."""
+
+    def __init__(self, bench: "Bench", namespace: str, shape: Shape, rows: int) -> None:
+        self._bench = bench
+        self.namespace = namespace
+        self.table = namespace.replace("-", "_")
+        self.shape = shape
+        self.rows = rows
+        self.watch = NodeWatch(bench.client, namespace)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self.process
+        return self.process.pid
+
+    async def create_rows(self) -> None:
+        columns = "uid VARCHAR(63) PRIMARY KEY, active INT, plan VARCHAR(63)"
+        rows = ", ".join(f"('t{number:05}', 1, '1')" for number in range(self.rows))
+        await in_mariadb(
+            self._bench.database,
+            f"CREATE TABLE {self.table} ({columns})",
+            f"INSERT INTO {self.table} VALUES {rows}",
+        )
+
+    async def execute(self, statement: str) -> None:
+        await in_mariadb(self._bench.database, statement.replace("TABLE", self.table))
+
+    async def create_hub(self) -> None:
+        bench, server = self._bench, self._bench.database
+        password = base64.b64encode(server.password.encode()).decode()
+        secret = {"metadata": {"name": "login"}, "data": {"password": password}}
+        await bench.client.create(SECRETS, secret, self.namespace)
+        source = {
+            "type": "mysql",
+            "mysql": {
+                "host": server.host,
+                "port": server.port,
+                "username": server.user,
+                "passwordRef": {"name": "login", "key": "password"},
+                "database": server.database,
+                "table": self.table,
+            },
+            "syncInterval": "5s",
+            "changes": "Push",
+        }
+        spec = {
+            "source": source,
+            "valueMappings": {"uid": "uid", "activate": "active"},
+            "extraValueMappings": {"plan": "plan"},
+        }
+        await bench.client.create(HUBS, {"metadata": {"name": "hub"}, "spec": spec}, self.namespace)
+        await eventually(self._has_read, within=120, every=0.1)
+
+    async def _has_read(self) -> bool:
+        hub = await self._bench.client.get(HUBS, "hub", self.namespace)
+        return bool(hub.get("status", {}).get("lastSyncTime"))
+
+    async def create_form(self) -> None:
+        form = {"metadata": {"name": "web"}, "spec": self.shape.form()}
+        await self._bench.client.create(FORMS, form, self.namespace)
+
+    async def change_form(self, **changes: Object) -> None:
+        patch = {"spec": self.shape.form(**changes)}
+        await self._bench.client.patch(FORMS, "web", patch, self.namespace)
+
+    async def wait_until_ready(self, rows: int, *, generation: int = 1) -> None:
+        """Wait until this many nodes are ready in this generation, and there are no others."""
+        await eventually(lambda: self.watch.are_ready(rows, generation), within=WITHIN, every=0.02)
+
+    def start(self, *flags: str) -> None:
+        """Start the operator."""
+        command = [sys.executable, "-m", "lynq", "run"]
+        command += [f"--kubeconfig={self._bench.cluster.kubeconfig}"]
+        command += [f"--watch-namespaces={self.namespace}", "--enable-webhooks=false"]
+        command += ["--health-probe-bind-address=0", "--zap-log-level=error", *flags]
+        self.process = subprocess.Popen(command)
+
+    def stop(self) -> None:
+        """Stop the operator and wait for its end."""
+        if self.process:
+            self.process.terminate()
+            self.process.wait()
+            self.process = None
+
+
+@dataclass(slots=True)
+class Bench:
+    """Runs all measurements against one cluster and one MariaDB server."""
+
+    cluster: LocalCluster
+    client: Client
+    database: Server
+
+    @property
+    def meter(self) -> Meter:
+        return Meter(self.cluster)
+
+    async def namespace(self, kind: str) -> str:
+        name = f"{kind}-{uuid.uuid4().hex[:8]}"
+        await self.client.create(NAMESPACES, {"metadata": {"name": name}})
+        # The default ServiceAccount and ConfigMap of the namespace are not part of the work.
+        await eventually(lambda: self._has_defaults(name), within=60, every=0.1)
+        return name
+
+    async def _has_defaults(self, namespace: str) -> bool:
+        return bool((await self.client.list(CONFIG_MAPS, namespace)).items)
+
+    async def floor(self, work: str, namespace: str, shape: str, rows: int) -> Measurement:
+        """Let the loader do the work."""
+        command = [sys.executable, "-m", "bench.floor", work, f"--namespace={namespace}"]
+        command += [f"--kubeconfig={self.cluster.kubeconfig}", f"--shape={shape}", f"--rows={rows}"]
+        with self.meter.measured() as measurement:
+            loader = await asyncio.create_subprocess_exec(
+                *command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]
+            )
+            output, _ = await loader.communicate()
+        if loader.returncode:
+            raise RuntimeError(f"the loader failed: {work} of {rows} rows")
+        result = json.loads(output)
+        measurement.seconds, measurement.cpu = result["seconds"], result["cpu"]
+        return measurement
+
+    @asynccontextmanager
+    async def tenants(self, shape: Shape, rows: int) -> AsyncIterator[Tenants]:
+        """Run an operator whose hub has read its rows and has no form yet."""
+        tenants = Tenants(self, await self.namespace("bench"), shape, rows)
+        await tenants.create_rows()
+        async with run_in_background(tenants.watch.run()):
+            try:
+                tenants.start()
+                await tenants.create_hub()
+                yield tenants
+            finally:
+                tenants.stop()
+
+    async def provision(self, tenants: Tenants) -> Measurement:
+        """Measure the time from the form to ready nodes."""
+        with self.meter.measured(tenants.pid) as measurement:
+            await tenants.create_form()
+            await tenants.wait_until_ready(tenants.rows)
+        return measurement
+
+    async def change_form(self, tenants: Tenants) -> Measurement:
+        """Measure a form change that changes one object of each node."""
+        changed: dict[str, Any] = {"data": {"plan": "{{ .plan }} changed"}}
+        with self.meter.measured(tenants.pid) as measurement:
+            await tenants.change_form(settings=changed)
+            await tenants.wait_until_ready(tenants.rows, generation=2)
+        return measurement
+
+    async def remove(self, tenants: Tenants, rows: int) -> Measurement:
+        """Measure the deactivation of the first rows."""
+        with self.meter.measured(tenants.pid) as measurement:
+            await tenants.execute(f"UPDATE TABLE SET active = 0 WHERE uid < 't{rows:05}'")
+            await tenants.wait_until_ready(tenants.rows - rows)
+        return measurement
+
+    async def idle(self, tenants: Tenants, seconds: float) -> Measurement:
+        """Measure the cost of doing nothing."""
+        await asyncio.sleep(min(seconds, 5))
+        with self.meter.measured(tenants.pid) as measurement:
+            await asyncio.sleep(seconds)
+        return measurement
+
+    async def push(self, tenants: Tenants, changes: int) -> list[float]:
+        """Return the seconds from sending an UPDATE to the changed ConfigMap, sorted."""
+        changed: dict[str, asyncio.Event] = {}
+
+        async def watch() -> None:
+            stream = self.client.watch(CONFIG_MAPS, tenants.namespace, initial_events=True)
+            async with aclosing(stream) as events:
+                async for event in events:
+                    if not isinstance(event, Bookmark):
+                        text = str((event.object.get("data") or {}).get("plan", ""))
+                        changed.setdefault(text.partition(" ")[0], asyncio.Event()).set()
+
+        durations = []
+        async with run_in_background(watch()):
+            for number in range(changes):
+                plan, uid = f"push{number}", f"t{number % tenants.rows:05}"
+                start = time.monotonic()
+                await tenants.execute(f"UPDATE TABLE SET plan = '{plan}' WHERE uid = '{uid}'")
+                async with asyncio.timeout(60):
+                    await changed.setdefault(plan, asyncio.Event()).wait()
+                durations.append(time.monotonic() - start)
+                # Not in step with any interval of the operator.
+                await asyncio.sleep(0.1 + 0.037 * (number % 7))
+        return sorted(durations)
+
+
+def percentile(durations: list[float], percent: int) -> float:
+    """Return a percentile of sorted durations."""
+    if len(durations) < 2:
+        return durations[0] if durations else 0.0
+    return statistics.quantiles(durations, n=100, method="inclusive")[percent - 1]
