@@ -101,6 +101,7 @@ class Informer(Generic[W, T]):
         project: Callable[[W], T] = _UNCHANGED,
         namespace: str | None = None,
         labels: str | None = None,
+        fields: str | None = None,
         indexes: Mapping[str, IndexFunction[T]] = MappingProxyType({}),
         backoff: Backoff = DEFAULT_BACKOFF,
         metrics: InformerMetrics | None = None,
@@ -113,6 +114,7 @@ class Informer(Generic[W, T]):
         self._project = project
         self._namespace = namespace
         self._labels = labels
+        self._fields = fields
         self._backoff = backoff
         self._metrics = metrics or RuntimeMetrics.unexposed().informer(resource.name)
         self._metrics.observe(self.store.__len__)
@@ -135,6 +137,11 @@ class Informer(Generic[W, T]):
     def has_synced(self) -> bool:
         """Whether the first complete list is in the store."""
         return self._synced.is_set()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the store follows the API server: the list is complete, and the watch works."""
+        return self.has_synced and self.health.phase is InformerPhase.WATCHING
 
     @property
     def unwatched_for(self) -> float:
@@ -160,7 +167,7 @@ class Informer(Generic[W, T]):
     def absorb(self, obj: W) -> None:
         """Store the response to our own write, so that reads see it at once.
 
-        The object must match the namespace and labels of this informer; this is not checked.
+        The object must match the namespace and selectors of this informer; this is not checked.
         """
         self._notify(self.store.absorb(ObjectVersion.of(obj.metadata), partial(self._project, obj)))
 
@@ -208,6 +215,7 @@ class Informer(Generic[W, T]):
             since=self._resume_version,
             initial_events=self._resume_version is None,
             labels=self._labels,
+            fields=self._fields,
             into=self._into,
             on_open=self._opened,
         )
@@ -223,7 +231,11 @@ class Informer(Generic[W, T]):
 
     async def _list_pages(self) -> None:
         pages = self._client.pages(
-            self.resource, self._namespace, labels=self._labels, into=self._into
+            self.resource,
+            self._namespace,
+            labels=self._labels,
+            fields=self._fields,
+            into=self._into,
         )
         version = ""
         async for page in pages:

@@ -11,13 +11,14 @@ import pytest
 from cryptography import x509
 
 from background_tasks import run_in_background
+from cluster.controllers.environment import RequestRecorder
 from cluster.webhooks.admission import HUBS, MUTATING, VALIDATING, Admission, hub
 from lynq.kube import Patch, Request, Response, Send
 from lynq.kube.errors import KubeError, NotFound
 from lynq.kube.resource import SECRETS
 from lynq.webhooks import WebhookServer
 from lynq.webhooks.certificates.ca import Lifetimes
-from waiting import eventually
+from waiting import eventually, stays
 
 DAY = timedelta(days=1)
 
@@ -60,6 +61,24 @@ async def test_replicas_share_one_ca(admission: Admission) -> None:
         starting = [group.create_task(_certificate_of_new_replica(admission)) for _ in range(4)]
     certificates = {task.result() for task in starting}
     assert certificates == {(await secret(admission))["tls.crt"]}
+
+
+async def test_idle_replica_sends_no_requests(admission: Admission) -> None:
+    requests = RequestRecorder()
+    async with (
+        admission.replica(admission.client.intercepted(requests)) as server,
+        admission.configured(server),
+    ):
+
+        async def is_idle() -> bool:
+            requests.sent.clear()
+            await asyncio.sleep(3 * admission.check_interval)
+            return requests.sent == []
+
+        await eventually(is_idle)
+        await stays(lambda: requests.sent == [], seconds=1)
+        await admission.client.delete(SECRETS, "webhook-server-cert", admission.namespace)
+        await eventually(lambda: requests.count("create") == 1)
 
 
 async def _certificate_of_new_replica(admission: Admission) -> bytes:
@@ -258,7 +277,10 @@ async def test_permissions_of_the_role_suffice(admission: Admission) -> None:
     used: set[tuple[str, str, str]] = set()
 
     async def record(request: Request, send: Send) -> Response:
-        *_, kind, name = request.path.split("/")
+        path = request.path.split("/")
+        if request.verb == "watch":
+            path.append(request.query["fieldSelector"].removeprefix("metadata.name="))
+        *_, kind, name = path
         used.add((request.verb, kind, name.removeprefix(f"{admission.namespace}-")))
         return await send(request)
 
@@ -271,11 +293,12 @@ async def test_permissions_of_the_role_suffice(admission: Admission) -> None:
     # deploy/kustomize/rbac/webhook_role.yaml
     assert used == {
         ("get", "secrets", "webhook-server-cert"),
+        ("watch", "secrets", "webhook-server-cert"),
         ("create", admission.namespace, "secrets"),
         ("replace", "secrets", "webhook-server-cert"),
         *(
             (verb, f"{kind}webhookconfigurations", f"{kind}-webhook-configuration")
-            for verb in ("get", "patch")
+            for verb in ("get", "patch", "watch")
             for kind in ("mutating", "validating")
         ),
     }

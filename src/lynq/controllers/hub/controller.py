@@ -102,7 +102,7 @@ class HubController:
             return await self._forget_missing(key)
         state = await self._state_of(hub)
         if is_deleting(hub):
-            await self._close(state)
+            await self._close(key, state)
             return await self._finalizer.finalize(hub, state)
         hub = await self._ensure_finalizer(hub)
         await self._sync(hub, state)
@@ -252,12 +252,13 @@ class HubController:
 
     async def _forget(self, key: ObjectKey) -> None:
         if state := self._states.pop(key):
-            await self._close(state)
+            await self._close(key, state)
 
-    async def _close(self, state: HubState) -> None:
-        """Close the push channel, the read in progress and the source."""
+    async def _close(self, key: ObjectKey, state: HubState) -> None:
+        """Close the push channel, the read in progress, the watches of Secrets and the source."""
         self._push.close(state.source)
         self._reader.abandon(state.read)
+        self._reader.forget(key)
         await close_source(state.source)
 
 

@@ -1,7 +1,7 @@
 """Reads the rows of hubs in background jobs, over sources that stay open between reads.
 
-A hub's Secrets are read before its rows, and a changed Secret closes the source: connections
-outlive the password that they were opened with.
+A hub's Secrets are resolved before its rows are read, and a changed Secret starts a read and closes
+the source: connections outlive the password that they were opened with.
 """
 
 import random
@@ -18,6 +18,7 @@ from lynq.controllers.concurrency import BackgroundJobs
 from lynq.controllers.context import BY_HUB, ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.hub.source_config import SourceConfig, SourceConfigLoader
+from lynq.controllers.hub.source_objects import Data, SourceObject, WatchedObjects
 from lynq.controllers.hub.state import HubState, OpenSource, SourceState
 from lynq.core.guard.absence import ReadTime
 from lynq.core.hub.events import query_failed
@@ -52,6 +53,7 @@ class RowReader:
             context.options.max_read_bytes,
             context.options.denied_hosts,
         )
+        self._objects = WatchedObjects(context.client, jobs)
 
     def start(self, hub: LynqHub, state: HubState) -> None:
         """Read all rows in the background; the end of the read requeues the hub."""
@@ -75,6 +77,10 @@ class RowReader:
             read.job.cancel()
             read.job = None
 
+    def forget(self, hub: ObjectKey) -> None:
+        """Close the watches of the Secrets and ConfigMaps that only this hub uses."""
+        self._objects.release(hub, except_for=frozenset())
+
     async def _read(
         self,
         hub: LynqHub,
@@ -88,7 +94,7 @@ class RowReader:
         try:
             if reconnect:
                 await close_source(state.source)
-            rows = await self._rows(hub, state.source, requests)
+            rows = await self._rows(hub, state, requests)
             self._succeeded(hub, state, replace(rows, changed_at=changed_at))
         except SourceError as error:
             self._failed(hub, state.read, _cause(error, state.source))
@@ -101,8 +107,9 @@ class RowReader:
                 state.read.job = None
         self._queue.add(key, group=str(key))
 
-    async def _rows(self, hub: LynqHub, source: SourceState, requests: UserRequests) -> ReadRows:
-        config = await self._config(hub, source)
+    async def _rows(self, hub: LynqHub, state: HubState, requests: UserRequests) -> ReadRows:
+        config = await self._config(hub, state)
+        source = state.source
         opened = source.open
         if opened is None or opened.settings != config.settings:
             await close_source(source)
@@ -125,16 +132,28 @@ class RowReader:
         nodes = self._context.nodes.by(BY_HUB, hub.metadata.key)
         return frozenset(pair_or_spec(node).uid for node in nodes)
 
-    async def _config(self, hub: LynqHub, source: SourceState) -> SourceConfig:
+    async def _config(self, hub: LynqHub, state: HubState) -> SourceConfig:
+        source, key = state.source, hub.metadata.key
+        references: set[SourceObject] = set()
+
+        def changed() -> None:
+            state.read.requested = True
+            self._queue.add(key, group=str(key))
+
+        async def read(reference: SourceObject) -> Data | None:
+            references.add(reference)
+            return await self._objects.data(reference, key, changed)
+
         try:
-            config = await self._configs.load(hub.spec, hub.metadata.namespace)
+            source.config = await self._configs.load(hub.spec, key.namespace, read)
         except SourceError:
             # Connections that were opened with a withdrawn password are closed too.
             source.config = None
             await close_source(source)
             raise
-        source.config = config
-        return config
+        finally:
+            self._objects.release(key, except_for=frozenset(references))
+        return source.config
 
     def _succeeded(self, hub: LynqHub, state: HubState, rows: ReadRows) -> None:
         read = state.read

@@ -1,14 +1,14 @@
 """Resolves the source config of a hub: its spec, and the Secrets and ConfigMaps that it references.
 
-Objects are read by name and never listed. An error names the field that references the missing
+Objects are read or watched by name. An error names the field that references the missing
 value and the remedy. Values of Secrets never appear in errors.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-
-import msgspec
+from typing import TypeAlias
 
 from lynq.api import (
     HubSpec,
@@ -19,24 +19,20 @@ from lynq.api import (
     TlsMode,
 )
 from lynq.api.denied_hosts import NONE_DENIED, DeniedHosts
+from lynq.api.metadata import ObjectKey
 from lynq.api.problems import errors
 from lynq.api.source import DatabaseServer
+from lynq.controllers.hub.source_objects import Data, SourceObject, fetch_data
 from lynq.core.hub.schedule import duration_of
 from lynq.core.hub.validation import validate_hub
 from lynq.kube import Client
-from lynq.kube.errors import KubeError, NotFound
-from lynq.kube.resource import CONFIG_MAPS, SECRETS
+from lynq.kube.errors import KubeError
 from lynq.sources import ENGINES, TLS, Query, ResolvedValues, Settings
 from lynq.sources.errors import InvalidSettings
 from lynq.sources.settings import MAX_BYTES
 
-
-class _SecretData(msgspec.Struct, frozen=True):
-    data: dict[str, bytes] = {}
-
-
-class _ConfigMap(msgspec.Struct, frozen=True):
-    data: dict[str, str] = {}
+ReadData: TypeAlias = Callable[[SourceObject], Awaitable[Data | None]]
+"""Returns the data of a Secret or ConfigMap; None if it does not exist. Raises KubeError."""
 
 
 class SecretResolver:
@@ -45,12 +41,12 @@ class SecretResolver:
     Each object is read once, so that a certificate and its key belong together.
     """
 
-    def __init__(self, client: Client, namespace: str) -> None:
-        self._client = client
+    def __init__(self, read: ReadData, namespace: str) -> None:
+        self._read = read
         self._namespace = namespace
         self.missing_key = ""
         """The missing key that a default was used for; reported if the login fails."""
-        self._data: dict[tuple[KeyHolder, str], Mapping[str, str | bytes]] = {}
+        self._data: dict[SourceObject, Data | None] = {}
 
     async def text(
         self, ref: SecretKeyRef | ObjectKeyRef, field: str, *, default: str | None = None
@@ -61,33 +57,28 @@ class SecretResolver:
         """
         kind = ref.kind if isinstance(ref, ObjectKeyRef) else KeyHolder.SECRET
         try:
-            value = (await self._data_of(kind, ref.name)).get(ref.key)
+            data = await self._data_of(SourceObject(kind, ObjectKey(self._namespace, ref.name)))
+            value = data.get(ref.key) if data is not None else None
             if value is not None:
                 return value.decode() if isinstance(value, bytes) else value
-            problem = f'{kind} "{ref.name}" has no key "{ref.key}": add it, or use another key'
-        except NotFound:
-            problem = f'{kind} "{ref.name}" not found in the namespace of the hub: create it'
         except UnicodeDecodeError:
             problem = f'the key "{ref.key}" of {kind} "{ref.name}" is not valid UTF-8'
         except KubeError as error:
             problem = f'{kind} "{ref.name}" could not be read: {error}'
         else:
-            if default is not None:
-                self.missing_key = f"{field}: {problem}"
-                return default
+            if data is None:
+                problem = f'{kind} "{ref.name}" not found in the namespace of the hub: create it'
+            else:
+                problem = f'{kind} "{ref.name}" has no key "{ref.key}": add it, or use another key'
+                if default is not None:
+                    self.missing_key = f"{field}: {problem}"
+                    return default
         raise InvalidSettings(problem, field=field)
 
-    async def _data_of(self, kind: KeyHolder, name: str) -> Mapping[str, str | bytes]:
-        if (kind, name) not in self._data:
-            self._data[kind, name] = await self._get(kind, name)
-        return self._data[kind, name]
-
-    async def _get(self, kind: KeyHolder, name: str) -> Mapping[str, str | bytes]:
-        if kind is KeyHolder.CONFIG_MAP:
-            return (
-                await self._client.get(CONFIG_MAPS, name, self._namespace, into=_ConfigMap)
-            ).data
-        return (await self._client.get(SECRETS, name, self._namespace, into=_SecretData)).data
+    async def _data_of(self, reference: SourceObject) -> Data | None:
+        if reference not in self._data:
+            self._data[reference] = await self._read(reference)
+        return self._data[reference]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +92,7 @@ class SourceConfig:
 
 
 class SourceConfigLoader:
-    """Loads source configs; Secrets and ConfigMaps are read each time."""
+    """Loads source configs."""
 
     def __init__(
         self,
@@ -115,11 +106,16 @@ class SourceConfigLoader:
         self._denied_hosts = denied_hosts
         self._sqlite_directory = sqlite_directory
 
-    async def load(self, spec: HubSpec, namespace: str) -> SourceConfig:
-        """Return the source config of a hub; raises SourceError."""
+    async def load(
+        self, spec: HubSpec, namespace: str, read: ReadData | None = None
+    ) -> SourceConfig:
+        """Return the source config of a hub; raises SourceError.
+
+        `read` returns its Secrets and ConfigMaps, by default from the API server.
+        """
         if problems := errors(validate_hub(spec)):
             raise InvalidSettings(problems[0].message, field=problems[0].path)
-        secrets = SecretResolver(self._client, namespace)
+        secrets = SecretResolver(read or partial(fetch_data, self._client), namespace)
         table, settings = await self._settings(spec, secrets)
         mappings = spec.value_mappings
         query = Query(

@@ -1,6 +1,8 @@
 """Provides the certificate of the webhook server: rotated by the operator itself, or from files.
 
-Every replica checks once a minute whether a renewal is due. A replica that renews writes the result
+Every replica decides once a minute whether to check: a renewal is due, or the Secret or a webhook
+configuration has changed. All three are watched by name, so that an idle replica sends no request;
+without the right to watch them, every minute has a check. A replica that renews writes the result
 to the Secret; the first write wins, and the other replicas use its content. One check proceeds in
 the order Secret, caBundle, server: no replica serves a certificate that is not trusted yet.
 """
@@ -14,8 +16,9 @@ from typing import Final, Protocol
 
 import structlog
 
-from lynq.kube import Client
+from lynq.kube import Backoff, Client, Informer, PartialObject, Resource
 from lynq.kube.errors import AlreadyExists, Conflict, KubeError
+from lynq.kube.resource import SECRETS
 from lynq.tls.context import (
     CertificateFiles,
     dynamic_server_context,
@@ -23,10 +26,12 @@ from lynq.tls.context import (
     server_context_from_pair,
 )
 from lynq.webhooks.certificates.ca import CertificateState, Lifetimes, renew
-from lynq.webhooks.certificates.secret import CABundleInjector, SharedSecret
+from lynq.webhooks.certificates.secret import CONFIGURATIONS, CABundleInjector, SharedSecret
 
 CHECK_INTERVAL: Final = 60.0
-"""Seconds between two checks."""
+"""Seconds between two checks, if there is a reason for one."""
+_WATCH_RETRY: Final = Backoff(base=0.4, cap=300.0, jitter=1.0)
+"""Delay between two attempts to watch an object."""
 _FIRST_CERTIFICATE_RETRY: Final = 2.0
 """Seconds to the next check while there is no certificate."""
 _ATTEMPTS: Final = 5
@@ -92,6 +97,14 @@ class RotatedCertificates:
         self._lifetimes = lifetimes or Lifetimes()
         self._check_interval = check_interval
         self._clock = clock
+        self._watches = [
+            _watch(client, SECRETS, service.secret, service.namespace),
+            *(
+                _watch(client, resource, f"{service.prefix}{name}")
+                for name, resource in CONFIGURATIONS.items()
+            ),
+        ]
+        self._must_check = True
         self._state: CertificateState | None = None
         self._context: ssl.SSLContext | None = None
         self._has_certificate = asyncio.Event()
@@ -104,15 +117,39 @@ class RotatedCertificates:
         return dynamic_server_context(self._current_context)
 
     async def run(self) -> None:
-        """Check periodically, until cancelled."""
-        while True:
-            try:
-                await self.check()
-            except KubeError as error:
-                self._report(str(error))
-            else:
-                self._logged_error = ""
-            await asyncio.sleep(self._check_interval if self._state else _FIRST_CERTIFICATE_RETRY)
+        """Check when there is a reason, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for watch in self._watches:
+                watch.on_change(lambda _: self._request_check())
+                group.create_task(watch.run())
+            while True:
+                if self._is_check_due():
+                    await self._try_check()
+                has_certificate = self._state is not None
+                await asyncio.sleep(
+                    self._check_interval if has_certificate else _FIRST_CERTIFICATE_RETRY
+                )
+
+    def _request_check(self) -> None:
+        # The next check waits for its time: another tool may write the same bundle again and again.
+        self._must_check = True
+
+    def _is_check_due(self) -> bool:
+        if self._must_check or self._state is None:
+            return True
+        if not all(watch.is_current for watch in self._watches):
+            return True
+        return renew(self._state, self._names, self._lifetimes, self._clock()) is not self._state
+
+    async def _try_check(self) -> None:
+        self._must_check = False
+        try:
+            await self.check()
+        except KubeError as error:
+            self._must_check = True
+            self._report(str(error))
+        else:
+            self._logged_error = ""
 
     async def check(self) -> None:
         """Renew what is due, and use the certificate that all replicas share; raises KubeError."""
@@ -160,6 +197,21 @@ class RotatedCertificates:
             self._logged_error = error
         if self._state is None:
             self.problem = f"there is no certificate yet: {error}"
+
+
+def _watch(
+    client: Client, resource: Resource, name: str, namespace: str | None = None
+) -> Informer[PartialObject, str]:
+    """Return the watch of one object; nothing but its version is kept."""
+    return Informer(
+        client,
+        resource,
+        into=PartialObject,
+        project=lambda obj: obj.metadata.resource_version,
+        namespace=namespace,
+        fields=f"metadata.name={name}",
+        backoff=_WATCH_RETRY,
+    )
 
 
 class RotationConflictError(KubeError):

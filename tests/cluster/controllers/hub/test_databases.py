@@ -13,6 +13,7 @@ from databases import Server
 from lynq.kube.resource import SECRETS
 from lynq.sources.postgresql.trigger import trigger_sql
 from lynq.sources.query import Table
+from waiting import stays
 
 Execute = Callable[..., Awaitable[None]]
 CREATE = "CREATE TABLE hub_rows (uid VARCHAR(63), active VARCHAR(5), plan VARCHAR(63))"
@@ -195,22 +196,39 @@ async def test_wrong_password_is_reported_masked_and_recovers_after_correction(
         await env.wait_for_condition("Ready", "True")
 
 
-async def test_sync_reads_secret_once_and_never_lists_secrets(
+async def test_idle_hub_with_password_sends_no_requests(
     env: Environment, postgresql: Server, in_postgresql: Execute
 ) -> None:
     await create_login(env, postgresql.password)
-    await env.create_hub(source=source("postgresql", postgresql))
+    await env.create_hub(source=source("postgresql", postgresql, syncInterval="1s"))
     await env.create_form()
 
     async with env.run_controllers():
         await env.wait_for_nodes("acme-web")
         await env.wait_until_idle()
-        assert secret_verbs(env) == ["get"]
+        assert set(secret_verbs(env)) <= {"get"}
+        env.requests.sent.clear()
+        await stays(lambda: env.requests.sent == [], seconds=3.5)
         await in_postgresql("INSERT INTO hub_rows VALUES ('beta', 'yes', 'free')")
-        await env.force_sync()
         await env.wait_for_nodes("acme-web", "beta-web")
-        await env.wait_until_idle()
-        assert secret_verbs(env) == ["get", "get"]
+        assert secret_verbs(env) == []
+
+
+async def test_corrected_password_is_used_at_once(
+    env: Environment, mariadb: Server, in_mariadb: Execute
+) -> None:
+    del in_mariadb
+    await create_login(env, mariadb.password)
+    await env.create_hub(source=source("mysql", mariadb))
+    await env.create_form()
+
+    async with env.run_controllers():
+        await env.wait_for_nodes("acme-web")
+        # The sync interval is an hour: the change of the Secret starts the read.
+        await env.patch(SECRETS, "login", {"data": encoded("not-the-passw0rd")})
+        await env.wait_for_condition("Ready", "False")
+        await env.patch(SECRETS, "login", {"data": encoded(mariadb.password)})
+        await env.wait_for_condition("Ready", "True")
 
 
 async def test_deleted_secret_fails_next_sync_and_changes_nothing(
@@ -224,6 +242,7 @@ async def test_deleted_secret_fails_next_sync_and_changes_nothing(
         await env.wait_for_nodes("acme-web")
         await env.wait_for_condition("PushConnected", "True")
         await env.client.delete(SECRETS, "login", env.namespace)
+        await env.wait_for_condition("Ready", "False")
         await in_postgresql("DELETE FROM hub_rows")
         await env.force_sync()
 
