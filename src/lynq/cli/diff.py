@@ -17,6 +17,7 @@ from lynq.api import (
 from lynq.api.names import ANNOTATION_CREATED_ONCE, FIELD_MANAGER, TRUE
 from lynq.api.resource import all_resources
 from lynq.cli.connection import Cluster, cluster_command
+from lynq.cli.evidence import EvidenceReader
 from lynq.cli.exit_codes import CommandError, ExitCode
 from lynq.cli.installation_key import installation_key, key_option
 from lynq.cli.lookup import find_node
@@ -29,8 +30,9 @@ from lynq.cli.output import (
     styled,
 )
 from lynq.core.explain.drift import FieldDrift, field_drifts
+from lynq.core.guard.protection import keeps_objects
 from lynq.core.node.desired_object import ignores_fields, prepare
-from lynq.core.node.objects import ObjectRef, owner_of, ref_of
+from lynq.core.node.objects import ObjectRef, Owner, owner_of, ref_of
 from lynq.core.node.render import Renderer, RenderError
 from lynq.core.node.variables import VariablesError, variables_of
 from lynq.kube import Discovery, Resource
@@ -83,7 +85,10 @@ async def diff(cluster: Cluster, node: str, operator_namespace: str, output: Out
     except VariablesError as error:
         raise CommandError(f"{error}.") from None
     key = await installation_key(cluster, operator_namespace)
-    differ = _Differ(cluster, found, Renderer.of(found, variables, key), Discovery(cluster.client))
+    reader = EvidenceReader.of(cluster)
+    owner = owner_of(found, is_protected=keeps_objects(found, [await reader.hub_of(found)]))
+    renderer = Renderer.of(found, variables, key)
+    differ = _Differ(cluster, found, owner, renderer, reader.discovery)
     results = [await differ.compare(resource) for resource in all_resources(found.spec)]
     results += _deleting(found)
     if output.is_table:
@@ -103,6 +108,7 @@ class _Differ:
 
     cluster: Cluster
     node: LynqNode
+    owner: Owner
     renderer: Renderer
     discovery: Discovery
 
@@ -128,7 +134,7 @@ class _Differ:
         body = live if ignores_fields(resource) else None
         entries = self._entries(ref)
         is_adopted = any(entry.adopted_uid for entry in entries)
-        desired = prepare(rendered, resource, owner_of(self.node), body, is_adopted=is_adopted)
+        desired = prepare(rendered, resource, self.owner, body, is_adopted=is_adopted)
         if live is None and any(entry.completed for entry in entries):
             return _Comparison(title, note="completed: it is not created again")
         if live is None:

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from lynq.api import LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.naming import NodePair, node_name
-from lynq.api.node_metadata import hub_by_label, is_deleting, pair_or_spec
+from lynq.api.node_metadata import hub_by_label, hubs_by_owner, is_deleting, pair_or_spec
 from lynq.controllers.context import BY_CONFLICT, BY_HUB, BY_UID, ControllerContext
-from lynq.core.node.objects import ObjectRef
+from lynq.core.guard.protection import keeps_objects
+from lynq.core.node.objects import ObjectRef, Owner, owner_of
 from lynq.core.node.siblings import Sibling
 
 
@@ -17,6 +18,12 @@ class NodeClaims:
     def __init__(self, context: ControllerContext) -> None:
         self._nodes = context.nodes
         self._forms = context.forms
+        self._hubs = context.hubs
+
+    def owner(self, node: LynqNode) -> Owner:
+        """Return the node as the owner of its objects."""
+        hubs = map(self._hubs.get, hubs_by_owner(node))
+        return owner_of(node, is_protected=keeps_objects(node, hubs))
 
     def covers(self, namespace: str) -> bool:
         """Return whether the nodes of a namespace are watched."""

@@ -7,12 +7,18 @@ from datetime import timedelta
 
 import structlog
 
-from lynq.api import LynqNode
+from lynq.api import LynqHub, LynqNode
 from lynq.api.metadata import ObjectKey
 from lynq.api.names import LABEL_HUB
-from lynq.api.node_metadata import hub_by_label, is_deleting, is_paused, is_superseded
+from lynq.api.node_metadata import (
+    hub_by_label,
+    is_deleting,
+    is_paused,
+    is_protected,
+    is_superseded,
+)
 from lynq.controllers.children import ChildChange, Children, node_by_label
-from lynq.controllers.context import BY_UID, ControllerContext
+from lynq.controllers.context import BY_HUB, BY_UID, ControllerContext
 from lynq.controllers.events import EventEmitter
 from lynq.controllers.impersonation import ClientSelector
 from lynq.controllers.node.apply import Applier
@@ -100,6 +106,7 @@ class NodeController:
     def attach(self) -> None:
         """Register the event handler that queues changed nodes."""
         self._context.nodes.on_change(self._node_changed)
+        self._context.hubs.on_change(self._hub_changed)
 
     def on_workload_ready(self, handler: Callable[[LynqNode], None]) -> None:
         """Call `handler` with each node whose workload becomes ready, of any shard."""
@@ -189,6 +196,12 @@ class NodeController:
         was_reconciled = new.status.observed_generation == new.metadata.generation
         is_periodic = old is None and was_reconciled
         self._add(key, new, QueuePriority.PERIODIC if is_periodic else QueuePriority.EVENT)
+
+    def _hub_changed(self, key: ObjectKey, old: LynqHub | None, new: LynqHub | None) -> None:
+        """Queue the nodes of a hub whose protection changed: it decides about owner references."""
+        if new is not None and is_protected(new) != (old is not None and is_protected(old)):
+            for node in self._context.nodes.by(BY_HUB, key):
+                self._add(node.metadata.key, node, QueuePriority.PERIODIC)
 
     def _child_changed(self, change: ChildChange) -> None:
         owners = set() if change.is_own_write else self._owners(change)

@@ -32,7 +32,6 @@ from lynq.core.node.objects import (
     ObjectIdentity,
     ObjectRef,
     Owner,
-    owner_of,
     ref_of,
 )
 from lynq.core.node.ownership import claimant_of
@@ -98,7 +97,7 @@ class Observer:
         current_key: CurrentKey,
         claims: NodeClaims,
     ) -> None:
-        self._claims = claims
+        self.claims = claims
         self._client = client
         self.render_pools = render_pools
         self.clients = clients
@@ -171,7 +170,7 @@ class Observer:
         live = child.live if child else None
         is_adopted = is_written_as_adopted(resource, live, ref, owner, record)
         desired = prepare(rendered, resource, owner, body, is_adopted=is_adopted)
-        claimant = claimant_of(live, ref, owner, record, self._claims) if live else ""
+        claimant = claimant_of(live, ref, owner, record, self.claims) if live else ""
         facts = replace(facts, desired=desired, live=live, claimant=claimant)
         return replace(observed, facts=facts, child=child)
 
@@ -202,7 +201,7 @@ class _Observation:
 
     @property
     def owner(self) -> Owner:
-        return owner_of(self.node)
+        return self.observer.claims.owner(self.node)
 
     async def observe(self, resource: TResource) -> ObservedResource:
         try:

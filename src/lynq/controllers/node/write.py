@@ -183,7 +183,7 @@ class ResourceWrite:
     async def _refetch(self, kind: WatchedKind) -> ObservedResource | None:
         """Read the object from the API server; None if it does not exist."""
         observed = self.observed
-        owner, rendered = owner_of(self.node), observed.rendered
+        owner, rendered = self.observer.claims.owner(self.node), observed.rendered
         if rendered is None:
             return None
         if not self._ignores_fields:

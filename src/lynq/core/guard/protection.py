@@ -7,6 +7,8 @@ finalizer. A form has one only while it is protected: any other form is deleted 
 without an operator.
 """
 
+from collections.abc import Iterable
+
 from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.events import Event, EventReason
 from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_FORM
@@ -33,6 +35,15 @@ def blocking(
     """
     candidates = (node, hub, form)
     return next((obj for obj in candidates if obj and is_deletion_blocked(obj)), None)
+
+
+def keeps_objects(node: LynqNode, hubs: Iterable[LynqHub | None]) -> bool:
+    """Return whether the node's objects must have no owner reference: it or a hub is protected.
+
+    A deletion in the foreground is carried out by the garbage collector, which deletes the
+    dependents first: the nodes of a hub, and the objects of a node. No finalizer stops it.
+    """
+    return is_protected(node) or any(hub is not None and is_protected(hub) for hub in hubs)
 
 
 def form_finalizers(form: LynqForm) -> list[str] | None:

@@ -8,8 +8,9 @@ more of the live object than the caches hold:
   managers, unless the policies say that those are overwritten.
 - An object that existed before is merged only if a dry-run apply reports no conflict, and replaced
   only if no other manager owns a field of it, unless conflictPolicy is Force.
-- An object whose deletionPolicy became Retain is tracked by labels. Our owner reference is removed,
-  or the garbage collector would delete the object together with the node.
+- An object whose deletionPolicy became Retain, or whose node or hub became protected, is tracked by
+  labels. Our owner reference is removed, or the garbage collector would delete the object together
+  with the node.
 """
 
 from dataclasses import replace
@@ -19,6 +20,7 @@ from lynq.core.node.decide import is_done_once
 from lynq.core.node.managed_fields import has_other_managers, owned_fields
 from lynq.core.node.merge_patch import drop_removed_fields
 from lynq.core.node.objects import Owner
+from lynq.core.node.ownership import has_surplus_reference
 from lynq.core.node.ownership_patches import owner_removal_patch
 from lynq.core.node.state import ResourceFacts, Write, WriteCause, WriteMethod
 
@@ -71,12 +73,10 @@ def _may_overwrite(write: Write, facts: ResourceFacts) -> bool:
 
 
 def _releases_owner(facts: ResourceFacts, owner: Owner) -> bool:
-    """Return whether the live object has our owner reference, and the desired one has not."""
     live, desired = facts.live, facts.desired
-    if live is None or desired is None or owner.uid not in live.owner_uids:
+    if live is None or desired is None:
         return False
-    references = desired.obj["metadata"].get("ownerReferences", ())
-    return all(reference["uid"] != owner.uid for reference in references)
+    return has_surplus_reference(live, desired.obj, owner)
 
 
 def _without_owner(write: Write, owner: Owner, metadata: Metadata) -> Write:

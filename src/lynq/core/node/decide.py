@@ -30,7 +30,12 @@ from lynq.core.node.adoption_policy import (
 )
 from lynq.core.node.desired_object import DesiredObject
 from lynq.core.node.objects import LiveObject, ObjectRef, Owner
-from lynq.core.node.ownership import has_lost_ties, is_orphan, is_owned_by
+from lynq.core.node.ownership import (
+    has_lost_ties,
+    has_surplus_reference,
+    is_orphan,
+    is_owned_by,
+)
 from lynq.core.node.ownership_patches import adoption_patch, restore_metadata_patch, without_adopted
 from lynq.core.node.state import (
     LastWrite,
@@ -150,9 +155,9 @@ def _once_drift(
     if ANNOTATION_APPLIED_HASH not in live.annotations:
         return None
     policy = live.annotations.get(ANNOTATION_DELETION_POLICY)
-    # An owner reference of a retained object would let the garbage collector delete it.
-    has_reference = owner.uid in live.owner_uids
-    if policy != facts.resource.deletion_policy or (facts.is_retained and has_reference):
+    # The garbage collector would delete an object that is to be kept.
+    has_reference = has_surplus_reference(live, desired.obj, owner)
+    if policy != facts.resource.deletion_policy or has_reference:
         return WriteCause.POLICY_CHANGED
     if has_lost_ties(live, desired.obj, facts.ref, owner):
         return WriteCause.OWNERSHIP_LOST

@@ -52,11 +52,13 @@ class Owner(NamedTuple):
     namespace: str
     name: str
     uid: str
+    is_protected: bool = False
+    """Whether the node or its hub is protected: its objects then have no owner reference."""
 
 
-def owner_of(node: LynqNode) -> Owner:
+def owner_of(node: LynqNode, *, is_protected: bool = False) -> Owner:
     """Return the owner of a node's objects."""
-    return Owner(node.metadata.namespace, node.metadata.name, node.metadata.uid)
+    return Owner(node.metadata.namespace, node.metadata.name, node.metadata.uid, is_protected)
 
 
 class AppliedRecord(NamedTuple):

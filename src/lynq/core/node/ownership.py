@@ -2,8 +2,9 @@
 
 An owner reference ties an object in the node's own namespace that is deleted with the node. It
 cannot reach other namespaces or cluster-scoped kinds, and the garbage collector would delete an
-object that is to be retained, or that existed before. Such objects are tracked by two labels, and
-by the annotation `lynq.sh/tracking-id`. The labels are for queries and can be copied and edited.
+object that is to be retained, that existed before, or that `lynq.sh/protect` keeps: a deletion in
+the foreground waits for no finalizer. Such objects are tracked by two labels, and by the annotation
+`lynq.sh/tracking-id`. The labels are for queries and can be copied and edited.
 The tracking id is the proof: it holds the uid of the node and the place of the object, so a copy or
 a restore in another namespace does not fit it. Objects that an older version wrote have none until
 their next write; their proof is that the status of the node lists them.
@@ -104,7 +105,8 @@ def is_tracked_by_labels(
     ref: ObjectRef, owner: Owner, policy: DeletionPolicy, *, is_adopted: bool = False
 ) -> bool:
     """Return whether the object is tied to its node by labels, and not by an owner reference."""
-    return is_adopted or policy is DeletionPolicy.RETAIN or ref.namespace != owner.namespace
+    is_kept = is_adopted or owner.is_protected or policy is DeletionPolicy.RETAIN
+    return is_kept or ref.namespace != owner.namespace
 
 
 def with_ownership(
@@ -252,6 +254,13 @@ def has_lost_ties(live: LiveObject, desired: Object, ref: ObjectRef, owner: Owne
         return True
     adopted: str | None = annotations.get(ANNOTATION_ADOPTED)
     return live.annotations.get(ANNOTATION_ADOPTED) != adopted
+
+
+def has_surplus_reference(live: LiveObject, desired: Object, owner: Owner) -> bool:
+    """Return whether the live object has our owner reference, and the desired one has not."""
+    references = desired["metadata"].get("ownerReferences", ())
+    is_desired = any(reference["uid"] == owner.uid for reference in references)
+    return owner.uid in live.owner_uids and not is_desired
 
 
 def is_orphan(live: LiveObject) -> bool:

@@ -2,9 +2,19 @@
 
 from typing import Any
 
-from cluster.controllers.environment import FORMS, HUBS, NODES, Environment
+import pytest
+
+from cluster.controllers.environment import (
+    FORMS,
+    HUBS,
+    NODES,
+    Environment,
+    Object,
+    config_map,
+)
 from cluster.controllers.running_operator import running_operator, wait_for_node_ready
 from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_FORM
+from lynq.kube import Resource
 from lynq.kube.errors import NotFound
 from lynq.kube.resource import CONFIG_MAPS
 from waiting import eventually, stays
@@ -13,10 +23,10 @@ ROWS = tuple((f"t{number}", 1, "pro") for number in range(9))
 NODE_NAMES = tuple(f"{uid}-web" for uid, *_ in ROWS)
 
 
-async def create_tenants(env: Environment) -> None:
+async def create_tenants(env: Environment, *config_maps: Object) -> None:
     env.set_rows(*ROWS)
     await env.create_hub(deletionGuard={"confirmAfter": "0s"})
-    await env.create_form()
+    await env.create_form(configMaps=list(config_maps or (config_map(),)))
     await env.wait_for_status(ready=9)
 
 
@@ -122,6 +132,76 @@ async def test_protected_node_keeps_its_objects_until_the_annotation_is_removed(
 
         await eventually(lambda: _ignoring_missing(recreated), every=0.05)
         await wait_for_node_ready(env, "t0-web")
+
+
+@pytest.mark.parametrize(("resource", "name"), [(HUBS, "hub"), (NODES, "t0-web")])
+async def test_deletion_in_the_foreground_keeps_the_objects_of_a_protected(
+    env: Environment, resource: Resource, name: str
+) -> None:
+    """The garbage collector deletes every object with an owner reference, and asks no finalizer."""
+    once = config_map(id="key", nameTemplate="{{ .uid }}-key", creationPolicy="Once")
+    async with running_operator(env):
+        await create_tenants(env, config_map(), once)
+        await protect(env, resource, name)
+        before = await wait_for_no_owner_references(env, "t0-settings", "t0-key")
+        await env.client.delete(resource, name, env.namespace, propagation="Foreground")
+
+        async def unchanged() -> bool:
+            return await uids_of(env, "t0-settings", "t0-key") == before
+
+        await env.wait_for_event("DeletionBlocked")
+        await wait_for_garbage_collector(env, "t0-web")
+        await stays(unchanged, seconds=2, every=0.1)
+        await protect(env, resource, name, None)
+        await eventually(lambda: _ignoring_missing(lambda: is_deleted(env, before)))
+
+
+async def test_objects_of_an_unprotected_node_get_their_owner_reference_back(
+    env: Environment,
+) -> None:
+    async with running_operator(env):
+        await create_tenants(env)
+        await protect(env, NODES, "t0-web")
+        await wait_for_no_owner_references(env, "t0-settings")
+        await protect(env, NODES, "t0-web", None)
+
+        async def is_owned() -> bool:
+            return "ownerReferences" in (await env.get(CONFIG_MAPS, "t0-settings"))["metadata"]
+
+        await eventually(is_owned)
+        await wait_for_node_ready(env, "t0-web")
+
+
+async def uids_of(env: Environment, *names: str) -> set[str]:
+    return {(await env.get(CONFIG_MAPS, name))["metadata"]["uid"] for name in names}
+
+
+async def wait_for_no_owner_references(env: Environment, *names: str) -> set[str]:
+    """Wait until the objects have no owner reference; return their uids."""
+
+    async def are_free() -> bool:
+        metadata = [(await env.get(CONFIG_MAPS, name))["metadata"] for name in names]
+        return all("ownerReferences" not in each for each in metadata)
+
+    await eventually(are_free)
+    return await uids_of(env, *names)
+
+
+async def wait_for_garbage_collector(env: Environment, node: str) -> None:
+    """Wait until the garbage collector is done with a node, whose kind it may not know yet."""
+
+    async def is_collected() -> bool:
+        metadata = (await env.get(NODES, node))["metadata"]
+        return (
+            "deletionTimestamp" in metadata and "foregroundDeletion" not in metadata["finalizers"]
+        )
+
+    await eventually(is_collected, within=60)
+
+
+async def is_deleted(env: Environment, uids: set[str]) -> bool:
+    listed = await env.client.list(CONFIG_MAPS, env.namespace)
+    return uids.isdisjoint(each["metadata"]["uid"] for each in listed.items)
 
 
 async def _ignoring_missing(condition: Any) -> bool:

@@ -5,9 +5,14 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from lynq.api import LynqForm, LynqHub, LynqNode, NodeSpec
+from lynq.api import LynqForm, LynqHub, LynqNode, Metadata, NodeSpec
 from lynq.api.names import ANNOTATION_PROTECT, FINALIZER_FORM
-from lynq.core.guard.protection import blocking, deletion_blocked, form_finalizers
+from lynq.core.guard.protection import (
+    blocking,
+    deletion_blocked,
+    form_finalizers,
+    keeps_objects,
+)
 from unit.core.hub.fixtures import a_form, a_hub
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -78,3 +83,19 @@ def test_event_names_the_object_and_the_annotation(obj: LynqHub | LynqForm) -> N
 )
 def test_event_says_what_is_kept(obj: LynqHub | LynqForm | LynqNode, kept: str) -> None:
     assert kept in deletion_blocked(obj).message
+
+
+@pytest.mark.parametrize(
+    ("node_protected", "hub_protected", "expected"),
+    [(False, False, False), (True, False, True), (False, True, True), (True, True, True)],
+)
+def test_objects_of_a_protected_node_or_hub_have_no_owner_reference(
+    *, node_protected: bool, hub_protected: bool, expected: bool
+) -> None:
+    node = LynqNode(
+        metadata=Metadata(name="acme-web", annotations=PROTECTED if node_protected else {}),
+        spec=NodeSpec(uid="acme", template_ref="web"),
+    )
+    metadata = replace(a_hub().metadata, annotations=PROTECTED if hub_protected else {})
+    hub = replace(a_hub(), metadata=metadata)
+    assert keeps_objects(node, [None, hub]) is expected

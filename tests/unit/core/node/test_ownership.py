@@ -13,6 +13,7 @@ from lynq.core.node.objects import NOT_APPLIED, ObjectRef, Owner
 from lynq.core.node.ownership import (
     claimant_of,
     has_lost_ties,
+    has_surplus_reference,
     is_copy,
     is_orphan,
     is_owned_by,
@@ -203,6 +204,22 @@ def test_changed_tie_is_lost(changed: dict[str, dict[str, str | None]]) -> None:
     edited = {key: {**metadata[key], **values} for key, values in changed.items()}
     live = live_from({"metadata": {**metadata, **edited}})
     assert has_lost_ties(live, obj, ELSEWHERE, an_owner())
+
+
+def test_object_of_a_protected_owner_has_labels_and_still_belongs_to_it() -> None:
+    owner = an_owner()
+    obj = with_ownership(an_object(), HERE, owner._replace(is_protected=True), DELETE)
+    assert "ownerReferences" not in obj["metadata"]
+    assert is_owned_by(live_from(obj), HERE, owner, is_listed=False)
+
+
+def test_owner_reference_is_surplus_where_the_desired_object_has_none() -> None:
+    owner = an_owner()
+    referenced = with_ownership(an_object(), HERE, owner, DELETE)
+    kept = with_ownership(an_object(), HERE, owner._replace(is_protected=True), DELETE)
+    assert has_surplus_reference(live_from(referenced), kept, owner)
+    assert not has_surplus_reference(live_from(referenced), referenced, owner)
+    assert not has_surplus_reference(live_from(kept), kept, owner)
 
 
 def test_wrong_tracking_id_is_lost_beside_our_owner_reference() -> None:
