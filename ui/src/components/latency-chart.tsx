@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { LatencyPoint } from "../api-types";
 
-const HEIGHT = 168;
+const HEIGHT = 140;
 const LEFT = 44;
 const RIGHT = 12;
 const TOP = 12;

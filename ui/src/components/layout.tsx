@@ -107,7 +107,7 @@ const MODES = {
   Kubeconfig: "Rights of the kubeconfig",
 } as const;
 
-function Viewer({ viewer }: { viewer: SessionView }) {
+export function Viewer({ viewer }: { viewer: SessionView }) {
   const leave = async (): Promise<void> => {
     await logout().catch(() => undefined);
     session.value = { state: "login" };

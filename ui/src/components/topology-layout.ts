@@ -1,10 +1,10 @@
 // Places the shapes of the topology: a column for each level, parents beside their children.
 import type { Shape, ShapeEdge } from "../api-types";
 
-export const BOX_WIDTH = 208;
+export const BOX_WIDTH = 224;
 export const BOX_HEIGHT = 36;
 const ROW = 44;
-const COLUMN = 288;
+const COLUMN = 304;
 const MARGIN = 12;
 
 const LEVELS: Readonly<Record<Shape["type"], number>> = { Hub: 0, Form: 1, Node: 2, Resource: 3, Orphan: 3 };

@@ -139,16 +139,6 @@ export function FleetPage() {
           <>
             <Denials denials={data.denials} />
             {data.nodes.total > 0 && <Totals nodes={data.nodes} />}
-            {data.hubs.map((row) => (
-              <Hub key={`${row.hub.namespace}/${row.hub.name}`} row={row} />
-            ))}
-            {!data.hubs.length && (
-              <div class="panel">
-                <Empty title="No hubs">
-                  Create a LynqHub that reads a table of your database. It appears here by itself.
-                </Empty>
-              </div>
-            )}
             {data.hubs.length > 0 && (
               <Panel title="Time from the row to Ready">
                 {data.latency.length ? (
@@ -159,6 +149,16 @@ export function FleetPage() {
                   </Empty>
                 )}
               </Panel>
+            )}
+            {data.hubs.map((row) => (
+              <Hub key={`${row.hub.namespace}/${row.hub.name}`} row={row} />
+            ))}
+            {!data.hubs.length && (
+              <div class="panel">
+                <Empty title="No hubs">
+                  Create a LynqHub that reads a table of your database. It appears here by itself.
+                </Empty>
+              </div>
             )}
           </>
         )}

@@ -1,8 +1,10 @@
 // The help dialog: keys, and what the states mean.
 import { Button } from "../components/base";
 import { Dialog } from "../components/dialog";
+import { Viewer } from "../components/layout";
 import { type AnyState, State } from "../components/state";
 import { closeDialog } from "../dialogs";
+import { viewer } from "../session";
 
 const KEYS = [
   ["Ctrl K or /", "Search tenants, forms and hubs"],
@@ -25,6 +27,7 @@ const STATES: readonly (readonly [AnyState, string])[] = [
 ];
 
 export function HelpDialog() {
+  const view = viewer();
   return (
     <Dialog label="Help" class="help" onClose={closeDialog}>
       <header class="dialog-header">
@@ -54,6 +57,7 @@ export function HelpDialog() {
           </div>
         ))}
       </dl>
+      {view && <Viewer viewer={view} />}
     </Dialog>
   );
 }

@@ -42,7 +42,7 @@ const COLUMNS: readonly Column<SummaryView>[] = [
     id: "form",
     title: "Form",
     sort: "form",
-    width: "16%",
+    width: "14%",
     cell: (node) => (
       <a
         href={pathOf({ kind: "Form", namespace: node.namespace, name: node.form, uid: "" })}
@@ -53,7 +53,7 @@ const COLUMNS: readonly Column<SummaryView>[] = [
       </a>
     ),
   },
-  { id: "namespace", title: "Namespace", width: "14%", cell: (node) => <Cut text={node.namespace} /> },
+  { id: "namespace", title: "Namespace", width: "12%", cell: (node) => <Cut text={node.namespace} /> },
   {
     id: "ready",
     title: "Resources",
@@ -70,10 +70,10 @@ const COLUMNS: readonly Column<SummaryView>[] = [
     id: "cause",
     title: "Cause",
     sort: "cause",
-    width: "28%",
+    width: "26%",
     cell: (node) => <span class="cut" title={node.message}>{node.cause || node.message}</span>,
   },
-  { id: "since", title: "Since", sort: "-since", width: "80px", align: "right", cell: (node) => <Age at={node.since} /> },
+  { id: "since", title: "Since", sort: "since", width: "80px", align: "right", cell: (node) => <Age at={node.since} /> },
 ];
 
 /**

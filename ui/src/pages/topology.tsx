@@ -42,7 +42,7 @@ function Box({ placed }: { placed: PlacedShape }) {
   const { shape, x, y } = placed;
   const tone = toneOf(shape.state);
   const target = targetOf(shape);
-  const name = shape.count > 1 ? 16 : LONGEST_NAME;
+  const name = shape.count > 1 ? LONGEST_NAME - 9 : LONGEST_NAME;
   const content = (
     <>
       <title>{describe(shape)}</title>
