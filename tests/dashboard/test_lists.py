@@ -32,6 +32,9 @@ async def test_nodes_are_filtered_sorted_and_paged_by_the_server(
     assert [node["name"] for node in backwards["items"]] == ["beta-web", "acme-web"]
     ready = await viewer.json(f"/nodes?{scope}&where=state=Ready")
     assert [node["uid"] for node in ready["items"]] == ["acme"]
+    by_state = await viewer.json(f"/nodes?{scope}&state=ready")
+    assert [node["uid"] for node in by_state["items"]] == ["acme"]
+    assert (by_state["total"], by_state["counts"]["total"]) == (1, 2)
     found = await viewer.json(f"/nodes?{scope}&q=BET")
     assert [node["uid"] for node in found["items"]] == ["beta"]
 

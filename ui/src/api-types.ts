@@ -172,7 +172,9 @@ export interface FleetView {
   denials: string[];
 }
 
-/** `GET /nodes?where=&q=&group=&sort=&after=&limit=`: filtered and sorted by the server. */
+/** `GET /nodes?where=&q=&group=&state=&sort=&after=&limit=`: filtered and sorted by the server.
+ *
+ * `state` is a field of NodesByState. */
 export interface NodePage {
   items: SummaryView[];
   total: number;

@@ -147,9 +147,13 @@ def count(nodes: Iterable[NodeEntry]) -> NodesByState:
     counts = {"total": 0, "ready": 0, "progressing": 0, "failed": 0, "paused": 0, "deleting": 0}
     for node in nodes:
         counts["total"] += 1
-        state = node.state
-        counts["failed" if state == "Conflicted" else state.lower()] += 1
+        counts[counted_as(node)] += 1
     return NodesByState(**counts)
+
+
+def counted_as(node: NodeEntry) -> str:
+    """Return the field of NodesByState that counts a node."""
+    return "failed" if node.state == "Conflicted" else node.state.lower()
 
 
 def condition_views(conditions: Conditions) -> tuple[ConditionView, ...]:

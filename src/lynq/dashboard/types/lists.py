@@ -99,12 +99,16 @@ class FleetView(ApiType, frozen=True, kw_only=True):
 
 
 class NodePage(ApiType, frozen=True, kw_only=True):
-    """`GET /nodes?where=&q=&group=&sort=&after=&limit=`: filtered and sorted by the server."""
+    """`GET /nodes?where=&q=&group=&state=&sort=&after=&limit=`: filtered and sorted by the server.
+
+    `state` is a field of NodesByState.
+    """
 
     items: tuple[SummaryView, ...]
     total: int
     """Number of nodes that match."""
     counts: NodesByState
+    """Of the nodes that match without `state`, so that another state can be chosen."""
     next: str = ""
     """The value of `after` for the next page; empty on the last one."""
 

@@ -13,7 +13,7 @@ from lynq.dashboard.projection import NodeEntry
 from lynq.dashboard.query import BadQuery
 from lynq.dashboard.types.lists import NodePage
 from lynq.dashboard.views.problems import problem_nodes
-from lynq.dashboard.visible import Visible, count, node_view
+from lynq.dashboard.visible import Visible, count, counted_as, node_view
 
 _SORTS: Final[dict[str, Callable[[NodeEntry], Any]]] = {
     "name": lambda _: "",
@@ -38,6 +38,9 @@ def node_page(visible: Visible, request: web.Request, now: datetime, grace: floa
     if group := query.text(request, "group"):
         nodes = [node for node in problem_nodes(nodes, now, grace) if _is_of(node, group)]
     nodes = list(_matching(nodes, query.text(request, "where"), query.text(request, "q")))
+    counts = count(nodes)
+    if state := query.text(request, "state"):
+        nodes = [node for node in nodes if counted_as(node) == state]
     value = _SORTS[sort]
 
     def key(node: NodeEntry) -> tuple[Any, ...]:
@@ -48,7 +51,7 @@ def node_page(visible: Visible, request: web.Request, now: datetime, grace: floa
     return NodePage(
         items=tuple(map(node_view, page.items)),
         total=len(nodes),
-        counts=count(nodes),
+        counts=counts,
         next=page.next,
     )
 
