@@ -3,6 +3,7 @@ import type { CauseView, OriginView } from "../api-types";
 import { Age } from "./age";
 import { Tag } from "./tag";
 import { Command } from "./copy";
+import { Documentation } from "./documentation";
 
 interface Props {
   cause: CauseView;
@@ -41,7 +42,7 @@ export function Cause({ cause, kind, onResource }: Props) {
           </ol>
         </div>
       )}
-      <Documentation place={cause.documentation} kind={cause.kind} />
+      <Documentation entry={cause.documentation} />
     </article>
   );
 }
@@ -64,15 +65,6 @@ function Step({ text }: { text: string }) {
   if (!match) return <>{text}</>;
   const before = text.slice(0, match.index);
   return <>{before && <>{before}: </>}<Command text={match[1]!} /></>;
-}
-
-export function Documentation({ place, kind }: { place: string; kind: string }) {
-  if (!/^(https?:\/\/|\/)/.test(place)) return null;
-  return (
-    <p class="cause-documentation">
-      <a href={place} target="_blank" rel="noreferrer">Documentation of {kind}</a>
-    </p>
-  );
 }
 
 /** ContainerFailing as words: "Container failing". */

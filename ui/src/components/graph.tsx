@@ -37,7 +37,7 @@ export function Resources(props: Props) {
           {groups.length < props.resources.length && `, in ${groups.length} groups`}
           {!hasEdges && ", none depends on another"}
         </span>
-        <span class="segments" role="group" aria-label="Show the resources as">
+        <span class="view-choice" role="group" aria-label="Show the resources as">
           {(["graph", "list"] as const).map((each) => (
             <button type="button" class="segment" aria-pressed={view === each} onClick={() => setView(each)}>
               {each === "graph" ? "Graph" : "List"}

@@ -1,34 +1,20 @@
-// The number of nodes in each state, as links to the filtered list.
-import type { NodesByState } from "../api-types";
-import { State } from "./state";
+// The nodes of a form by state: a bar, and links to the filtered list.
+import type { NodesByState, SummaryView } from "../api-types";
+import { Bar, partsOf } from "./bar";
+import { State, type AnyState } from "./state";
+import { formatted, NODE_STATES } from "./totals";
 
-const STATES = [
-  ["failed", "Failed"],
-  ["progressing", "Progressing"],
-  ["ready", "Ready"],
-  ["paused", "Paused"],
-  ["deleting", "Deleting"],
-] as const;
-
-interface Props {
-  nodes: NodesByState;
-  /** The filter of the list besides the state. */
-  where: Readonly<Record<string, string>>;
-}
-
-export function NodeCounts({ nodes, where }: Props) {
+export function NodeCounts({ nodes, form }: { nodes: NodesByState; form: SummaryView }) {
+  const filter = encodeURIComponent(`form=${form.name} namespace=${form.namespace}`);
   return (
-    <ul class="node-counts">
-      <li><a href={listPath(where)}><strong>{nodes.total}</strong> nodes</a></li>
-      {STATES.map(([key, state]) => nodes[key] > 0 && (
-        <li key={key}><a href={listPath({ ...where, state })}><strong>{nodes[key]}</strong> <State state={state} /></a></li>
-      ))}
-    </ul>
+    <div class="node-counts">
+      <Bar parts={partsOf(nodes)} />
+      <ul>
+        <li><a href={`/nodes?q=${filter}`}><strong>{formatted(nodes.total)}</strong> {nodes.total === 1 ? "node" : "nodes"}</a></li>
+        {NODE_STATES.map(({ id, label }) => nodes[id] > 0 && (
+          <li key={id}><a href={`/nodes?q=${filter}&state=${id}`}><strong>{formatted(nodes[id])}</strong> <State state={label as AnyState} /></a></li>
+        ))}
+      </ul>
+    </div>
   );
-}
-
-/** The list of nodes that have these values: `?where=form=web,state=Failed`. */
-export function listPath(where: Readonly<Record<string, string>>): string {
-  const text = Object.entries(where).filter(([, value]) => value).map(([name, value]) => `${name}=${value}`).join(",");
-  return `/nodes?where=${encodeURIComponent(text)}`;
 }

@@ -15,7 +15,7 @@ export function Pager({ page, size, total, what, onPage }: Props) {
   const first = page * size + 1;
   const last = Math.min(total, first + size - 1);
   return (
-    <nav class="pager" aria-label={`Pages of ${what}`}>
+    <nav class="local-pager" aria-label={`Pages of ${what}`}>
       <Button disabled={page === 0} onClick={() => onPage(page - 1)}>Previous</Button>
       <span>{first}–{last} of {total} {what}</span>
       <Button disabled={last === total} onClick={() => onPage(page + 1)}>Next</Button>

@@ -75,13 +75,13 @@ function PlanResult({ view }: { view: PlanView }) {
   const restarts = plan.totals["restarts"] ?? 0;
   return (
     <div class="plan-result" aria-live="polite">
-      <ul class="totals" aria-label="Totals">
+      <ul class="plan-totals" aria-label="Totals">
         {Object.entries(WORDS).map(([action, word]) => (
-          <li key={action} class={`total total-${action.toLowerCase()} ${plan.totals[action] ? "" : "zero"}`}>
+          <li key={action} class={`plan-total plan-total-${action.toLowerCase()} ${plan.totals[action] ? "" : "zero"}`}>
             <strong>{plan.totals[action] ?? 0}</strong> {word}
           </li>
         ))}
-        <li class={`total total-restart ${restarts ? "" : "zero"}`}><strong>{restarts}</strong> {restarts === 1 ? "workload restarts" : "workloads restart"}</li>
+        <li class={`plan-total plan-total-restart ${restarts ? "" : "zero"}`}><strong>{restarts}</strong> {restarts === 1 ? "workload restarts" : "workloads restart"}</li>
       </ul>
       <Denials denials={view.denials} />
       {plan.guard.verdict === "Held" && (

@@ -33,7 +33,7 @@ export function ResourceDetails({ resource, node, onClose, onSelect }: Props) {
         {resource.since && <span class="muted">for <Age at={resource.since} /></span>}
       </p>
       {resource.message && <p class="resource-message">{resource.message}</p>}
-      <dl class="facts">
+      <dl class="resource-facts">
         <dt>API version</dt><dd>{apiVersion || "unknown"}</dd>
         {resource.dependsOn.length > 0 && (
           <>

@@ -4,7 +4,7 @@ import type { RolloutView } from "../api-types";
 export function Rollout({ rollout }: { rollout: RolloutView }) {
   const { total, updated, ready, phase, maxSkew, message } = rollout;
   return (
-    <div class={`rollout rollout-${phase.toLowerCase()}`}>
+    <div class={`form-rollout ${phase.toLowerCase()}`}>
       <p class="rollout-head">
         <strong>Rollout: {phase}</strong>
         <span class="muted">{updated} of {total} updated, {ready} ready{maxSkew > 0 && `, at most ${maxSkew} at a time`}</span>

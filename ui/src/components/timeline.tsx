@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { TimelineEntry } from "../api-types";
 import { mergeTimeline } from "../model/timeline";
 import { Age } from "./age";
-import { Button, Empty } from "./base";
+import { Button } from "./base";
 
 const SHOWN = 40;
 
@@ -15,7 +15,7 @@ export function Timeline({ entries }: { entries: readonly TimelineEntry[] }) {
     () => mergeTimeline(entries.filter((entry) => !onlyWarnings || entry.type === "Warning")),
     [entries, onlyWarnings],
   );
-  if (!entries.length) return <Empty title="No events">Kubernetes keeps events for one hour.</Empty>;
+  if (!entries.length) return <p class="muted">No events. Kubernetes keeps them for one hour.</p>;
   const total = days.reduce((sum, { entries: ofDay }) => sum + ofDay.length, 0);
   let left = shown;
   return (

@@ -48,7 +48,7 @@ function FormContent({ form }: { form: FormView }) {
       <div class={tab === "resources" ? "columns" : "columns columns-wide"}>
         <div class="column-main">
           <Panel title="Nodes by state">
-            <NodeCounts nodes={form.nodes} where={{ form: summary.name, hub: summary.hub }} />
+            <NodeCounts nodes={form.nodes} form={summary} />
             {form.rollout && <Rollout rollout={form.rollout} />}
           </Panel>
           <Tabs label="Parts of the form" selected={tab} onSelect={(id) => setQuery({ tab: id === "resources" ? "" : id, resource: "" })} items={TABS} />
@@ -106,7 +106,7 @@ function ResourcesTab({ form }: { form: FormView }) {
 function TemplateDetails({ resource, template, onClose }: { resource: ResourceView; template: string; onClose: () => void }) {
   return (
     <Drawer title={resource.id} subtitle={`${resource.kind} ${resource.apiVersion}`} onClose={onClose}>
-      <dl class="facts">
+      <dl class="resource-facts">
         {resource.dependsOn.length > 0 && <><dt>Depends on</dt><dd>{resource.dependsOn.join(", ")}</dd></>}
         <dt>Policies</dt>
         <dd>{Object.keys(resource.policies).length ? <Policies policies={resource.policies} /> : <span class="muted">all defaults</span>}</dd>

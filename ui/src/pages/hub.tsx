@@ -101,7 +101,7 @@ function Forms({ hub }: { hub: HubView }) {
       {hub.forms.map(({ form, nodes, rollout }) => (
         <li key={form.name}>
           <p class="hub-form-name"><a class="cut" href={pathOf(form)} title={form.name}>{form.name}</a> <State state={form.state} /></p>
-          <NodeCounts nodes={nodes} where={{ form: form.name, hub: hub.summary.name }} />
+          <NodeCounts nodes={nodes} form={form} />
           {rollout && rollout.phase !== "Complete" && <Rollout rollout={rollout} />}
         </li>
       ))}
@@ -113,7 +113,7 @@ function Held({ hub, held }: { hub: HubView; held: HeldView }) {
   const [page, setPage] = useState(0);
   const { namespace, name } = hub.summary;
   return (
-    <section class="held" aria-label="Held deletions">
+    <section class="held-panel" aria-label="Held deletions">
       <h2>The deletion of {count(held.count, "node")} is held</h2>
       {held.message && <p>{held.message}</p>}
       <p>
@@ -190,7 +190,7 @@ function Rows({ hub }: { hub: HubView }) {
         </div>
       )}
       {data && (starts.length > 1 || data.next) && (
-        <nav class="pager" aria-label="Pages of rows">
+        <nav class="local-pager" aria-label="Pages of rows">
           <Button disabled={starts.length === 1} onClick={() => setStarts(starts.slice(0, -1))}>Previous</Button>
           <span>{first + 1}–{first + data.items.length} of {data.total} rows</span>
           <Button disabled={!data.next} onClick={() => setStarts([...starts, data.next])}>Next</Button>

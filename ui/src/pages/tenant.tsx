@@ -52,10 +52,10 @@ function TenantContent({ tenant }: { tenant: TenantView }) {
             />
           ))}
         </div>
-        <div class="column-side">
+        {tenant.nodes.length > 0 && <div class="column-side">
           <Panel title="Row"><Values values={tenant.row} empty="The row has no values that you may see." /></Panel>
           <Panel title="Timeline"><Timeline entries={tenant.timeline} /></Panel>
-        </div>
+        </div>}
       </div>
       {chosen && resource && (
         <ResourceDetails
