@@ -16,6 +16,7 @@ import msgspec
 
 from lynq.api import Metadata
 from lynq.api.metadata import HasMetadata, ObjectKey
+from lynq.api.node_metadata import is_deleting
 from lynq.api.wire import Definition
 from lynq.controllers.decoding import RawObject, Unreadable
 from lynq.core.node.merge_patch import merge_patch
@@ -300,7 +301,13 @@ class CachedClient(Generic[R]):
         )
 
     def _stored(self, response: RawObject, sent: R) -> R:
-        self.cache.store_response(response)
+        metadata = response.metadata
+        if is_deleting(response) and not metadata.finalizers:
+            # The API server has removed it. The response has the version of before, so that the
+            # cache would keep the object with its finalizer until the watch event arrives.
+            self.cache.store_deletion(metadata.key, metadata.uid)
+        else:
+            self.cache.store_response(response)
         decoded = self._decode(response)
         return sent if isinstance(decoded, Unreadable) else decoded
 
