@@ -176,11 +176,11 @@ function SideBySide({ template, result, error, id }: { template: string; result:
   );
 }
 
-/** The lines that rendering changed, counted from 0, in both texts. */
+/** The lines that rendering changed, counted from 0, in both texts. The template is indented deeper. */
 function markedLines(template: string, result: string): { template: Set<number>; result: Set<number> } {
   const marks = { template: new Set<number>(), result: new Set<number>() };
   let [before, after] = [0, 0];
-  for (const part of lineDiff(template, result)) {
+  for (const part of lineDiff(trimmed(template), trimmed(result))) {
     if (part.type === "removed") marks.template.add(before++);
     else if (part.type === "added") marks.result.add(after++);
     else {
@@ -190,3 +190,5 @@ function markedLines(template: string, result: string): { template: Set<number>;
   }
   return marks;
 }
+
+const trimmed = (text: string): string => text.split("\n").map((line) => line.trim()).join("\n");

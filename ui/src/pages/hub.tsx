@@ -126,7 +126,7 @@ function Held({ hub, held }: { hub: HubView; held: HeldView }) {
         ))}
       </ul>
       <Pager page={page} size={HELD_PER_PAGE} total={held.nodes.length} what="nodes" onPage={setPage} />
-      {held.count > held.nodes.length && <p class="muted">The first {held.nodes.length} of {held.count}; <code>lynq approve {name} -n {namespace}</code> lists the rest.</p>}
+      {held.count > held.nodes.length && <p class="muted">These are {held.nodes.length} of {held.count}: the status of the hub names only the first.</p>}
       {viewer()?.allowActions
         ? <Approval hub={{ kind: "Hub", namespace, name }} held={held} />
         : <p class="held-command">This server allows no actions. Approve with <Command text={`lynq approve ${name} -n ${namespace} --digest ${held.digest}`} /></p>}
