@@ -11,7 +11,6 @@ from lynq.api.names import GROUP
 from lynq.api.text import one_line
 from lynq.api.wire import parse_rfc3339
 from lynq.cli.connection import Cluster, listing_command
-from lynq.cli.evidence import event_time
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.output import (
     REPORT_FORMATS,
@@ -25,6 +24,7 @@ from lynq.cli.output import (
     styled,
 )
 from lynq.cli.target import find_target
+from lynq.inspection.evidence import event_time
 from lynq.kube import Bookmark, EventType
 from lynq.kube.errors import Gone
 from lynq.kube.resource import EVENTS

@@ -9,7 +9,6 @@ from lynq.api import LynqForm, LynqHub, LynqNode
 from lynq.api.names import LABEL_UID
 from lynq.api.naming import is_label_value
 from lynq.cli.connection import Cluster, cluster_command
-from lynq.cli.evidence import EvidenceReader
 from lynq.cli.exit_codes import CommandError, ExitCode
 from lynq.cli.lookup import FORMS, HUBS, NODES, list_allowed, without_kind
 from lynq.cli.output import (
@@ -24,6 +23,7 @@ from lynq.cli.output import (
 from lynq.core.explain.model import Cause, ColumnOrigin, Explanation, entry_of
 from lynq.core.explain.node import explain_node
 from lynq.core.explain.row import explain_row, where_to_look
+from lynq.inspection.evidence import EvidenceReader
 from lynq.kube.errors import NotFound
 
 
@@ -46,7 +46,7 @@ async def explain(cluster: Cluster, name: str, output: OutputFormat) -> None:
       lynq explain acme-web -n shop
       lynq explain acme -o json
     """
-    reader = EvidenceReader.of(cluster)
+    reader = EvidenceReader.of(cluster.client)
     explanations = [
         explain_node(node, await reader.hub_of(node), form, await reader.read(node))
         for node in await _nodes(cluster, without_kind(name, "node", "lynqnode"))

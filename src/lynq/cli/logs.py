@@ -3,10 +3,10 @@
 import click
 
 from lynq.cli.connection import Cluster, cluster_command
-from lynq.cli.evidence import PODS
 from lynq.cli.lookup import find_node
 from lynq.cli.operator_pods import operator_pods
 from lynq.cli.output import print_note
+from lynq.inspection.evidence import PODS
 
 
 @click.command()

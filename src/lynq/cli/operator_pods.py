@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lynq.cli.connection import Cluster
-from lynq.cli.evidence import PODS
 from lynq.cli.exit_codes import CommandError
 from lynq.cli.lookup import denial_of
+from lynq.inspection.evidence import PODS
 from lynq.kube import Resource
 from lynq.kube.errors import Forbidden
 

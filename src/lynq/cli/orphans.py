@@ -1,22 +1,18 @@
 """`lynq orphans`: objects that were retained, and what to do with them."""
 
-import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 import click
 import msgspec
 
-from lynq.api import LynqNode, Metadata
+from lynq.api import LynqNode
 from lynq.api.names import (
     ANNOTATION_FORCE_RECONCILE,
     ANNOTATION_ORPHANED_AT,
     ANNOTATION_ORPHANED_REASON,
-    LABEL_ORPHANED,
-    TRUE,
 )
 from lynq.api.wire import parse_rfc3339
 from lynq.cli.confirmation import confirm, yes_option
@@ -35,34 +31,10 @@ from lynq.cli.output import (
 )
 from lynq.cli.target import annotate, trigger_value
 from lynq.core.explain.orphans import deletion_blocker, desiring_node
-from lynq.core.node.objects import ObjectRef
-from lynq.kube import PartialObject, Resource
-from lynq.kube.errors import Conflict, Forbidden, KubeError, MethodNotAllowed, NotFound
+from lynq.inspection.orphans import Orphan, find_orphans
+from lynq.kube.errors import Conflict, KubeError, NotFound
 
-_CONCURRENT: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class _Orphan:
-    """An object with the label of an orphan."""
-
-    resource: Resource
-    metadata: Metadata
-
-    @property
-    def ref(self) -> ObjectRef:
-        metadata, resource = self.metadata, self.resource
-        return ObjectRef(resource.api_version, resource.kind, metadata.namespace, metadata.name)
-
-    @property
-    def name(self) -> str:
-        return f"{self.resource.kind.lower()}/{self.metadata.name}"
-
-    def annotation(self, key: str) -> str:
-        return self.metadata.annotations.get(key, "")
-
-
-_COLUMNS: Final[tuple[Column[_Orphan], ...]] = (
+_COLUMNS: Final[tuple[Column[Orphan], ...]] = (
     Column("NAMESPACE", lambda orphan: orphan.metadata.namespace),
     Column("OBJECT", lambda orphan: orphan.name),
     Column("REASON", lambda orphan: orphan.annotation(ANNOTATION_ORPHANED_REASON)),
@@ -125,7 +97,7 @@ async def orphans(
         print_note("No orphans found.")
 
 
-async def _find(cluster: Cluster) -> list[_Orphan]:
+async def _find(cluster: Cluster) -> list[Orphan]:
     kinds = [
         kind
         for kind in await served_kinds(cluster.client)
@@ -133,33 +105,13 @@ async def _find(cluster: Cluster) -> list[_Orphan]:
     ]
     if sys.stderr.isatty():
         print_note(f"Reading {len(kinds)} kinds …")
-    slots = asyncio.Semaphore(_CONCURRENT)
-    denied: list[str] = []
-
-    async def read(kind: Resource) -> list[_Orphan]:
-        namespace = cluster.listed_namespace if kind.namespaced else None
-        async with slots:
-            try:
-                listed = await cluster.client.list(
-                    kind, namespace, into=PartialObject, labels=f"{LABEL_ORPHANED}={TRUE}"
-                )
-            except Forbidden:
-                denied.append(kind.name)
-                return []
-            except (NotFound, MethodNotAllowed):
-                # A kind that is not stored, or that was removed meanwhile.
-                return []
-        return [_Orphan(kind, item.metadata) for item in listed]
-
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(read(kind)) for kind in kinds]
+    found, denied = await find_orphans(cluster.client, kinds, cluster.listed_namespace)
     if denied:
-        print_note(f"Not listed, grant the verb list on: {', '.join(sorted(denied))}")
-    orphans = {orphan.metadata.uid: orphan for task in tasks for orphan in task.result()}
-    return sorted(orphans.values(), key=lambda orphan: (orphan.metadata.namespace, orphan.name))
+        print_note(f"Not listed, grant the verb list on: {', '.join(denied)}")
+    return found
 
 
-def _selected(orphans: list[_Orphan], names: Sequence[str]) -> list[_Orphan]:
+def _selected(orphans: list[Orphan], names: Sequence[str]) -> list[Orphan]:
     if not names:
         return orphans
     selected = []
@@ -176,7 +128,7 @@ def _selected(orphans: list[_Orphan], names: Sequence[str]) -> list[_Orphan]:
     return selected
 
 
-async def _delete(cluster: Cluster, found: list[_Orphan], *, yes: bool) -> None:
+async def _delete(cluster: Cluster, found: list[Orphan], *, yes: bool) -> None:
     deletable = []
     for orphan in found:
         if blocker := deletion_blocker(orphan.metadata):
@@ -216,7 +168,7 @@ async def _delete(cluster: Cluster, found: list[_Orphan], *, yes: bool) -> None:
         raise click.exceptions.Exit(ExitCode.ERROR)
 
 
-async def _adopt(cluster: Cluster, found: list[_Orphan], *, yes: bool) -> None:
+async def _adopt(cluster: Cluster, found: list[Orphan], *, yes: bool) -> None:
     listed = await cluster.client.list(NODES, cluster.listed_namespace, into=LynqNode)
     nodes: dict[str, LynqNode] = {}
     for orphan in found:
@@ -237,11 +189,11 @@ async def _adopt(cluster: Cluster, found: list[_Orphan], *, yes: bool) -> None:
         click.echo(f"node/{node.metadata.name} reconcile requested")
 
 
-def _count(orphans: Sequence[_Orphan]) -> str:
+def _count(orphans: Sequence[Orphan]) -> str:
     return "1 orphan" if len(orphans) == 1 else f"{len(orphans)} orphans"
 
 
-def _data(orphan: _Orphan) -> dict[str, str]:
+def _data(orphan: Orphan) -> dict[str, str]:
     ref: dict[str, str] = msgspec.to_builtins(orphan.ref._asdict())
     return {
         "apiVersion": ref["api_version"],

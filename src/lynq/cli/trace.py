@@ -8,7 +8,6 @@ import msgspec
 from lynq.api import LynqNode, Metadata
 from lynq.api.names import LABEL_HUB
 from lynq.cli.connection import Cluster, cluster_command
-from lynq.cli.evidence import EvidenceReader
 from lynq.cli.exit_codes import CommandError, ExitCode
 from lynq.cli.kinds import find_kind
 from lynq.cli.lookup import NODES
@@ -31,6 +30,7 @@ from lynq.core.explain.trace import (
     steps_to_row,
 )
 from lynq.core.node.objects import ObjectRef
+from lynq.inspection.evidence import EvidenceReader
 from lynq.kube import PartialObject, Resource
 from lynq.kube.errors import NotFound
 
@@ -56,7 +56,7 @@ async def trace(cluster: Cluster, target: str, output: OutputFormat) -> None:
     kind, separator, name = target.partition("/")
     if not kind or not separator or not name:
         raise CommandError(f'"{target}" is not KIND/NAME, for example deployment/acme-web.')
-    reader = EvidenceReader.of(cluster)
+    reader = EvidenceReader.of(cluster.client)
     resource = await find_kind(cluster.client, kind)
     steps = [step async for step in _steps(cluster, reader, resource, name)]
     if output.is_table:

@@ -1,8 +1,4 @@
-"""Reads what explains a node: its hub and form, its live objects, their pods and warnings.
-
-Everything is read with the viewer's own rights. A read that is denied is reported, and the rest is
-explained without it.
-"""
+"""Reads what explains a node: its hub and form, its live objects, their pods and warnings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,15 +7,15 @@ from typing import Any, Final, TypeVar
 from lynq.api import LynqForm, LynqHub, LynqNode, ResourceStatus
 from lynq.api.node_metadata import hub_by_label
 from lynq.api.text import one_line
-from lynq.cli.connection import Cluster
-from lynq.cli.lookup import FORMS, HUBS
 from lynq.core.explain.model import Evidence, ObjectEvidence
 from lynq.core.explain.node import root_entries
 from lynq.core.node.objects import ObjectRef, ref_of
-from lynq.kube import Discovery, Resource
+from lynq.kube import Client, Discovery, Resource
 from lynq.kube.errors import Forbidden, NotFound, UnknownKind
-from lynq.kube.resource import EVENTS
+from lynq.kube.resource import EVENTS, resource_of
 
+HUBS: Final = resource_of(LynqHub.definition)
+FORMS: Final = resource_of(LynqForm.definition)
 PODS: Final = Resource("", "v1", "Pod", "pods", namespaced=True)
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"})
 _MAX_OBJECTS: Final = 20
@@ -34,15 +30,15 @@ Object = dict[str, Any]
 class EvidenceReader:
     """Reads objects for explanations, and remembers what it may not read."""
 
-    cluster: Cluster
+    client: Client
     discovery: Discovery
     denials: dict[str, None] = field(default_factory=dict)
     """What was not read, and the right that is missing; each once."""
 
     @classmethod
-    def of(cls, cluster: Cluster) -> "EvidenceReader":
-        """Return a reader for a cluster."""
-        return cls(cluster, Discovery(cluster.client))
+    def of(cls, client: Client) -> "EvidenceReader":
+        """Return a reader with the rights of a client."""
+        return cls(client, Discovery(client))
 
     async def hub_of(self, node: LynqNode) -> LynqHub | None:
         """Return the hub of a node; None if it does not exist or may not be read."""
@@ -68,7 +64,7 @@ class EvidenceReader:
         """Return an object; None if it does not exist or may not be read."""
         try:
             resource = await self.discovery.resource(ref.api_version, ref.kind)
-            return await self.cluster.client.get(resource, ref.name, ref.namespace or None)
+            return await self.client.get(resource, ref.name, ref.namespace or None)
         except (NotFound, UnknownKind):
             return None
         except Forbidden as error:
@@ -113,16 +109,15 @@ class EvidenceReader:
         labels: str | None = None,
         fields: str | None = None,
     ) -> list[Object]:
-        client = self.cluster.client
         try:
-            return (await client.list(resource, namespace, labels=labels, fields=fields)).items
+            return (await self.client.list(resource, namespace, labels=labels, fields=fields)).items
         except Forbidden as error:
             self._deny(error)
             return []
 
     async def _read(self, resource: Resource, name: str, namespace: str, into: type[K]) -> K | None:
         try:
-            return await self.cluster.client.get(resource, name, namespace, into=into)
+            return await self.client.get(resource, name, namespace, into=into)
         except NotFound:
             return None
         except Forbidden as error:
