@@ -6,22 +6,49 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
+import structlog
 from aiohttp import web
 
+from lynq.api import LynqNode
+from lynq.api.metadata import ObjectKey
+from lynq.core.explain.model import Cause
+from lynq.core.node.objects import ObjectRef
 from lynq.dashboard import query
-from lynq.dashboard.guards import guarded, is_loopback, json_response
+from lynq.dashboard.actions import perform
+from lynq.dashboard.guards import (
+    RequestRefused,
+    check_action,
+    guarded,
+    is_loopback,
+    json_response,
+)
+from lynq.dashboard.legacy import LegacyApi
 from lynq.dashboard.options import MAX_BODY, DashboardOptions
-from lynq.dashboard.projection import Projection
+from lynq.dashboard.projection import NODES, NodeEntry, Projection
 from lynq.dashboard.static_files import StaticFiles
+from lynq.dashboard.stream import Streams
+from lynq.dashboard.types.details import ActionRequest
 from lynq.dashboard.types.lists import LoginRequest
 from lynq.dashboard.viewers import COOKIE, Viewer, Viewers
+from lynq.dashboard.views.fleet_page import fleet_view
+from lynq.dashboard.views.form import form_view, preview_view
+from lynq.dashboard.views.hub import hub_view, row_page
 from lynq.dashboard.views.nodes import node_page
+from lynq.dashboard.views.objects import object_view
+from lynq.dashboard.views.orphans import visible_orphans
+from lynq.dashboard.views.plan import Planner
 from lynq.dashboard.views.problems import groups_of, problems_view
+from lynq.dashboard.views.search import search
 from lynq.dashboard.views.session import session_view
+from lynq.dashboard.views.tenant import first_cause, tenant_view
+from lynq.dashboard.views.topology import TopologyQuery, topology_view
 from lynq.dashboard.visible import Visible
-from lynq.kube import Client
+from lynq.inspection.evidence import EvidenceReader
+from lynq.kube import Client, Discovery
 
 _API: Final = "/api/v2"
+
+_log = structlog.get_logger("dashboard")
 
 View = Callable[[web.Request, Viewer], Awaitable[Any]]
 
@@ -33,9 +60,20 @@ class App:
     options: DashboardOptions
     projection: Projection
     viewers: Viewers
-    client: Client
-    """With the server's own rights; for discovery only."""
+    discovery: Discovery
+    """The kinds that the API server serves, which all viewers may know."""
+    streams: Streams
+    planner: Planner
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+
+    @classmethod
+    def of(
+        cls, options: DashboardOptions, projection: Projection, viewers: Viewers, client: Client
+    ) -> "App":
+        """Return the application; the client is the server's own."""
+        streams = Streams(projection, options.timing)
+        planner = Planner(options.operator_namespace)
+        return cls(options, projection, viewers, Discovery(client), streams, planner)
 
     def application(self) -> web.Application:
         """Return the application of aiohttp."""
@@ -46,8 +84,11 @@ class App:
         app.router.add_get("/readyz", self._ready)
         app.router.add_post(f"{_API}/login", self._login)
         app.router.add_post(f"{_API}/logout", self._logout)
+        app.router.add_post(f"{_API}/actions/{{action}}", self._act)
         for path, view in self._views().items():
             app.router.add_get(f"{_API}{path}", self._viewed(view))
+        for path, view in LegacyApi(self.projection, self.discovery).views().items():
+            app.router.add_get(f"/api/v1{path}", self._viewed(view))
         app.router.add_route("*", "/api/{path:.*}", _unknown)
         app.router.add_get("/{path:.*}", StaticFiles().serve)
         return app
@@ -56,7 +97,19 @@ class App:
         return {
             "/session": self._session,
             "/problems": self._problems,
+            "/fleet": self._fleet,
             "/nodes": self._nodes,
+            "/search": self._search,
+            "/topology": self._topology,
+            "/stream": self._stream,
+            "/objects": self._object,
+            "/tenants/{namespace}/{uid}": self._tenant,
+            "/forms/{namespace}/{name}": self._form,
+            "/forms/{namespace}/{name}/preview": self._preview,
+            "/forms/{namespace}/{name}/plan": self._form_plan,
+            "/hubs/{namespace}/{name}": self._hub,
+            "/hubs/{namespace}/{name}/rows": self._rows,
+            "/hubs/{namespace}/{name}/plan": self._hub_plan,
         }
 
     def _viewed(self, view: View) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
@@ -74,8 +127,119 @@ class App:
 
     async def _problems(self, request: web.Request, viewer: Viewer) -> object:
         visible = await self._visible(request, viewer)
-        groups = groups_of(visible, self.now(), self.options.timing.grace)
-        return problems_view(visible, groups, {})
+        timing = self.options.timing
+        groups = groups_of(visible, self.now(), timing.grace)
+        of_nodes: Any = [group for group in groups if group.key.kind == "node"]
+        reader = EvidenceReader(viewer.client, self.discovery)
+
+        async def read(node: NodeEntry) -> Cause | None:
+            return await first_cause(reader, node.namespace, node.name)
+
+        headlines = await viewer.causes.headlines(of_nodes, read, timing.evidence)
+        return problems_view(visible, groups, headlines)
+
+    async def _fleet(self, request: web.Request, viewer: Viewer) -> object:
+        return fleet_view(await self._visible(request, viewer), self.now())
+
+    async def _search(self, request: web.Request, viewer: Viewer) -> object:
+        return search(await self._visible(request, viewer), query.text(request, "q"))
+
+    async def _topology(self, request: web.Request, viewer: Viewer) -> object:
+        visible = await self._visible(request, viewer)
+        asked = TopologyQuery(
+            text=query.text(request, "q"),
+            problems=query.flag(request, "problems"),
+            focus=query.text(request, "focus"),
+        )
+        kind, _, place = asked.focus.partition(":")
+        focused = None
+        if kind == "node":
+            namespace, _, name = place.partition("/")
+            focused = await viewer.client.get(NODES, name, namespace, into=LynqNode)
+        orphans = [] if asked.focus else await visible_orphans(viewer, visible, self.discovery)
+        return topology_view(visible, asked, focused, orphans)
+
+    async def _stream(self, request: web.Request, viewer: Viewer) -> object:
+        async def visible() -> Visible:
+            # Raises when the session has ended.
+            return await self._visible(request, await self.viewers.of(request))
+
+        return await self.streams.serve(request, viewer, visible)
+
+    async def _object(self, request: web.Request, viewer: Viewer) -> object:
+        parts = (query.text(request, name) for name in ("apiVersion", "kind", "namespace", "name"))
+        ref = ObjectRef(*parts)
+        namespace, _, name = query.text(request, "node").rpartition("/")
+        node = ObjectKey(namespace or ref.namespace, name) if name else None
+        return await object_view(
+            viewer,
+            self.projection,
+            self.discovery,
+            ref,
+            node,
+            operator_namespace=self.options.operator_namespace,
+        )
+
+    async def _tenant(self, request: web.Request, viewer: Viewer) -> object:
+        namespace, uid = request.match_info["namespace"], request.match_info["uid"]
+        visible = await Visible.to(viewer, self.projection, namespace)
+        return await tenant_view(viewer, visible, self.discovery, namespace, uid)
+
+    async def _form(self, request: web.Request, viewer: Viewer) -> object:
+        key, visible = await self._named(request, viewer)
+        return await form_view(viewer, visible, *key)
+
+    async def _preview(self, request: web.Request, viewer: Viewer) -> object:
+        key, visible = await self._named(request, viewer)
+        return await preview_view(viewer, visible, key, query.text(request, "uid"), self.now())
+
+    async def _form_plan(self, request: web.Request, viewer: Viewer) -> object:
+        key, _ = await self._named(request, viewer)
+        visible = await Visible.to(viewer, self.projection)
+        return await self.planner.of_form(viewer, visible, key)
+
+    async def _hub(self, request: web.Request, viewer: Viewer) -> object:
+        key, visible = await self._named(request, viewer)
+        return await hub_view(viewer, visible, *key)
+
+    async def _hub_plan(self, request: web.Request, viewer: Viewer) -> object:
+        key, _ = await self._named(request, viewer)
+        visible = await Visible.to(viewer, self.projection)
+        return await self.planner.of_hub(viewer, visible, key)
+
+    async def _rows(self, request: web.Request, viewer: Viewer) -> object:
+        key, visible = await self._named(request, viewer)
+        return await row_page(
+            viewer,
+            visible,
+            key,
+            text=query.text(request, "q"),
+            after=query.text(request, "after"),
+            size=query.limit(request, 50),
+        )
+
+    async def _named(self, request: web.Request, viewer: Viewer) -> tuple[ObjectKey, Visible]:
+        """Return the key in the path, and what the viewer sees of its namespace."""
+        key = ObjectKey(request.match_info["namespace"], request.match_info["name"])
+        return key, await Visible.to(viewer, self.projection, key.namespace)
+
+    async def _act(self, request: web.Request) -> web.Response:
+        viewer = await self.viewers.of(request)
+        if not self.options.allow_actions:
+            raise RequestRefused(403, "Actions are off: start the dashboard with --allow-actions.")
+        check_action(request)
+        asked = msgspec.json.decode(await request.read(), type=ActionRequest)
+        action = request.match_info["action"]
+        result = await perform(viewer.client, action, asked, self.now())
+        _log.info(
+            "action",
+            action=action,
+            user=viewer.user,
+            kind=asked.kind,
+            namespace=asked.namespace,
+            name=asked.name,
+        )
+        return json_response(result)
 
     async def _nodes(self, request: web.Request, viewer: Viewer) -> object:
         visible = await self._visible(request, viewer)

@@ -44,8 +44,8 @@ MAX_CHANGES: Final = 10_000
 """Changes that a stream can resume over."""
 MAX_CHANGED: Final = 200
 """Objects in one message of a stream; of more, the page is loaded again."""
-MAX_PLANS: Final = 2
-"""Plans and comparisons that are computed at the same time."""
+MAX_PLANS: Final = 1
+"""Plans that are computed at the same time; the others wait."""
 
 
 class AuthMode(StrEnum):

@@ -48,7 +48,7 @@ async def running_dashboard(
     anonymous = replace(config, credentials=StaticCredentials(), impersonate=None)
     async with Client.connect(config) as own, Client.connect(anonymous) as guest:
         projection = Projection(own, options.namespace)
-        app = App(options, projection, Viewers(options, own, guest), own)
+        app = App.of(options, projection, Viewers(options, own, guest), own)
         runner = web.AppRunner(
             app.application(),
             access_log=None,

@@ -9,13 +9,14 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from aiohttp import web
 
 from lynq.dashboard.options import MAX_SESSIONS, AuthMode, DashboardOptions
 from lynq.dashboard.rights import Rights
+from lynq.dashboard.views.headlines import CauseCache
 from lynq.kube import Client
 from lynq.kube.access_review import Subject, own_identity
 
@@ -39,6 +40,7 @@ class Viewer:
     rights: Rights
     id: str
     """Identifies the session, for limits per viewer."""
+    causes: CauseCache = field(default_factory=CauseCache)
 
 
 @dataclass(slots=True)

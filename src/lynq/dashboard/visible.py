@@ -103,15 +103,16 @@ def node_view(entry: NodeEntry) -> SummaryView:
 
 def hub_line(hub: LynqHub) -> SummaryView:
     """Return a hub in one line."""
-    return _line("Hub", hub_summary(hub), _since(hub.status.conditions, ConditionType.READY))
+    return line("Hub", hub_summary(hub), _since(hub.status.conditions, ConditionType.READY))
 
 
 def form_line(form: LynqForm) -> SummaryView:
     """Return a form in one line."""
-    return _line("Form", form_summary(form), _since(form.status.conditions, ConditionType.APPLIED))
+    return line("Form", form_summary(form), _since(form.status.conditions, ConditionType.APPLIED))
 
 
-def _line(kind: Any, summary: Summary, since: datetime | None) -> SummaryView:  # noqa: ANN401
+def line(kind: Any, summary: Summary, since: datetime | None) -> SummaryView:  # noqa: ANN401
+    """Return a summary for a page; the kind is Hub, Form or Node."""
     return SummaryView(
         kind=kind,
         namespace=summary.namespace,
@@ -121,6 +122,7 @@ def _line(kind: Any, summary: Summary, since: datetime | None) -> SummaryView:  
         desired=summary.desired,
         cause=summary.cause,
         message=summary.message,
+        uid=summary.uid,
         form=summary.form,
         hub=summary.hub,
         since=since,

@@ -29,15 +29,9 @@ class Columns:
         self, form: FormSpec | None, hub: HubSpec | None, values: Mapping[str, str]
     ) -> None:
         self._resources = {placed.resource.id: placed for placed in _placed(form)}
-        self._columns = _columns_by_variable(hub)
+        self._columns = columns_by_variable(hub)
         self._values = values
-        self._secret = {
-            origin
-            for placed in self._resources.values()
-            if str(placed.resource.spec.get("kind", "")) == _SECRET
-            for _, variables in _readings(placed)
-            for origin in variables
-        }
+        self._secret = secret_variables(form)
 
     def place(self, resource_id: str) -> str:
         """Return the place of a resource in the form, for example `deployments[web]`."""
@@ -92,6 +86,28 @@ _NO_COLUMNS: Final = frozenset({"hubId", "templateRef"})
 """Variables that come from the hub and the form, and not from the row."""
 
 
+def secret_variables(form: FormSpec | None) -> set[str]:
+    """Return the variables that the Secrets of a form read."""
+    return {
+        variable
+        for placed in _placed(form)
+        if str(placed.resource.spec.get("kind", "")) == _SECRET
+        for _, variables in _readings(placed)
+        for variable in variables
+    }
+
+
+def columns_by_variable(hub: HubSpec | None) -> dict[str, str]:
+    """Return the column of each variable; empty without a hub."""
+    if hub is None:
+        return {}
+    mappings = hub.value_mappings
+    columns = {"uid": mappings.uid, "activate": mappings.activate}
+    if mappings.host_or_url:
+        columns |= dict.fromkeys(("hostOrUrl", "host"), mappings.host_or_url)
+    return columns | hub.extra_value_mappings
+
+
 def container_path(manifest: Mapping[str, Any], container: str) -> str:
     """Return the path of a container in a manifest; "" if it has none of this name."""
     return next(_container_paths(manifest, container, ""), "")
@@ -128,16 +144,6 @@ def _readings(placed: PlacedResource) -> Iterator[tuple[str, list[str]]]:
 def _field_of(text: TemplateText, placed: PlacedResource) -> str:
     """Return the path in the manifest, or the name of the template."""
     return text.path.removeprefix(f"{placed.path}.").removeprefix("spec.")
-
-
-def _columns_by_variable(hub: HubSpec | None) -> dict[str, str]:
-    if hub is None:
-        return {}
-    mappings = hub.value_mappings
-    columns = {"uid": mappings.uid, "activate": mappings.activate}
-    if mappings.host_or_url:
-        columns |= dict.fromkeys(("hostOrUrl", "host"), mappings.host_or_url)
-    return columns | hub.extra_value_mappings
 
 
 def _normalized(path: str) -> str:

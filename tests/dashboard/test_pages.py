@@ -1,0 +1,139 @@
+"""The pages of one tenant, form and hub, and of the fleet."""
+
+from typing import Any
+
+from cluster.controllers.environment import Environment
+from dashboard.conftest import Browser
+from waiting import eventually
+
+
+async def test_problem_names_what_the_pods_say(admin: Browser, env: Environment) -> None:
+    async def named() -> bool:
+        groups = (await admin.json(f"/problems?namespace={env.namespace}"))["groups"]
+        titles = [group["title"] for group in groups if group["kind"] == "Node"]
+        assert titles in (["ImagePullBackOff in web"], ["ErrImagePull in web"]), titles
+        return True
+
+    await eventually(named)
+
+
+async def test_fleet_counts_nodes_by_hub_and_form(viewer: Browser, env: Environment) -> None:
+    fleet = await viewer.json(f"/fleet?namespace={env.namespace}")
+    (hub,) = fleet["hubs"]
+    assert (hub["hub"]["name"], hub["rejected"], hub["held"]) == ("hub", 1, 0)
+    (cell,) = hub["forms"]
+    assert cell["form"]["name"] == "web"
+    assert cell["nodes"]["total"] == 2
+    assert fleet["nodes"]["ready"] == 1
+
+
+async def test_tenant_has_causes_resources_row_and_timeline(
+    admin: Browser, env: Environment
+) -> None:
+    tenant = await admin.json(f"/tenants/{env.namespace}/beta")
+    (node,) = tenant["nodes"]
+    assert node["summary"]["name"] == "beta-web"
+    assert node["causes"][0]["resourceId"] == "web"
+    assert node["causes"][0]["documentation"].startswith("docs/troubleshooting/")
+    levels = {each["id"]: each["level"] for each in node["resources"]}
+    assert (levels["web"], levels["svc"]) == (0, 1)
+    values = {each["variable"]: each["value"] for each in tenant["row"]}
+    assert values["plan"] == "nonexistent"
+    assert any(entry["subject"] == "LynqNode/beta-web" for entry in tenant["timeline"])
+
+
+async def test_rejected_row_explains_that_it_has_no_node(viewer: Browser, env: Environment) -> None:
+    response = await viewer.get(f"/api/v2/tenants/{env.namespace}/Gamma")
+    assert response.status == 404
+    assert "rejected the row" in (await response.json())["error"]
+
+
+async def test_form_shows_templates_and_the_preview_of_a_row(
+    viewer: Browser, env: Environment
+) -> None:
+    form = await viewer.json(f"/forms/{env.namespace}/web")
+    assert "{{ .plan }}" in form["templates"]["web"]
+    assert form["uids"] == ["acme", "beta"]
+    assert {each["variable"] for each in form["variables"]} >= {"uid", "plan"}
+    preview = await viewer.json(f"/forms/{env.namespace}/web/preview?uid=beta")
+    results = {each["id"]: each for each in preview["resources"]}
+    assert "registry.local/nonexistent:1" in results["web"]["result"]
+    assert not any(each["error"] for each in results.values())
+
+
+async def test_hub_shows_source_rows_and_rejected_rows(viewer: Browser, env: Environment) -> None:
+    hub = await viewer.json(f"/hubs/{env.namespace}/hub")
+    assert hub["source"]["table"] == "tenants"
+    assert [row["uid"] for row in hub["rejected"]] == ["Gamma"]
+    rows = await viewer.json(f"/hubs/{env.namespace}/hub/rows")
+    assert [row["uid"] for row in rows["items"]] == ["acme", "beta"]
+    assert rows["items"][0]["values"]["plan"] == "app"
+    assert rows["items"][0]["nodes"][0]["name"] == "acme-web"
+
+
+async def test_object_has_yaml_folded_managed_fields_and_differences(
+    admin: Browser, env: Environment
+) -> None:
+    where = f"apiVersion=apps/v1&kind=Deployment&namespace={env.namespace}&name=acme-web"
+    shown = await admin.json(f"/objects?{where}&node=acme-web")
+    assert "kind: Deployment" in shown["yaml"]
+    assert "managedFields" not in shown["yaml"]
+    assert "lynq-operator" in shown["managedFields"]
+    assert shown["differences"] == []
+
+
+async def test_plan_has_only_what_waits_for_the_broken_tenant(
+    admin: Browser, env: Environment
+) -> None:
+    plan = (await admin.json(f"/hubs/{env.namespace}/hub/plan"))["plan"]
+    assert plan["schema"] == "lynq.sh/plan/v1"
+    created = [(change["action"], change["kind"], change["name"]) for change in plan["changes"]]
+    assert created == [("Create", "Service", "beta-web")]
+    of_form = (await admin.json(f"/forms/{env.namespace}/web/plan"))["plan"]
+    assert of_form["changes"] == plan["changes"]
+
+
+async def test_search_finds_the_tenant_first(viewer: Browser) -> None:
+    hits = (await viewer.json("/search?q=beta"))["items"]
+    assert hits[0]["uid"] == "beta"
+    assert (await viewer.json("/search?q="))["items"] == []
+
+
+async def test_topology_draws_hub_form_nodes_and_focused_resources(
+    viewer: Browser, env: Environment
+) -> None:
+    drawn = await viewer.json(f"/topology?namespace={env.namespace}")
+    types = sorted(shape["type"] for shape in drawn["shapes"])
+    assert types == ["Form", "Hub", "Node", "Node"]
+    assert len(drawn["edges"]) == 3
+    problems = await viewer.json(f"/topology?namespace={env.namespace}&problems=true")
+    assert [shape["name"] for shape in problems["shapes"] if shape["type"] == "Node"] == [
+        "beta-web"
+    ]
+    focus = f"node:{env.namespace}/beta-web"
+    focused = await viewer.json(f"/topology?namespace={env.namespace}&focus={focus}")
+    assert sum(shape["type"] == "Resource" for shape in focused["shapes"]) == 3
+
+
+async def test_legacy_endpoints_answer_as_the_go_dashboard_did(
+    viewer: Browser, env: Environment
+) -> None:
+    async def legacy(path: str) -> Any:
+        response = await viewer.get(f"/api/v1{path}")
+        assert response.status == 200, (path, await response.text())
+        return await response.json()
+
+    for kind, names in {
+        "hubs": ["hub"],
+        "forms": ["web"],
+        "nodes": ["acme-web", "beta-web"],
+    }.items():
+        listed = await legacy(f"/{kind}?namespace={env.namespace}")
+        assert [each["metadata"]["name"] for each in listed["items"]] == names
+    await legacy("/hubs/hub/nodes")
+    await legacy("/forms/web/details")
+    await legacy("/nodes/acme-web")
+    resources = await legacy("/nodes/acme-web/resources")
+    assert all("error" in each for each in resources["resources"])
+    drawn = await legacy("/topology")
+    assert {shape["type"] for shape in drawn["nodes"]} == {"hub", "form", "node", "resource"}
