@@ -10,14 +10,14 @@ from lynq.api.metadata import ObjectKey
 from lynq.api.resource import all_resources
 from lynq.controllers.installation_key import KEY_SECRET, read_key
 from lynq.core.node.objects import ObjectRef, ref_of
-from lynq.core.node.render import Renderer
-from lynq.core.node.variables import VariablesError, variables_of
+from lynq.core.node.variables import VariablesError
 from lynq.dashboard.masking import hidden_variables, masked
 from lynq.dashboard.options import MAX_OBJECT
 from lynq.dashboard.projection import NODES, Projection
 from lynq.dashboard.types.details import FieldDifference, ObjectView
 from lynq.dashboard.viewers import Viewer
 from lynq.inspection.comparison import Comparison, NodeComparison
+from lynq.inspection.evidence import EvidenceReader
 from lynq.kube import Client, Discovery
 from lynq.kube.errors import KubeError
 
@@ -88,13 +88,13 @@ async def _compared(
     resource = next((each for each in all_resources(node.spec) if each.id in ids), None)
     if resource is None:
         return None
+    reader = EvidenceReader(viewer.client, discovery)
+    secret = await installation_key_of(viewer.client, operator_namespace)
     try:
-        variables = variables_of(node)
+        comparison = await NodeComparison.of(reader, node, secret)
     except VariablesError as error:
         return Comparison(str(ref), error=f"{error}.")
-    installation_key = await installation_key_of(viewer.client, operator_namespace)
-    renderer = Renderer.of(node, variables, installation_key)
-    return await NodeComparison(viewer.client, node, renderer, discovery).compare(resource)
+    return await comparison.compare(resource)
 
 
 def _difference(drift: Any) -> FieldDifference:  # noqa: ANN401
