@@ -9,7 +9,23 @@ from cluster.controllers.environment import Environment
 from dashboard.conftest import Browser, Serve, browsing
 from lynq.dashboard.options import AuthMode
 
-PATHS = ("/session", "/problems", "/nodes")
+PATHS = (
+    "/session",
+    "/problems",
+    "/fleet",
+    "/nodes",
+    "/search?q=a",
+    "/topology",
+    "/stream",
+    "/objects",
+    "/tenants/a/b",
+    "/forms/a/b",
+    "/forms/a/b/preview",
+    "/forms/a/b/plan",
+    "/hubs/a/b",
+    "/hubs/a/b/rows",
+    "/hubs/a/b/plan",
+)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -29,13 +45,30 @@ async def test_viewer_sees_only_the_namespace_of_their_rights(
     assert {node["namespace"] for node in nodes["items"]} == {env.namespace}
 
 
-async def test_viewer_without_rights_sees_nothing(stranger: Browser) -> None:
+async def test_viewer_without_rights_sees_nothing(stranger: Browser, env: Environment) -> None:
     assert (await stranger.json("/session"))["namespaces"] == []
     problems = await stranger.json("/problems")
     assert problems["groups"] == []
     assert problems["nodes"]["total"] == 0
     assert any("grant the verb list on lynqnodes" in denial for denial in problems["denials"])
     assert (await stranger.json("/nodes"))["items"] == []
+    assert (await stranger.json("/fleet"))["hubs"] == []
+    assert (await stranger.json("/search?q=acme"))["items"] == []
+    assert (await stranger.json("/topology"))["shapes"] == []
+    place = env.namespace
+    for path in (
+        f"/tenants/{place}/acme",
+        f"/tenants/{place}/absent",
+        f"/forms/{place}/web",
+        f"/forms/{place}/web/preview?uid=acme",
+        f"/forms/{place}/web/plan",
+        f"/hubs/{place}/hub",
+        f"/hubs/{place}/hub/rows",
+        f"/objects?apiVersion=apps/v1&kind=Deployment&namespace={place}&name=acme-web",
+    ):
+        assert (await stranger.get(f"/api/v2{path}")).status == 403, path
+    for path in ("/hubs", "/forms", "/nodes"):
+        assert (await (await stranger.get(f"/api/v1{path}")).json())["items"] == []
 
 
 async def test_wrong_token_is_refused(anonymous: Browser) -> None:

@@ -64,7 +64,8 @@ def test_schema_covers_exactly_the_values() -> None:
         {"flowControl": {"lendablePercent": 120}},
         {"networkPolicy": {"enabled": "yes"}},
         {"crds": {"keeep": True}},
-        {"dashboard": {"enabled": True}},
+        {"dashboard": {"auth": "kubeconfig"}},
+        {"dashboard": {"trustedProxies": ["proxy.example"]}},
     ],
     ids=str,
 )

@@ -104,3 +104,16 @@ subjects:
 {{- end }}
 {{- toYaml $peers }}
 {{- end }}
+
+{{- /* From the dashboard's Service to its pods, which are no pods of the operator. */ -}}
+{{- define "lynq.dashboardSelector" -}}
+app.kubernetes.io/name: {{ include "lynq.name" . }}
+control-plane: dashboard
+{{- end -}}
+
+{{- define "lynq.dashboardSubject" -}}
+subjects:
+- kind: ServiceAccount
+  name: {{ include "lynq.fullname" . }}-dashboard
+  namespace: {{ include "lynq.namespace" . }}
+{{- end -}}

@@ -34,6 +34,7 @@ The cluster and the operator keep running in the background. Try:
   {sql}
   tail -f {log}
 
+The dashboard is at {dashboard}; it needs no login here.
 The table is {table}.
 The hub and the form are in {manifests}.
 
@@ -73,6 +74,8 @@ async def _run(target: LocalCluster, table: TenantTable) -> None:
     await install_all(target.kubeconfig)
     table.create()
     operator.ensure_running(target, table.path.parent)
+    if url := operator.dashboard_url(table.path.parent):
+        click.echo(f"The dashboard is at {url}; it has the rights of the demo's kubeconfig.")
     async with Client.connect(load_config(kubeconfig=target.kubeconfig)) as client:
         for manifest in yaml.safe_load_all(_manifests().read_text()):
             await client.apply(_KINDS[manifest["kind"]], manifest, manager="lynq-demo", force=True)
@@ -100,6 +103,7 @@ def _closing() -> str:
         kubectl=f"{lynq} cluster kubectl --name {NAME}",
         sql=f'sqlite3 {table} "{_CHANGE}"' if shutil.which("sqlite3") else f'python3 -c "{code}"',
         log=directory / operator.LOG,
+        dashboard=operator.dashboard_url(directory) or "no address: see the log",
         table=table,
         manifests=_manifests(),
         lynq=lynq,

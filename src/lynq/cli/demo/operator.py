@@ -1,4 +1,4 @@
-"""The operator of the demo: `lynq run` in the background, until its cluster is stopped.
+"""The operator of the demo and its dashboard, in the background until the cluster is stopped.
 
 It holds a lock while it runs, so that a second demo uses the operator of the first one.
 """
@@ -10,14 +10,20 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lynq.cluster import ClusterError, LocalCluster
 
+if TYPE_CHECKING:
+    from lynq.kube import ClusterConfig
+
 LOG: Final = "operator.log"
+ADDRESS: Final = "dashboard.url"
+"""The file with the URL of the dashboard."""
 
 _LOCK: Final = "operator.lock"
 _START_SECONDS: Final = 30.0
+_DASHBOARD_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.5
 
 
@@ -35,6 +41,17 @@ def ensure_running(target: LocalCluster, directory: Path) -> None:
         if process.poll() is not None or time.monotonic() > deadline:
             raise ClusterError(f"the operator did not start; see {directory / LOG}")
         time.sleep(0.05)
+
+
+def dashboard_url(directory: Path) -> str:
+    """Return the URL of the dashboard; "" if it does not start."""
+    deadline = time.monotonic() + _DASHBOARD_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            return (directory / ADDRESS).read_text()
+        except FileNotFoundError:
+            time.sleep(0.05)
+    return ""
 
 
 def wait_for_end(directory: Path) -> None:
@@ -63,14 +80,42 @@ async def _operate(target: LocalCluster, directory: Path) -> None:
 
     settings = ProcessSettings(options=Options(sqlite_directory=directory))
     stop = asyncio.Event()
-    async with (
-        Client.connect(load_config(kubeconfig=target.kubeconfig)) as client,
-        asyncio.TaskGroup() as group,
-    ):
+    config = load_config(kubeconfig=target.kubeconfig)
+    async with Client.connect(config) as client, asyncio.TaskGroup() as group:
         group.create_task(Process(settings, client).run(stop))
+        dashboard = group.create_task(_serve_dashboard(config, directory))
         while target.alive:
             await asyncio.sleep(_POLL_SECONDS)
+        dashboard.cancel()
         stop.set()
+
+
+async def _serve_dashboard(config: "ClusterConfig", directory: Path) -> None:
+    """Serve the dashboard on its usual port, or else on a free one."""
+    from lynq.dashboard.options import AuthMode, DashboardOptions  # noqa: PLC0415
+    from lynq.dashboard.server import running_dashboard  # noqa: PLC0415
+    from lynq.kube.errors import KubeError  # noqa: PLC0415
+    from lynq.telemetry import Address, ListenError  # noqa: PLC0415
+
+    for port in (8090, 0):
+        options = DashboardOptions(
+            address=Address("127.0.0.1", port),
+            auth=AuthMode.KUBECONFIG,
+            allow_actions=True,
+            context="the demo's cluster",
+            operator_namespace="default",
+        )
+        try:
+            async with running_dashboard(config, options) as address:
+                (directory / ADDRESS).write_text(f"http://{address}")
+                await asyncio.Event().wait()
+        except ListenError:
+            continue
+        except KubeError as error:
+            sys.stderr.write(f"the dashboard does not run: {error}\n")
+            return
+        finally:
+            (directory / ADDRESS).unlink(missing_ok=True)
 
 
 def main(name: str, directory: str) -> None:
