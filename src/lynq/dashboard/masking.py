@@ -16,6 +16,8 @@ HIDDEN: Final = "••••••"
 _SECRET: Final = "Secret"  # noqa: S105 - a kind
 _DATA: Final = ("data", "stringData")
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_COPIED: Final = frozenset({_SECRET, LynqForm.definition.kind, LynqNode.definition.kind})
+"""Kinds whose annotation of kubectl may repeat the data of a Secret."""
 _SHOWN: Final = frozenset({"uid", "activate", "host", "hostOrUrl", "hubId", "templateRef"})
 """Variables that names and addresses are made of; they are shown everywhere."""
 
@@ -37,13 +39,13 @@ def masked(obj: Mapping[str, Any], hidden: Collection[str] = ()) -> Object:
                 shown[field] = dict.fromkeys(obj[field], HIDDEN)
     metadata = dict(obj.get("metadata") or {})
     annotations = dict(metadata.get("annotations") or {})
-    if obj.get("kind") in (_SECRET, LynqNode.definition.kind):
+    if obj.get("kind") in _COPIED:
         annotations.pop(_LAST_APPLIED, None)
     if obj.get("kind") == LynqNode.definition.kind and ANNOTATION_EXTRA in annotations:
         annotations[ANNOTATION_EXTRA] = _masked_extra(annotations[ANNOTATION_EXTRA], hidden)
         if "hostOrUrl" in hidden:
             annotations[ANNOTATION_HOST_OR_URL] = HIDDEN
-    if annotations:
+    if "annotations" in metadata:
         metadata["annotations"] = annotations
     shown["metadata"] = metadata
     return _masked_manifests(shown)

@@ -85,7 +85,8 @@ class Group(Generic[P]):
     def title(self, headline: str = "") -> str:
         """Return what is wrong and where; `headline` is more specific than the cause."""
         key = self.key
-        where = key.resource_id or f"{key.kind} {key.hub if key.kind == 'hub' else key.form}"
+        place = f"hub {key.hub}" if key.kind == "hub" else f"form {key.form}"
+        where = key.resource_id or place
         return f"{headline or key.cause_kind} in {where}"
 
 
