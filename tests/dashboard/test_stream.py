@@ -11,6 +11,7 @@ import pytest
 
 from cluster.controllers.environment import NODES, Environment
 from dashboard.conftest import Browser
+from lynq.dashboard.options import MAX_VIEWER_STREAMS
 
 
 class Stream:
@@ -89,6 +90,6 @@ async def test_stream_of_a_stranger_has_no_foreign_change(
 
 async def test_number_of_streams_of_a_viewer_is_limited(viewer: Browser) -> None:
     async with AsyncExitStack() as stack:
-        for _ in range(10):
+        for _ in range(MAX_VIEWER_STREAMS):
             await stack.enter_async_context(opened(viewer))
         assert (await viewer.get("/api/v2/stream")).status == 429

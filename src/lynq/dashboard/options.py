@@ -38,7 +38,7 @@ MAX_SESSIONS: Final = 1000
 """Sessions in memory; the least recently used one ends first."""
 MAX_STREAMS: Final = 200
 """Open streams of all viewers."""
-MAX_VIEWER_STREAMS: Final = 10
+MAX_VIEWER_STREAMS: Final = 20
 """Open streams of one viewer."""
 MAX_CHANGES: Final = 10_000
 """Changes that a stream can resume over."""

@@ -84,7 +84,7 @@ class Rights:
 
 def _denial(resource: Resource, visible: Collection[str], namespaces: Collection[str]) -> str:
     right = f"grant the verb list on {resource.name}"
-    if not visible:
+    if namespaces and not visible:
         return f"No {resource.kind} is shown: {right} in the namespaces to see."
     if len(visible) < len(namespaces):
         return f"{resource.kind}s of some namespaces are not shown: {right} in them."

@@ -5,8 +5,17 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lynq.api import FormSpec, HubSource, HubSpec, LynqForm, LynqHub, Metadata, ValueMappings
-from lynq.api.source import SourceType, SQLite
+from lynq.api import (
+    FormSpec,
+    HubSource,
+    HubSpec,
+    LynqForm,
+    LynqHub,
+    Metadata,
+    SourceType,
+    ValueMappings,
+)
+from lynq.api.source import SQLite
 from lynq.dashboard.projection import NodeEntry
 from lynq.dashboard.rights import Scope
 from lynq.dashboard.views.topology import TopologyQuery, topology_view

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from lynq.api.node_metadata import is_paused
 from lynq.api.text import one_line
 from lynq.api.wire import parse_rfc3339
 from lynq.core.explain.columns import columns_by_variable
-from lynq.core.explain.model import Cause, Explanation, entry_of
+from lynq.core.explain.model import Cause, entry_of
 from lynq.core.explain.node import explain_node
 from lynq.core.explain.row import explain_row
 from lynq.core.explain.summary import summary_of
@@ -98,7 +99,8 @@ async def _explained(
 async def first_cause(reader: EvidenceReader, namespace: str, name: str) -> Cause | None:
     """Return the first cause of a node with live evidence; None if there is none."""
     node = await reader.client.get(NODES, name, namespace, into=LynqNode)
-    explanation: Explanation = explain_node(node, None, None, await reader.read(node))
+    evidence = replace(await reader.read(node), is_form_unread=True)
+    explanation = explain_node(node, None, None, evidence)
     return explanation.causes[0] if explanation.causes else None
 
 
